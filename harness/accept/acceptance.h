@@ -123,6 +123,16 @@ struct rank_order {
     char why[ACCEPT_TEXT_BYTES]; /* why there is none, or what it stands on; "": nothing more to be said */
 };
 
+struct rank_order_training { /* of the training stage: the best order of ranks beside the launcher's, at all nodes */
+    int order;               /* that order's kind */
+    int n_repeats;           /* trainings in each; 0: not measured */
+    uint64_t n_steps;        /* of each training */
+    double launcher_samples_per_s, low_launcher_samples_per_s, high_launcher_samples_per_s; /* 95 % over repeats */
+    double samples_per_s, low_samples_per_s, high_samples_per_s;
+    double ratio, low_ratio, high_ratio; /* over that in the launcher's order, repeat by repeat */
+    char why[ACCEPT_TEXT_BYTES];         /* why it was not measured, though there is a better order; "": nothing */
+};
+
 struct scaled_training { /* of the training stage, at a number of nodes */
     int n_nodes, n_ranks;
     double samples_per_s, low_samples_per_s, high_samples_per_s;
@@ -225,6 +235,7 @@ struct acceptance { /* on rank 0; owned */
     struct rank_order rank_order[ACCEPT_N_RANK_ORDERS]; /* of the collectives stage */
     struct scaled_training training[ACCEPT_MAX_SCALES];
     int n_training;
+    struct rank_order_training rank_order_training;
     uint64_t integrity_checks_count, integrity_every_steps;
     struct corruption corruption[ACCEPT_MAX_CORRUPTIONS];
     int n_corruptions;

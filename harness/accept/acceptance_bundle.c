@@ -2,7 +2,9 @@
 /* acceptance_bundle.c - the folder of an acceptance test, its checksums last. */
 #include <errno.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/accept/acceptance_report.h"
@@ -10,6 +12,25 @@
 #include "harness/accept/judge.h"
 #include "harness/base/file.h"
 #include "harness/report/record.h"
+
+enum rc bundle_path(char out[ACCEPTANCE_PATH_BYTES], const char *dir, const char *name)
+{
+    if (snprintf(out, ACCEPTANCE_PATH_BYTES, "%s/%s", dir, name) >= ACCEPTANCE_PATH_BYTES)
+        return rc_raise(RC_INVAL, "%.64s...: too long a name", dir);
+    return RC_OK;
+}
+
+bool acceptance_is_bundle(const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES];
+    struct stat about;
+
+    if (bundle_path(path, dir, "acceptance.jsonl") != RC_OK) {
+        rc_clear();
+        return false;
+    }
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
 
 static enum rc file_sha256(char out[2 * crypto_hash_sha256_BYTES + 1], const char *path)
 {

@@ -107,6 +107,25 @@ static const struct field of_rank_order[] = { INT(rank_order, same_as, "same_as"
                                               END };
 const struct fields fields_rank_order = { "rank_order", of_rank_order };
 
+#define OF_TRAINING(member) F64(rank_order_training, member, #member)
+static const struct field of_rank_order_training[] = {
+    INT(rank_order_training, order, "order", 1, ACCEPT_N_RANK_ORDERS - 1),
+    INT(rank_order_training, n_repeats, "repeats_count", 0, ACCEPT_MAX_REPEATS),
+    OF(rank_order_training, n_steps, "steps_count", FIELD_U64),
+    OF_TRAINING(launcher_samples_per_s),
+    OF_TRAINING(low_launcher_samples_per_s),
+    OF_TRAINING(high_launcher_samples_per_s),
+    OF_TRAINING(samples_per_s),
+    OF_TRAINING(low_samples_per_s),
+    OF_TRAINING(high_samples_per_s),
+    OF_TRAINING(ratio),
+    OF_TRAINING(low_ratio),
+    OF_TRAINING(high_ratio),
+    TEXT(rank_order_training, why, "why"),
+    END
+};
+const struct fields fields_rank_order_training = { "trained_order", of_rank_order_training };
+
 static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes_count", 0, MOST),
                                             INT(scaled_training, n_ranks, "ranks_count", 0, MOST),
                                             F64(scaled_training, samples_per_s, "samples_per_s"),

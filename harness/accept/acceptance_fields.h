@@ -18,6 +18,8 @@
  *
  *     rank_order  {"order":"spread","ranks":[which rank is at each place],...}; "ranks":[]: there is none
  *
+ *     trained_order  {"order":3,...}, the index of the order; none: nobody asked, or no order is better
+ *
  *     pairs  of a repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]}
  *
  *     end  SHA-256 of all bytes before it (acceptance_report.P4)
@@ -56,6 +58,6 @@ struct fields { /* a kind of records */
 
 extern const struct fields fields_acceptance, fields_partial, fields_node, fields_stage, fields_preflight,
     fields_difference, fields_collective, fields_sums, fields_wrong_sum, fields_ps, fields_training, fields_rank_order,
-    fields_corruption, fields_soak, fields_finding, fields_criterion;
+    fields_rank_order_training, fields_corruption, fields_soak, fields_finding, fields_criterion;
 
 #endif

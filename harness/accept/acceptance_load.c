@@ -289,6 +289,13 @@ static enum rc read_training(struct loader *l, const json_t *record)
                      ACCEPT_MAX_SCALES);
 }
 
+static enum rc read_trained(struct loader *l, const json_t *record)
+{
+    const char *key = NULL, *why = members_read_trained(l->into, record, &key);
+
+    return why ? misfit_key(l, "trained_order", key, why) : RC_OK;
+}
+
 static enum rc read_corruption(struct loader *l, const json_t *record)
 {
     struct acceptance *a = l->into;
@@ -357,15 +364,26 @@ static enum rc read_record(struct loader *l, const json_t *record)
     static const struct {
         const char *kind;
         enum rc (*read)(struct loader *l, const json_t *record);
-    } known[] = {
-        { "acceptance", read_head },       { "node", read_node },           { "ranks", read_ranks },
-        { "stage", read_stage },           { "metric", read_metric },       { "preflight", read_preflight },
-        { "pairs", read_pairs },           { "push_and_pull", read_ps },    { "collective", read_collective },
-        { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
-        { "corruption", read_corruption }, { "criterion", read_criterion }, { "difference", read_difference },
-        { "partial", read_partial },       { "sums", read_sums },           { "wrong_sum", read_wrong_sum },
-        { "rank_order", read_rank_order },
-    };
+    } known[] = { { "acceptance", read_head },
+                  { "node", read_node },
+                  { "ranks", read_ranks },
+                  { "stage", read_stage },
+                  { "metric", read_metric },
+                  { "preflight", read_preflight },
+                  { "pairs", read_pairs },
+                  { "push_and_pull", read_ps },
+                  { "collective", read_collective },
+                  { "training", read_training },
+                  { "soak", read_soak },
+                  { "finding", read_finding },
+                  { "corruption", read_corruption },
+                  { "criterion", read_criterion },
+                  { "difference", read_difference },
+                  { "partial", read_partial },
+                  { "sums", read_sums },
+                  { "wrong_sum", read_wrong_sum },
+                  { "rank_order", read_rank_order },
+                  { "trained_order", read_trained } };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 
     if (!kind)
@@ -450,25 +468,6 @@ out:
 }
 
 /* --- files --- */
-
-enum rc bundle_path(char out[ACCEPTANCE_PATH_BYTES], const char *dir, const char *name)
-{
-    if (snprintf(out, ACCEPTANCE_PATH_BYTES, "%s/%s", dir, name) >= ACCEPTANCE_PATH_BYTES)
-        return rc_raise(RC_INVAL, "%.64s...: too long a name", dir);
-    return RC_OK;
-}
-
-bool acceptance_is_bundle(const char *dir)
-{
-    char path[ACCEPTANCE_PATH_BYTES];
-    struct stat about;
-
-    if (bundle_path(path, dir, "acceptance.jsonl") != RC_OK) {
-        rc_clear();
-        return false;
-    }
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
 
 enum rc acceptance_load(struct acceptance *out, const char *dir)
 {

@@ -219,3 +219,11 @@ const char *members_read_order(struct acceptance *a, const json_t *record, int k
     a->rank_order[kind] = o;
     return NULL;
 }
+
+const char *members_read_trained(struct acceptance *a, const json_t *record, const char **key)
+{
+    *key = "order";
+    return a->rank_order_training.order > 0
+               ? "is there a second time"
+               : members_read(a, &fields_rank_order_training, record, &a->rank_order_training, key);
+}

@@ -12,6 +12,8 @@ const char *members_read(struct acceptance *a, const struct fields *fields, cons
                          const char **key);
 /* A record rank_order, which is number `kind` of them, into a. NULL: it was read; else what is wrong with *key. */
 const char *members_read_order(struct acceptance *a, const json_t *record, int kind, const char **key);
+/* A record trained_order, likewise; there is one at most. */
+const char *members_read_trained(struct acceptance *a, const json_t *record, const char **key);
 /* A number, or null, which is NaN; a whole number from least to most. False: it is none. */
 bool member_f64(double *out, const json_t *value);
 bool member_int(int *out, const json_t *value, int least, int most);

@@ -237,7 +237,7 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 1: record acceptance: \"lost_rank\" is a rank that there is not" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
-          "FILE: line 89: records are missing before the last one" },
+          "FILE: line 90: records are missing before the last one" },
         { "\"nodes_count\":4,\"ranks_count\":8,\"tournament_repeats_count\":3",
           "\"nodes_count\":100,\"ranks_count\":100,\"tournament_repeats_count\":3",
           "FILE: line 1: the file is too short" },
@@ -286,6 +286,10 @@ static void an_error_names_line_and_key(void **state)
         { "\"same_as\":2", "\"same_as\":3", "record rank_order: \"same_as\" is no order before it" },
         { "\"same_as\":2", "\"same_as\":5", "record rank_order: \"same_as\" is no whole number in its range" },
         { "\"is_best\":false", "\"is_best\":true", "record rank_order: \"is_best\" is true of an order that there" },
+        { "\"kind\":\"trained_order\",\"order\":3", "\"kind\":\"trained_order\",\"order\":5",
+          "record trained_order: \"order\" is no whole number in its range" },
+        { "\"launcher_samples_per_s\":3700.0", "\"launcher_samples_per_s\":\"\"",
+          "record trained_order: \"launcher_samples_per_s\" is neither a number nor null" },
         { "\"kind\":\"rank_order\",\"order\":\"shortest\"", "\"kind\":\"rank_order\",\"order\":\"launcher\"",
           "record rank_order: \"order\" is not the name" },
     };
@@ -317,9 +321,11 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     char *text = saved(*state, &a);
     for (const char *at = text; strncmp(at, "{\"kind\":\"end\"", 13) != 0; at += strlen(line)) {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") + 1, at);
-        char *less = changed(text, line, "");
-        is_refused(less, strlen(less), "");
-        free(less);
+        if (!strstr(line, "\"trained_order\"")) { /* of which there may be none */
+            char *less = changed(text, line, "");
+            is_refused(less, strlen(less), "");
+            free(less);
+        }
         snprintf(twice, sizeof twice, "%s%s", line, line);
         char *more = changed(text, line, twice);
         is_refused(more, strlen(more), "");

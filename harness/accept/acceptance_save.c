@@ -235,6 +235,8 @@ static enum rc save_rest(struct saver *s, const struct acceptance *a)
     TRY(save_rank_orders(s, a));
     TRY(save_all(s, &fields_ps, a->ps, a->n_ps, sizeof *a->ps));
     TRY(save_all(s, &fields_training, a->training, a->n_training, sizeof *a->training));
+    if (a->rank_order_training.order > 0)
+        TRY(save_fields(s, &fields_rank_order_training, &a->rank_order_training));
     TRY(save_all(s, &fields_corruption, a->corruption, a->n_corruptions, sizeof *a->corruption));
     TRY(save_fields(s, &fields_soak, &a->soak));
     TRY(save_all(s, &fields_finding, a->finding, a->n_findings, sizeof *a->finding));

@@ -47,6 +47,7 @@ struct criteria {
     double least_goodput_bytes_per_s, least_goodput_bound_ratio; /* of the largest size */
     /* training: synchronous, at 1, 2, 4, ... nodes and all */
     char training_model[32];
+    double rank_order_training_steps_count; /* of trainings in the best order of ranks and the launcher's; 0: none */
     double training_steps_count, least_efficiency_ratio, most_exposed_ratio; /* at all nodes */
     /* integrity */
     double integrity_steps_count, integrity_every_steps;

@@ -90,6 +90,10 @@ const struct key criteria_keys[] = {
 
     NAME_(training_model, &workload_kind, "", "model that is trained, at 1, 2, 4, ... nodes and all"),
     COUNT_(training_steps_count, 10, MOST_STEPS_, "60", "steps", "steps of each training"),
+    COUNT_(
+        rank_order_training_steps_count, 0, MOST_STEPS_, "0", "steps",
+        "steps of each training by which the best order of ranks is compared with the launcher's, 10 at least; 0: it "
+        "is not"),
     REAL_(least_efficiency_ratio, 0, 1, "0", "",
           "least speed of all nodes, over that of one node times the nodes; 0: no limit"),
     REAL_(most_exposed_ratio, 0, 1, "0", "",
@@ -199,6 +203,8 @@ enum rc criteria_settle(struct criteria *c, int *key)
         TRY(contradicts(c, "noise_s", quanta, key));
     if (c->integrity_every_steps > c->integrity_steps_count)
         TRY(contradicts(c, "integrity_every_steps", all, key));
+    if (c->rank_order_training_steps_count > 0 && c->rank_order_training_steps_count < TRAINING_LEAST_STEPS)
+        TRY(contradicts(c, "rank_order_training_steps_count", "0, or at least 10,", key));
     *key = key_find(&criteria_key_table, "collective_bytes");
     TRY(check_sizes(c->collective_bytes));
     *key = key_find(&criteria_key_table, "ps_bytes");

@@ -8,7 +8,7 @@
 
 extern const struct key criteria_keys[]; /* [CRITERIA_N_KEYS] */
 extern const struct key_table criteria_key_table;
-enum { CRITERIA_N_KEYS = 38 };
+enum { CRITERIA_N_KEYS = 39 };
 
 /* c->runs := what stages says, and does one value contradict another? RC_INVAL names what would be right, for a message
  * behind place and key; *key: which. */

@@ -143,6 +143,8 @@ static void each_error_names_line_key_and_value(void **state)
         { "least_efficiency_ratio: 90\n",
           "c.yaml:1: least_efficiency_ratio: is \"90\"; a number from 0 to 1 would be right" },
         { "noise_quantum_s: 0.2\n", "c.yaml:1: noise_s: is 1; at least 10 times noise_quantum_s, 2, would be right" },
+        { "rank_order_training_steps_count: 9\n",
+          "c.yaml:1: rank_order_training_steps_count: is 9; 0, or at least 10, would be right" },
         { "integrity_every_steps: 65\n",
           "c.yaml:1: integrity_every_steps: is 65; at most integrity_steps_count, 64, would be right" },
         { "collective_bytes: 4096,2\n",

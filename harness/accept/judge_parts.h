@@ -21,6 +21,8 @@ judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judg
 enum rc judge_sums(struct judging *j, enum accept_stage stage);
 /* The row of the orders of ranks, where there is something to be said of them. */
 void judge_rank_orders(struct judging *j);
+/* Likewise of trainings in the best of them, where these are asked for. */
+void judge_rank_training(struct judging *j);
 /* Rows and findings of lost messages (late.h); none where nobody counted them, or there are too few nodes. RC_NOMEM. */
 judge_stage_fn judge_late;
 

@@ -84,3 +84,38 @@ void judge_rank_orders(struct judging *j)
                 j->a->rank_order[RANK_ORDER_LAUNCHER].n_repeats > 0 ? "compared to the end" : "measured");
     }
 }
+
+/* --- trainings --- */
+
+static void judge_trained(const struct rank_order_training *t, struct criterion *row)
+{
+    row->measured = t->ratio;
+    row->low = t->low_ratio;
+    row->high = t->high_ratio;
+    row->n_samples = t->n_repeats;
+    row_end(
+        row, OUTCOME_PASS,
+        "in the order %s %.4g sample/s, in the launcher's %.4g, in %d trainings of %llu steps each, without a limit",
+        accept_rank_order_name(t->order), t->samples_per_s, t->launcher_samples_per_s, t->n_repeats,
+        (unsigned long long)t->n_steps);
+}
+
+void judge_rank_training(struct judging *j)
+{
+    const struct rank_order_training *t = &j->a->rank_order_training;
+    const int best = acceptance_best_rank_order(j->a);
+    struct criterion *row;
+
+    if (!(j->c->rank_order_training_steps_count > 0))
+        return;
+    row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "rank_order_training_ratio");
+    row->unit = "of the launcher's";
+    if (t->n_repeats > 0)
+        judge_trained(t, row);
+    else if (best == RANK_ORDER_LAUNCHER || (j->a->rank_order[RANK_ORDER_LAUNCHER].rank && are_same(j->a)))
+        row_end(row, OUTCOME_SKIPPED, "no order is surely better than the launcher's");
+    else if (best < 0)
+        row_end(row, OUTCOME_NO_DATA, "orders of ranks were not compared; the stage collectives does");
+    else
+        row_end(row, OUTCOME_NO_DATA, "%s", t->why[0] ? t->why : "not measured");
+}

@@ -117,10 +117,46 @@ static void one_node_has_no_order(void **state)
     acceptance_close(&f.a);
 }
 
+/* Of trainings in the best order, where they were asked for. */
+static void trainings_are_told_without_a_limit(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_it(f);
+    assert_false(has_row(f, "rank_order_training_ratio"));
+    limits(f, "rank_order_training_steps_count=20");
+    judge_it(f);
+    assert_row(f, "rank_order_training_ratio", OUTCOME_NO_DATA,
+               "orders of ranks were not compared; the stage collectives does");
+    set_two(f);
+    judge_it(f);
+    assert_row(f, "rank_order_training_ratio", OUTCOME_SKIPPED, "no order is surely better than the launcher's");
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_PASS);
+    set_order(f, RANK_ORDER_SHORTEST, RANK_ORDER_SHORTEST, 1.6);
+    f->a.rank_order[RANK_ORDER_LAUNCHER].is_best = false;
+    f->a.rank_order[RANK_ORDER_SHORTEST].is_best = true;
+    f->a.rank_order_training.order = RANK_ORDER_SHORTEST;
+    snprintf(f->a.rank_order_training.why, sizeof f->a.rank_order_training.why, "there was no time");
+    judge_it(f);
+    assert_row(f, "rank_order_training_ratio", OUTCOME_NO_DATA, "there was no time");
+    f->a.rank_order_training = (struct rank_order_training){
+        RANK_ORDER_SHORTEST, 3, 20, 3700, 3600, 3800, 4000, 3900, 4100, 1.08, 1.05, 1.11, ""
+    };
+    judge_it(f);
+    assert_row(
+        f, "rank_order_training_ratio", OUTCOME_PASS,
+        "in the order shortest 4000 sample/s, in the launcher's 3700, in 3 trainings of 20 steps each, without a "
+        "limit");
+    const struct criterion *row = row_of(f, "rank_order_training_ratio");
+    assert_true(row->measured == 1.08 && row->low == 1.05 && row->high == 1.11);
+    assert_int_equal(row->n_samples, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_A_FLEET(a_better_order_is_told_without_a_limit),
+        ON_A_FLEET(trainings_are_told_without_a_limit),
         ON_A_FLEET(the_launchers_order_has_a_limit),
         ON_A_FLEET(orders_that_are_the_same_are_no_data),
         cmocka_unit_test(one_node_has_no_order),

@@ -345,6 +345,7 @@ enum rc judge_training(struct judging *j)
                        "least_efficiency_ratio or most_exposed_ratio", has_limit));
     judge_samples(j, all);
     judge_scaling(j, all);
+    judge_rank_training(j);
 out:
     return rc;
 }

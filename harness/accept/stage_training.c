@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/accept/trainings.h"
+#include "harness/accept/rank_training.h"
+
+/* Of the stage, where rank_training() is the rest. */
+#define SCALES_PART 0.7
 
 /* 1, 2, 4, ... below all nodes, and all; how many. */
 static int scales_of(int out[ACCEPT_MAX_SCALES], int n_nodes)
@@ -129,17 +132,17 @@ out:
 }
 
 /* Steps of each training, so that all of them end within the limit. */
-static enum rc choose_steps(uint64_t *out, struct stage_env *env, const struct training_order *order, int n_scales)
+static enum rc choose_steps(uint64_t *out, struct training_pace *pace, struct stage_env *env,
+                            const struct training_order *order, int n_scales)
 {
-    struct training_pace pace;
     double left_s;
     enum rc rc;
 
     *out = 0;
-    TRY(training_time(&pace, env, order));
+    TRY(training_time(pace, env, order));
     TRY(training_left_s(&left_s, env));
-    if (pace.has_run)
-        *out = training_steps_within(&pace, left_s / n_scales, env->criteria->training_steps_count);
+    if (pace->has_run)
+        *out = training_steps_within(pace, left_s / n_scales, env->criteria->training_steps_count);
 out:
     return rc;
 }
@@ -151,11 +154,13 @@ enum rc stage_training(struct stage_env *env)
         .stage = ACCEPT_TRAINING, .model = env->criteria->training_model, .n_nodes = n_nodes, .more = ""
     };
     int scale[ACCEPT_MAX_SCALES];
+    struct training_pace pace;
     bool goes_on = true;
     enum rc rc;
 
     const int n_scales = scales_of(scale, n_nodes);
-    TRY(choose_steps(&order.n_steps, env, &order, n_scales));
+    const double whole = env->criteria->rank_order_training_steps_count > 0 ? SCALES_PART : 1;
+    TRY(choose_steps(&order.n_steps, &pace, env, &order, n_scales));
     for (int i = 0; i < n_scales && order.n_steps > 0; i++) {
         TRY(stage_goes_on(env, true, &goes_on));
         if (!goes_on) {
@@ -164,10 +169,12 @@ enum rc stage_training(struct stage_env *env)
         }
         order.n_nodes = scale[i];
         order.loses = scale[i] == n_nodes;
-        order.from_ratio = (double)i / n_scales;
-        order.to_ratio = (double)(i + 1) / n_scales;
+        order.from_ratio = whole * i / n_scales;
+        order.to_ratio = whole * (i + 1) / n_scales;
         TRY(train_at(env, &order));
     }
+    if (goes_on && order.n_steps > 0)
+        TRY(rank_training(env, &order, &pace));
 out:
     return rc;
 }

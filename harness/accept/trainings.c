@@ -175,6 +175,16 @@ out:
     return rc;
 }
 
+/* The place of this rank in the training. */
+static int place_of(const struct training_order *order, int rank)
+{
+    int place = 0;
+
+    while (order->place && order->place[place] != rank)
+        place++;
+    return order->place ? place : rank;
+}
+
 enum rc part_training_run(struct part_training_run *out, struct stage_env *env, const struct training_order *order)
 {
     const int rank = env->world->rank;
@@ -183,7 +193,7 @@ enum rc part_training_run(struct part_training_run *out, struct stage_env *env, 
     enum rc rc;
 
     *out = (struct part_training_run){ .n_ranks = training_n_ranks(env->fleet, order->n_nodes) };
-    TRY(world_split(env->world, takes_part ? 0 : -1, rank, &part));
+    TRY(world_split(env->world, takes_part ? 0 : -1, place_of(order, rank), &part));
     TRY(agree(&out->has_run, env, order, part ? prepare(out, env, order) : RC_OK));
     if (out->has_run && part)
         TRY(train(out, env, order, part));

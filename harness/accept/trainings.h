@@ -4,10 +4,11 @@
  * would type them, its own job, ranks, and summary.
  *
  * Invariants
- *   R1  The part is the ranks of the first nodes, in their order, so that rank 0 of the test is rank 0 of each
- * training, and has its result. The others wait, asleep. R2  A training that cannot be prepared (an unknown model, too
- * little memory on a rank) is no error: nothing runs, and rank 0 has the reason. R3  What env->inject orders is done by
- * the drills of train: ranks compute slowly, bits flip, and nothing else.
+ *   R1  The part is the ranks of the first nodes, in their order or in another one that begins with rank 0, so that
+ * rank 0 of the test is rank 0 of each training, and has its result. The others wait, asleep. R2  A training that
+ * cannot be prepared (an unknown model, too little memory on a rank) is no error: nothing runs, and rank 0 has the
+ * reason. R3  What env->inject orders is done by the drills of train: ranks compute slowly, bits flip, and nothing
+ * else.
  */
 #ifndef HARNESS_ACCEPT_TRAININGS_H
 #define HARNESS_ACCEPT_TRAININGS_H
@@ -20,7 +21,8 @@ enum { TRAINING_OPTIONS_BYTES = 1024 };
 struct training_order {
     enum accept_stage stage;
     const char *model;
-    int n_nodes; /* the first so many */
+    int n_nodes;      /* the first so many */
+    const int *place; /* of all nodes: [n_ranks], which rank is at each place; NULL: in their order */
     uint64_t n_steps;
     const char *more; /* further options, with blanks between; "": none */
     bool computes;    /* parameters are wanted, so a hollow backend will not do: cpu takes its place */

@@ -199,6 +199,9 @@ void kit_add_rank_orders(struct acceptance *a)
     SET(a->rank_order[RANK_ORDER_SWITCHES].why, "switches as Slurm knows them");
     add_order(a, RANK_ORDER_SHORTEST, NULL, NAN);
     SET(a->rank_order[RANK_ORDER_SHORTEST].why, "rates are not known");
+    a->rank_order_training = (struct rank_order_training){
+        RANK_ORDER_SWITCHES, 3, 20, 3700, 3600, 3800, 4000, 3900, 4100, 1.08, 1.05, 1.11, ""
+    };
 }
 
 void kit_fleet(struct acceptance *out, int n_nodes)
@@ -339,6 +342,11 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
     }
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
         same_order(a, &a->rank_order[k], &b->rank_order[k]);
+    assert_int_equal(a->rank_order_training.order, b->rank_order_training.order);
+    assert_int_equal(a->rank_order_training.n_repeats, b->rank_order_training.n_repeats);
+    assert_true(a->rank_order_training.n_steps == b->rank_order_training.n_steps);
+    same_numbers(&a->rank_order_training.launcher_samples_per_s, &b->rank_order_training.launcher_samples_per_s, 9);
+    assert_string_equal(a->rank_order_training.why, b->rank_order_training.why);
     same_numbers(&a->soak.minutes, &b->soak.minutes, 3);
     assert_true(a->soak.n_steps == b->soak.n_steps && a->soak.n_parts == b->soak.n_parts);
 }
