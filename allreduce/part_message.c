@@ -186,17 +186,3 @@ enum rc part_give_up(struct part_message *m, size_t n_messages, enum rc why)
     }
     return rc_raise(why, "%s", message);
 }
-
-struct collective_cost part_cost_message(struct collective_cost cost, struct range part)
-{
-    cost.msgs += part.n_elems > 0;
-    cost.bytes += part.n_elems * sizeof(float);
-    return cost;
-}
-
-struct collective_cost part_cost_adds(struct collective_cost cost, uint64_t n_adds)
-{
-    cost.adds += n_adds;
-    cost.memory_bytes += n_adds * COLL_ADD_BYTES;
-    return cost;
-}

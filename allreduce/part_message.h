@@ -6,7 +6,8 @@
  * An empty part is not sent; its functions do nothing. A hollow message (A5) has its bytes in xfer.n_hollow_bytes.
  * In a call with 16 bits a float (A10) a part is narrowed as its send is posted, and widened when it has come; on its
  * way it is in collective.halves, at the place that it has in `data`. So of the messages in flight no two may have an
- * element in common, unless both are sent; then all but the first are marked (is_narrowed).
+ * element in common, unless both are sent; then all but the first are marked (is_narrowed). What came and is sent on as
+ * it is may be marked, too.
  * Whatever these functions return, a message is in flight only where they say so (T3).
  */
 #ifndef ALLREDUCE_PART_MESSAGE_H
@@ -30,7 +31,7 @@ struct part_message {
     bool add; /* what is received, to data */
     float *
         beside; /* add, 32 bits: [part.n_elems], where it is received if the transport does not add in place (TR_ADD) */
-    bool is_narrowed; /* to be sent in 16 bits: a message that was posted before has the same part */
+    bool is_narrowed; /* to be sent in 16 bits: a message that was posted before, either way, has the same part */
     bool is_posted;   /* in flight; this and what follows: zeros at first, then of these functions */
     struct xfer xfer;
 };
@@ -47,9 +48,5 @@ enum rc part_transfer(struct part_message *sent, struct part_message *received) 
 enum rc part_round(const struct collective *c, float *data, struct range part) MUST_CHECK;
 /* After an error: end those in flight of m[n_messages] without waiting. Returns `why`, whose message stays. */
 enum rc part_give_up(struct part_message *m, size_t n_messages, enum rc why) MUST_CHECK;
-
-/* For predictions: cost and that of a message with this part to its sender; and that of additions. Pure. */
-struct collective_cost part_cost_message(struct collective_cost cost, struct range part);
-struct collective_cost part_cost_adds(struct collective_cost cost, uint64_t n_adds);
 
 #endif

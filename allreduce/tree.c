@@ -15,6 +15,8 @@
  * Up: the nearest child first, as it is done first; down: the farthest child first, as it has most to do. Empty parts
  * are not sent. A rank adds its children's sums to its own vector in the order of their distances, so the sum is that
  * of numbers 0, 1, ... with brackets: ((0 + 1) + (2 + 3)) + ((4 + 5) + ...). All ranks get copies of the root's (A1).
+ * In 16 bits a float (A10) who sends a sum up rounds it, and the root does; on the way down the bits that came are sent
+ * on.
  *
  * Cost of an allreduce: 2 ceil(log2 p) latencies; the root receives, adds and sends ceil(log2 p) n elements.
  *
@@ -110,6 +112,19 @@ static struct range part_down(const struct place *at, int v)
     return at->call->type == COLL_REDUCE_SCATTER ? subtree_of(at, v) : all_of(at);
 }
 
+/* What this number rounds before it is sent down (A10); with one rank nothing is sent. */
+static struct range part_rounded(const struct place *at, int v)
+{
+    return v == 0 && at->p > 1 ? all_of(at) : (struct range){ 0, 0 };
+}
+
+/* In 16 bits: has number v what it sends down to the child at this distance as it is sent? From its parent, or because
+ * it sent the same to one before. */
+static bool has_halves(const struct place *at, int v, int distance)
+{
+    return v > 0 || distance < farthest_of(v, at->p);
+}
+
 /* --- */
 
 static void tree_close(struct collective **c)
@@ -187,6 +202,7 @@ static enum rc go_down(struct tree *tree, const struct place *at, float *data)
     for (int d = farthest_of(at->v, at->p); d > 0; d >>= 1) {
         m = message(tree, at, data, part_down(at, at->v + d), at->v + d);
         m.tag = TAG_DOWN + tree->turn;
+        m.is_narrowed = has_halves(at, at->v, d);
         TRY(part_transfer(&m, NULL));
     }
 out:
@@ -202,6 +218,7 @@ static enum rc tree_run(struct collective *c, const struct collective_call *call
     tree->turn = (tree->turn + 1) % N_TAGS;
     if (call->type != COLL_BROADCAST)
         TRY(go_up(tree, &at, data));
+    TRY(part_round(c, data, part_rounded(&at, at.v)));
     TRY(go_down(tree, &at, data));
 out:
     return rc;
@@ -209,18 +226,43 @@ out:
 
 /* --- costs --- */
 
+/* Of who sends this part; of who receives it. */
+static struct collective_cost sent_cost(const struct place *at, struct range part, bool is_narrowed)
+{
+    struct collective_cost cost = collective_send_cost(part.n_elems, at->call->wire);
+
+    cost.msgs = part.n_elems > 0;
+    cost.memory_bytes = is_narrowed ? 0 : cost.memory_bytes;
+    return cost;
+}
+
+static struct collective_cost received_cost(const struct place *at, struct range part, bool is_added)
+{
+    return collective_receive_cost(part.n_elems, at->call->wire, is_added);
+}
+
+/* What number v sends to its children, rounded first. */
+static struct collective_cost sent_down_cost(const struct place *at, int v)
+{
+    struct collective_cost cost = collective_round_cost(part_rounded(at, v).n_elems, at->call->wire);
+
+    for (int d = farthest_of(v, at->p); d > 0; d >>= 1)
+        cost = collective_cost_sum(cost, sent_cost(at, part_down(at, v + d), has_halves(at, v, d)));
+    return cost;
+}
+
 static struct collective_cost tree_predict(const void *opts, const struct collective_call *call, int rank,
                                            const struct collective_group *group)
 {
     const struct place at = place_of(call, rank, group->n_ranks);
-    struct collective_cost cost = { 0 };
+    struct collective_cost cost = sent_down_cost(&at, at.v);
 
     (void)opts;
-    if (at.v > 0)
-        cost = part_cost_message(cost, part_up(&at, at.v));
-    for (int d = farthest_of(at.v, at.p); d > 0; d >>= 1) {
-        cost = part_cost_message(cost, part_down(&at, at.v + d));
-        cost = part_cost_adds(cost, adds(call->type) ? call->n_elems : 0);
+    for (int d = farthest_of(at.v, at.p); d > 0; d >>= 1)
+        cost = collective_cost_sum(cost, received_cost(&at, part_up(&at, at.v + d), adds(call->type)));
+    if (at.v > 0) {
+        cost = collective_cost_sum(cost, sent_cost(&at, part_up(&at, at.v), false));
+        cost = collective_cost_sum(cost, received_cost(&at, part_down(&at, at.v), false));
     }
     return cost;
 }
@@ -242,12 +284,15 @@ static struct collective_cost path_up(const struct place *at)
     struct collective_cost path = { 0 };
 
     for (int d = 1; d < at->p; d <<= 1) {
-        size_t n_longest = 0;
-        for (int v = d; v < at->p; v += 2 * d)
-            n_longest = part_up(at, v).n_elems > n_longest ? part_up(at, v).n_elems : n_longest;
-        path.bytes += n_longest * sizeof(float);
-        path = part_cost_adds(path, adds(at->call->type) ? at->call->n_elems : 0);
+        struct collective_cost longest = { 0 };
+        for (int v = d; v < at->p; v += 2 * d) {
+            const struct range part = part_up(at, v);
+            const struct collective_cost received = received_cost(at, part, adds(at->call->type));
+            longest = collective_cost_most(longest, collective_cost_sum(sent_cost(at, part, false), received));
+        }
+        path = collective_cost_sum(path, longest);
     }
+    path.msgs = 0;
     for (int v = 1; v < at->p; v++)
         path.msgs = n_messages_up(at, v) > path.msgs ? n_messages_up(at, v) : path.msgs;
     return path;
@@ -257,17 +302,17 @@ static struct collective_cost path_up(const struct place *at)
  * and shares its link: a latency, and the bytes of all. */
 static struct collective_cost path_down(const struct place *at, int v)
 {
-    struct collective_cost sent = { 0 }, longest = { 0 };
+    struct collective_cost sent = sent_down_cost(at, v), longest = { 0 };
 
-    for (int d = farthest_of(v, at->p); d > 0; d >>= 1)
-        sent = part_cost_message(sent, part_down(at, v + d));
     for (int d = farthest_of(v, at->p); d > 0; d >>= 1) {
-        const struct collective_cost below = path_down(at, v + d);
-        if (part_down(at, v + d).n_elems > 0 &&
+        const struct range part = part_down(at, v + d);
+        const struct collective_cost below = collective_cost_sum(received_cost(at, part, false), path_down(at, v + d));
+        if (part.n_elems > 0 &&
             (below.bytes > longest.bytes || (below.bytes == longest.bytes && below.msgs > longest.msgs)))
             longest = below;
     }
-    return (struct collective_cost){ .msgs = (sent.msgs > 0) + longest.msgs, .bytes = sent.bytes + longest.bytes };
+    sent.msgs = sent.msgs > 0;
+    return collective_cost_sum(sent, longest);
 }
 
 static struct collective_cost tree_critical_path(const void *opts, const struct collective_call *call,
@@ -282,7 +327,7 @@ static struct collective_cost tree_critical_path(const void *opts, const struct 
 
 const struct collective_ops collective_tree = {
     .module.name = "tree",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_NARROW,
     .module.memory = tree_memory,
     .open = tree_open,
     .run = tree_run,
