@@ -4,7 +4,8 @@
  *
  * Cost per rank of an allreduce among 2^k ranks: 2 k messages, 2 n (p - 1) / p elements, half as many additions: the
  * bytes of ring at the latencies of a tree. Of another number of ranks, with k of the power of two below it: 2
- * latencies and n elements more on the slowest path. It has no broadcast: nothing in one is halved.
+ * latencies and n elements more on the slowest path, and what ranks that run ahead take of its links
+ * (halving_doubling_path()). It has no broadcast: nothing in one is halved.
  */
 #include <stdlib.h>
 

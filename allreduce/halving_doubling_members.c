@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "allreduce/eager_steps.h"
 #include "allreduce/part_message.h"
 #include "harness/base/range.h"
 
@@ -277,6 +278,28 @@ struct collective_cost halving_doubling_cost(const struct collective_call *call,
     return cost;
 }
 
+struct eager_call {
+    const struct shape *shape;
+    enum wire_format wire;
+};
+
+static struct eager_send send_of(const void *arg, int index, int phase)
+{
+    const struct eager_call *call = arg;
+    const struct move move = move_of(call->shape, index, phase);
+
+    return (struct eager_send){ move.to, collective_send_cost(move.sent.n_elems, call->wire).bytes };
+}
+
+/* Where no member runs ahead: 0. */
+static uint64_t eager_bytes(const struct shape *s, enum wire_format wire)
+{
+    const struct eager_call call = { s, wire };
+    const struct eager_steps steps = { s->n_members, n_phases_of(s), send_of, &call };
+
+    return s->n_pairs > 0 && s->n_members <= EAGER_MOST_RANKS ? eager_steps_bytes(&steps) : 0;
+}
+
 /* Of each phase the longest message of any member, and the most additions. */
 struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members)
 {
@@ -289,5 +312,6 @@ struct collective_cost halving_doubling_path(const struct collective_call *call,
             longest = collective_cost_most(longest, cost_of(&s, index, phase, call->wire));
         path = collective_cost_sum(path, longest);
     }
+    path.bytes = larger(path.bytes, eager_bytes(&s, call->wire));
     return path;
 }
