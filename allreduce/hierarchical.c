@@ -83,31 +83,37 @@ static struct memory_need hierarchical_memory(const void *opts, const struct job
     return (struct memory_need){ .worker_bytes = scratch_elems(opts, facts->n_params, 2) * sizeof(float) };
 }
 
-/* host_of[n_ranks] of the hosts, which are numbered in the order of their first ranks: the rank that plays for one. */
-static int first_rank(const int *host_of, int host)
+static int host_of(const struct collective_group *group, int rank)
 {
-    int r = 0;
+    return group->host ? group->host[rank] : rank;
+}
 
-    while (host_of[r] != host)
-        r++;
-    return r;
+/* The rank that plays for the host of this one. */
+static int first_of(const struct collective_group *group, int rank)
+{
+    int first = 0;
+
+    while (host_of(group, first) != host_of(group, rank))
+        first++;
+    return first;
 }
 
 static enum rc open_members(struct hierarchical *h, struct world *w)
 {
     const int n = h->host.n_hosts, index = h->host.host;
-    int *host_of = calloc((size_t)w->n_ranks, sizeof *host_of);
+    int *host = calloc((size_t)w->n_ranks, sizeof *host);
+    const struct collective_group all = { w->n_ranks, host };
     enum rc rc;
 
     h->first = calloc((size_t)n, sizeof *h->first);
-    if (!host_of || !h->first)
+    if (!host || !h->first)
         FAIL(RC_NOMEM, "collective hierarchical: no memory for %d ranks", w->n_ranks);
-    TRY(world_allgather(w, &h->host.host, host_of, sizeof *host_of));
-    for (int i = 0; i < n; i++)
-        h->first[i] = first_rank(host_of, i);
+    TRY(world_allgather(w, &h->host.host, host, sizeof *host));
+    for (int r = 0; r < w->n_ranks; r++)
+        h->first[host[r]] = first_of(&all, r);
     h->circle = (struct ring_circle){ n, index, h->first[(index + 1) % n], h->first[(index + n - 1) % n] };
 out:
-    free(host_of);
+    free(host);
     return rc;
 }
 
@@ -233,24 +239,16 @@ struct place { /* of a rank */
     int n_hosts, host, n_on_host, index;
 };
 
-static int host_of(const struct collective_group *group, int rank)
-{
-    return group->host ? group->host[rank] : rank;
-}
-
 /* Hosts are numbered here in the order of their first ranks, whatever their numbers in the group are. */
 static struct place place_of(const struct collective_group *group, int rank)
 {
     struct place place = { .host = -1 };
 
     for (int r = 0; r < group->n_ranks; r++) {
-        const bool is_here = host_of(group, r) == host_of(group, rank);
-        int first = 0;
-        while (host_of(group, first) != host_of(group, r))
-            first++;
-        if (first == r && is_here)
+        const bool is_here = host_of(group, r) == host_of(group, rank), is_first_there = first_of(group, r) == r;
+        if (is_first_there && is_here)
             place.host = place.n_hosts;
-        place.n_hosts += first == r;
+        place.n_hosts += is_first_there;
         place.index += is_here && r < rank;
         place.n_on_host += is_here;
     }
