@@ -4,8 +4,8 @@
  *
  * open() measures the machines (rates.h); the critical path of each algorithm then says how long a call would take. All
  * ranks have the same rates, and so choose alike. Only algorithms whose costs are known are chosen from, and that can
- * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults. Each has
- * memory for calls as long as those that it is the fastest for.
+ * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults. Open are
+ * those that are the fastest for some length, each with memory for calls as long as these.
  *
  * Which one is chosen depends on a measurement, so the order of additions, and with it the bits, may differ between
  * runs; within one they do not (A1).
@@ -24,12 +24,13 @@
 
 extern const struct collective_ops collective_auto;
 
-enum { MAX_CANDIDATES = 16, N_REMEMBERED = 256 };
+enum { MAX_CANDIDATES = 16, MAX_LISTED = 32, N_REMEMBERED = 256 };
 
 struct candidate {
     const struct collective_ops *ops;
     struct collective *collective;
     size_t most_elems; /* for longer calls another one is faster, and so it has no memory for them */
+    bool is_needed;    /* for some call; else it is not open, and it may be that it cannot run here */
 };
 
 struct choice { /* of a call */
@@ -53,30 +54,56 @@ static bool may_be_chosen(const struct module *m)
     return !(m->caps & (COLL_DEVICE | COLL_OPAQUE | COLL_REFERENCE));
 }
 
+static void close_candidates(struct chooser *a)
+{
+    for (int i = 0; i < a->n_candidates; i++)
+        collective_close(&a->candidate[i].collective);
+}
+
 static void auto_close(struct collective **c)
 {
     struct chooser *a = (struct chooser *)*c;
 
-    for (int i = 0; i < a->n_candidates; i++)
-        collective_close(&a->candidate[i].collective);
+    close_candidates(a);
     free(a->host);
     free(a);
     *c = NULL;
 }
 
-/* What all of them need: who is chosen is not known yet. */
+/* The one that needs most memory for these elements, of those that are not in `taken`, becomes one of them. */
+static struct memory_need take_greatest(bool *taken, const struct job_facts *facts)
+{
+    struct memory_need most = { 0 };
+    const struct module *m;
+    int greatest = -1;
+
+    for (int i = 0; (m = collective_kind.at(i)) && i < MAX_LISTED; i++)
+        if (may_be_chosen(m) && m->memory && !taken[i]) {
+            const struct memory_need need = m->memory(NULL, facts);
+            if (greatest < 0 || need.worker_bytes + need.rank_0_bytes > most.worker_bytes + most.rank_0_bytes) {
+                greatest = i;
+                most = need;
+            }
+        }
+    if (greatest >= 0)
+        taken[greatest] = true;
+    return most;
+}
+
+/* Who is chosen is not known yet, but that one alone is for the longest calls, one for those of half as many elements,
+ * and so on (find_most_elems()): the most that this can be. */
 static struct memory_need auto_memory(const void *opts, const struct job_facts *facts)
 {
+    bool taken[MAX_LISTED] = { false };
+    struct job_facts shorter = *facts;
     struct memory_need all = { 0 };
-    const struct module *m;
 
     (void)opts;
-    for (int i = 0; (m = collective_kind.at(i)); i++)
-        if (may_be_chosen(m) && m->memory) {
-            const struct memory_need need = m->memory(NULL, facts);
-            all.worker_bytes += need.worker_bytes;
-            all.rank_0_bytes += need.rank_0_bytes;
-        }
+    for (int i = 0; i < MAX_CANDIDATES; i++, shorter.n_params /= 2) {
+        const struct memory_need need = take_greatest(taken, &shorter);
+        all.worker_bytes += need.worker_bytes;
+        all.rank_0_bytes += need.rank_0_bytes;
+    }
     return all;
 }
 
@@ -120,7 +147,7 @@ static struct choice choose(const struct chooser *a, const struct collective_cal
         if (!(c->ops->module.caps & call->type))
             continue;
         const double took_s = expected_s(a, i, call);
-        if (c->most_elems >= call->n_elems && (made.best < 0 || took_s < made.best_s)) {
+        if (c->is_needed && c->most_elems >= call->n_elems && (made.best < 0 || took_s < made.best_s)) {
             if (made.best >= 0 && made.best_s < made.second_s) {
                 made.second = made.best;
                 made.second_s = made.best_s;
@@ -147,55 +174,81 @@ static enum rc open_candidate(struct candidate *to, const struct collective_env 
     return collective_open(&to->collective, to->ops, &own);
 }
 
-/* One that cannot run where these ranks are is left out, on all of them. */
-static enum rc find_candidates(struct chooser *a, const struct collective_env *env)
+static void list_candidates(struct chooser *a, const struct collective_env *env)
 {
     const struct module *m;
+
+    for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++)
+        if (may_be_chosen(m) && m->caps & env->types && (!env->narrow || m->caps & COLL_NARROW))
+            a->candidate[a->n_candidates++].ops = (const struct collective_ops *)m;
+}
+
+/* The longest calls that each is the fastest for, of lengths that halve. Calls between two of them may go to who is
+ * the fastest for the longer one, or for more. */
+static void find_most_elems(struct chooser *a, const struct collective_env *env)
+{
+    struct candidate found[MAX_CANDIDATES] = { 0 };
+    size_t n = env->max_elems;
+
+    for (int i = 0; i < a->n_candidates; i++) {
+        found[i] = (struct candidate){ .ops = a->candidate[i].ops };
+        a->candidate[i].most_elems = env->max_elems;
+        a->candidate[i].is_needed = true;
+    }
+    do
+        for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1) {
+            const bool is_narrow = env->narrow && type == COLL_ALLREDUCE;
+            const struct collective_call call = { .type = (enum collective_type)type,
+                                                  .n_elems = n,
+                                                  .wire = is_narrow ? WIRE_F16 : WIRE_F32 };
+            const struct choice made = choose(a, &call);
+            if (!(type & env->types) || made.best < 0 || found[made.best].is_needed)
+                continue;
+            found[made.best].most_elems = n;
+            found[made.best].is_needed = true;
+        }
+    while ((n /= 2) > 0);
+    memcpy(a->candidate, found, sizeof found);
+}
+
+/* Those that are needed. *refused: the one that cannot run where these ranks are, on all of them; -1: there is none. */
+static enum rc open_needed(struct chooser *a, const struct collective_env *env, int *refused)
+{
     enum rc rc = RC_OK;
 
-    for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++) {
-        struct candidate *to = &a->candidate[a->n_candidates];
-        if (!may_be_chosen(m) || !(m->caps & env->types) || (env->narrow && !(m->caps & COLL_NARROW)))
+    *refused = -1;
+    for (int i = 0; i < a->n_candidates; i++) {
+        struct candidate *c = &a->candidate[i];
+        if (!c->is_needed)
             continue;
-        *to = (struct candidate){ .ops = (const struct collective_ops *)m, .most_elems = env->max_elems };
-        rc = open_candidate(to, env, env->max_elems < 1 ? env->max_elems : 1);
-        collective_close(&to->collective);
-        if (rc == RC_UNSUPPORTED)
-            continue;
+        rc = open_candidate(c, env, c->most_elems);
+        if (rc == RC_UNSUPPORTED && a->n_candidates > 1) {
+            *refused = i;
+            return RC_OK;
+        }
         TRY(rc);
-        a->n_candidates++;
     }
-    rc = RC_OK;
 out:
     return rc;
 }
 
-/* The longest calls that each is the fastest for, of lengths that double. Calls between two of them may go to who is
- * the fastest for the longer one, or for more. */
-static void find_most_elems(struct chooser *a, const struct collective_env *env)
-{
-    size_t most[MAX_CANDIDATES] = { 0 };
-
-    for (size_t n = 1; n < 2 * env->max_elems; n *= 2)
-        for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1) {
-            const struct collective_call call = { .type = (enum collective_type)type,
-                                                  .n_elems = n < env->max_elems ? n : env->max_elems };
-            const struct choice made = choose(a, &call);
-            if (type & env->types && made.best >= 0)
-                most[made.best] = call.n_elems;
-        }
-    for (int i = 0; i < a->n_candidates; i++)
-        a->candidate[i].most_elems = most[i];
-}
-
+/* Where one is refused, others are needed, or for longer calls: all begin again without it. */
 static enum rc open_candidates(struct chooser *a, const struct collective_env *env)
 {
+    int refused;
     enum rc rc;
 
-    TRY(find_candidates(a, env));
-    find_most_elems(a, env);
-    for (int i = 0; i < a->n_candidates; i++)
-        TRY(open_candidate(&a->candidate[i], env, a->candidate[i].most_elems));
+    list_candidates(a, env);
+    for (;;) {
+        find_most_elems(a, env);
+        TRY(open_needed(a, env, &refused));
+        if (refused < 0)
+            break;
+        close_candidates(a);
+        a->n_candidates--;
+        memmove(&a->candidate[refused], &a->candidate[refused + 1],
+                (size_t)(a->n_candidates - refused) * sizeof *a->candidate);
+    }
 out:
     return rc;
 }

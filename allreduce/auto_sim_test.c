@@ -148,12 +148,30 @@ static void times_follow_from_rates(void **state)
     assert_true(fabs(rates_time_s(&rates, &cost) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
 }
 
+/* Of 4 workers and 10^6 floats tree needs 4 x 10^6 bytes; of half as many hierarchical 4 (500000 / 2 + 1), of a quarter
+ * halving-doubling 4 x 250000 / 2, of an eighth ring 4 (125000 / 4 + 1): no two are for the longest calls. */
+static void memory_is_that_of_lengths_that_halve(void **state)
+{
+    const struct job_facts facts = { .n_workers = 4, .n_params = 1000000 };
+    const struct collective_ops *automatic = NULL;
+
+    (void)state;
+    assert_int_equal(collective_find(&automatic, &collective_kind, "auto"), RC_OK);
+    const struct memory_need need = automatic->module.memory(NULL, &facts);
+    assert_int_equal(need.worker_bytes, 4000000 + 1000004 + 500000 + 125004);
+    assert_int_equal(need.rank_0_bytes, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_follow_from_rates),     cmocka_unit_test(many_bytes_go_around_the_ring),
-        cmocka_unit_test(powers_of_two_are_halved),    cmocka_unit_test(few_bytes_climb_a_tree),
-        cmocka_unit_test(one_host_sums_in_its_memory), cmocka_unit_test(several_hosts_sum_in_theirs_first),
+        cmocka_unit_test(times_follow_from_rates),
+        cmocka_unit_test(many_bytes_go_around_the_ring),
+        cmocka_unit_test(powers_of_two_are_halved),
+        cmocka_unit_test(few_bytes_climb_a_tree),
+        cmocka_unit_test(one_host_sums_in_its_memory),
+        cmocka_unit_test(several_hosts_sum_in_theirs_first),
+        cmocka_unit_test(memory_is_that_of_lengths_that_halve),
     };
 
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)
