@@ -9,8 +9,9 @@
  *
  * Invariants
  *   B1  What can be wrong before there are connections (no interface, no memory, no socket) is found by all ranks
- * alike. B2  An error is the last thing to happen: every later call returns it. The library reads and writes data no
- * more. B3  A wait ends at timeout_ms, or when a rank failed (world.W4) or is lost (world.W8).
+ *       alike.
+ *   B2  An error is the last thing to happen: every later call returns it. The library reads and writes data no more.
+ *   B3  A wait ends at timeout_ms, or when a rank failed (world.W4) or is lost (world.W8).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,11 +7,10 @@
  * and variance of the images (photographs: about 0 and 1; MNIST, mostly black: about -1.5 and 1.5).
  *
  * Invariants
- *   P3  Whatever the bytes of a file, opening it gives a data set or an error of one line that names file, offset,
- *       what was found and what is valid; memory is bounded by the size of the file, not by counts in it.
- *   P4  No read leaves the file. One that became shorter since it was opened, or a disk that fails, is an
- *       error with file and offset: files are read, never mapped; in a mapping it would be a signal that ends all
- * ranks.
+ *   P3  Whatever the bytes of a file, opening it gives a data set or an error of one line that names file, offset, what
+ *       was found and what is valid; memory is bounded by the size of the file, not by counts in it.
+ *   P4  No read leaves the file. One that became shorter since it was opened, or a disk that fails, is an error with
+ *       file and offset: files are read, never mapped; in a mapping it would be a signal that ends all ranks.
  */
 #ifndef DATA_PIXELS_H
 #define DATA_PIXELS_H

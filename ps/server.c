@@ -4,8 +4,8 @@
  *
  *   state of a worker   PUSH               FETCH                                    LEAVE     its loss (world.W8)
  *   TRAINING            server_push        worker 0: -> FETCHING; others: refused   -> LEFT   drop_worker: -> LOST
- *   FETCHING            refused            refused                                  refused   it is rank 0: the run
- * ends LEFT                refused            refused                                  refused   drop_worker: -> LOST
+ *   FETCHING            refused            refused                                  refused   rank 0: the run ends
+ *   LEFT                refused            refused                                  refused   drop_worker: -> LOST
  *   LOST                dropped            dropped                                  dropped   -
  *
  * LOOK, of worker 0 in TRAINING, is answered at once and changes no state; in any other it is refused.

@@ -5,8 +5,9 @@
  * Invariants
  *   A1  Stages run in the order of enum accept_stage, each on all ranks; rank 0 alone has what they measured.
  *   A2  A rank that is lost (world.W8) ends the test on all ranks with RC_OK: what was measured is kept, stage[].why
- * says who is lost, and lost_rank is that rank. So does a signal; what had not ended has no data. A3  keep() is called
- * on rank 0 before the first stage and behind every one: whatever ends the process later, that much can be on disk.
+ *       says who is lost, and lost_rank is that rank. So does a signal; what had not ended has no data.
+ *   A3  keep() is called on rank 0 before the first stage and behind every one: whatever ends the process later, that
+ *       much can be on disk.
  *   A4  out->is_partial until the last stage has ended, or a rank was lost.
  */
 #ifndef HARNESS_ACCEPT_ACCEPT_H

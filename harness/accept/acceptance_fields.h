@@ -11,8 +11,8 @@
  *
  *     sums  how many sums of the allreduce, and how many pulls, were checked; none: none was
  *
- *     node stage preflight difference collective wrong_sum push_and_pull training corruption soak finding criterion one
- * for each, as below
+ *     node stage preflight difference collective wrong_sum push_and_pull training corruption soak finding criterion
+ *       one for each, as below
  *
  *     metric  of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
  *

@@ -15,13 +15,15 @@
  *
  * Invariants
  *   P1  Files are written whole or not at all (base/file.h); SHA256SUMS last: a bundle with it is complete.
- * criteria.yaml and manifest.json are there from the beginning of a test, acceptance.jsonl behind each stage. P2  No
- * secrets: of the environment what report/environment.h admits. P3  The same struct acceptance gives the same bytes
- * (manifest.json aside, in real worlds). P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its
- * last record holds the digest of the others. P5  A name that is no host's (anything but letters, digits, dots, dashes,
- * underscores, colons) is in no host list: a comment there quotes it. P6  acceptance_load() of what acceptance_write()
- * wrote is equal in all but bytes of texts that are no UTF-8, which are U+FFFD, and what then is too long, which is
- * cut.
+ *       criteria.yaml and manifest.json are there from the beginning of a test, acceptance.jsonl behind each stage.
+ *   P2  No secrets: of the environment what report/environment.h admits.
+ *   P3  The same struct acceptance gives the same bytes (manifest.json aside, in real worlds).
+ *   P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its last record holds the digest of the
+ *       others.
+ *   P5  A name that is no host's (anything but letters, digits, dots, dashes, underscores, colons) is in no host list:
+ *       a comment there quotes it.
+ *   P6  acceptance_load() of what acceptance_write() wrote is equal in all but bytes of texts that are no UTF-8, which
+ *       are U+FFFD, and what then is too long, which is cut.
  */
 #ifndef HARNESS_ACCEPT_ACCEPTANCE_REPORT_H
 #define HARNESS_ACCEPT_ACCEPTANCE_REPORT_H

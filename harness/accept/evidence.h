@@ -6,13 +6,13 @@
  * Invariants
  *   E1  The value is the middle repeat, of an even number the better of the two in the middle: one wild repeat of two,
  *       two of four, blame nobody.
- *   E2  Repeats that contradict a bad value count: where the best quarter of them is farther above the value than
- *       noise takes it, the measurement is as uncertain as they are apart (doubt). Repeats far below are not in doubt.
+ *   E2  Repeats that contradict a bad value count: where the best quarter of them is farther above the value than noise
+ *       takes it, the measurement is as uncertain as they are apart (doubt). Repeats far below are not in doubt.
  *   E3  Noise is what a typical measurement's repeats differ by (the median of their variances), and what measurements
  *       differ by from each other beyond that, which no number of repeats averages out.
  *   E4  A deviation is as probable as the more lenient of two says: chance of that noise, by Student's t with the few
  *       degrees of freedom that a robust spread has; and chance of a fifth of the border of blame, by the normal
- * distribution, so that among measurements that hardly differ nobody is blamed for little.
+ *       distribution, so that among measurements that hardly differ nobody is blamed for little.
  */
 #ifndef HARNESS_ACCEPT_EVIDENCE_H
 #define HARNESS_ACCEPT_EVIDENCE_H

@@ -4,9 +4,11 @@
  *
  * Invariants
  *   M1  A colour is a class of the ratio to best_quarter() of all pairs, the same classes in every picture; from class
- * to class it is darker, so that it reads without colours. M2  Of more than HEAT_MAP_MOST_CELLS nodes some share a row
- * and a column, whose cell is their worst pair: a slow one is seen in any fleet. M3  What was not measured is hatched;
- * no class is. M4  Pairs and nodes that the pairwise stage blames are marked by shapes: a frame, an arrow head.
+ *       to class it is darker, so that it reads without colours.
+ *   M2  Of more than HEAT_MAP_MOST_CELLS nodes some share a row and a column, whose cell is their worst pair: a slow
+ *       one is seen in any fleet.
+ *   M3  What was not measured is hatched; no class is.
+ *   M4  Pairs and nodes that the pairwise stage blames are marked by shapes: a frame, an arrow head.
  */
 #ifndef HARNESS_ACCEPT_HEAT_MAP_H
 #define HARNESS_ACCEPT_HEAT_MAP_H

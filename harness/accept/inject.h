@@ -3,18 +3,18 @@
  * inject.h - faults on order, for the self-test and for drills: what a slow rank, a slow link or a flipped bit would
  * do, in any world.
  *
- *     rank:5=0.7     rank 5 computes at 70 % of its speed
- *     node:3=0.6     what node 3 receives, and what is received of it, comes at 60 % of the rate
- *     link:1-4=0.6   likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
- *     loss:3=0.05    of small messages that node 3 sends or receives 5 % come as late as one that is sent again after a
- *                    time-out (200 ms). Of the pairwise stage's round trips alone: in a burst what is lost is sent
- *                    again at once
- *     stall:2        rank 2 stops answering (it hangs) in the middle of the pairwise stage
- *     kill:2         rank 2 ends without a word there
- *     kill:2@soak    likewise in another stage: in the middle of the integrity stage and of the largest training, in
- *                    the second part of the soak, in the second repeat of orders of ranks (where none are compared, at
- *                    the end of the collectives), at the beginning of all others
- *     flip:2@30      a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
+ *     rank:5=0.7      rank 5 computes at 70 % of its speed
+ *     node:3=0.6      what node 3 receives, and what is received of it, comes at 60 % of the rate
+ *     link:1-4=0.6    likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
+ *     loss:3=0.05     of small messages that node 3 sends or receives 5 % come as late as one that is sent again after
+ *                     a time-out (200 ms). Of the pairwise stage's round trips alone: in a burst what is lost is sent
+ *                     again at once
+ *     stall:2         rank 2 stops answering (it hangs) in the middle of the pairwise stage
+ *     kill:2          rank 2 ends without a word there
+ *     kill:2@soak     likewise in another stage: in the middle of the integrity stage and of the largest training, in
+ *                     the second part of the soak, in the second repeat of orders of ranks (where none are compared, at
+ *                     the end of the collectives), at the beginning of all others
+ *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
  * A slow link delays its receiver by what a link of that rate would have taken longer than the transfer took: in
  * virtual time, too, where a rank's pause is exact. Of several faults of one rank, or on one way, the slowest counts.

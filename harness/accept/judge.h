@@ -7,11 +7,12 @@
  *       has no data, with the reason.
  *   J2  A vacuous test is no data: a tournament of one node, outliers of two ranks without a limit, parameters of one
  *       rank, exposed communication of one rank, a rank or a pair without a value, fewer repeats than criteria ask for,
- * a stage that was ended. J3  The value that was measured decides (of ranks and pairs the median of repeats), not its
- * interval: a cluster at the border of a limit passes or fails, and the row says that the interval holds the limit. J4
- * What breaks a limit is a finding of its own, certain, unless statistics have named it: ranks; the node, where all of
- * its ranks or all of its pairs do; the fleet, where everybody does. Of facts of the preflight each node that breaks a
- * limit or differs from most is one (preflight_rows.h).
+ *       a stage that was ended.
+ *   J3  The value that was measured decides (of ranks and pairs the median of repeats), not its interval: a cluster at
+ *       the border of a limit passes or fails, and the row says that the interval holds the limit.
+ *   J4  What breaks a limit is a finding of its own, certain, unless statistics have named it: ranks; the node, where
+ *       all of its ranks or all of its pairs do; the fleet, where everybody does. Of facts of the preflight each node
+ *       that breaks a limit or differs from most is one (preflight_rows.h).
  */
 #ifndef HARNESS_ACCEPT_JUDGE_H
 #define HARNESS_ACCEPT_JUDGE_H

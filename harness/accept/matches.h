@@ -4,7 +4,8 @@
  *
  * Invariants
  *   M1  Two matches at once share no node, as in a round, and no kernel either: nodes that are namespaces of one
- * machine would take each other's cores. M2  All matches of a round that are wanted are played in one of its turns.
+ *       machine would take each other's cores.
+ *   M2  All matches of a round that are wanted are played in one of its turns.
  */
 #ifndef HARNESS_ACCEPT_MATCHES_H
 #define HARNESS_ACCEPT_MATCHES_H

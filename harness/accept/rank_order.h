@@ -14,12 +14,14 @@
  *   O2  By switches: where their names are a tree, all nodes of a switch, on each level, are neighbours: behind a node
  *       comes one that has most switches in common with it, of equals the first.
  *   O3  Shortest: a message between two nodes costs its latency and its bytes over their rate, the lower one of those
- * of both directions that were measured. The way around all nodes begins as the launcher's, and is changed by reversing
- * parts of it (2-opt: Croes, Operations Research 6(6), 1958) while the two hops that a reversal replaces become shorter
- * by more than least_gain_ratio: what repeats of a healthy fleet differ by changes nothing. O4  Where costs are those
- * of a tree of switches (equal below a switch, and more above it), and differ by enough, that ends in no way that is
- * longer than the shortest: if a switch were left twice, by hops to b and to d, the hop between the two nodes that were
- * left is cheaper than either, and b to d no dearer than the dearer one, so a reversal would still gain.
+ *       of both directions that were measured. The way around all nodes begins as the launcher's, and is changed by
+ *       reversing parts of it (2-opt: Croes, Operations Research 6(6), 1958) while the two hops that a reversal
+ *       replaces become shorter by more than least_gain_ratio: what repeats of a healthy fleet differ by changes
+ *       nothing.
+ *   O4  Where costs are those of a tree of switches (equal below a switch, and more above it), and differ by enough,
+ *       that ends in no way that is longer than the shortest: if a switch were left twice, by hops to b and to d, the
+ *       hop between the two nodes that were left is cheaper than either, and b to d no dearer than the dearer one, so a
+ *       reversal would still gain.
  */
 #ifndef HARNESS_ACCEPT_RANK_ORDER_H
 #define HARNESS_ACCEPT_RANK_ORDER_H

@@ -10,10 +10,10 @@
  *       RC_OK: the others go on. An error ends the test: the world is broken.
  *   S2  Between repeats ranks agree (rank 0 decides, all get it) whether another one follows: by the evidence, by
  *       --stage-limit, by a signal. So nobody waits for a rank that has left.
- *   S3  Pairs of a tournament share no node, so nobody's link has other traffic: circle method, n - 1 rounds, of an
- *       odd number of nodes one idles in each round and none is dropped.
+ *   S3  Pairs of a tournament share no node, so nobody's link has other traffic: circle method, n - 1 rounds, of an odd
+ *       number of nodes one idles in each round and none is dropped.
  *   S4  Ranks of one kernel (namespaces of one machine) compute in turns: otherwise they would measure each other; so
- * do pairs of nodes of one kernel (matches.h). In virtual time they cannot, and all are at work at once.
+ *       do pairs of nodes of one kernel (matches.h). In virtual time they cannot, and all are at work at once.
  */
 #ifndef HARNESS_ACCEPT_STAGES_H
 #define HARNESS_ACCEPT_STAGES_H

@@ -8,14 +8,15 @@
  *
  * Invariants
  *   F1  A node's side is as good as the best tenth of its pairs with nodes that are not blamed (of few pairs the best
- * or second best): of a node that is slow nearly all pairs are; where some are not, the network between is. F2  A pair
- * of nodes is expected to be as good as the worse of their two sides; where both are blamed, as bad as if one delay
- * followed the other. F3  Of few nodes (fewer than eight pairs for each side) a side counts as no better than the
- * fleet, and what pairs differ by is what they differ by from the fleet: sides of few pairs follow them, and would hide
- * it. Of two nodes the better direction is the fleet. F4  The fleet, and what differs in it, is that of the nodes that
- * are not blamed; who is blamed is found again with them left out, until nothing changes or MOST_ROUNDS are over. A
- * side stays blamed that is still beyond the border then: the fewer nodes that are left prove less, but do not acquit
- * it.
+ *       or second best): of a node that is slow nearly all pairs are; where some are not, the network between is.
+ *   F2  A pair of nodes is expected to be as good as the worse of their two sides; where both are blamed, as bad as if
+ *       one delay followed the other.
+ *   F3  Of few nodes (fewer than eight pairs for each side) a side counts as no better than the fleet, and what pairs
+ *       differ by is what they differ by from the fleet: sides of few pairs follow them, and would hide it. Of two
+ *       nodes the better direction is the fleet.
+ *   F4  The fleet, and what differs in it, is that of the nodes that are not blamed; who is blamed is found again with
+ *       them left out, until nothing changes or MOST_ROUNDS are over. A side stays blamed that is still beyond the
+ *       border then: the fewer nodes that are left prove less, but do not acquit it.
  */
 #ifndef HARNESS_ACCEPT_TOURNAMENT_FIT_H
 #define HARNESS_ACCEPT_TOURNAMENT_FIT_H

@@ -5,10 +5,10 @@
  *
  * Invariants
  *   R1  The part is the ranks of the first nodes, in their order or in another one that begins with rank 0, so that
- * rank 0 of the test is rank 0 of each training, and has its result. The others wait, asleep. R2  A training that
- * cannot be prepared (an unknown model, too little memory on a rank) is no error: nothing runs, and rank 0 has the
- * reason. R3  What env->inject orders is done by the drills of train: ranks compute slowly, bits flip, and nothing
- * else.
+ *       rank 0 of the test is rank 0 of each training, and has its result. The others wait, asleep.
+ *   R2  A training that cannot be prepared (an unknown model, too little memory on a rank) is no error: nothing runs,
+ *       and rank 0 has the reason.
+ *   R3  What env->inject orders is done by the drills of train: ranks compute slowly, bits flip, and nothing else.
  */
 #ifndef HARNESS_ACCEPT_TRAININGS_H
 #define HARNESS_ACCEPT_TRAININGS_H

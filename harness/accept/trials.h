@@ -7,9 +7,9 @@
  *   T1  Trials are a function of the seed, the fleet and the kinds alone. Every kind has its turn; the first trial, and
  *       every n_kinds + 1st, has no fault at all.
  *   T2  A fault is found only by its own name: a slow link by a finding of that link, a slow node by one of that node,
- * a slow rank by one of that rank (or of a node that has no other rank), a node that
- * loses messages by one of that node and its late round trips, a lost rank by that rank. T3  A false alarm is
- * a finding that no fault of the trial explains: of another node, rank or link.
+ *       a slow rank by one of that rank (or of a node that has no other rank), a node that loses messages by one of
+ *       that node and its late round trips, a lost rank by that rank.
+ *   T3  A false alarm is a finding that no fault of the trial explains: of another node, rank or link.
  */
 #ifndef HARNESS_ACCEPT_TRIALS_H
 #define HARNESS_ACCEPT_TRIALS_H

@@ -6,7 +6,8 @@
  *   V1  Values are whole numbers below 64, so sums are exact in any order: results are compared bit by bit.
  *   V2  They repeat after COMM_VALUES_PERIOD elements, a prime: no chunk of an array looks like another one, unless it
  *       lies a multiple of that away. Ranks, and calls one after the other, have other values at the same place: what
- * an earlier call left behind is wrong. V3  What a rank does not bring is COMM_POISON before the call.
+ *       an earlier call left behind is wrong.
+ *   V3  What a rank does not bring is COMM_POISON before the call.
  */
 #ifndef HARNESS_BENCH_COMM_VALUES_H
 #define HARNESS_BENCH_COMM_VALUES_H

@@ -8,7 +8,7 @@
  *   Q2  In a turn a host has one pair at most: pairs of one turn share neither rank, nor host, nor network card.
  *   Q3  Over all turns every two hosts meet, and every rank of a host plays with another host; every two ranks of a
  *       host meet. Where that takes more than PAIRING_MAX_TURNS turns, as many, in which different hosts meet as far as
- * they last.
+ *       they last.
  */
 #ifndef HARNESS_BENCH_PAIRING_H
 #define HARNESS_BENCH_PAIRING_H

@@ -11,14 +11,16 @@
  *   T1  An option that the user gave is not tried; those of a reducer are tried while it is the one in use.
  *   T2  The values of an option are in a race (autotune_race.h) with the one in use, the default first. n_planned is
  *       the number of all values of all options: a search in which nothing differs leaves its defaults in at most 5 %
- * of cases. T3  What came out of all races is compared with the defaults once more, alone, in new trials; unless it is
- * faster again, the defaults stay. The ratio that is reported is of these. T4  A trial is a training from the same
- * seed, of whose first steps nothing is measured; its step is the mean of those behind, from start to start. It saves,
- * records, checks and evaluates nothing, and no drill fails in it. T5  Rank 0 decides; the others get what it decided.
- * A value that a rank cannot have is tried on none. T6  An option for whose race there is no time left is not tried,
- * and counted. The clock is the world's: in sim the budget is virtual time, and races have no more than RACE_MIN_ROUNDS
- * rounds, as nothing varies there. T7  Settings of a file (autotune_file.c) are applied without trials. What they were
- * found for must be the same in what they depend on most; machine, batch and threads that differ are warned of.
+ *       of cases.
+ *   T3  What came out of all races is compared with the defaults once more, alone, in new trials; unless it is faster
+ *       again, the defaults stay. The ratio that is reported is of these.
+ *   T4  A trial is a training from the same seed, of whose first steps nothing is measured; its step is the mean of
+ *       those behind, from start to start. It saves, records, checks and evaluates nothing, and no drill fails in it.
+ *   T5  Rank 0 decides; the others get what it decided. A value that a rank cannot have is tried on none.
+ *   T6  An option for whose race there is no time left is not tried, and counted. The clock is the world's: in sim the
+ *       budget is virtual time, and races have no more than RACE_MIN_ROUNDS rounds, as nothing varies there.
+ *   T7  Settings of a file (autotune_file.c) are applied without trials. What they were found for must be the same in
+ *       what they depend on most; machine, batch and threads that differ are warned of.
  */
 #ifndef HARNESS_CAMPAIGN_AUTOTUNE_H
 #define HARNESS_CAMPAIGN_AUTOTUNE_H

@@ -7,7 +7,8 @@
  *   J1  A round is one trial of the arm in use (0) and of each other that is still in the race, in an order that
  *       differs from round to round: what the machine does meanwhile, it does to all of them.
  *   J2  An arm is compared with arm 0 in pairs of the same round, as steps of arm 0 / steps of the arm (paired.h):
- * above 1 it is faster. The interval is that of one of n_planned comparisons which hold together at 95 % (Bonferroni).
+ *       above 1 it is faster. The interval is that of one of n_planned comparisons which hold together at 95 %
+ *       (Bonferroni).
  *   J3  An arm leaves the race after RACE_DROP_ROUNDS rounds or later where it is slower with 95 %. That is a way to
  *       spend less (racing: Maron and Moore, Advances in Neural Information Processing Systems 6, 1994), and takes no
  *       arm's place from another: faster than arm 0 is only called what was in all rounds.

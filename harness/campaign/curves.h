@@ -8,7 +8,8 @@
  *       where the shortest of them ends.
  *   K3  A value stands for a cell of the axis, all launches alike: the mean of the curve over it. Cells grow with their
  *       distance from the start, until a hundred of them fill the axis: so they suit a linear axis and a logarithmic
- * one. K4  A loss that is not a number is as high as can be: launches that diverged raise the median.
+ *       one.
+ *   K4  A loss that is not a number is as high as can be: launches that diverged raise the median.
  */
 #ifndef HARNESS_CAMPAIGN_CURVES_H
 #define HARNESS_CAMPAIGN_CURVES_H

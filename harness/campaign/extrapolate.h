@@ -10,12 +10,12 @@
  *
  * Invariants
  *   X1  Sizes whose measured times are the simulated ones give the simulated time of the target.
- *   X2  The prediction is of the largest used size alone; the others give its spread: how far predictions by the
- *       ratios of each of them are from it, and as much again for each time that the target is as far (in the logarithm
- *       of workers) from the largest as that other one.
+ *   X2  The prediction is of the largest used size alone; the others give its spread: how far predictions by the ratios
+ *       of each of them are from it, and as much again for each time that the target is as far (in the logarithm of
+ *       workers) from the largest as that other one.
  *   X3  What measured steps took longer, or less long, than simulated ones is not explained, so it may be another
- * amount with more workers: by EXTRAPOLATE_DRIFT_RATIO of it, assumed, for every doubling from the largest used size
- * on.
+ *       amount with more workers: by EXTRAPOLATE_DRIFT_RATIO of it, assumed, for every doubling from the largest used
+ *       size on.
  */
 #ifndef HARNESS_CAMPAIGN_EXTRAPOLATE_H
 #define HARNESS_CAMPAIGN_EXTRAPOLATE_H

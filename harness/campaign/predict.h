@@ -15,10 +15,11 @@
  *   Y1  The check predicts the largest measured size of a setting from the smaller ones alone.
  *   Y2  The band is of four independent parts: the spread between sizes, and what may become of the unexplained with
  *       more workers (extrapolate.h), the 95 % interval of the largest used size over its launches, and what
- * predictions change when the rate of links is as much higher, and lower, as the largest residual of the calibration's
- * fit, of messages whose bytes take longer than alpha. Y3  Too little data is refused, with what is missing: a setting
- * of fewer than two sizes with two ranks or more, a point launched once (simulated ones repeat exactly), runs of one
- * host, a cluster without measured links. Y4  The same input gives the same bytes.
+ *       predictions change when the rate of links is as much higher, and lower, as the largest residual of the
+ *       calibration's fit, of messages whose bytes take longer than alpha.
+ *   Y3  Too little data is refused, with what is missing: a setting of fewer than two sizes with two ranks or more, a
+ *       point launched once (simulated ones repeat exactly), runs of one host, a cluster without measured links.
+ *   Y4  The same input gives the same bytes.
  */
 #ifndef HARNESS_CAMPAIGN_PREDICT_H
 #define HARNESS_CAMPAIGN_PREDICT_H

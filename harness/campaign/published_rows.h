@@ -5,7 +5,8 @@
  * CSV: lines that begin with "#" are comments; then a head, which names the columns in any order, and rows. Columns:
  *
  *   model, gpus, mode, efficiency   needed. gpus: workers, at least 1. mode: a mode of gradmark train, or what
- * allreduce is done by (ring, allreduce-ring), or ps-sync (ps, too), ps-async. efficiency: a ratio, 1: nothing is lost
+ *                                   allreduce is done by (ring, allreduce-ring), or ps-sync (ps, too), ps-async.
+ *                                   efficiency: a ratio, 1: nothing is lost
  *   servers                         of a row of ps: how many, needed there; elsewhere empty or 0
  *   transport                       rdma, tcp, grpc, bare; empty: of ps what --ps-transport says, else the cluster's
  *   cluster                         a preset or file; empty: --cluster

@@ -8,9 +8,9 @@
  *   reproduce_page.c      all of it as a page, with what is assumed
  *
  * Invariants
- *   J1  Nothing is fitted to a row or a model, though values that a cluster has for all its rows may have been
- *       chosen beside them, which its description then says: of a row only model, gpus, mode, servers, transport,
- *       cluster, batch and its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else.
+ *   J1  Nothing is fitted to a row or a model, though values that a cluster has for all its rows may have been chosen
+ *       beside them, which its description then says: of a row only model, gpus, mode, servers, transport, cluster,
+ *       batch and its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else.
  *   J2  Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing,
  *       over that of all of them.
  *   J3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
@@ -19,8 +19,8 @@
  *   J5  A row of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
  *       if it were not there, and the command ends with an error.
  *   J6  A band is how far a prediction moves when each value that was calibrated alone is as far off, up and down, as
- * its source tells (calibration_spread.h), the larger of both: the root of the sum of squares. There is no chance in
- *       it, and no band on a cluster of which no value was calibrated with a spread.
+ *       its source tells (calibration_spread.h), the larger of both: the root of the sum of squares. There is no chance
+ *       in it, and no band on a cluster of which no value was calibrated with a spread.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H

@@ -9,8 +9,8 @@
  *   tuning.c        finds the learning rate of each point before
  *   wait.c          how the workers of a launch wait for each other
  *   closing.c       what is kept and printed at the end
- *   begun.c          what its folder holds from the first launch on, so that another process can go on with it
- * (begun.h) reload.c        the launches of a campaign that is continued
+ *   begun.c         what its folder holds from the first launch on, so that another process can go on with it (begun.h)
+ *   reload.c        the launches of a campaign that is continued
  *
  * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
  * sweep_choose_steps, sweep_plan_tuning, sweep_open_files (rank 0), sweep_tune, sweep_launch_all, sweep_finish (rank

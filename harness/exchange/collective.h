@@ -25,13 +25,13 @@
  *   A4  Nothing of ours allocates after open().
  *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
  *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
- *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end), which
- *       returns when all of the group is queued: behind what the calls of env.compute so far wrote, or those before the
- *       event that it waits for. After collective_wait() calls of env.compute see the results. Nothing goes through
+ *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end), which returns
+ *       when all of the group is queued: behind what the calls of env.compute so far wrote, or those before the event
+ *       that it waits for. After collective_wait() calls of env.compute see the results. Nothing goes through
  *       env.transport, whose world counts: A3 to A5 do not apply, and costs are zeros. A failure that is noticed late,
  *       here or on another rank, ends begin, end and wait of this and every later group, with its reason.
  *   A8  COLL_SHARED: data that is inside env.share[] of its rank is not copied: the ranks of a host read and write it
- * in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
+ *       in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
  *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
  *   A9  COLL_OPAQUE: another library's messages, or of an algorithm that open() chose. A3 and A5 do not apply; costs
  *       are zeros, or the most of any that could be chosen.

@@ -9,12 +9,12 @@
  *   S1  Order on a worker: open; then in every step exchange() once for each piece, in an order that is the same on
  *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6).
  *   S2  After exchange() returned RC_OK, of the elements of that piece: without servers grad is the sum over workers;
- *       with servers param holds the values for the next step, at most `staleness` updates behind the newest, which
- *       the rule of env.consistency made (consistency.h).
+ *       with servers param holds the values for the next step, at most `staleness` updates behind the newest, which the
+ *       rule of env.consistency made (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
  *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
- * message.)
+ *       message.)
  *   S6  With env.compression exchange() gets gradients of which messages hold every value exactly (compression.h), and
  *       sends them so. Parameters are sent as they are.
  */

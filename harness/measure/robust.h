@@ -12,9 +12,9 @@
  *   M3  Of few numbers that says little. What all their differences say is more, and as robust: Qn, the k-th smallest
  *       distance of two of them, k = h (h - 1) / 2, h = n / 2 + 1, times 2.2219 and a factor for n (Rousseeuw, Croux,
  *       Journal of the American Statistical Association 88(424), 1993). Its degrees of freedom, found as those of M2,
- * are 2 (n / 2 - 1), n / 2 rounded down; 1 of three. M4  q of the k-th smallest of n p values is the least p(i) n / i
- * of i >= k (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57(1), 1995): of all with q <= a, at
- * most the part a is expected to be false.
+ *       are 2 (n / 2 - 1), n / 2 rounded down; 1 of three.
+ *   M4  q of the k-th smallest of n p values is the least p(i) n / i of i >= k (Benjamini and Hochberg, Journal of the
+ *       Royal Statistical Society B 57(1), 1995): of all with q <= a, at most the part a is expected to be false.
  */
 #ifndef HARNESS_MEASURE_ROBUST_H
 #define HARNESS_MEASURE_ROBUST_H

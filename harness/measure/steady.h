@@ -12,11 +12,13 @@
  *   S1  Inside its range: a cut at the last admissible place, half of the series, is no warm-up but no steady state, as
  *       is a drift: a change by 5 % and significant as in S3, that a straight line fits better. Nothing is cut then.
  *   S2  Warm-up is a start that differs from all that follows: its mean is beyond that of 95 % of all windows of the
- * same length behind it. What comes back later is not warm-up, and is not cut. S3  A switch is one shift of the level,
- * behind the first quarter, by 5 % at least, significant at 1 % (level_shift.h), with a steady level before and after
- * it. It is reported, not cut off; warm-up is then sought in what is before it. S4  Too short is told from not steady:
- * the rule is not used on fewer than 20 values, and S3 on fewer than 40; a cut at the limit says nothing of fewer than
- * 200, where that of independent values is there in 1 % to 40 % of series.
+ *       same length behind it. What comes back later is not warm-up, and is not cut.
+ *   S3  A switch is one shift of the level, behind the first quarter, by 5 % at least, significant at 1 %
+ *       (level_shift.h), with a steady level before and after it. It is reported, not cut off; warm-up is then sought
+ *       in what is before it.
+ *   S4  Too short is told from not steady: the rule is not used on fewer than 20 values, and S3 on fewer than 40; a cut
+ *       at the limit says nothing of fewer than 200, where that of independent values is there in 1 % to 40 % of
+ *       series.
  */
 #ifndef HARNESS_MEASURE_STEADY_H
 #define HARNESS_MEASURE_STEADY_H

@@ -3,22 +3,22 @@
  * steps.h - summarises a run from the time stamps of every step on every worker.
  *
  * Invariants
- *   E1  Throughput is samples of all workers in the window over the window's time, from the
- *       clocks of all ranks; never one rank's rate times the number of ranks. Samples whose gradients servers dropped
- *       are none: of those in the window the part that was dropped, in messages, does not count.
- *   E2  A round is n_workers consecutive step completions in time order: one step of a
- *       synchronous mode, one update per worker on average of an asynchronous one.
- *   E3  Only time in which every worker trained counts: from the latest first start to the
- *       earliest last end. Of overlapped runs of three steps and more the first step does not count, in which there is
- *       nothing to wait for, nor the last, which also waits for its own exchange.
+ *   E1  Throughput is samples of all workers in the window over the window's time, from the clocks of all ranks; never
+ *       one rank's rate times the number of ranks. Samples whose gradients servers dropped are none: of those in the
+ *       window the part that was dropped, in messages, does not count.
+ *   E2  A round is n_workers consecutive step completions in time order: one step of a synchronous mode, one update per
+ *       worker on average of an asynchronous one.
+ *   E3  Only time in which every worker trained counts: from the latest first start to the earliest last end. Of
+ *       overlapped runs of three steps and more the first step does not count, in which there is nothing to wait for,
+ *       nor the last, which also waits for its own exchange.
  *   E4  compute, wait, wire, server and apply are measured (wait: for the latest worker of a synchronous mode, and
- * where servers hold answers back for other workers); rest is what they leave of a step (a wake-up, a copy), and never
- * negative: compute + wait + wire + server + apply + rest is the mean step of a worker, exactly, and of all. Parts that
- * exceed a worker's time, which clocks of several hosts may make, are cut to it. wait + wire + server + rest is its
- * exposed communication: it neither computes nor updates. What is hidden is in no part. E5  Throughput, its interval,
- * the step's parts, its least, greatest and percentiles are of the same steady steps: those behind the warm-up
- * (steady.h). Without a steady state, or where there are too few rounds to tell, nothing is left out; of a run whose
- * speed switched both speeds count.
+ *       where servers hold answers back for other workers); rest is what they leave of a step (a wake-up, a copy), and
+ *       never negative: compute + wait + wire + server + apply + rest is the mean step of a worker, exactly, and of
+ *       all. Parts that exceed a worker's time, which clocks of several hosts may make, are cut to it. wait + wire +
+ *       server + rest is its exposed communication: it neither computes nor updates. What is hidden is in no part.
+ *   E5  Throughput, its interval, the step's parts, its least, greatest and percentiles are of the same steady steps:
+ *       those behind the warm-up (steady.h). Without a steady state, or where there are too few rounds to tell, nothing
+ *       is left out; of a run whose speed switched both speeds count.
  */
 #ifndef HARNESS_MEASURE_STEPS_H
 #define HARNESS_MEASURE_STEPS_H

@@ -35,9 +35,9 @@
  *       with fails_together. An error of recv_message() that is of one peer (T6) names it in out->peer.
  *
  *   T13 what is in transport_plan bounds what a transport holds: no longer message is sent (RC_INVAL at the sender),
- * and one of a stranger is not taken. What more a sender posts than fits on the way waits in post_send()'s memory; its
- *       complete() ends once the receiver has received so much, in whatever call that waits. So T2 holds, and a rank
- *       that ends its sends is no more ahead of another than the plan says.
+ *       and one of a stranger is not taken. What more a sender posts than fits on the way waits in post_send()'s
+ *       memory; its complete() ends once the receiver has received so much, in whatever call that waits. So T2 holds,
+ *       and a rank that ends its sends is no more ahead of another than the plan says.
  *   T14 with a log (message_log.h) each message that has ended well is in the logs of both its ends, once.
  *
  * One thread per transport.

@@ -10,17 +10,17 @@
  *
  * Invariants
  *   O1  Of the messages to one peer at most `window` are handed and not acknowledged. The others wait in the queue,
- * which has at most as many as the caller has posted and not ended: a send is done when it was handed. So what a rank's
- *       messages occupy, here, in ZeroMQ, on the way and in the inbox of the peer, is finite.
+ *       which has at most as many as the caller has posted and not ended: a send is done when it was handed. So what a
+ *       rank's messages occupy, here, in ZeroMQ, on the way and in the inbox of the peer, is finite.
  *   O2  No deadlock: a rank that waits for anything receives all that comes, whoever sent it and whether it is awaited
  *       or not, and acknowledges half a window at once; acknowledgements wait for no window. So a window that is shut
  *       opens while its receiver waits, and a cycle of ranks that wait for one another's windows cannot last. A rank
  *       that does not wait computes, and will.
  *   O3  With `reconnects` a message is kept until it is acknowledged. When a connection was lost and another one is
  *       made, all that is kept is handed again, in order, and then an acknowledgement. A message goes by its number,
- * and the receiver drops those that it has, and those which came before one that is missing: none is lost, none comes
- *       twice, while both ranks live and neither has closed. That is done by outbox_tend(), which a rank that computes
- *       does not call: there a thread does (zmq_tender.h).
+ *       and the receiver drops those that it has, and those which came before one that is missing: none is lost, none
+ *       comes twice, while both ranks live and neither has closed. That is done by outbox_tend(), which a rank that
+ *       computes does not call: there a thread does (zmq_tender.h).
  *   O4  With `reconnects`, a peer to which there has been no connection for silence_ms is an error of waits for it.
  *       Without it, a connection is made once, and its end is the peer's.
  *

@@ -9,15 +9,18 @@
  *   L1  A rank is a process: its number in the run + 1 is the pid, since viewers take 0 for none or for their own. A
  *       task is a thread: no two tids of a file are equal, none is 0, and the one of a rank's first task is its pid, so
  *       that viewers show it first. A span is one complete event ("X"), with its step, and its bucket and the piece of
- * it, its bytes and when it was submitted (submitted_us, as ts; before ts 0 negative) where it has them. Every process
- * and thread has a name, in which ranks count from 0, and a place (metadata events). L2  ts and dur are microseconds
- * with the nanoseconds as three decimals, exactly. ts 0 is the start of the earliest span of all ranks. L3  Events of a
- * thread are in the order of ts, an outer one before those inside it. Any two nest or are disjoint, as the format
- * demands; rings with other spans are refused (RC_BUG), never shown wrongly. L4  otherData holds the clock, how many
- * spans were written, how many each ring lost (span.h, S1), and the caller's facts ("run"). L5  No file is at path
- * before it is complete (file.h). L6  The bytes of another rank are not trusted: they are RC_MISMATCH unless all sizes,
- * names and L3 hold, and no byte behind their end is read. L7  Where time is virtual nothing of a host and no real time
- * enters: equal runs give equal files.
+ *       it, its bytes and when it was submitted (submitted_us, as ts; before ts 0 negative) where it has them. Every
+ *       process and thread has a name, in which ranks count from 0, and a place (metadata events).
+ *   L2  ts and dur are microseconds with the nanoseconds as three decimals, exactly. ts 0 is the start of the earliest
+ *       span of all ranks.
+ *   L3  Events of a thread are in the order of ts, an outer one before those inside it. Any two nest or are disjoint,
+ *       as the format demands; rings with other spans are refused (RC_BUG), never shown wrongly.
+ *   L4  otherData holds the clock, how many spans were written, how many each ring lost (span.h, S1), and the caller's
+ *       facts ("run").
+ *   L5  No file is at path before it is complete (file.h).
+ *   L6  The bytes of another rank are not trusted: they are RC_MISMATCH unless all sizes, names and L3 hold, and no
+ *       byte behind their end is read.
+ *   L7  Where time is virtual nothing of a host and no real time enters: equal runs give equal files.
  */
 #ifndef HARNESS_REPORT_TIMELINE_H
 #define HARNESS_REPORT_TIMELINE_H

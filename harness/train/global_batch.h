@@ -5,10 +5,12 @@
  *
  * Invariants
  *   F1  N / W is whole, and the batch of each worker from there on: what has the batch of a worker needs to know
- * nothing of N. F2  Efficiency under strong scaling is throughput(W) / (W x throughput of single with a batch of N). A
- * run by itself has no such baseline: the one of its probe is one worker alone with a batch of N / W. Its efficiency is
- * NaN. F3  No --lr-scaling: a round has as many samples at every W. So has a synchronous update; asynchronous modes
- * make W updates of N / W samples each, at a rate that must be found (gradmark compare --tune-lr).
+ *       nothing of N.
+ *   F2  Efficiency under strong scaling is throughput(W) / (W x throughput of single with a batch of N). A run by
+ *       itself has no such baseline: the one of its probe is one worker alone with a batch of N / W. Its efficiency is
+ *       NaN.
+ *   F3  No --lr-scaling: a round has as many samples at every W. So has a synchronous update; asynchronous modes make W
+ *       updates of N / W samples each, at a rate that must be found (gradmark compare --tune-lr).
  */
 #ifndef HARNESS_TRAIN_GLOBAL_BATCH_H
 #define HARNESS_TRAIN_GLOBAL_BATCH_H

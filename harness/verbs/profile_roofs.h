@@ -7,7 +7,7 @@
  *   F3  All charts in a folder that have the same roofs show the same: the greatest measured, and how far the least is
  *       below it. So a run that adds measurements draws all of them again; each says in its table which roofs it has.
  *   F4  Runs that add to one folder, or draw in it, at the same time take turns: no row is lost. What is no regular
- * file is not opened, or at once given up: nobody waits for a pipe.
+ *       file is not opened, or at once given up: nobody waits for a pipe.
  */
 #ifndef HARNESS_VERBS_PROFILE_ROOFS_H
 #define HARNESS_VERBS_PROFILE_ROOFS_H

@@ -17,16 +17,17 @@
  *   H4  peer[r] on every rank is the memory that is `mine` on rank r. A block starts on 64 bytes, and on 2 MiB when it
  *       has 2 MiB or more; such a block is in huge pages where the system grants them.
  *   H5  Each rank has a bell in each share. Rings are not lost: a share_wait() returns once its rank was rung after the
- *       count that it is given was read. A ring releases, a wait acquires.
- *       Where hand-overs of a fraction of a microsecond matter, what is waited for is counts in the waiting rank's
- * block, which others raise before they ring it: a rank that spins reads them alone. H6  Every wait has a time limit.
- * It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks were stopped (K4); with
- * ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8). H7  Closing is not collective and
- * waits for nobody. A block stays mapped on its peers until they close, whatever became of its owner; what a rank that
- * died had open in threads or sim is freed when the run ends. H8  Nothing outlives the processes, not even when they
- * are killed at any moment. mpi: memory without a name (memfd), which peers open through /proc. Where the system
- * refuses memfd, files of /dev/shm that have no name either. Where it refuses /proc, such files get a name while peers
- * map them in world_share_open(); a name that a killed rank left then is removed by the next one who gives one.
+ *       count that it is given was read. A ring releases, a wait acquires. Where hand-overs of a fraction of a
+ *       microsecond matter, what is waited for is counts in the waiting rank's block, which others raise before they
+ *       ring it: a rank that spins reads them alone.
+ *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks
+ *       were stopped (K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8).
+ *   H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until they close, whatever
+ *       became of its owner; what a rank that died had open in threads or sim is freed when the run ends.
+ *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi: memory without a name
+ *       (memfd), which peers open through /proc. Where the system refuses memfd, files of /dev/shm that have no name
+ *       either. Where it refuses /proc, such files get a name while peers map them in world_share_open(); a name that a
+ *       killed rank left then is removed by the next one who gives one.
  */
 #ifndef HARNESS_WORLD_SHARE_H
 #define HARNESS_WORLD_SHARE_H

@@ -6,10 +6,9 @@
  * spends more time on packing them than on multiplying. Here col is stored transposed, col_t(N, K), and stays in the
  * cache while each row of the weights is read once.
  *
- *   forward          y(M, N) = weight(M, K) col_t(N, K)^T            tasks: TASK_ROWS of the M rows
- *   weight gradient  dweight(M, K) = dy(M, N) col_t(N, K)             tasks: the same
- *   input gradient   dcol(K, N) = weight(M, K)^T dy(M, N), col2im    tasks: ranges of channels, n_taps rows of dcol
- * each
+ *   forward          y(M, N) = weight(M, K) col_t(N, K)^T          tasks: TASK_ROWS of the M rows
+ *   weight gradient  dweight(M, K) = dy(M, N) col_t(N, K)          tasks: the same
+ *   input gradient   dcol(K, N) = weight(M, K)^T dy(M, N), col2im  tasks: ranges of channels, n_taps rows of dcol each
  */
 #include <string.h>
 

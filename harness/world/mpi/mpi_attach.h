@@ -16,7 +16,8 @@
  *       which, also to those that ask after it has left the body (mpi_p2p_meet()).
  *   M5  Every rank returns the same failure, that of the rank that failed first by the world's clock.
  *   M6  With a limit (world_opts.timeout_ms) a run that the other ranks do not begin, or do not end, is given up: MPI
- * may still write to its memory, so communicators and memory, this struct among them, stay until the process ends.
+ *       may still write to its memory, so communicators and memory, this struct among them, stay until the process
+ *       ends.
  */
 #ifndef HARNESS_WORLD_MPI_MPI_ATTACH_H
 #define HARNESS_WORLD_MPI_MPI_ATTACH_H

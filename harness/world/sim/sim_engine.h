@@ -13,10 +13,11 @@
  *       link_latency_s + n / link_bytes_per_s, within a host local_latency_s + n / local_bytes_per_s. Messages that
  *       cross a link at the same time share its rate evenly, as far as no other link holds one up (sim_network.h says
  *       how exactly). Those from one rank to another go one after the other, as on a connection. For its protocol's
- * message_s a message occupies the process of its sender before it, and that of its receiver behind it, where messages
- * take turns in the order in which they come. G3  A deadlock ends the run: when the last live rank begins to wait
- * without a deadline and no transfer is in transit, the run fails with RC_TIMEOUT. G4 The same calls give the same
- * virtual times, to the digit.
+ *       message_s a message occupies the process of its sender before it, and that of its receiver behind it, where
+ *       messages take turns in the order in which they come.
+ *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
+ *       transit, the run fails with RC_TIMEOUT.
+ *   G4  The same calls give the same virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
 #define HARNESS_WORLD_SIM_SIM_ENGINE_H
