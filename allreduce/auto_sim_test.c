@@ -117,6 +117,15 @@ static void few_bytes_climb_a_tree(void **state)
     assert_non_null(strstr(look.why, "(halving-doubling: 300 us)"));
 }
 
+/* An empty call takes nobody any time, the ring first of all, which is the fastest for no length and so not open. */
+static void an_empty_call_is_of_one_that_is_open(void **state)
+{
+    const struct look look = looked(4, 0, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+
+    (void)state;
+    assert_string_equal(look.chosen, "halving-doubling");
+}
+
 /* Ranks that share a host have its memory. */
 static void one_host_sums_in_its_memory(void **state)
 {
@@ -169,6 +178,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_bytes_go_around_the_ring),
         cmocka_unit_test(powers_of_two_are_halved),
         cmocka_unit_test(few_bytes_climb_a_tree),
+        cmocka_unit_test(an_empty_call_is_of_one_that_is_open),
         cmocka_unit_test(one_host_sums_in_its_memory),
         cmocka_unit_test(several_hosts_sum_in_theirs_first),
         cmocka_unit_test(memory_is_that_of_lengths_that_halve),
