@@ -289,8 +289,8 @@ static struct collective_cost between_path(const void *opts, const struct collec
     if (halves(opts))
         return halving_doubling_path(call, h);
     return collective_cost_sum(collective_round_cost(n_largest, call->wire),
-                               collective_cost_sum(ring_half_path(n_elems, h, 1, true, call->wire),
-                                                   ring_half_path(n_elems, h, 1, false, call->wire)));
+                               collective_cost_sum(ring_half_path(n_elems, h, true, call->wire),
+                                                   ring_half_path(n_elems, h, false, call->wire)));
 }
 
 static struct collective_cost hierarchical_predict(const void *opts, const struct collective_call *call, int rank,

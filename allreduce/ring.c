@@ -263,8 +263,8 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
 }
 
 /* Of each half: the largest of p chunks crosses p - 1 links. What the root of a broadcast sends travels at once and
- * shares its link: one latency; then a chunk crosses p - 2 links. With segments each counts as a message of its link,
- * and additions as if the next segment's way hid none of them. */
+ * shares its link: one latency; then a chunk crosses p - 2 links. Segments of a chunk follow one
+ * another: a latency for all of them; additions count as if the next segment's way hid none of them. */
 static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call,
                                                  const struct collective_group *group)
 {
@@ -274,11 +274,11 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     const struct one_to_all scatter = scatter_of(call);
     struct collective_cost path = { 0 };
 
+    (void)opts;
     if (n_ranks == 1 || n_elems == 0)
         return path;
-    const int n = n_segments(opts, n_elems, (int)n_members);
-    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false, call->wire);
-    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true, call->wire);
+    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, false, call->wire);
+    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, true, call->wire);
     const struct collective_cost round = collective_round_cost((n_elems + n_members - 1) / n_members, call->wire);
     if (broadcasts)
         path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0, 0 };

@@ -160,12 +160,12 @@ struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, str
     return cost;
 }
 
-struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire)
+struct collective_cost ring_half_path(size_t n_elems, int p, bool adds, enum wire_format wire)
 {
     const size_t n_links = (size_t)p - 1, n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
     struct collective_cost path = collective_cost_sum(collective_send_cost(n_links * n_largest, wire),
                                                       collective_receive_cost(n_links * n_largest, wire, adds));
 
-    path.msgs = n_elems > 0 ? n_links * (uint64_t)n_segments : 0;
+    path.msgs = n_elems > 0 ? n_links : 0; /* segments of a chunk are on their way at once */
     return path;
 }

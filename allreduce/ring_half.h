@@ -56,9 +56,9 @@ struct ring_half_ends {
 /* What a member of p sends and, with `adds`, adds in a half. Pure. */
 struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, struct ring_half_ends ends, bool adds,
                                       enum wire_format wire);
-/* Of its critical path: the largest of p chunks crosses p - 1 links. With segments each counts as a message of its
- * link, and additions as if the next segment's way hid none of them. Pure. */
-struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire);
+/* Of its critical path: the largest of p chunks crosses p - 1 links. Segments of a chunk follow one another: a
+ * latency for all of them; additions count as if the next segment's way hid none of them. Pure. */
+struct collective_cost ring_half_path(size_t n_elems, int p, bool adds, enum wire_format wire);
 /* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
 struct range ring_chunk(int i, int p, size_t n_elems);
 /* Of a message: k counts those of all runs (what the root of a broadcast sends is one, too), so that a duplicate of a

@@ -154,7 +154,7 @@ static enum rc limit_by_latency(const struct limiting *l, const struct acceptanc
 {
     const struct worst w = worst_pair(&h->tournament, true);
     char of[CRITERIA_SOURCE_BYTES];
-    double s;
+    double s = 0;
     enum rc rc;
 
     if (w.a < 0)
@@ -198,7 +198,7 @@ static enum rc limit_by_exposed(const struct limiting *l, const struct acceptanc
     const double start = FLOOR_EXPOSED_RATIO / 10, e = all->exposed_ratio;
     const int i = key_find(&criteria_key_table, "most_exposed_ratio");
     char of[CRITERIA_SOURCE_BYTES];
-    double s;
+    double s = 0;
     enum rc rc;
 
     if (!(e > 0))

@@ -189,7 +189,8 @@ static void ring_is_wire_bound(int p)
     const double part = (double)N_ELEMS / p, wire_ns = 2 * (p - 1) * (LATENCY_NS + 4 * part);
     char options[64];
 
-    snprintf(options, sizeof options, "--mode allreduce --reducer ring --momentum 0 --workers %d", p);
+    snprintf(options, sizeof options,
+             "--mode allreduce --reducer ring --ring.segment-bytes 0 --momentum 0 --workers %d", p);
     const struct simulated s = simulate(options, 1000);
     assert_near(s.limits.wire_s, wire_ns * 1e-9);
     assert_near(s.summary.bound_samples_per_s, p * BATCH / (wire_ns * 1e-9));
@@ -200,6 +201,18 @@ static void wire_bound_of_2(void **state)
 {
     (void)state;
     ring_is_wire_bound(2);
+}
+
+/* Segments follow one another: the wire takes what it takes of whole chunks, and additions hide behind it. */
+static void wire_bound_of_segments(void **state)
+{
+    const double part = N_ELEMS / 2.0, wire_ns = 2 * (LATENCY_NS + 4 * part);
+    const struct simulated s = simulate("--mode allreduce --momentum 0 --workers 2 --ring.segment-bytes 100000", 1000);
+
+    (void)state;
+    assert_true(fabs(s.limits.wire_s / (wire_ns * 1e-9) - 1) < 0.001);
+    assert_true(s.summary.bound_ratio <= 1);
+    assert_true(s.summary.bound_ratio > 1.05 * wire_ns / (1000 + wire_ns + 12 * part + 12.0 * N_ELEMS));
 }
 
 static void wire_bound_of_5(void **state)
@@ -230,8 +243,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_no_trace), cmocka_unit_test(every_mode_is_measured_again),
         cmocka_unit_test(compute_bound),   cmocka_unit_test(all_of_the_bound),
-        cmocka_unit_test(wire_bound_of_2), cmocka_unit_test(wire_bound_of_5),
-        cmocka_unit_test(server_bound),
+        cmocka_unit_test(wire_bound_of_2), cmocka_unit_test(wire_bound_of_segments),
+        cmocka_unit_test(wire_bound_of_5), cmocka_unit_test(server_bound),
     };
 
     if (argc == 2)
