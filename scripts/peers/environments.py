@@ -78,7 +78,10 @@ def install(folder, peer, python, say):
         say("%s is there" % os.path.join(folder, peer))
         return
     except Unusable as why:
-        say("%s; installing" % why)
+        say(why)
+    final = os.path.join(folder, peer)
+    if os.path.lexists(final):
+        raise Unusable("%s is in the way: remove it" % final)
     check_needs(peer, python)
     os.makedirs(folder, exist_ok=True)
     made = tempfile.mkdtemp(prefix=peer + ".", dir=folder)
@@ -91,8 +94,6 @@ def install(folder, peer, python, say):
             if done.returncode != 0:
                 sys.stderr.write(done.stdout)
                 raise Unusable("%s cannot be installed: %s" % (peer, last_line(done.stdout)))
-        final = os.path.join(folder, peer)
-        shutil.rmtree(final, ignore_errors=True)
         os.rename(made, final)
     finally:
         shutil.rmtree(made, ignore_errors=True)

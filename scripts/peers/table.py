@@ -26,8 +26,8 @@ from findings import QUIET_CORES, ROUNDS_FOR_CLAIM, holds_one, interval_text, sp
 from launches import LAYOUTS, PEER_OF  # noqa: E402
 from paired import Comparison, holds_together  # noqa: E402
 
-FIELDS = ("round", "model", "batch", "side", "layout", "cycle_ms", "turn_steps", "pairs", "keeps", "keeps_low", "keeps_high", "images_per_s",
-          "images_per_s_alone", "others_cores", "launch_s", "turns_s")
+FIELDS = ("round", "model", "batch", "side", "layout", "cycle_ms", "turn_steps", "pairs", "keeps", "keeps_low", "keeps_high",
+          "images_per_s", "images_per_s_alone", "others_cores", "launch_s", "turns_s")
 FILES = {"pilot": "pilot.csv", "rounds": "launches.csv"}
 
 
