@@ -187,7 +187,7 @@ static void all_of_the_bound(void **state)
 static void ring_is_wire_bound(int p)
 {
     const double part = (double)N_ELEMS / p, wire_ns = 2 * (p - 1) * (LATENCY_NS + 4 * part);
-    char options[64];
+    char options[128];
 
     snprintf(options, sizeof options,
              "--mode allreduce --reducer ring --ring.segment-bytes 0 --momentum 0 --workers %d", p);
