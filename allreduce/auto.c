@@ -125,6 +125,20 @@ out:
 
 /* --- the choice --- */
 
+/* Messages of all ranks beside those of the path. */
+static uint64_t other_messages(const struct chooser *a, int i, const struct collective_call *call,
+                               const struct collective_cost *path)
+{
+    const struct collective_group all = { .n_ranks = a->base.env.transport->world->n_ranks, .host = a->host };
+    uint64_t n = 0;
+
+    if (!(a->rates.other_s > 0))
+        return 0;
+    for (int r = 0; r < all.n_ranks; r++)
+        n += a->candidate[i].ops->predict(NULL, call, r, &all).msgs;
+    return n > path->msgs ? n - path->msgs : 0;
+}
+
 static double expected_s(const struct chooser *a, int i, const struct collective_call *call)
 {
     const struct collective_group all = { a->base.env.transport->world->n_ranks, a->host };
@@ -134,7 +148,7 @@ static double expected_s(const struct chooser *a, int i, const struct collective
 
     if (takes_turns && all.n_ranks > 2) /* of two ranks the measured rate is such a pair's */
         path.bytes *= 2;
-    return rates_time_s(&a->rates, &path);
+    return rates_time_s(&a->rates, &path, other_messages(a, i, call, &path));
 }
 
 /* Where two should take as long, the one that the list has first. */
@@ -316,10 +330,11 @@ static void auto_explain(const struct collective *c, const struct collective_cal
         (void)snprintf(other, sizeof other, "%s: %.3g us", a->candidate[made.second].ops->module.name,
                        1e6 * made.second_s);
     (void)snprintf(text, n_bytes,
-                   "%s for %zu bytes: %.3g us expected (%s), of %.3g us a message, %.3g GB/s a link, %.3g GB/s memory, "
-                   "%.3g us a meeting",
+                   "%s for %zu bytes: %.3g us expected (%s), of %.3g us a message, %.3g us each other one, %.3g GB/s a "
+                   "link, %.3g GB/s memory, %.3g us a meeting",
                    a->candidate[made.best].ops->module.name, call->n_elems * sizeof(float), 1e6 * made.best_s, other,
-                   1e6 * r->alpha_s, 1e-9 * r->bytes_per_s, 1e-9 * r->memory_bytes_per_s, 1e6 * r->meeting_s);
+                   1e6 * r->alpha_s, 1e6 * r->other_s, 1e-9 * r->bytes_per_s, 1e-9 * r->memory_bytes_per_s,
+                   1e6 * r->meeting_s);
 }
 
 /* --- costs: the most of any --- */

@@ -91,7 +91,8 @@ static void many_bytes_go_around_the_ring(void **state)
     assert_string_equal(look.chosen, "ring");
     /* 10 x (50 us + 16/6 MB / 125 MB/s) + 5 x 8 MB / 10 GB/s */
     assert_non_null(strstr(look.why, "ring for 16000000 bytes: 2.18e+05 us expected"));
-    assert_non_null(strstr(look.why, "of 50 us a message, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting"));
+    assert_non_null(
+        strstr(look.why, "of 50 us a message, 0 us each other one, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting"));
 }
 
 /* With 4 ranks there are as many bytes in 4 messages as in the ring's 6. */
@@ -154,7 +155,26 @@ static void times_follow_from_rates(void **state)
     const struct collective_cost cost = { .msgs = 3, .bytes = 50, .adds = 7, .memory_bytes = 2000, .meetings = 2 };
 
     (void)state;
-    assert_true(fabs(rates_time_s(&rates, &cost) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
+    assert_true(fabs(rates_time_s(&rates, &cost, 9) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
+    struct rates crowded = rates;
+    crowded.other_s = 0.25;
+    assert_true(fabs(rates_time_s(&crowded, &cost, 4) - (0.003 + 1 + 0.5 + 2 + 0.5)) < 1e-12);
+}
+
+/* Of 6 ranks at once an exchange takes 70 us, of two 30: each message more takes 10, and one alone takes 20. */
+static void other_messages_cost_what_all_take_longer(void **state)
+{
+    struct rates rates = { .bytes_per_s = 1 };
+
+    (void)state;
+    rates_of_messages(&rates, 70e-6, 30e-6, 6);
+    assert_true(fabs(rates.alpha_s - 20e-6) < 1e-12 && fabs(rates.other_s - 10e-6) < 1e-12);
+    rates_of_messages(&rates, 30e-6, 31e-6, 6); /* nobody is in the way of another */
+    assert_true(rates.alpha_s == 30e-6 && rates.other_s == 0);
+    rates_of_messages(&rates, 30e-6, NAN, 2);
+    assert_true(rates.alpha_s == 30e-6 && rates.other_s == 0);
+    rates_of_messages(&rates, 500e-6, 10e-6, 4); /* no message takes less than nothing */
+    assert_true(rates.alpha_s == 0 && rates.other_s == 10e-6);
 }
 
 /* Of 4 workers and 10^6 floats tree needs 4 x 10^6 bytes; of half as many hierarchical 4 (500000 / 2 + 1), of a quarter
@@ -175,6 +195,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_follow_from_rates),
+        cmocka_unit_test(other_messages_cost_what_all_take_longer),
         cmocka_unit_test(many_bytes_go_around_the_ring),
         cmocka_unit_test(powers_of_two_are_halved),
         cmocka_unit_test(few_bytes_climb_a_tree),

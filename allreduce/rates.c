@@ -16,6 +16,7 @@ enum { LONG_ELEMS = 1 << 18, N_SERIES = 3, N_SHORT = 20, N_LONG = 3, N_SUMS = 4,
 
 struct probe {
     const struct collective_env *env;
+    int next, previous; /* ranks that messages go to, and come from */
     struct host_parts host;
     struct arena arena;
     float *sent, *received; /* [LONG_ELEMS]; NULL: hollow */
@@ -32,18 +33,12 @@ static double seconds_since(const struct probe *p, uint64_t started_ns)
     return 1e-9 * (double)(world_now_ns(world_of(p)) - started_ns);
 }
 
-/* To the next rank, and from the one before. */
 static enum rc exchange(struct probe *p, size_t n_elems)
 {
-    const struct world *w = world_of(p);
     const uint32_t tag = TAG_RATES + p->n_messages++;
-    struct xfer tx = {
-        .peer = (w->rank + 1) % w->n_ranks, .tag = tag, .ptr = p->sent, .n_bytes = n_elems * sizeof(float)
-    };
-    struct xfer rx = { .peer = (w->rank + w->n_ranks - 1) % w->n_ranks,
-                       .tag = tag,
-                       .ptr = p->received,
-                       .n_bytes = n_elems * sizeof(float) };
+    const size_t n_bytes = n_elems * sizeof(float);
+    struct xfer tx = { .peer = p->next, .tag = tag, .ptr = p->sent, .n_bytes = n_bytes };
+    struct xfer rx = { .peer = p->previous, .tag = tag, .ptr = p->received, .n_bytes = n_bytes };
 
     return transport_exchange(p->env->transport, &tx, &rx, p->env->timeout_ms);
 }
@@ -66,6 +61,24 @@ out:
     return rc;
 }
 
+/* The first two, while the others wait: what they do then costs the two as little as it can. *out_s is left of others,
+ * whose counts of messages stay alike. */
+static enum rc time_two(double *out_s, struct probe *p)
+{
+    struct world *w = world_of(p);
+    struct probe two = *p;
+    enum rc rc;
+
+    two.next = two.previous = 1 - w->rank;
+    if (w->rank < 2)
+        TRY(time_exchange(out_s, &two, 1, N_SHORT));
+    p->n_messages += N_SERIES * N_SHORT + 1;
+    TRY(world_barrier(w));
+out:
+    return rc;
+}
+
+/* out: of this rank, to be agreed on: alpha_s of all at once, other_s of two alone, or -1. */
 static enum rc measure_messages(struct rates *out, struct probe *p)
 {
     const size_t n_long =
@@ -77,6 +90,8 @@ static enum rc measure_messages(struct rates *out, struct probe *p)
         return RC_OK;
     TRY(time_exchange(&short_s, p, 1, N_SHORT));
     out->alpha_s = short_s;
+    if (world_of(p)->n_ranks > 2)
+        TRY(time_two(&out->other_s, p));
     if (n_long < 2) /* all calls are as short */
         return RC_OK;
     TRY(time_exchange(&long_s, p, n_long, N_LONG));
@@ -121,9 +136,13 @@ out:
 
 static enum rc measure(struct rates *out, const struct collective_env *env)
 {
-    struct probe p = { .env = env };
+    const struct world *w = env->transport->world;
+    struct probe p = { .env = env,
+                       .next = (w->rank + 1) % w->n_ranks,
+                       .previous = (w->rank + w->n_ranks - 1) % w->n_ranks };
     enum rc rc;
 
+    out->other_s = -1;
     TRY(host_parts_open(&p.host, env, 1));
     TRY(arena_open(&p.arena, 2 * arena_floats_bytes(LONG_ELEMS)));
     p.sent = arena_floats(&p.arena, LONG_ELEMS);
@@ -148,6 +167,7 @@ static enum rc agree(struct rates *out, struct world *w)
     TRY(world_allgather(w, out, all, sizeof *out));
     for (int r = 0; r < w->n_ranks; r++) {
         out->alpha_s = fmax(out->alpha_s, all[r].alpha_s);
+        out->other_s = fmax(out->other_s, all[r].other_s);
         out->bytes_per_s = fmin(out->bytes_per_s, all[r].bytes_per_s);
         out->memory_bytes_per_s = fmin(out->memory_bytes_per_s, all[r].memory_bytes_per_s);
         out->meeting_s = fmax(out->meeting_s, all[r].meeting_s);
@@ -164,16 +184,31 @@ enum rc rates_measure(struct rates *out, const struct collective_env *env)
 
     *out = (struct rates){ .bytes_per_s = INFINITY, .memory_bytes_per_s = INFINITY };
     if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
-        *out = (struct rates){ w->link_latency_s, w->link_bytes_per_s, w->memory_bytes_per_s, 0 };
+        *out = (struct rates){ .alpha_s = w->link_latency_s,
+                               .bytes_per_s = w->link_bytes_per_s,
+                               .memory_bytes_per_s = w->memory_bytes_per_s };
     else
         TRY(measure(out, env));
     TRY(agree(out, w));
+    if (!(w->ops->module.caps & WORLD_VIRTUAL_TIME))
+        rates_of_messages(out, out->alpha_s, out->other_s < 0 ? NAN : out->other_s, w->n_ranks);
 out:
     return rc;
 }
 
-double rates_time_s(const struct rates *r, const struct collective_cost *cost)
+/* Two messages are under way where two exchange, and n_ranks where all do. */
+void rates_of_messages(struct rates *out, double all_s, double two_s, int n_ranks)
 {
-    return (double)cost->msgs * r->alpha_s + (double)cost->bytes / r->bytes_per_s +
-           (double)cost->memory_bytes / r->memory_bytes_per_s + (double)cost->meetings * r->meeting_s;
+    out->alpha_s = all_s;
+    out->other_s = 0;
+    if (n_ranks <= 2 || !(two_s < all_s)) /* two alone are no faster, or are not known */
+        return;
+    out->other_s = fmin((all_s - two_s) / (n_ranks - 2), two_s);
+    out->alpha_s = two_s - out->other_s;
+}
+
+double rates_time_s(const struct rates *r, const struct collective_cost *path, uint64_t n_others)
+{
+    return (double)path->msgs * r->alpha_s + (double)n_others * r->other_s + (double)path->bytes / r->bytes_per_s +
+           (double)path->memory_bytes / r->memory_bytes_per_s + (double)path->meetings * r->meeting_s;
 }
