@@ -202,10 +202,12 @@ static struct move move_of(const struct shape *s, int index, int phase)
 static struct part_message message(const struct halving_doubling_members *m, int member, struct range part,
                                    uint32_t n_before)
 {
+    const bool is_none = part.n_elems == 0; /* then the member may be none */
+
     return (struct part_message){ .collective = m->collective,
                                   .data = m->data,
                                   .part = part,
-                                  .peer = m->rank ? m->rank[member] : member,
+                                  .peer = m->rank && !is_none ? m->rank[member] : member,
                                   .tag = TAG_HALVING_DOUBLING + n_before % N_TAGS,
                                   .beside = m->scratch };
 }
