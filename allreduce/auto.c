@@ -125,11 +125,16 @@ out:
 
 /* --- the choice --- */
 
+static struct collective_group group_of(const struct chooser *a)
+{
+    return (struct collective_group){ a->base.env.transport->world->n_ranks, a->host };
+}
+
 /* Messages of all ranks beside those of the path. */
 static uint64_t other_messages(const struct chooser *a, int i, const struct collective_call *call,
                                const struct collective_cost *path)
 {
-    const struct collective_group all = { .n_ranks = a->base.env.transport->world->n_ranks, .host = a->host };
+    const struct collective_group all = group_of(a);
     uint64_t n = 0;
 
     if (!(a->rates.other_s > 0))
@@ -141,7 +146,7 @@ static uint64_t other_messages(const struct chooser *a, int i, const struct coll
 
 static double expected_s(const struct chooser *a, int i, const struct collective_call *call)
 {
-    const struct collective_group all = { a->base.env.transport->world->n_ranks, a->host };
+    const struct collective_group all = group_of(a);
     const struct module *m = &a->candidate[i].ops->module;
     const bool takes_turns = m->caps & COLL_PAIRS && a->base.env.transport->ops->module.caps & TR_PAIRS_WAIT;
     struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all);

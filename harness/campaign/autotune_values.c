@@ -7,6 +7,7 @@
 #include "allreduce/collective_list.h"
 #include "harness/campaign/autotune.h"
 #include "harness/exchange/collective.h"
+#include "harness/train/alternation.h"
 
 const struct opt autotune_opt_table[] = {
     OPT_BOOL_(
@@ -198,8 +199,8 @@ static enum rc refuse(const struct autotune_opts *opts, const struct train_job *
         { job->n_ranks < 2, "one rank exchanges with nobody; --workers 2 or more" },
         { job->omitted & OMIT_AVERAGE, "--omit average exchanges nothing" },
         { job->opts.average_every > 0, "--average-every exchanges seldom, and no step tells how long that takes" },
-        { job->opts.alternate_exchange > 0, "--alternate-exchange measures one way to exchange; tune first, into "
-                                            "--autotune-file FILE, and give it with that" },
+        { alternation_is_on(job), "--alternate-exchange measures one way to exchange; tune first, into "
+                                  "--autotune-file FILE, and give it with that" },
         { job->opts.restarts > 0, "--restarts would tune each start anew; tune first, into --autotune-file FILE, and "
                                   "give --restarts with that" },
         { job->on_loss == ON_LOSS_REPORT, "--on-loss report goes on without lost ranks, but not in trials; tune first, "

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "harness/train/alternation.h"
+
 #define ROUNDING 1e-9
 
 static double lesser(double a, double b)
@@ -47,7 +49,7 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
                                                                                    go on */
         return;
     if (job->omitted & OMIT_AVERAGE ||
-        job->opts.alternate_exchange > 0) /* a run that leaves out what its mode is for is no measure of it */
+        alternation_is_on(job)) /* a run that leaves out what its mode is for is no measure of it */
         return;
     if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
         return;
