@@ -88,6 +88,8 @@ struct autotune { /* zeroed, then autotune_run(); autotune_free() */
 /* Of a prepared job; group: as it was parsed. RC_INVAL: it cannot be tuned, or every option is given. */
 enum rc autotune_plan(struct autotune_plan *out, const struct autotune_opts *opts, const struct train_job *job,
                       const struct opt_group *group, int n_groups) MUST_CHECK;
+/* *opts is what the job asks of its world: also what any of its trials would, so far as they can do without. */
+void autotune_ask_world(struct world_opts *opts, const struct autotune_plan *plan, const struct train_job *job);
 /* Is it one that autotune may set? */
 bool autotune_sets(const char *option);
 /* *out := base with these settings; borrows from base. Errors: as train_vary(). */

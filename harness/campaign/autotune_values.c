@@ -280,6 +280,19 @@ out:
     return rc;
 }
 
+/* Gradients that are cut in a trial alone may be exchanged beside computing (--overlap auto). */
+void autotune_ask_world(struct world_opts *opts, const struct autotune_plan *plan, const struct train_job *job)
+{
+    for (int i = 0; i < plan->n_options; i++)
+        for (int v = 0; v < plan->option[i].n_values && !opts->has_tasks; v++) {
+            struct autotune_setting setting = { .value = { "" } };
+            struct train_job varied;
+            memcpy(setting.value[i], plan->option[i].value[v], AUTOTUNE_VALUE_BYTES);
+            if (autotune_job(&varied, job, plan, &setting) == RC_OK)
+                opts->has_tasks = opts->tasks_are_optional = train_world_opts(&varied).tasks_are_optional;
+        }
+}
+
 void autotune_setting_text(char *out, size_t n_bytes, const struct autotune_plan *plan,
                            const struct autotune_setting *setting)
 {

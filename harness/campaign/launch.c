@@ -65,6 +65,16 @@ out:
     return rc;
 }
 
+/* What the launches need of a world that all of them share. */
+static void note_world(struct sweep *s, const struct train_job *job)
+{
+    const struct world_opts opts = train_world_opts(job);
+
+    s->needs_tasks |= opts.has_tasks && !opts.tasks_are_optional;
+    s->may_use_tasks |= opts.has_tasks;
+    s->may_overlap |= job->may_overlap;
+}
+
 /* The index in train_kinds of the kind that m belongs to. */
 static int kind_of(const struct module *m)
 {
@@ -121,6 +131,7 @@ enum rc sweep_check(struct sweep *s)
             snprintf(s->campaign.cluster_name, sizeof s->campaign.cluster_name, "%s", job.cluster.name);
         memcpy(p->used, job.used, sizeof p->used);
         note_cost(p, &job);
+        note_world(s, &job);
         const enum rc noted = note_useless(s, p, &job);
         train_job_free(&job);
         TRY(noted);

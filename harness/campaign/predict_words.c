@@ -5,6 +5,7 @@
 
 #include "harness/base/opt.h"
 #include "harness/campaign/predict.h"
+#include "harness/campaign/sweep.h"
 #include "harness/train/train.h"
 #include "models/workload.h"
 
@@ -41,7 +42,7 @@ static bool is_a_part(const char *name, const json_t *manifest)
 }
 
 /* The options of how it trains and exchanges, as far as they are no defaults. */
-static enum rc add_options(struct simulation *s, const json_t *manifest)
+static enum rc add_options(struct simulation *s, const json_t *manifest, const struct module *mode)
 {
     char value[SIMULATION_WORD_BYTES];
     enum rc rc = RC_OK;
@@ -49,8 +50,8 @@ static enum rc add_options(struct simulation *s, const json_t *manifest)
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
         const json_t *given = recorded_option(manifest, o->name);
         recorded_text(value, sizeof value, given);
-        if (!given || json_is_null(given) || is_of_the_machine(o->name) || is_a_part(o->name, manifest) ||
-            strcmp(value, "-") == 0 || strcmp(value, opt_default(o)) == 0)
+        if (!given || json_is_null(given) || !mode_takes(mode, o->name) || is_of_the_machine(o->name) ||
+            is_a_part(o->name, manifest) || strcmp(value, "-") == 0 || strcmp(value, opt_default(o)) == 0)
             continue;
         if (o->type == OPT_BOOL)
             TRY(simulation_add(s, "--%s%s", json_is_true(given) ? "" : "no-", o->name));
@@ -104,7 +105,7 @@ enum rc prediction_add_words(struct simulation *s, const struct prediction *p, c
     TRY(simulation_add(s, "--record-every=%d", s->n_steps));
     TRY(simulation_add(s, "--stall-abort-s=86400"));
     TRY(add_profile(s, p, about->manifest));
-    TRY(add_options(s, about->manifest));
+    TRY(add_options(s, about->manifest, like->mode));
     snprintf(s->name, sizeof s->name, "%s %s, %d workers", like->workload->module.name, like->mode->name, n_workers);
 out:
     return rc;

@@ -87,6 +87,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     struct world_cost cost;                                /* sim: of all launches */
     struct progress progress;
     uint64_t started_ns;
+    bool needs_tasks, may_use_tasks;                     /* world_opts of some launch: as asked for, or by auto */
+    bool may_overlap;                                    /* some launch, by --overlap auto */
     char useless[USELESS_EXCHANGE_BYTES + OPTION_BYTES]; /* what options of the exchange change nothing of; "": none */
     bool stopped;                                        /* by a signal: results so far are kept, no more is launched */
     char failure[FAILURE_BYTES];                         /* why the launch just made failed; "": it did not */

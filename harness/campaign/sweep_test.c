@@ -188,7 +188,8 @@ static void the_exchange_is_named(void **state)
         const char *words, *swept, *exchange;
     } cases[] = {
         { "--world=threads --batch=7", NULL, "" },
-        { "--world=threads --overlap=off --reducer=ring", NULL, "" },
+        { "--world=threads --overlap=auto --reducer=ring", NULL, "" },
+        { "--world=threads --overlap=off --reducer=ring", NULL, "overlap off" },
         { "--world=threads --overlap=on --priority=on --bucket-bytes=8Ki", NULL,
           "bucket-bytes 8192, priority on, overlap on" },
         { "--world=threads --overlap=on --reducer=root --servers=2 --partition-bytes=4", NULL,

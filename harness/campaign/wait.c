@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/campaign/sweep.h"
+#include "harness/world/share.h"
 
 /* Of each worker: those that compute, and one that exchanges beside them. */
 static int n_worker_threads(const struct sweep *s, const struct point *p)
@@ -50,13 +51,28 @@ void sweep_set_wait(struct sweep *s, int n_cores)
         spread_sleep(&s->campaign);
 }
 
+/* Does a task of a worker exchange beside computing, in some launch? */
+static enum rc find_overlap(bool *overlaps, const struct sweep *s, struct world *w)
+{
+    struct world *group = NULL;
+    int host, n_hosts = 1;
+    enum rc rc = RC_OK;
+
+    if (s->may_overlap)
+        TRY(world_host_group(w, &group, &host, &n_hosts));
+    *overlaps = strcmp(s->train.overlap, "on") == 0 || n_hosts > 1;
+out:
+    world_split_close(&group);
+    return rc;
+}
+
 enum rc sweep_agree_on_wait(struct sweep *s, struct world *w)
 {
-    const bool overlaps = strcmp(s->train.overlap, "on") == 0;
     const enum wait_policy given = train_wait_policy(s->train.wait);
-    bool has_cores = false;
+    bool has_cores = false, overlaps = false;
     enum rc rc;
 
+    TRY(find_overlap(&overlaps, s, w));
     TRY(world_has_cores(w, sweep_n_threads(s) + overlaps, &has_cores));
     for (size_t i = 0; i < s->campaign.n_points; i++)
         s->campaign.point[i].wait = wait_alone(&s->campaign.point[i], given, has_cores);

@@ -47,7 +47,7 @@ static const char *on_off(bool is_on)
     return is_on ? "on" : "off";
 }
 
-enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job)
+enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job, const struct overlap_choice *chosen)
 {
     const struct exchange_opts *x = &job->exchange;
     struct plan plan;
@@ -60,11 +60,13 @@ enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *j
         return RC_OK;
     }
     if (plan.n_pieces == 1)
-        snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(x->overlap),
-                 x->priority ? ", priority on" : "");
+        snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(chosen->overlaps),
+                 chosen->by_priority ? ", priority on" : "");
     else
-        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces, overlap %s, priority %s", plan.n_buckets,
-                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, on_off(x->overlap), on_off(x->priority));
+        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces, overlap %s%s%s%s, priority %s", plan.n_buckets,
+                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, on_off(chosen->overlaps),
+                 chosen->reason[0] ? " (auto: " : "", chosen->reason, chosen->reason[0] ? ")" : "",
+                 on_off(chosen->by_priority));
 out:
     return rc;
 }

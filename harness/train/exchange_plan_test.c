@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "harness/train/job_overlap.h"
 #include "harness/train/suite/train_kit.h"
 
 #define CHANGES_NOTHING \
@@ -39,7 +40,9 @@ static const struct {
     { "--model lenet --mode allreduce --workers 2 --partition-bytes 54824", "all gradients at once, overlap off",
       "--partition-bytes 54824 changes nothing: the largest bucket has 54824 bytes; give less", true },
     { "--model lenet --mode allreduce --workers 2 --partition-bytes 54820",
-      "1 bucket, 2 pieces, overlap off, priority off", "", true },
+      "1 bucket, 2 pieces, overlap off (auto: all workers are on one host), priority off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --partition-bytes 54820 --overlap off --priority on",
+      "1 bucket, 2 pieces, overlap off, priority on", "", true },
     { "--model lenet --mode allreduce --workers 2 --overlap on --partition-bytes 1Mi",
       "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },
     { "--model lenet --mode allreduce --workers 2 --compression topk:0.49", "all gradients at once, overlap off", "",
@@ -52,10 +55,10 @@ static const struct {
     { "--model lenet --mode ps --workers 4 --compression topk:0.5", "all gradients at once, overlap off", "", true },
     /* the largest layer of lenet, 32,768 bytes, is a bucket of its own */
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32768",
-      "5 buckets, 5 pieces, overlap off, priority off",
+      "5 buckets, 5 pieces, overlap off (auto: all workers are on one host), priority off",
       "--partition-bytes 32768 changes nothing: the largest bucket has 32768 bytes; give less", true },
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32764",
-      "5 buckets, 6 pieces, overlap off, priority off", "", true },
+      "5 buckets, 6 pieces, overlap off (auto: all workers are on one host), priority off", "", true },
 };
 
 static void what_is_said(void **state)
@@ -70,16 +73,32 @@ static void what_is_said(void **state)
         assert_int_equal(train_useless_exchange(useless, sizeof useless, &job), RC_OK);
         assert_string_equal(useless, CASES[i].useless);
         if (CASES[i].text) {
-            assert_int_equal(train_exchange_text(text, sizeof text, &job), RC_OK);
+            const struct overlap_choice chosen = job_overlap_choose(&job, 1, true, NULL);
+            assert_int_equal(train_exchange_text(text, sizeof text, &job, &chosen), RC_OK);
             assert_string_equal(text, CASES[i].text);
         }
         train_job_free(&job);
     }
 }
 
+static void a_choice_is_said_with_its_reason(void **state)
+{
+    struct train_job job = { 0 };
+    char text[256];
+
+    (void)state;
+    assert_int_equal(
+        kit_prepare(&job, "--model lenet --world sim --mode allreduce --workers 3 --partition-bytes 54820"), RC_OK);
+    const struct overlap_choice chosen = job_overlap_choose(&job, 3, true, NULL);
+    assert_int_equal(train_exchange_text(text, sizeof text, &job, &chosen), RC_OK);
+    assert_string_equal(text, "1 bucket, 2 pieces, overlap on (auto: workers are on 3 hosts), priority on");
+    train_job_free(&job);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said),
+                                        cmocka_unit_test(a_choice_is_said_with_its_reason) };
 
     return cmocka_run_group_tests_name("exchange_plan", tests, NULL, NULL);
 }

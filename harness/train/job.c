@@ -15,6 +15,7 @@
 #include "harness/train/job_departures.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_messages.h"
+#include "harness/train/job_overlap.h"
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
@@ -400,6 +401,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(resolve_drills(&job, group, n_groups));
     resolve_exchange(&job);
+    TRY(job_overlap_resolve(&job));
     TRY(job_servers_check(&job));
     job.wait = train_wait_policy(job.opts.wait);
     TRY(resolve_resume(&job));
@@ -424,6 +426,7 @@ enum rc train_vary(struct train_job *out, const struct train_job *base, const st
     job.used[TRAIN_COLLECTIVE] = job.collective ? &job.collective->module : NULL;
     TRY(check_modules(&job, NULL, 0));
     resolve_exchange(&job);
+    TRY(job_overlap_resolve(&job));
     TRY(job_memory_vary(&job, base));
     *out = job;
 out:
@@ -453,7 +456,8 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .n_bound_ranks = job->n_workers,
                                 .shares_cores = job->opts.colocate,
                                 .n_threads = (int)job->opts.threads,
-                                .has_tasks = job->exchange.overlap && uses_mpi,
+                                .has_tasks = (job->exchange.overlap || job->may_overlap) && uses_mpi,
+                                .tasks_are_optional = job->may_overlap,
                                 .interface = job->opts.interface,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
@@ -465,9 +469,10 @@ enum rc train_explain_refusal(const struct world_opts *world, enum rc ran)
 {
     char why[RC_MESSAGE_BYTES];
 
-    const bool reports = world->on_loss == ON_LOSS_REPORT && (world->mpi_comm || !world->has_tasks);
+    const bool wants_tasks = world->has_tasks && !world->tasks_are_optional;
+    const bool reports = world->on_loss == ON_LOSS_REPORT && (world->mpi_comm || !wants_tasks);
 
-    if (ran != RC_UNSUPPORTED || (!world->has_tasks && !reports))
+    if (ran != RC_UNSUPPORTED || (!wants_tasks && !reports))
         return ran;
     (void)snprintf(why, sizeof why, "%s", rc_message());
     return rc_raise(ran, "%s: %.480s", reports ? "--on-loss report" : "--overlap on", why);

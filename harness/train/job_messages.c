@@ -3,6 +3,7 @@
 #include "harness/train/job_messages.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "harness/base/host_memory.h"
 #include "harness/exchange/buckets.h"
@@ -38,7 +39,8 @@ static size_t of_servers(const struct train_job *job, struct range piece)
 /* Messages of a step in which all pieces are exchanged. */
 static enum rc of_step(size_t *out, const struct train_job *job)
 {
-    const bool is_ordered = job->exchange.overlap && job->exchange.priority; /* worker 0 tells the others of each */
+    const bool may_be_ordered = job->may_overlap && strcmp(job->opts.priority, "off") != 0;
+    const bool is_ordered = (job->exchange.overlap && job->exchange.priority) || may_be_ordered; /* by worker 0 */
     struct buckets b = { 0 };
     enum rc rc;
 

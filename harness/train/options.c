@@ -35,10 +35,12 @@ const struct opt train_opt_table[] = {
              "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "a bucket is exchanged in pieces of at most this; without it: as a whole"),
-    OPT_CHOICE_(struct train_opts, priority, "priority", "off", "off|on",
-                "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
-    OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
-                "on: a task of each worker exchanges and updates while the worker computes"),
+    OPT_CHOICE_(struct train_opts, priority, "priority", "auto", "off|on|auto",
+                "on: of what waits to be exchanged, the first layers go first, as the next step needs them first; "
+                "auto: on where --overlap auto comes to on"),
+    OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
+                "on: a task of each worker exchanges and updates while the worker computes; auto: on in allreduce "
+                "where workers are on several hosts and gradients are cut, as by --bucket-bytes; the same bits"),
     OPT_F64_(
         struct train_opts, cycle_us, "cycle-us", "0", 0, 1e6, "us",
         "with --overlap on --priority on: gradients that are ready while nothing is exchanged wait so long for some "

@@ -148,7 +148,7 @@ static enum rc open_exchange(struct rank *r)
         .n_workers = job->n_workers,
         .n_servers = job->n_servers,
         .host = r->host,
-        .opts = job->exchange,
+        .opts = r->exchanging,
         .weight = rank_is_worker(r) ? job_weight_of(job, r->world->rank) : 1.0f,
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
@@ -199,6 +199,7 @@ static enum rc rank_open(struct rank *r)
 
     rank_enter(r, PHASE_START, 0);
     TRY(rank_find_hosts(r));
+    TRY(rank_choose_overlap(r));
     TRY(rank_choose_wait(r));
     TRY(open_compute(r));
     if (rank_is_worker(r))

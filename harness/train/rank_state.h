@@ -16,7 +16,8 @@ struct rank { /* everything one rank owns while it trains */
     struct training *training; /* NULL: a server */
     struct dataset_part part;  /* its samples; unused of SPLIT_IID */
     struct exchange *exchange;
-    float *param, *grad; /* of the exchange */
+    struct exchange_opts exchanging; /* the job's, but for what --overlap auto leaves open: rank_choose_overlap() */
+    float *param, *grad;             /* of the exchange */
     struct exchange_memory_facts memory;
     struct step_stamp *stamp;     /* [n_steps] */
     struct train_result result;   /* filled on rank 0 only */
@@ -81,10 +82,16 @@ enum rc rank_probe_again(struct rank *r) MUST_CHECK;
  * RC_NOMEM. Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 
+/* --- rank_overlap.c: beside computing, or after it --- */
+
+/* Set r->exchanging, for all workers alike, and note the choice in the result. Collective. Errors: as
+ * world_host_group(). */
+enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
+
 /* --- rank_wait.c: how ranks wait --- */
 
-/* Resolve --wait, for all workers alike, set it in this rank's world, and note it in the result. Nothing in sim.
- * Collective. */
+/* After rank_choose_overlap(): resolve --wait, for all workers alike, set it in this rank's world, and note it in the
+ * result. Nothing in sim. Collective. */
 enum rc rank_choose_wait(struct rank *r) MUST_CHECK;
 /* May the threads of this rank's pool spin while they wait for each other? After rank_choose_wait(). */
 bool rank_pool_may_spin(const struct rank *r);

@@ -28,7 +28,7 @@ static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_wor
 
 enum rc rank_choose_wait(struct rank *r)
 {
-    const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->job->exchange.overlap : 0;
+    const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->exchanging.overlap : 0;
     struct world *all = r->job->all ? r->job->all : r->world; /* trainings at once share the cores of a host */
     enum wait_policy policy = r->job->wait;
     bool ranks_have_cores = false;
@@ -37,7 +37,7 @@ enum rc rank_choose_wait(struct rank *r)
     if (rank_is_virtual(r))
         return RC_OK;
     TRY(world_has_cores(all, n_threads, &r->has_cores));
-    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->job->exchange.overlap), &ranks_have_cores));
+    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->exchanging.overlap), &ranks_have_cores));
     if (policy == WAIT_AUTO)
         policy = r->has_cores && ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
     world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
@@ -49,5 +49,5 @@ out:
 /* With overlap the communicators need cores too: where there is none for them, they run on those of the pools. */
 bool rank_pool_may_spin(const struct rank *r)
 {
-    return rank_n_threads(r) <= r->world->n_own_cores && (r->has_cores || !r->job->exchange.overlap);
+    return rank_n_threads(r) <= r->world->n_own_cores && (r->has_cores || !r->exchanging.overlap);
 }

@@ -28,6 +28,7 @@ static enum rc choose_body(struct world *w, void *arg)
 
     w->n_host_cores = seen->n_cores; /* not what this machine has */
     w->n_own_cores = (int)seen->job->opts.threads;
+    TRY(rank_choose_overlap(&r));
     TRY(rank_choose_wait(&r));
     seen->result[w->rank] = r.result.wait;
     seen->may_spin[w->rank] = world_may_spin(w);
@@ -61,6 +62,7 @@ static void workers_and_servers(void **state)
         { 4, "--mode allreduce --workers 2 --threads 1 --overlap on", true, false, true },
         { 4, "--mode ps --workers 2 --threads 1 --overlap on", false, false, true },
         { 5, "--mode ps --workers 2 --threads 1 --overlap on", true, true, true },
+        { 2, "--mode allreduce --workers 2 --threads 1 --overlap auto --partition-bytes 4", true, false, true },
         { 8, "--mode ps --workers 2 --threads 1 --wait sleep", false, false, true }, /* as the user says */
         { 1, "--mode allreduce --workers 2 --threads 1 --wait spin", true, false, true },
         { 2, "--mode ps --workers 2 --threads 1 --wait spin", true, false, true },

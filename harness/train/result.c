@@ -14,6 +14,7 @@
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
 #include "harness/train/job_compression.h"
+#include "harness/train/job_overlap.h"
 #include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/omission.h"
@@ -67,7 +68,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE),
                         .messages_per_step_count = servers_parts_per_step(job, r),
                         .batch_count = job->batch_of,
-                        .overlapped = job->exchange.overlap };
+                        .overlapped = r->overlap.overlaps };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
@@ -442,6 +443,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "task", job->opts.forward_only ? "inference" : "training");
     record_text(r, "reducer", job->collective && !omits_average ? job->opts.reducer : NULL);
     record_text(r, "reducer_reason", result->reducer_reason[0] ? result->reducer_reason : NULL);
+    record_overlap(r, job, result);
     record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);

@@ -125,6 +125,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
     "null, 'restarts_count': 0, 'restarted_from_steps': [], "
+#define INLINE "'overlap': 'off', 'priority': 'off', 'overlap_reason': null, "
 #define BUILD_KEYS " version git_commit git_dirty compiler compiler_flags build_type "
 #define MACHINE_KEYS \
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
@@ -135,7 +136,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "        \
     "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "             \
     "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "         \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'cycle-us': 0, "           \
+    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, "         \
     "'exchange-memory': "                                                                                           \
     "'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "               \
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "      \
@@ -271,7 +272,8 @@ static void ps_summary(void **state)
     assert_record(
         s,
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': "
-        "null, 'reducer_reason': null, 'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
+        "null, 'reducer_reason': null, " INLINE
+        "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
         "'global_batch_count': 14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
         "'wait_policy': 'sleep', "
@@ -373,7 +375,8 @@ static void allreduce_summary(void **state)
     assert_record(
         r.record[8],
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
-        "'ring', 'reducer_reason': null, 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': "
+        "'ring', 'reducer_reason': null, " INLINE
+        "'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': "
         "'weak', 'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
         "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
         "1, 'wait_policy': null, "
@@ -420,7 +423,8 @@ static void single_of_a_profile(void **state)
     assert_record(
         r.record[5],
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', "
-        "'reducer': null, 'reducer_reason': null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, "
+        "'reducer': null, 'reducer_reason': null, 'overlap': null, 'priority': null, 'overlap_reason': null, "
+        "'transport': 'none', 'workers_count': 1, 'servers_count': 0, "
         "'scaling': 'weak', 'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
         "'wait_policy': 'spin', "

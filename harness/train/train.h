@@ -127,6 +127,13 @@ struct train_restarts { /* --restarts: how often the training was begun again, a
     uint64_t from_steps[TRAIN_MAX_RESTARTS]; /* the step, of the whole training, that each went on from; 0: the first */
 };
 
+enum { OVERLAP_REASON_BYTES = 192 };
+
+struct overlap_choice { /* how gradients are exchanged beside computing: job_overlap.h */
+    bool overlaps, by_priority;
+    char reason[OVERLAP_REASON_BYTES]; /* of --overlap auto; "": as asked for, or nothing is exchanged */
+};
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -151,11 +158,13 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_segments;
     char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], of --verify-every; else NULL; owned */
     struct exchange_opts exchange;
-    struct placement placement; /* of a mode with servers; owned */
-    struct hot_spot hot_spot;   /* of that */
-    char hot_tensor[96];        /* its segment's name */
-    double flops_per_sample;    /* of a training step, GEMMs */
-    struct checkpoint resume;   /* steps_count 0, param NULL: none */
+    bool may_overlap; /* --overlap auto, and nothing but where workers are stands in the way: job_overlap.h */
+    char overlap_reason[OVERLAP_REASON_BYTES]; /* what does, with --overlap auto; else "" */
+    struct placement placement;                /* of a mode with servers; owned */
+    struct hot_spot hot_spot;                  /* of that */
+    char hot_tensor[96];                       /* its segment's name */
+    double flops_per_sample;                   /* of a training step, GEMMs */
+    struct checkpoint resume;                  /* steps_count 0, param NULL: none */
     struct schedule schedule;
     enum on_loss on_loss;
     enum wait_policy wait; /* of workers, as asked for */
@@ -280,12 +289,13 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     bool has_limits_after;                    /* false: those are not measured */
     struct evaluation evaluation;             /* NaN: there was none */
     double data_wait_s;                       /* worker 0: mean time a step waited for its samples; NaN: not measured */
-    double peak_rss_bytes;   /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
-    int n_threads;           /* of worker 0 */
-    enum wait_policy wait;   /* of all workers; WAIT_AUTO: in sim, where nobody waits in real time */
-    bool has_params;         /* false: hollow */
-    struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
-                                0's own, as evaluated */
+    double peak_rss_bytes;         /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
+    int n_threads;                 /* of worker 0 */
+    enum wait_policy wait;         /* of all workers; WAIT_AUTO: in sim, where nobody waits in real time */
+    struct overlap_choice overlap; /* of all workers */
+    bool has_params;               /* false: hollow */
+    struct checkpoint final;       /* after the last step; velocity NULL unless the job keeps it; running means: rank
+                                      0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */

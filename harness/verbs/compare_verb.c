@@ -217,7 +217,8 @@ static enum rc launch_all(struct sweep *s)
     const struct world_opts world = { .bind_cores = true,
                                       .n_threads = sweep_n_threads(s),
                                       .interface = s->train.interface,
-                                      .has_tasks = strcmp(s->train.overlap, "on") == 0 };
+                                      .has_tasks = s->may_use_tasks,
+                                      .tasks_are_optional = !s->needs_tasks };
     enum rc rc;
 
     if (s->world->module.caps & WORLD_LAUNCHED) {

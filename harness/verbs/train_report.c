@@ -217,7 +217,7 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
 
     if (!train_exchanges(job))
         return RC_OK;
-    TRY(train_exchange_text(text, sizeof text, job));
+    TRY(train_exchange_text(text, sizeof text, job, &r->overlap));
     TRY(print_row(t, "exchange", text));
     TRY(print_said(t, "reducer", r->reducer_reason));
     snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",

@@ -38,9 +38,9 @@ static void ps_is_printed(void **state)
 
     (void)state;
     made_ps(&m);
-    m.job.segment = two;
-    m.job.n_segments = 2;
-    m.job.exchange = (struct exchange_opts){ .buckets = { .bucket_bytes = 4 }, .priority = true };
+    m.job.segment = two, m.job.n_segments = 2;
+    m.job.exchange = (struct exchange_opts){ .buckets = { .bucket_bytes = 4 } };
+    m.result.overlap.by_priority = true;
     m.result.stamp[23].loss = 3;
     assert_printed(
         &m, true,
@@ -80,8 +80,7 @@ static void shared_devices_are_printed(void **state)
         strcpy(m.result.rank[i].host, "a host");
         strcpy(m.result.rank[i].device, "0000:1b:00.0");
     }
-    m.job.segment = two;
-    m.job.n_segments = 2;
+    m.job.segment = two, m.job.n_segments = 2;
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     char *text = printed_run(&m, &s, true);
     assert_non_null(strstr(text, "\ndevices        shared: up to 2 of 2 workers are on one CPU\n"));
@@ -219,8 +218,7 @@ static void bounds_are_told(void **state)
 
     (void)state;
     made_ps(&m);
-    m.job.segment = two;
-    m.job.n_segments = 2;
+    m.job.segment = two, m.job.n_segments = 2;
     m.job.on_loss = ON_LOSS_REPORT;
     m.result.has_limits_after = false;
     assert_row(
@@ -243,8 +241,7 @@ static void a_run_that_did_not_learn_says_so(void **state)
 
     (void)state;
     made_ps(&m);
-    m.job.segment = two;
-    m.job.n_segments = 2;
+    m.job.segment = two, m.job.n_segments = 2;
     for (int t = 3; t < 12; t++)
         m.result.stamp[t].loss = NAN;
     assert_row(&m, "learned",
@@ -283,8 +280,7 @@ static void a_global_batch_is_told(void **state)
 
     (void)state;
     made_ps(&m);
-    m.job.segment = two;
-    m.job.n_segments = 2;
+    m.job.segment = two, m.job.n_segments = 2;
     m.job.opts.global_batch = 14;
     assert_row(&m, "run",
                "linear, ps, world threads, 2 workers, 1 server, batch 7 each, 14 in all (strong scaling), 112 "
@@ -311,8 +307,7 @@ static void losses_that_fail_are_told(void **state)
 
     (void)state;
     made_ps(&m);
-    m.job.segment = two;
-    m.job.n_segments = 2;
+    m.job.segment = two, m.job.n_segments = 2;
     m.result.stamp[11].loss = NAN;
     assert_row(&m, "training loss", "first 21, then it diverged");
     m.job.opts.target_loss = 0.5;
@@ -327,9 +322,9 @@ static void the_exchange_is_told(void **state)
 
     (void)state;
     made_allreduce(&m);
-    m.job.segment = layers;
-    m.job.n_segments = 3;
-    m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 }, .overlap = true, .priority = true };
+    m.job.segment = layers, m.job.n_segments = 3;
+    m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 } };
+    m.result.overlap = (struct overlap_choice){ true, true, "" };
     assert_row(&m, "exchange", "3 buckets, 10 pieces, overlap on, priority on");
     for (int w = 0; w < 3; w++)
         for (int t = 0; t < 24; t++)

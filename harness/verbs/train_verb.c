@@ -298,6 +298,8 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     call->stage = STAGE_RUN;
     stop_catch_first();
     struct world_opts world = train_world_opts(&run.job);
+    if (own->tune.wanted)
+        autotune_ask_world(&world, &run.plan, &run.job);
     world.cost = &cost;
     progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
     if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))

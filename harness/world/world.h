@@ -90,16 +90,17 @@ struct world_cost {
 };
 
 struct world_opts {
-    bool bind_cores;      /* give workers equal, disjoint cores where possible */
-    int n_bound_ranks;    /* ranks 0 .. n_bound_ranks-1 are workers, in sim, too; the others (parameter servers) get the
-                             cores behind theirs, one each if there are as many, else none; 0: all ranks */
-    bool shares_cores;    /* the others get no cores of their own, but run on those of rank 0, rank 1, ... in turn, of
-                             their host */
-    int n_threads;        /* of each worker, which gets as many cores, fewer where they are short; 0: an
-                             equal part of all */
-    bool has_tasks;       /* tasks beside the main one will use transports. Matters in mpi alone, which is
-                             asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
-                             every rank, before any body, with RC_UNSUPPORTED and the reason */
+    bool bind_cores;   /* give workers equal, disjoint cores where possible */
+    int n_bound_ranks; /* ranks 0 .. n_bound_ranks-1 are workers, in sim, too; the others (parameter servers) get the
+                          cores behind theirs, one each if there are as many, else none; 0: all ranks */
+    bool shares_cores; /* the others get no cores of their own, but run on those of rank 0, rank 1, ... in turn, of
+                          their host */
+    int n_threads;     /* of each worker, which gets as many cores, fewer where they are short; 0: an
+                          equal part of all */
+    bool has_tasks;    /* tasks beside the main one will use transports. Matters in mpi alone, which is
+                          asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
+                          every rank, before any body, with RC_UNSUPPORTED and the reason */
+    bool tasks_are_optional; /* has_tasks: where less is granted, the run goes on without: world.has_tasks is false */
     bool one_thread;      /* mpi only: of one that is open()ed: no thread of this process is at work beside the one that
                              calls, so MPI_THREAD_SINGLE, which a plain MPI_Init() grants, is enough */
     int timeout_ms;       /* mpi only, of one that is open()ed: open(), close() and bootstrap wait at most so long

@@ -21,7 +21,7 @@ struct recorded_kit {           /* what made-up records say of all launches */
 /* The options that a campaign's manifest has; the order of models and modes is that of MADE_CAMPAIGN. */
 #define RECORDED_OPTIONS                                                                                  \
     "\"options\":{\"kind\":\"options\",\"model\":\"lenet,linear\",\"mode\":\"none,single,ps,allreduce\"," \
-    "\"workers\":\"\",\"launches\":3,\"world\":\"threads\",\"bucket-bytes\":null,\"overlap\":\"off\"}"
+    "\"workers\":\"\",\"launches\":3,\"world\":\"threads\",\"bucket-bytes\":null,\"overlap\":\"auto\"}"
 #define RECORDED_MACHINE                                                                                   \
     "\"version\":\"0.1.0\",\"git_commit\":\"0123456789abcdef\",\"git_dirty\":true,\"kernel\":\"Linux 6.1 " \
     "x86_64\",\"cpu_model\":\"A processor\",\"cores_count\":2,\"date_utc\":\"2026-11-22T10:00:00Z\","      \

@@ -231,17 +231,28 @@ int mpi_needed_level(const struct world_opts *opts)
     return opts->one_thread ? MPI_THREAD_SINGLE : MPI_THREAD_FUNNELED;
 }
 
-/* RC_UNSUPPORTED on every rank where one of them was granted a lower level than the run needs. */
-static enum rc check_level(struct mpi_world *m, MPI_Comm comm, const struct world_opts *opts, int level)
+/* No task but the main one calls MPI, before any has begun. */
+static void leave_tasks(struct mpi_world *m, struct world_opts *opts)
 {
-    const int needed = mpi_needed_level(opts);
+    opts->has_tasks = m->base.has_tasks = false;
+    mpi_lock_fini(&m->self->lock);
+    mpi_lock_init(&m->self->lock, false);
+}
+
+/* RC_UNSUPPORTED on every rank where one of them was granted a lower level than the run needs. */
+static enum rc check_level(struct mpi_world *m, MPI_Comm comm, const struct world_opts *wanted, int level)
+{
+    struct world_opts opts = *wanted;
     int lowest = MPI_NO_CALLS;
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Allreduce(&level, &lowest, 1, MPI_INT, MPI_MIN, comm));
+    if (lowest < mpi_needed_level(&opts) && opts.tasks_are_optional)
+        leave_tasks(m, &opts);
+    const int needed = mpi_needed_level(&opts);
     if (lowest < needed)
         FAIL(RC_UNSUPPORTED, "world mpi: %s was asked for%s, but MPI grants %s", world_mpi_level_name(needed),
-             opts->has_tasks ? ", since tasks beside the main one are to send messages" : "",
+             opts.has_tasks ? ", since tasks beside the main one are to send messages" : "",
              world_mpi_level_name(lowest));
     m->base.mpi_level = world_mpi_level_name(lowest);
 out:
