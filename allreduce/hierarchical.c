@@ -36,11 +36,15 @@ enum { SLOT_ELEMS = 1 << 18, N_MEETINGS = 4 };
 
 struct hierarchical_opts {
     bool halving;
+    uint64_t segment_bytes;
 };
 
 static const struct opt table[] = {
     OPT_BOOL_(struct hierarchical_opts, halving, "halving", "false",
               "between hosts by halving and doubling, in fewer messages; without it around a ring"),
+    OPT_U64_(struct hierarchical_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
+             "around the ring a chunk goes in segments of about this, at most 64, each sent on while the next one "
+             "comes; 0: as a whole"),
     OPT_END_,
 };
 
@@ -50,8 +54,9 @@ struct hierarchical {
     struct ring_circle circle; /* of the first rank of each host */
     int *first;                /* [n_hosts]: their numbers */
     struct arena arena;
-    float *scratch;   /* a chunk as received; of first ranks */
-    uint32_t n_steps; /* of the ring so far */
+    float *scratch;              /* a chunk as received; of first ranks, as what follows */
+    struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: of the ring; NULL: no segments */
+    uint32_t n_steps;            /* of the ring so far */
 };
 
 static void hierarchical_close(struct collective **c)
@@ -61,6 +66,7 @@ static void hierarchical_close(struct collective **c)
     arena_close(&h->arena);
     host_parts_close(&h->host);
     free(h->first);
+    free(h->flight);
     free(h);
     *c = NULL;
 }
@@ -70,11 +76,25 @@ static bool halves(const void *opts)
     return opts && ((const struct hierarchical_opts *)opts)->halving;
 }
 
+/* Of the ring. opts NULL: defaults. */
+static int n_segments(const void *opts, size_t n_elems, int n_hosts)
+{
+    const struct hierarchical_opts *o = opts;
+
+    return ring_n_segments(o ? o->segment_bytes : RING_SEGMENT_BYTES, n_elems, n_hosts);
+}
+
+static bool has_segments(const void *opts, size_t max_elems, int n_hosts)
+{
+    return !halves(opts) && n_segments(opts, max_elems, n_hosts) > 1;
+}
+
 /* What a first rank receives at once, of n_elems. */
 static size_t scratch_elems(const void *opts, size_t n_elems, int n_hosts)
 {
-    return halves(opts) ? halving_doubling_scratch_elems(COLL_ALLREDUCE, n_elems, n_hosts)
-                        : n_elems / (size_t)n_hosts + 1;
+    return halves(opts)
+               ? halving_doubling_scratch_elems(COLL_ALLREDUCE, n_elems, n_hosts)
+               : n_elems / (size_t)n_hosts + 1 + (has_segments(opts, n_elems, n_hosts) ? RING_MOST_SEGMENTS : 0);
 }
 
 static struct memory_need hierarchical_memory(const void *opts, const struct job_facts *facts)
@@ -122,6 +142,23 @@ static bool is_first(const struct hierarchical *h)
     return h->host.group->rank == 0;
 }
 
+/* Of the first rank of a host. */
+static enum rc open_between(struct hierarchical *h, const struct collective_env *env)
+{
+    const size_t n_elems = scratch_elems(env->opts, env->max_elems, h->host.n_hosts);
+    enum rc rc;
+
+    TRY(arena_open(&h->arena, arena_floats_bytes(n_elems)));
+    h->scratch = arena_floats(&h->arena, n_elems);
+    if (has_segments(env->opts, env->max_elems, h->host.n_hosts)) {
+        h->flight = calloc((size_t)3 * RING_MOST_SEGMENTS, sizeof *h->flight);
+        if (!h->flight)
+            FAIL(RC_NOMEM, "collective hierarchical: no memory for segments");
+    }
+out:
+    return rc;
+}
+
 static enum rc hierarchical_open(struct collective **out, const struct collective_env *env)
 {
     struct hierarchical *h = calloc(1, sizeof *h);
@@ -132,11 +169,8 @@ static enum rc hierarchical_open(struct collective **out, const struct collectiv
         return rc_raise(RC_NOMEM, "collective hierarchical: no memory");
     TRY(host_parts_open(&h->host, env, SLOT_ELEMS));
     TRY(open_members(h, env->transport->world));
-    if (is_first(h) && h->host.n_hosts > 1) {
-        const size_t n_elems = scratch_elems(env->opts, env->max_elems, h->host.n_hosts);
-        TRY(arena_open(&h->arena, arena_floats_bytes(n_elems)));
-        h->scratch = arena_floats(&h->arena, n_elems);
-    }
+    if (is_first(h) && h->host.n_hosts > 1)
+        TRY(open_between(h, env));
     *out = base;
     base = NULL;
 out:
@@ -153,8 +187,9 @@ static enum rc sum_by_ring(struct hierarchical *h, float *data, size_t n_elems)
                               .n_elems = n_elems,
                               .first = h->circle.index,
                               .add = true,
-                              .n_segments = 1,
-                              .scratch = h->scratch };
+                              .n_segments = n_segments(h->base.env.opts, n_elems, h->circle.n_members),
+                              .scratch = h->scratch,
+                              .flight = h->flight };
     enum rc rc;
 
     TRY(ring_half(&half, &h->n_steps));
@@ -271,14 +306,15 @@ static struct collective_cost slice_cost(size_t n_elems, struct place at, int in
 static struct collective_cost between_cost(const void *opts, const struct collective_call *call, int h, int k)
 {
     const size_t n_elems = call->n_elems;
+    const int n = n_segments(opts, n_elems, h);
 
     if (halves(opts))
         return halving_doubling_cost(call, h, k);
     const struct collective_cost round = collective_round_cost(ring_chunk(k + 1, h, n_elems).n_elems, call->wire);
     const struct collective_cost scatter =
-        ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
+        ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
     const struct collective_cost gather =
-        ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false, call->wire);
+        ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 2, k + 1 }, false, call->wire);
     return collective_cost_sum(collective_cost_sum(round, scatter), gather);
 }
 

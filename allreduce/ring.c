@@ -32,14 +32,9 @@ extern const struct collective_ops collective_ring;
 struct ring_opts {
     uint64_t segment_bytes;
 };
-/* Long enough that messages cost nothing beside their bytes, short enough that the additions of one hide behind the
- * way of the next: of 4 hosts at 1 Gbit/s 64 MiB have 0.99 of what TCP carries, with 4 MiB 0.96, as whole chunks 0.90.
- */
-#define DEFAULT_SEGMENT_TEXT "1048576"
-enum { DEFAULT_SEGMENT_BYTES = 1048576 };
 
 static const struct opt table[] = {
-    OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", DEFAULT_SEGMENT_TEXT, 0, 1 << 30, "bytes",
+    OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
              "a chunk goes round in segments of about this, at most 64, each sent on while the next one comes; 0: as a "
              "whole"),
     OPT_END_,
@@ -54,17 +49,12 @@ struct ring {
     struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: of receives, and of sends of two steps; NULL: no segments */
 };
 
-/* Of each chunk of n_elems over p ranks: as many of all, which differ by one element at most. opts NULL: defaults. */
+/* opts NULL: defaults. */
 static int n_segments(const void *opts, size_t n_elems, int p)
 {
     const struct ring_opts *o = opts;
-    const size_t n_most = (o ? o->segment_bytes : DEFAULT_SEGMENT_BYTES) / sizeof(float);
-    const size_t n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
 
-    if (n_most == 0 || n_largest <= n_most)
-        return 1;
-    const size_t n = (n_largest + n_most - 1) / n_most;
-    return n < RING_MOST_SEGMENTS ? (int)n : RING_MOST_SEGMENTS;
+    return ring_n_segments(o ? o->segment_bytes : RING_SEGMENT_BYTES, n_elems, p);
 }
 
 /* Of a broadcast too, whose chunks are of one rank less. */

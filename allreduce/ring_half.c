@@ -16,6 +16,17 @@ struct range ring_chunk(int i, int p, size_t n_elems)
     return range_part(n_elems, p, i >= 0 && i < p ? i : ((i % p) + p) % p);
 }
 
+int ring_n_segments(uint64_t segment_bytes, size_t n_elems, int p)
+{
+    const size_t n_most = segment_bytes / sizeof(float);
+    const size_t n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
+
+    if (n_most == 0 || n_largest <= n_most)
+        return 1;
+    const size_t n = (n_largest + n_most - 1) / n_most;
+    return n < RING_MOST_SEGMENTS ? (int)n : RING_MOST_SEGMENTS;
+}
+
 uint32_t ring_tag(uint32_t k)
 {
     return TAG_RING + k % N_TAGS;

@@ -32,6 +32,16 @@ struct part_message;
 
 enum { RING_MOST_SEGMENTS = 64 }; /* of a chunk */
 
+/* Of options: long enough that messages cost nothing beside their bytes, short enough that the additions of one hide
+ * behind the way of the next: of 4 hosts at 1 Gbit/s 64 MiB have 0.99 of what TCP carries, with 4 MiB 0.96, as whole
+ * chunks 0.90. */
+#define RING_SEGMENT_TEXT "1048576"
+enum { RING_SEGMENT_BYTES = 1048576 };
+
+/* Of segments of about so many bytes (0: whole chunks), in each chunk of n_elems over p ranks: as many of all, which
+ * differ by one element at most. Pure. */
+int ring_n_segments(uint64_t segment_bytes, size_t n_elems, int p);
+
 struct ring_circle { /* of n_members ranks: this rank is member `index` and sends to rank `next` */
     int n_members, index, next, previous;
 };

@@ -12,7 +12,7 @@
 #include "harness/base/opt.h"
 #include "harness/exchange/collective.h"
 
-extern const struct collective_ops collective_ring;
+extern const struct collective_ops collective_ring, collective_hierarchical;
 
 static uint64_t messages(const void *opts, size_t n_bytes, int n_ranks)
 {
@@ -57,10 +57,37 @@ static void options_say_how_long(void **state)
     free(opts);
 }
 
+/* Of hosts of two ranks each, whose first ranks alone are in the ring: as a ring of so many ranks. */
+static void a_ring_of_hosts_has_the_same(void **state)
+{
+    static const char *const words[] = { "--hierarchical.segment-bytes=4Mi", "--hierarchical.segment-bytes=0",
+                                         "--hierarchical.halving" };
+    static const int host[] = { 0, 1, 1, 0, 2, 3, 2, 3 };
+    const struct collective_group all = { .n_ranks = 8, .host = host };
+    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = (64 << 20) / sizeof(float) };
+    const uint64_t known[] = { 24, 6, 4 };
+
+    (void)state;
+    assert_int_equal(collective_hierarchical.predict(NULL, &call, 0, &all).msgs, 96);
+    assert_int_equal(collective_hierarchical.predict(NULL, &call, 2, &all).msgs, 0);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        void *opts = calloc(1, collective_hierarchical.module.opts_bytes);
+        struct opt_group group = { "hierarchical", collective_hierarchical.module.options, opts, 0,
+                                   &collective_hierarchical.module };
+        char word[64], *argv[] = { word };
+        assert_non_null(opts);
+        strcpy(word, words[i]);
+        assert_int_equal(opt_parse(&group, 1, NULL, 0, 1, argv), RC_OK);
+        assert_int_equal(collective_hierarchical.predict(opts, &call, 0, &all).msgs, known[i]);
+        free(opts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(long_chunks_go_in_segments_by_default),
-                                        cmocka_unit_test(options_say_how_long) };
+                                        cmocka_unit_test(options_say_how_long),
+                                        cmocka_unit_test(a_ring_of_hosts_has_the_same) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
