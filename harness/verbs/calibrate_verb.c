@@ -10,6 +10,7 @@
 #include "harness/report/manifest.h"
 #include "harness/verbs/calibrate_report.h"
 #include "harness/verbs/machine.h"
+#include "harness/verbs/refusal.h"
 #include "harness/verbs/verb.h"
 
 enum { MESSAGE_LIMIT_MS = 240000 };
@@ -40,6 +41,7 @@ struct run { /* shared by the ranks of this process */
     bool is_root; /* rank 0 was in this process */
     bool spun;    /* as ranks waited */
     struct calibration result;
+    struct refusal refusal; /* the compute of a rank does not open */
 };
 
 /* Servers work in the memory of the host: measured apart where workers do not. */
@@ -67,11 +69,15 @@ static enum rc body(struct world *w, void *arg)
                                           machine_is_virtual(&run->machine) ? WAIT_FOREVER : MESSAGE_LIMIT_MS };
     struct calibration c = { .n_ranks = w->n_ranks };
     struct compute *compute = NULL;
+    bool is_refused;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
     TRY(machine_choose_wait(&run->machine, w));
-    TRY(machine_open_compute(&compute, &run->machine, w, run->machine.compute));
+    TRY(refusal_agree(w, &run->refusal, machine_open_compute(&compute, &run->machine, w, run->machine.compute),
+                      &is_refused));
+    if (is_refused)
+        goto out;
     TRY(link_bench_measure(&c.links, &links));
     TRY(compute_bench_measure(&c.compute, w, compute));
     TRY(measure_servers(&c, run, w));
@@ -176,6 +182,7 @@ static enum rc calibrate_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     const struct world_opts world = machine_world_opts(&run.machine);
     TRY(world_run(run.machine.world, &world, run.machine.n_ranks, body, &run));
+    TRY(refusal_raise(&run.refusal, call));
     if (run.is_root)
         TRY(write_results(&run));
 out:

@@ -14,6 +14,7 @@
 #include "harness/report/progress.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
+#include "harness/verbs/refusal.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/caches.h"
 #include "harness/world/stop.h"
@@ -84,6 +85,7 @@ struct run { /* shared by the ranks of this process */
     struct progress progress;
     bool has_progress;
     uint64_t shown_ns;
+    struct refusal refusal; /* the compute of a rank does not open */
 };
 
 /* --- what is measured --- */
@@ -369,11 +371,15 @@ static enum rc body(struct world *w, void *arg)
 {
     struct run *run = arg;
     struct compute *compute = NULL;
+    bool is_refused;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
     TRY(machine_choose_wait(&run->machine, w));
-    TRY(machine_open_compute(&compute, &run->machine, w, run->machine.compute));
+    TRY(refusal_agree(w, &run->refusal, machine_open_compute(&compute, &run->machine, w, run->machine.compute),
+                      &is_refused));
+    if (is_refused)
+        goto out;
     TRY(comm_bench(w->rank == 0 ? &run->results : NULL, w, compute, &run->terms));
 out:
     compute_close(&compute);
@@ -458,6 +464,7 @@ static enum rc comm_run(struct verb_call *call)
         progress_fini(&run->progress, wait_clock_ns());
     if (run->results.n_rows > 0)
         TRY(report(run, call));
+    TRY(refusal_raise(&run->refusal, call));
     rc = ran; /* what was measured is reported, and the error of the run beside it */
 out:
     if (run)
