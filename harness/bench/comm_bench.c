@@ -36,8 +36,7 @@ struct bench { /* of this rank */
     int n_lanes;                      /* with the ceiling */
     int least_repeats, most_repeats, n_warmup;
     uint64_t started_ns;
-    /* Rank 0: */
-    struct comm_results *out; /* else NULL */
+    struct comm_results *out; /* this and what follows: rank 0; else NULL */
     double *took_s;           /* [n_lanes][COMM_N_PLACEMENTS][COMM_MOST_REPEATS]: of the size at hand */
     uint64_t n_wrong[COMM_MOST_LANES + 1][COMM_N_PLACEMENTS];
 };
@@ -371,6 +370,7 @@ static void keep_rows(struct bench *b, size_t n_bytes, int n)
     for (int lane = 0; lane < b->n_lanes; lane++) {
         struct comm_row *row = &b->out->row[b->out->n_rows++];
         *row = (struct comm_row){ .lane = b->index[lane], .n_bytes = n_bytes, .n_calls = b->n_calls[lane] };
+        comm_lane_explain(&b->state[lane], n_bytes, row->reason);
         for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
             const struct comm_repeat repeat = repeat_of(b, lane, (enum comm_placement)p);
             const struct interval i = figure_interval(b, lane, p, n);

@@ -68,6 +68,7 @@ struct comm_row { /* of one lane at one size */
     int lane;     /* n_lanes: the ceiling */
     size_t n_bytes;
     int n_calls;                                  /* of a repeat */
+    char reason[COMM_EXPLAIN_BYTES];              /* of a reducer that chooses: what it took, and why; "": of others */
     struct comm_figure figure[COMM_N_PLACEMENTS]; /* sendrecv: out of place; ceiling, barrier: in place */
 };
 

@@ -116,11 +116,16 @@ static void copy_in(const struct comm_lane_state *s, const struct comm_data *dat
         world_charge(s->env->world, 0, 2.0 * (double)n_bytes);
 }
 
+static struct collective_call call_of(const struct comm_lane_state *s, size_t n_elems)
+{
+    return (struct collective_call){ .type = (enum collective_type)comm_collective_type(s->env->type),
+                                     .root = s->env->root,
+                                     .n_elems = n_elems };
+}
+
 static enum rc reduce(struct comm_lane_state *s, const struct comm_data *data)
 {
-    const struct collective_call call = { .type = (enum collective_type)comm_collective_type(s->env->type),
-                                          .root = s->env->root,
-                                          .n_elems = data->n_elems };
+    const struct collective_call call = call_of(s, data->n_elems);
 
     if (data->copies)
         copy_in(s, data);
@@ -172,6 +177,15 @@ enum rc comm_lane_call(struct comm_lane_state *s, const struct comm_data *data)
         return RC_OK;
     }
     return rc_raise(RC_BUG, "comm: a lane of no kind");
+}
+
+void comm_lane_explain(const struct comm_lane_state *s, size_t n_bytes, char text[COMM_EXPLAIN_BYTES])
+{
+    const struct collective_call call = call_of(s, n_bytes / sizeof(float));
+
+    text[0] = '\0';
+    if (s->collective)
+        collective_explain(s->collective, &call, text, COMM_EXPLAIN_BYTES);
 }
 
 enum rc comm_lane_end(struct comm_lane_state *s)

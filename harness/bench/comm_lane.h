@@ -19,7 +19,7 @@ struct transport;
 struct transport_ops;
 struct world;
 
-enum { COMM_REASON_BYTES = 256 };
+enum { COMM_REASON_BYTES = 256, COMM_EXPLAIN_BYTES = 320 };
 
 enum comm_lane_kind {
     COMM_LANE_REDUCER,  /* a collective of an algorithm */
@@ -72,6 +72,8 @@ void comm_lane_close(struct comm_lane_state *s); /* of a zeroed one, too */
 /* Out of place: what this rank brings is copied into the result, then the collective works there. Charged in virtual
  * time. Collective. */
 enum rc comm_lane_call(struct comm_lane_state *s, const struct comm_data *data) MUST_CHECK;
+/* Which algorithm a call of n_bytes takes, and why; "": there is nothing to choose, or no call was made. */
+void comm_lane_explain(const struct comm_lane_state *s, size_t n_bytes, char text[COMM_EXPLAIN_BYTES]);
 /* Behind the last of some calls, before a clock is read: what was computed has taken its time. */
 enum rc comm_lane_end(struct comm_lane_state *s) MUST_CHECK;
 

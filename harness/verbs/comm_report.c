@@ -278,6 +278,7 @@ static enum rc write_row(struct report *to, const struct comm_about *about, cons
     TRY(record_open(&record, is_ceiling(about, row) ? "ceiling" : "row"));
     record_text(record, "type", comm_type_name(about->terms->type));
     record_text(record, is_ceiling(about, row) ? "ceiling" : "reducer", lane_name(about, row->lane));
+    record_text(record, "reducer_reason", row->reason[0] ? row->reason : NULL);
     record_text(record, "world", about->world);
     record_text(record, "transport", about->transport);
     record_text(record, "compute", about->compute);

@@ -40,8 +40,7 @@ static const struct module_kind *const kinds[] = { &collective_kind, NULL };
 static const struct opt table[] = {
     { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
       "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
-      "why, "
-      "is told",
+      "why, is told",
       &collective_kind, NULL },
     OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
               "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles"),
@@ -121,8 +120,7 @@ static enum rc add_reducer(struct run *run, const struct collective_ops *ops)
             return rc_raise(RC_INVAL, "--reducer %s: names %s twice; once would be right", run->opts->reducer,
                             ops->module.name);
     if (run->terms.n_lanes == COMM_MOST_LANES)
-        return rc_raise(RC_INVAL, "--reducer %s: these are more than %d; fewer would be right", run->opts->reducer,
-                        COMM_MOST_LANES);
+        return rc_raise(RC_INVAL, "--reducer %s: are more than %d; give fewer", run->opts->reducer, COMM_MOST_LANES);
     run->lane[run->terms.n_lanes++] =
         (struct comm_lane){ .name = ops->module.name,
                             .kind = COMM_LANE_REDUCER,
@@ -378,9 +376,8 @@ static enum rc body(struct world *w, void *arg)
     TRY(machine_choose_wait(&run->machine, w));
     TRY(refusal_agree(w, &run->refusal, machine_open_compute(&compute, &run->machine, w, run->machine.compute),
                       &is_refused));
-    if (is_refused)
-        goto out;
-    TRY(comm_bench(w->rank == 0 ? &run->results : NULL, w, compute, &run->terms));
+    if (!is_refused)
+        TRY(comm_bench(w->rank == 0 ? &run->results : NULL, w, compute, &run->terms));
 out:
     compute_close(&compute);
     return rc;
