@@ -28,6 +28,18 @@
 enum rc gmimg_check(const struct pixels_shard *s, size_t i) MUST_CHECK;
 void gmimg_close_checks(struct pixels_checks **c); /* NULL-safe, nulls */
 
+/* A shard that is being written, an image at a time: a whole file, or none. */
+struct gmimg_writer;
+/* Of at most max_images images of shape->C, H, W and n_classes; memory for their labels is taken at once. RC_INVAL,
+ * RC_IO: path and reason; RC_NOMEM. */
+enum rc gmimg_writer_open(struct gmimg_writer **out, const char *path, const struct dataset *shape,
+                          size_t max_images) MUST_CHECK;
+/* pixels: uint8_t (C, H, W). Not more often than max_images. What cannot be written is found by commit. */
+void gmimg_writer_add(struct gmimg_writer *w, uint32_t label, const uint8_t *pixels);
+/* The file is at its path. RC_INVAL: it has no image; RC_IO. */
+enum rc gmimg_writer_commit(struct gmimg_writer *w) MUST_CHECK;
+void gmimg_writer_close(struct gmimg_writer **w); /* NULL-safe, nulls; drops what is not committed */
+
 /* Writes images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole
  * file, or none. RC_INVAL, RC_IO, and what reading d says. */
 enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
