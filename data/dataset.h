@@ -82,6 +82,8 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
  * digits CSV or .gmimg file. The format is recognised by file names and magic numbers. RC_INVAL: FILE, offset, what was
  * found and what would be right. */
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
+/* Is path a folder of folders and of none of these formats? Only gradmark pack reads it (image_folders.h). */
+bool dataset_path_is_folders(const char *path);
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */
 /* For ops: label[i]. */
 uint32_t dataset_array_label(const struct dataset *d, size_t i);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_path.c - recognises the format of the data set at a path by file names and first bytes, and opens it. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "data/gmimg_format.h"
+#include "data/image_folders.h"
 #include "data/pixels.h"
 
 static bool any_exists(const char *folder, const char *const *name)
@@ -16,8 +19,28 @@ static bool any_exists(const char *folder, const char *const *name)
     return false;
 }
 
+static int is_gmimg(const struct dirent *entry)
+{
+    const size_t n = strlen(entry->d_name);
+
+    return n > 6 && strcmp(entry->d_name + n - 6, ".gmimg") == 0;
+}
+
+static bool has_gmimg(const char *folder)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(folder, &entry, is_gmimg, NULL);
+
+    for (int i = 0; i < n; i++)
+        free(entry[i]);
+    free(entry);
+    return n > 0;
+}
+
+enum format { FORMAT_IDX, FORMAT_CIFAR10, FORMAT_CIFAR10_PYTHON, FORMAT_FOLDERS, FORMAT_GMIMG };
+
 /* One file is enough to recognise the format; the function that opens it names files that are missing. */
-static enum rc open_folder(struct dataset **out, const char *folder)
+static enum format format_of(const char *folder)
 {
     static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
                                        "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
@@ -33,12 +56,39 @@ static enum rc open_folder(struct dataset **out, const char *folder)
                                          NULL };
 
     if (any_exists(folder, idx))
-        return pixels_open_idx(out, folder);
+        return FORMAT_IDX;
     if (any_exists(folder, cifar))
-        return pixels_open_cifar10(out, folder);
+        return FORMAT_CIFAR10;
     if (pixels_exists(folder, "data_batch_1"))
+        return FORMAT_CIFAR10_PYTHON;
+    return image_folders_at(folder) && !has_gmimg(folder) ? FORMAT_FOLDERS : FORMAT_GMIMG;
+}
+
+static enum rc open_folder(struct dataset **out, const char *folder)
+{
+    switch (format_of(folder)) {
+    case FORMAT_IDX:
+        return pixels_open_idx(out, folder);
+    case FORMAT_CIFAR10:
+        return pixels_open_cifar10(out, folder);
+    case FORMAT_CIFAR10_PYTHON:
         return rc_raise(RC_INVAL, "%s: holds the Python version of CIFAR-10; the binary version is read", folder);
+    case FORMAT_FOLDERS:
+        return rc_raise(RC_INVAL,
+                        "%s: holds folders, no data set; of folders of JPEG or PNG files, one for each class, gradmark "
+                        "pack makes one",
+                        folder);
+    case FORMAT_GMIMG:
+        break;
+    }
     return pixels_open_gmimg(out, folder);
+}
+
+bool dataset_path_is_folders(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && format_of(path) == FORMAT_FOLDERS;
 }
 
 enum rc dataset_open_path(struct dataset **out, const char *path)

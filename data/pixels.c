@@ -151,7 +151,7 @@ static enum rc pixels_image(const struct dataset *d, size_t i, float *x, size_t 
             const size_t n = plane - from < sizeof byte ? plane - from : sizeof byte;
             TRY(read_part(d, i, c * plane + from, n, byte));
             for (size_t k = 0; k < n; k++)
-                x[c * channel_stride + from + k] = ((float)byte[k] - 127.5f) * (1.0f / 63.75f);
+                x[c * channel_stride + from + k] = pixels_scaled(byte[k]);
         }
 out:
     return rc;

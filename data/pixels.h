@@ -19,6 +19,12 @@
 
 #include "data/dataset.h"
 
+/* A byte of a pixel as networks get it. */
+static inline float pixels_scaled(uint8_t byte)
+{
+    return ((float)byte - 127.5f) * (1.0f / 63.75f);
+}
+
 struct pixels_shard;
 
 struct pixels { /* a data set over shards; those of training first */

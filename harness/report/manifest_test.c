@@ -16,7 +16,8 @@ static const char *const of_machine[] = { "host",        "kernel",       "cpu_mo
                                           "cores_count", "memory_bytes", "date_utc",
                                           "libraries",   "environment",  "environment_left_out_count",
                                           NULL };
-static const char *const of_libraries[] = { "hwloc", "openblas", "onednn", "zeromq", "mpi", "simgrid", NULL };
+static const char *const of_libraries[] = { "hwloc",   "openblas", "onednn", "zeromq", "mpi",
+                                            "simgrid", "libjpeg",  "libpng", NULL };
 
 static json_t *manifest(bool virtual_only)
 {

@@ -144,6 +144,8 @@ static enum rc info_run(struct verb_call *call)
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
     print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
     print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
+    print_missing("JPEG files", GRADMARK_JPEG_WHY_NOT);
+    print_missing("PNG files", GRADMARK_PNG_WHY_NOT);
     print_missing("reducer gloo", GRADMARK_GLOO_WHY_NOT);
     print_missing("cuda tests", GRADMARK_CXX_WHY_NOT);
     printf("products     %s\n", GRADMARK_PRODUCTS);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_verb.c - gradmark pack: a data set of images as *.gmimg shards, which open at once however large they are. */
+/*
+ * pack_verb.c - gradmark pack: a data set of images as *.gmimg shards, which open at once however large they are.
+ *
+ * Of folders of JPEG and PNG files, each file is decoded once. One that is broken ends the run, or, with --skip-broken,
+ * is named and left out: the next one takes its place in the shard.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,25 +14,41 @@
 #include <unistd.h>
 
 #include "data/gmimg.h"
+#include "data/gmimg_format.h"
+#include "data/image_folders.h"
+#include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/verbs/verb.h"
 
-enum { MAX_SHARDS = 100000 }; /* of a kind: five digits, so that names sort as numbers do */
+enum { USUAL_IMAGE_SIZE = 224 }; /* of networks for ImageNet, Inception v3 excepted */
+enum { MAX_SHARDS = 100000 };    /* of a kind: five digits, so that names sort as numbers do */
 
 struct pack_opts {
     const char *data, *out;
-    uint64_t shard_images, limit;
+    uint64_t shard_images, limit, image_size, resize_side, channels;
+    bool skip_broken;
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct pack_opts, data, "data", "", "PATH",
-              "what is packed: a folder with MNIST's IDX files, CIFAR-10's or shards, a digits CSV or a shard"),
+    OPT_TEXT_(
+        struct pack_opts, data, "data", "", "PATH",
+        "what is packed: a folder with MNIST's IDX files, CIFAR-10's or shards, a digits CSV or a shard; or a folder "
+        "of folders of JPEG or PNG files, one for each class"),
     OPT_TEXT_(struct pack_opts, out, "out", "", "DIR", "folder for the shards: empty, or not there yet"),
     OPT_U64_(struct pack_opts, shard_images, "shard-images", "10000", 1, 9007199254740992.0, "images",
              "at most this many in a shard"),
     OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "images",
              "only the first of the training images and of the test images; without it: all"),
+    OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "pixels",
+             "of folders: height and width of the packed images; without it: 224 (Inception v3 takes 299)"),
+    OPT_U64_(struct pack_opts, resize_side, "resize-side", "", 1, GMIMG_MAX_SIDE, "pixels",
+             "of folders: the shorter side becomes this before the middle is cut out; without it: image-size * 256 / "
+             "224"),
+    OPT_U64_(struct pack_opts, channels, "channels", "", 1, 3, "",
+             "of folders: 3 (RGB) or 1 (grey, as lenet takes it); without it: 3"),
+    OPT_BOOL_(struct pack_opts, skip_broken, "skip-broken", "false",
+              "of folders: name files that cannot be decoded and go on without them, instead of stopping at the first"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "pack", table, 0 }, { NULL, NULL, 0 } };
@@ -57,67 +78,168 @@ out:
 /* A range of the images of a data set, written as shards of one kind. */
 struct part {
     const char *kind; /* "train", "test" */
-    size_t first, n_images;
-    size_t n_shards, n_written;
+    size_t next, end; /* images of the data set that are not yet read */
+    size_t n_wanted;  /* images still to be written, as far as there are */
+    size_t n_images, n_shards;
     uint64_t n_bytes;
+};
+
+struct packing {
+    const struct pack_opts *opts;
+    const struct dataset *dataset;
+    const char *folder; /* where the shards are written */
+    bool folders;       /* the images are files of their own */
+    uint8_t *pixels;    /* of one image */
+    struct part part[2];
+    size_t n_broken;
 };
 
 static struct part part_of(const struct pack_opts *o, const char *kind, size_t first, size_t n_images)
 {
-    const size_t n = o->limit > 0 && o->limit < n_images ? (size_t)o->limit : n_images;
-
     return (struct part){ .kind = kind,
-                          .first = first,
-                          .n_images = n,
-                          .n_shards = n / (size_t)o->shard_images + (n % (size_t)o->shard_images != 0) };
+                          .next = first,
+                          .end = first + n_images,
+                          .n_wanted = o->limit > 0 && o->limit < n_images ? (size_t)o->limit : n_images };
 }
 
-static char *shard_path(const char *folder, const struct part *p, size_t shard)
+static char *shard_path(const char *folder, const struct part *p)
 {
     char name[32];
 
-    snprintf(name, sizeof name, "%s-%05zu.gmimg", p->kind, shard % MAX_SHARDS);
+    snprintf(name, sizeof name, "%s-%05zu.gmimg", p->kind, p->n_shards % MAX_SHARDS);
     return pixels_path(folder, name);
 }
 
-static enum rc write_shard(struct part *p, const struct pack_opts *o, const char *folder, const struct dataset *d)
+/* The next image of the part that can be read -> p->pixels; *label. *found: there is one. */
+static enum rc next_image(struct packing *p, struct part *part, bool *found, uint32_t *label)
 {
-    const size_t from = p->n_written * (size_t)o->shard_images, left = p->n_images - from;
-    const size_t n = left < o->shard_images ? left : (size_t)o->shard_images;
-    char *path = shard_path(folder, p, p->n_written);
+    const struct dataset *d = p->dataset;
+    char why[RC_MESSAGE_BYTES];
+    enum rc rc = RC_OK;
+
+    *found = false;
+    while (!*found && part->next < part->end) {
+        rc = d->ops->bytes(d, part->next, p->pixels);
+        if (rc == RC_INVAL && p->opts->skip_broken) {
+            fprintf(stderr, "gradmark pack: left out: %s\n", rc_message());
+            rc_clear();
+            rc = RC_OK;
+            p->n_broken++;
+        } else if (rc == RC_INVAL && p->folders) {
+            snprintf(why, sizeof why, "%s", rc_message());
+            return rc_raise(rc, "%.440s; --skip-broken goes on without such files", why);
+        } else if (rc != RC_OK) {
+            return rc;
+        } else {
+            *label = d->ops->label(d, part->next);
+            *found = true;
+        }
+        part->next++;
+    }
+    return rc;
+}
+
+/* Images until the shard is full or the part at its end; *n_images of them. */
+static enum rc fill_shard(struct packing *p, struct part *part, struct gmimg_writer *w, size_t n_most, size_t *n_images)
+{
+    uint32_t label = 0;
+    bool found = true;
+    enum rc rc = RC_OK;
+
+    *n_images = 0;
+    while (*n_images < n_most) {
+        TRY(next_image(p, part, &found, &label));
+        if (!found)
+            break;
+        gmimg_writer_add(w, label, p->pixels);
+        ++*n_images;
+    }
+out:
+    return rc;
+}
+
+static enum rc write_shard(struct packing *p, struct part *part)
+{
+    const size_t left = part->end - part->next, wanted = part->n_wanted < left ? part->n_wanted : left;
+    const size_t n_most = wanted < p->opts->shard_images ? wanted : (size_t)p->opts->shard_images;
+    char *path = shard_path(p->folder, part);
+    struct gmimg_writer *w = NULL;
     struct stat info = { .st_size = 0 };
+    size_t n_images = 0;
     enum rc rc;
 
     if (path == NULL)
-        FAIL(RC_NOMEM, "%s: no memory for a path", folder);
-    TRY(gmimg_write(path, d, p->first + from, n));
-    p->n_written++;
+        FAIL(RC_NOMEM, "%s: no memory for a path", p->folder);
+    TRY(gmimg_writer_open(&w, path, p->dataset, n_most));
+    TRY(fill_shard(p, part, w, n_most, &n_images));
+    part->n_wanted -= n_images;
+    if (n_images == 0) /* all that were left are broken */
+        goto out;
+    TRY(gmimg_writer_commit(w));
     if (stat(path, &info) != 0)
         FAIL(RC_IO, "%s: %s", path, strerror(errno));
-    p->n_bytes += (uint64_t)info.st_size;
-    printf("%s%s: %zu images, %lld bytes\n", o->out, strrchr(path, '/'), n, (long long)info.st_size);
+    part->n_shards++;
+    part->n_images += n_images;
+    part->n_bytes += (uint64_t)info.st_size;
+    printf("%s%s: %zu images, %lld bytes\n", p->opts->out, strrchr(path, '/'), n_images, (long long)info.st_size);
 out:
+    gmimg_writer_close(&w);
     free(path);
     return rc;
 }
 
+/* Line 1 of classes.txt is the name of label 0. */
+static enum rc write_classes(const struct packing *p)
+{
+    char *path = pixels_path(p->folder, "classes.txt");
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    if (path == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for a path", p->folder);
+    TRY(atomic_file_open(&file, path));
+    for (size_t i = 0; i < p->dataset->n_classes; i++)
+        fprintf(file.stream, "%s\n", image_folders_class(p->dataset, i)); /* short writes are found by commit */
+    TRY(atomic_file_commit(&file));
+    printf("%s/classes.txt: the names of %zu classes, in the order of their labels\n", p->opts->out,
+           p->dataset->n_classes);
+out:
+    atomic_file_discard(&file);
+    free(path);
+    return rc;
+}
+
+static void print_total(const struct packing *p)
+{
+    const struct dataset *d = p->dataset;
+    const struct part *part = p->part;
+
+    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %" PRIu64 " bytes\n",
+           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes,
+           part[0].n_shards + part[1].n_shards, part[0].n_bytes + part[1].n_bytes);
+    if (p->folders)
+        printf("%zu broken files left out; %zu files are no .jpg, .jpeg or .png\n", p->n_broken,
+               image_folders_left_out_count(d));
+}
+
 /* Some of the shards would look like all of a smaller data set: they appear together or not at all. */
-static enum rc write_parts(struct part part[2], const struct pack_opts *o, const struct dataset *d,
-                           enum verb_stage *stage)
+static enum rc write_parts(struct packing *p, enum verb_stage *stage)
 {
     struct atomic_folder folder = { .path = NULL };
     enum rc rc;
 
-    TRY(atomic_folder_open(&folder, o->out));
+    TRY(atomic_folder_open(&folder, p->opts->out));
     *stage = STAGE_RUN;
+    p->folder = folder.temporary_path;
     for (int i = 0; i < 2; i++)
-        while (part[i].n_written < part[i].n_shards)
-            TRY(write_shard(&part[i], o, folder.temporary_path, d));
+        while (p->part[i].n_wanted > 0 && p->part[i].next < p->part[i].end)
+            TRY(write_shard(p, &p->part[i]));
+    if (p->part[0].n_images == 0)
+        FAIL(RC_INVAL, "%s: each of its %zu files for training is broken", p->opts->data, p->n_broken);
+    if (p->folders)
+        TRY(write_classes(p));
     TRY(atomic_folder_commit(&folder));
-    const uint64_t n_bytes = part[0].n_bytes + part[1].n_bytes;
-    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %" PRIu64 " bytes\n",
-           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes,
-           part[0].n_shards + part[1].n_shards, n_bytes);
+    print_total(p);
 out:
     atomic_folder_discard(&folder);
     return rc;
@@ -132,23 +254,73 @@ static enum rc check_wanted(const struct pack_opts *o)
     return check_empty(o->out);
 }
 
+/* What only folders of pictures have. */
+static enum rc check_no_crop(const struct verb_call *call, const char *path)
+{
+    static const char *const names[] = { "image-size", "resize-side", "channels", "skip-broken" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (verb_given(call, names[i]))
+            return rc_raise(RC_INVAL,
+                            "--%s: is of folders of JPEG or PNG files; the images of %s are taken as they are",
+                            names[i], path);
+    return RC_OK;
+}
+
+static enum rc open_folders(struct dataset **out, const struct pack_opts *o)
+{
+    struct picture_crop crop = { .image_size = o->image_size > 0 ? (int)o->image_size : USUAL_IMAGE_SIZE,
+                                 .channels = o->channels > 0 ? (int)o->channels : 3 };
+
+    crop.resize_side = o->resize_side > 0 ? (int)o->resize_side : picture_crop_usual_side(crop.image_size);
+    if (crop.channels == 2)
+        return rc_raise(RC_INVAL, "--channels 2: there are 1 (grey) and 3 (RGB)");
+    if (crop.resize_side < crop.image_size)
+        return rc_raise(RC_INVAL, "--resize-side %d: less than --image-size %d, which is cut out of it",
+                        crop.resize_side, crop.image_size);
+    return image_folders_open(out, o->data, &crop);
+}
+
+static enum rc open_images(struct dataset **out, const struct verb_call *call, bool folders)
+{
+    const struct pack_opts *o = call->opts;
+    enum rc rc;
+
+    if (folders)
+        return open_folders(out, o);
+    TRY(check_no_crop(call, o->data));
+    TRY(dataset_open_path(out, o->data));
+    if ((*out)->ops == NULL || (*out)->ops->bytes == NULL)
+        FAIL(RC_INVAL, "data set %s has no images of bytes to write", (*out)->name);
+out:
+    return rc;
+}
+
 static enum rc pack_run(struct verb_call *call)
 {
     const struct pack_opts *o = call->opts;
+    struct packing p = { .opts = o };
     struct dataset *d = NULL;
     enum rc rc;
 
     TRY(check_wanted(o));
-    TRY(dataset_open_path(&d, o->data));
-    struct part part[2] = { part_of(o, "train", 0, d->n_train), part_of(o, "test", d->n_train, d->n_test) };
+    p.folders = dataset_path_is_folders(o->data);
+    TRY(open_images(&d, call, p.folders));
+    p.dataset = d;
+    p.part[0] = part_of(o, "train", 0, d->n_train);
+    p.part[1] = part_of(o, "test", d->n_train, d->n_test);
     for (int i = 0; i < 2; i++)
-        if (part[i].n_shards > MAX_SHARDS)
+        if (p.part[i].n_wanted / MAX_SHARDS >= o->shard_images && p.part[i].n_wanted > MAX_SHARDS * o->shard_images)
             FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
-                 (unsigned long long)o->shard_images, MAX_SHARDS, part[i].n_images, i == 0 ? "training" : "test");
-    TRY(write_parts(part, o, d, &call->stage));
+                 (unsigned long long)o->shard_images, MAX_SHARDS, p.part[i].n_wanted, i == 0 ? "training" : "test");
+    p.pixels = malloc(d->n_features);
+    if (p.pixels == NULL)
+        FAIL(RC_NOMEM, "no memory for an image of %zu bytes", d->n_features);
+    TRY(write_parts(&p, &call->stage));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output: %s", strerror(errno));
 out:
+    free(p.pixels);
     dataset_close(&d);
     return rc;
 }
@@ -160,6 +332,10 @@ const struct verb verb_pack = {
         "Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
         "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"
         "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
+        "Folders of JPEG or PNG files, one for each class (DIR/train/CLASS, DIR/val/CLASS; or DIR/CLASS), are "
+        "decoded,\n"
+        "resized and cut as torchvision's Resize and CenterCrop do; classes.txt names the classes, label 0 first:\n"
+        "sorted by name, byte by byte.\n"
         "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,

@@ -85,7 +85,7 @@ function(gradmark_build_info target)
   set(content "/* SPDX-License-Identifier: Apache-2.0 */\n/* Written by the build: scripts/cmake/build_info.cmake. */\n")
   string(APPEND content "#ifndef BUILD_INFO_H\n#define BUILD_INFO_H\n\n")
   foreach(name VERSION COMPILER COMPILER_FLAGS BUILD_TYPE HWLOC_VERSION CBLAS_VERSION ONEDNN_VERSION
-          ZMQ_VERSION MPI_VERSION SIMGRID_VERSION JANSSON_VERSION)
+          ZMQ_VERSION MPI_VERSION SIMGRID_VERSION JANSSON_VERSION JPEG_VERSION PNG_VERSION)
     gradmark_c_string(GRADMARK_${name})
     string(APPEND content "#define GRADMARK_${name} \"${GRADMARK_${name}}\"\n")
   endforeach()

@@ -13,6 +13,20 @@ pkg_check_modules(CYAML REQUIRED IMPORTED_TARGET libcyaml>=1.3)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
 
+# libjpeg-turbo's version, else the one whose interface it is.
+function(gradmark_jpeg_version out folder architecture)
+  foreach(header "${folder}/${architecture}/jconfig.h" "${folder}/jconfig.h")
+    if(EXISTS "${header}")
+      file(STRINGS "${header}" line REGEX "define LIBJPEG_TURBO_VERSION[ \t]")
+      if(line MATCHES "([0-9]+\\.[0-9.]+)")
+        set(${out} "turbo ${CMAKE_MATCH_1}" PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+  set(${out} "${JPEG_VERSION}" PARENT_SCOPE)
+endfunction()
+
 # Any CBLAS: OpenBLAS unless told otherwise.
 set(GRADMARK_CBLAS "openblas" CACHE STRING "pkg-config name of the CBLAS library")
 pkg_check_modules(CBLAS REQUIRED IMPORTED_TARGET ${GRADMARK_CBLAS})
@@ -54,6 +68,20 @@ endif()
 gradmark_probe(simgrid "SimGrid" " (Debian: libsimgrid-dev)")
 if(GRADMARK_HAVE_SIMGRID)
   include(find_simgrid)
+endif()
+
+# Pictures that gradmark pack reads.
+gradmark_probe(jpeg "libjpeg" " (Debian: libjpeg-dev)")
+set(GRADMARK_JPEG_VERSION "")
+if(GRADMARK_HAVE_JPEG)
+  find_package(JPEG QUIET)
+  gradmark_jpeg_version(GRADMARK_JPEG_VERSION "${JPEG_INCLUDE_DIRS}" "${CMAKE_C_LIBRARY_ARCHITECTURE}")
+endif()
+gradmark_probe(png "libpng" " (Debian: libpng-dev)")
+set(GRADMARK_PNG_VERSION "")
+if(GRADMARK_HAVE_PNG)
+  find_package(PNG QUIET)
+  set(GRADMARK_PNG_VERSION "${PNG_VERSION_STRING}")
 endif()
 
 # CUDA's host compiler; tests of the kernels without a GPU need no more.

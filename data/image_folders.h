@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image_folders.h - a data set of JPEG and PNG files, one folder for each class: as ImageNet comes.
+ *
+ * PATH/train/CLASS/... are for training, PATH/val/CLASS/... for testing (PATH/test/ where there is no val); without
+ * PATH/train, PATH/CLASS/... are all for training. Files of a class may be in folders of it (as Tiny ImageNet has
+ * them); what is named neither .jpg, .jpeg nor .png, in either case, is counted and left out.
+ *
+ * Invariants
+ *   I1  Classes are numbered in the order of their folders' names, compared byte by byte; images are numbered by
+ *       class, then by path: never in the order in which a disk lists them.
+ *   I2  Files are opened when their image is asked for, each time anew.
+ */
+#ifndef DATA_IMAGE_FOLDERS_H
+#define DATA_IMAGE_FOLDERS_H
+
+#include <stdbool.h>
+
+#include "data/dataset.h"
+#include "data/picture_crop.h"
+
+/* Is path a folder that holds folders? (dataset_path_is_folders() says whether it is no other data set.) */
+bool image_folders_at(const char *path);
+/* A data set with bytes, named "folders". RC_INVAL: PATH and what is wrong with names and folders; an image that is
+ * broken is found when it is asked for: RC_INVAL "FILE: reason". */
+enum rc image_folders_open(struct dataset **out, const char *path, const struct picture_crop *crop) MUST_CHECK;
+/* Of a data set that image_folders_open() opened: the name of a class, and how many files are no images by name. */
+const char *image_folders_class(const struct dataset *d, size_t label);
+size_t image_folders_left_out_count(const struct dataset *d);
+
+#endif
