@@ -30,46 +30,59 @@ struct loader {
     struct batch batch[2];
     int lent; /* index of the batch the caller has; the other one belongs to the background thread while it runs */
     struct background *background; /* NULL: no prefetch */
+    struct loader_wait wait;       /* the last */
+    uint64_t waited_ns;
 };
 
-/* Sample i of the data set -> position k of b: x (C, B, H, W), B = n_samples, and label (B). */
-static enum rc read_sample(const struct loader *l, struct batch *b, size_t k, size_t i)
+/* Sample i of the data set -> position k of x (C, B, H, W) and label (B), B = n_samples. */
+static enum rc read_sample(const struct dataset *d, size_t i, size_t k, size_t n_samples, float *x, uint32_t *label)
 {
-    const struct dataset *d = l->env.dataset;
     const size_t plane = (size_t)d->H * (size_t)d->W;
 
-    b->label[k] = d->ops->label(d, i);
-    if (b->label[k] >= d->n_classes)
-        return rc_raise(RC_INVAL, "data set %s: image %zu has label %u; there are %zu classes", d->name, i, b->label[k],
+    label[k] = d->ops->label(d, i);
+    if (label[k] >= d->n_classes)
+        return rc_raise(RC_INVAL, "data set %s: image %zu has label %u; there are %zu classes", d->name, i, label[k],
                         d->n_classes);
-    return d->ops->image(d, i, b->x + k * plane, b->n_samples * plane);
+    return d->ops->image(d, i, x + k * plane, n_samples * plane);
 }
 
-static void tick(const struct loader *l)
+static enum rc read_all(const struct loader_env *env, const struct loader_want *want, float *x, uint32_t *label,
+                        bool ticks)
 {
-    if (l->env.tick)
-        l->env.tick(l->env.tick_arg);
-}
-
-static enum rc read_batch(const struct loader *l, struct batch *b, bool by_caller)
-{
+    const struct dataset *d = env->dataset;
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < b->n_samples; k++) {
-        if (by_caller)
-            tick(l);
-        TRY(read_sample(l, b, k, dataset_part_index(l->env.dataset, l->env.part, l->env.seed, b->first + k)));
+    for (size_t k = 0; k < want->n_samples; k++) {
+        if (ticks && env->tick)
+            env->tick(env->tick_arg);
+        const size_t i = want->is_test ? d->n_train + (size_t)want->first + k
+                                       : dataset_part_index(d, env->part, env->seed, want->first + k);
+        TRY(read_sample(d, i, k, want->n_samples, x, label));
     }
 out:
     return rc;
+}
+
+enum rc loader_read(const struct loader_env *env, const struct loader_want *want, float *x, uint32_t *label)
+{
+    return read_all(env, want, x, label, true);
+}
+
+/* The batch b->first, b->n_samples, by the caller's task. */
+static enum rc get_now(const struct loader *l, struct batch *b, bool is_test)
+{
+    const struct loader_want want = { is_test, b->first, b->n_samples };
+    const struct loader_source *from = l->env.source;
+
+    return from ? from->fetch(from->arg, &want, b->x, b->label) : loader_read(&l->env, &want, b->x, b->label);
 }
 
 static void prefetch(void *arg)
 {
     struct loader *l = arg;
     struct batch *b = &l->batch[1 - l->lent];
-
-    b->rc = read_batch(l, b, false);
+    const struct loader_want want = { false, b->first, b->n_samples };
+    b->rc = read_all(&l->env, &want, b->x, b->label, false);
     if (b->rc != RC_OK)
         snprintf(b->message, sizeof b->message, "%s", rc_message());
 }
@@ -109,8 +122,8 @@ enum rc loader_open(struct loader **out, const struct loader_env *env)
     if (!l)
         FAIL(RC_NOMEM, "data loader: %zu bytes", sizeof *l);
     l->env = *env;
-    TRY(open_batches(l, env->prefetch ? 2 : 1, env->max_batch * d->n_features));
-    if (env->prefetch) {
+    TRY(open_batches(l, env->prefetch || env->source ? 2 : 1, env->max_batch * d->n_features));
+    if (env->prefetch && !env->source) {
         TRY(background_open(&l->background, prefetch, l));
         background_set_tick(l->background, env->tick, env->tick_arg);
     }
@@ -133,10 +146,12 @@ static enum rc get_batch(struct loader *l, uint64_t first, size_t n_samples)
         ahead->ready = false;
         return ahead->rc == RC_OK ? RC_OK : rc_raise(ahead->rc, "%s", ahead->message);
     }
+    if (l->env.source != NULL) /* the one before may still be on its way to a device */
+        l->lent = 1 - l->lent;
     struct batch *now = &l->batch[l->lent];
     now->first = first;
     now->n_samples = n_samples;
-    return read_batch(l, now, true);
+    return get_now(l, now, false);
 }
 
 static void start_prefetch(struct loader *l, uint64_t first, size_t n_samples)
@@ -151,12 +166,21 @@ static void start_prefetch(struct loader *l, uint64_t first, size_t n_samples)
     background_start(l->background);
 }
 
+static uint64_t now_ns(const struct loader *l)
+{
+    return l->env.now_ns ? l->env.now_ns(l->env.tick_arg) : 0;
+}
+
 enum rc loader_batch(struct loader *l, uint64_t first, size_t n_samples, const float **x, const uint32_t **label)
 {
     enum rc rc;
 
     assert(n_samples <= l->env.max_batch);
-    TRY(get_batch(l, first, n_samples));
+    l->wait.start_ns = now_ns(l);
+    rc = get_batch(l, first, n_samples);
+    l->wait.end_ns = now_ns(l);
+    l->waited_ns += l->wait.end_ns - l->wait.start_ns;
+    TRY(rc);
     start_prefetch(l, first, n_samples);
     *x = l->batch[l->lent].x;
     *label = l->batch[l->lent].label;
@@ -170,11 +194,9 @@ enum rc loader_test_batch(struct loader *l, size_t first, size_t n_samples, cons
     enum rc rc = RC_OK;
 
     assert(n_samples <= l->env.max_batch && first + n_samples <= l->env.dataset->n_test);
+    b->first = first;
     b->n_samples = n_samples;
-    for (size_t k = 0; k < n_samples; k++) {
-        tick(l);
-        TRY(read_sample(l, b, k, l->env.dataset->n_train + first + k));
-    }
+    TRY(get_now(l, b, true));
     *x = b->x;
     *label = b->label;
 out:
@@ -183,7 +205,12 @@ out:
 
 uint64_t loader_waited_ns(const struct loader *l)
 {
-    return l->background != NULL ? background_waited_ns(l->background) : 0;
+    return l->waited_ns;
+}
+
+struct loader_wait loader_last_wait(const struct loader *l)
+{
+    return l->wait;
 }
 
 void loader_close(struct loader **l)

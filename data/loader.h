@@ -22,17 +22,31 @@
 
 struct loader;
 
+struct loader_want {
+    bool is_test;
+    uint64_t first; /* training samples of the run, or test samples */
+    size_t n_samples;
+};
+
+/* Batches that come from elsewhere: feed.h. fetch() writes those that loader_read() would; it looks ahead by itself. */
+struct loader_source {
+    enum rc (*fetch)(void *arg, const struct loader_want *want, float *x, uint32_t *label);
+    void *arg;
+};
+
 struct loader_env { /* borrowed; outlives the loader */
     const struct dataset *dataset;
     const struct dataset_part *part; /* samples are numbered in this part (split.h); NULL: in all */
     uint64_t seed;
     size_t max_batch;
-    uint64_t stride;         /* the batch after [first, ...) begins at first + stride: workers x batch */
-    bool prefetch;           /* prepare the next batch in a background thread */
+    uint64_t stride;                    /* the batch after [first, ...) begins at first + stride: workers x batch */
+    const struct loader_source *source; /* NULL: the data set is read here; else nothing of it but its shape */
+    bool prefetch;                      /* without a source: prepare the next batch in a background thread */
     struct compute *compute; /* batches are in memory of its host_open(), where its backend has that; may be NULL */
     /* Called with tick_arg, by the caller's task, for each sample it reads and every 20 ms that it waits: it is alive
      * (world/peers.h, P1). NULL: nothing. */
     void (*tick)(void *tick_arg);
+    uint64_t (*now_ns)(void *tick_arg); /* the clock by which waits are measured; NULL: they are not */
     void *tick_arg;
 };
 
@@ -44,8 +58,16 @@ enum rc loader_batch(struct loader *l, uint64_t first, size_t n_samples, const f
 /* The same of test samples first .. first + n_samples - 1 < n_test, in their order. */
 enum rc loader_test_batch(struct loader *l, size_t first, size_t n_samples, const float **x,
                           const uint32_t **label) MUST_CHECK;
-/* Total time that loader_batch() waited for the background thread; 0 without prefetch. */
-uint64_t loader_waited_ns(const struct loader *l);
+/* Time that loader_batch() took, which its caller had to wait: for the background thread, for the source, or for itself
+ * to read the samples. */
+uint64_t loader_waited_ns(const struct loader *l); /* in all; 0 without a clock */
+struct loader_wait {
+    uint64_t start_ns, end_ns; /* of env.now_ns() */
+};
+struct loader_wait loader_last_wait(const struct loader *l); /* zeros: there was none yet */
+/* Read a batch of env's data set, part and seed: x: float (C, B, H, W), label: uint32_t (B); needs no loader. Errors:
+ * those of reading the data set. */
+enum rc loader_read(const struct loader_env *env, const struct loader_want *want, float *x, uint32_t *label) MUST_CHECK;
 void loader_close(struct loader **l); /* NULL-safe, nulls */
 
 #endif

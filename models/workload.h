@@ -42,13 +42,17 @@ typedef enum rc grad_ready_fn(void *arg, struct segment seg, const float *grad);
 /* Wait until the parameters of seg are those of this step. Work counted so far is not charged yet. */
 typedef enum rc param_await_fn(void *arg, struct segment seg);
 
+struct loader_source;
+
 struct training_env { /* borrowed; outlives the training */
     struct compute *compute;
     const struct dataset *dataset;   /* NULL: none is needed (replay), or nothing will be computed */
     const struct dataset_part *part; /* of the training samples, which gradient() counts in it; NULL: all */
     uint64_t seed;
-    size_t max_batch;              /* largest n_samples of gradient() */
-    uint64_t batch_stride;         /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
+    size_t max_batch;                   /* largest n_samples of gradient() */
+    uint64_t batch_stride;              /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
+    const struct loader_source *source; /* of batches, in place of reading the data set; NULL: none (data/loader.h) */
+    uint64_t (*now_ns)(void *arg); /* by which waits for samples are measured; arg: the compute's; NULL: they are not */
     bool prefetch;                 /* a background thread may load the next batch, and does where that pays */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */

@@ -196,6 +196,8 @@ static enum rc refuse(const struct autotune_opts *opts, const struct train_job *
         const char *why;
     } rule[] = {
         { !mode_exchanges(&job->mode->module), "this mode exchanges nothing; --mode allreduce or ps" },
+        { job->n_drivers > 0,
+          "--input feed: trials read samples that the driver is not asked for; needs --input direct" },
         { job->n_ranks < 2, "one rank exchanges with nobody; --workers 2 or more" },
         { job->omitted & OMIT_AVERAGE, "--omit average exchanges nothing" },
         { job->opts.average_every > 0, "--average-every exchanges seldom, and no step tells how long that takes" },

@@ -72,7 +72,8 @@ static int default_counts(int *count, const struct sweep *s)
 {
     const bool is_virtual = s->campaign.is_virtual;
     const int n_cores = cores_allowed_count(), n_fit = n_cores / sweep_n_threads(s);
-    const int n_most = is_virtual ? 8 : s->launcher.name ? s->launcher.n_ranks : n_fit > 0 ? n_fit : 1;
+    const int n_given = s->launcher.n_ranks - train_n_drivers(&s->train);
+    const int n_most = is_virtual ? 8 : s->launcher.name && n_given > 0 ? n_given : n_fit > 0 ? n_fit : 1;
     int n = 0;
 
     for (int w = 1; w < n_most && n < MAX_COUNTS - 2; w *= 2)
@@ -85,6 +86,7 @@ static int default_counts(int *count, const struct sweep *s)
 
 static enum rc given_counts(int *count, int *n, const struct sweep *s, const char *values)
 {
+    const int n_drivers = train_n_drivers(&s->train);
     const char *rest = values;
     char element[32];
     uint64_t value = 0;
@@ -94,8 +96,9 @@ static enum rc given_counts(int *count, int *n, const struct sweep *s, const cha
             return rc_raise(RC_INVAL, "--workers %s: more than %d counts", values, MAX_COUNTS);
         if (!text_to_u64(element, &value)) /* the option table has checked it */
             return rc_raise(RC_BUG, "--workers %s: not a number", element);
-        if (s->launcher.name && value > (uint64_t)s->launcher.n_ranks)
-            return rc_raise(RC_INVAL, "--workers %s: %d ranks were launched", element, s->launcher.n_ranks);
+        if (s->launcher.name && value + (uint64_t)n_drivers > (uint64_t)s->launcher.n_ranks)
+            return rc_raise(RC_INVAL, "--workers %s: %d ranks were launched%s", element, s->launcher.n_ranks,
+                            n_drivers > 0 ? ", of which one is the driver of --input feed" : "");
         count[(*n)++] = (int)value;
     }
     *n = tidy_counts(count, *n);
@@ -166,13 +169,14 @@ static bool are_beside(const struct sweep *s, const struct module *mode, const s
 static int workers_of(const struct sweep *s, const struct module *mode, int n_servers, int wanted)
 {
     const bool beside_each = mode->caps & MODE_SERVERS && n_servers == 0;
+    const int n_given = s->launcher.n_ranks - train_n_drivers(&s->train);
 
     if (mode->caps & MODE_ONE_WORKER)
         return wanted == 1 ? 1 : 0;
     if (s->launcher.name && beside_each)
-        return 2 * wanted > s->launcher.n_ranks ? s->launcher.n_ranks / 2 : wanted;
-    if (s->launcher.name && wanted + n_servers > s->launcher.n_ranks)
-        return s->launcher.n_ranks > n_servers ? s->launcher.n_ranks - n_servers : 0;
+        return 2 * wanted > n_given ? n_given / 2 : wanted;
+    if (s->launcher.name && wanted + n_servers > n_given)
+        return n_given > n_servers ? n_given - n_servers : 0;
     return wanted;
 }
 

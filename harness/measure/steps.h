@@ -40,8 +40,10 @@ struct step_stamp {       /* of one step on one worker; the clock of struct worl
     uint64_t apply_ns;    /* likewise: updating parameters */
     uint64_t exchange_ns; /* likewise: between ranks, less what of it was at the server; with it the wait for others */
     uint64_t hidden_ns;   /* exchanging while the worker did something else */
+    uint64_t input_ns;    /* of ready - start: waiting for the samples; 0 in sim */
     double loss;          /* mean over its batch; NaN: not computed (hollow) */
-    uint64_t held_ns;     /* likewise, in none of these: at a server that answers when other workers have come so far */
+    uint64_t held_ns; /* of stalled + end - ready, in none of these: at a server that answers when other workers have
+                         come so far */
     uint32_t staleness_count; /* ps */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
 };

@@ -14,6 +14,7 @@
 #include "harness/train/job_compression.h"
 #include "harness/train/job_departures.h"
 #include "harness/train/job_drill.h"
+#include "harness/train/job_input.h"
 #include "harness/train/job_messages.h"
 #include "harness/train/job_overlap.h"
 #include "harness/train/job_ranks.h"
@@ -364,6 +365,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_mode(job));
     TRY(resolve_world(job, n_given_ranks));
     TRY(resolve_compute(job));
+    TRY(job_input_resolve(job));
     TRY(job_ranks_resolve(job, n_given_ranks));
     TRY(job_servers_parse(job));
     TRY(job_on_loss_resolve(job));

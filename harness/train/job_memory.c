@@ -5,6 +5,7 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
 #include "harness/train/job_compression.h"
+#include "harness/train/job_input.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
@@ -88,7 +89,8 @@ static size_t rank_0_bytes(const struct train_job *job)
         job->split_opts.kind != SPLIT_IID && job->dataset ? job->dataset->n_train * sizeof(size_t) : 0;
 
     return n_results_bytes + split_bytes + (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) +
-           module_need(job).rank_0_bytes + (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
+           module_need(job).rank_0_bytes + job_input_driver_bytes(job) +
+           (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */

@@ -33,14 +33,15 @@ static enum rc workers_of_launched(struct train_opts *o, bool has_servers, uint6
 static enum rc wrong_launch(const struct train_job *job, int n_launched)
 {
     const bool one_each = job->opts.colocate && job->has_default_servers;
-    const int n_left = n_launched - job->n_workers;
+    const int n_left = n_launched - job->n_drivers - job->n_workers;
     char servers[64] = "";
 
     if (one_each && n_left >= 1 && n_left <= job->n_workers)
         snprintf(servers, sizeof servers, ", or give --servers %d", n_left);
-    return rc_raise(RC_INVAL, "--workers %d: with %d server%s%s that is %d ranks, but %d were launched; launch %d%s",
+    return rc_raise(RC_INVAL, "--workers %d: with %d server%s%s%s that is %d ranks, but %d were launched; launch %d%s",
                     job->n_workers, job->n_servers, job->n_servers == 1 ? "" : "s",
-                    one_each ? ", one beside each worker," : "", job->n_ranks, n_launched, job->n_ranks, servers);
+                    one_each ? ", one beside each worker," : "", job->n_drivers > 0 ? " and the driver" : "",
+                    train_n_ranks(job), n_launched, train_n_ranks(job), servers);
 }
 
 enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
@@ -51,8 +52,10 @@ enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
     const int n_launched = n_given_ranks > 0 ? n_given_ranks : 1;
     enum rc rc = RC_OK;
 
+    if (launched && n_launched <= job->n_drivers)
+        FAIL(RC_INVAL, "--input feed: 1 rank was launched, a worker and the driver are 2");
     if (launched && o->workers == 0)
-        TRY(workers_of_launched(o, has_servers, (uint64_t)n_launched));
+        TRY(workers_of_launched(o, has_servers, (uint64_t)(n_launched - job->n_drivers)));
     if (o->workers == 0)
         o->workers = 1;
     if (!has_servers)
@@ -73,7 +76,7 @@ enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
     job->n_workers = (int)o->workers;
     job->n_servers = (int)o->servers;
     job->n_ranks = job->n_workers + job->n_servers;
-    if (launched && job->n_ranks != n_launched)
+    if (launched && train_n_ranks(job) != n_launched)
         TRY(wrong_launch(job, n_launched));
 out:
     return rc;

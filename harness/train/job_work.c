@@ -12,6 +12,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
+#include "harness/train/job_input.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "models/engine/network.h"
@@ -133,6 +134,8 @@ static enum rc open_network(struct network **out, struct train_job *job, const s
         TRY(file_data_check(job->dataset, o->data[0] ? path : job->dataset->name, *out));
     else
         TRY(open_synthetic(job, *out));
+    if (path && strcmp(o->input, "synthetic") == 0)
+        TRY(job_input_replace(job));
 out:
     return rc;
 }
@@ -225,6 +228,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(workload_find(&job->workload, o->model));
     TRY(resolve_profile(job, &given_opts));
     TRY(refuse_precision(job, &given_opts));
+    TRY(job_input_check(job));
     if (o->steps == 0)
         o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (o->batch == 0)

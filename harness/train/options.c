@@ -88,6 +88,12 @@ const struct opt train_opt_table[] = {
              "divides the channels of every layer: a slim network, for lessons and tests"),
     OPT_TEXT_(struct train_opts, data, "data", "", "PATH",
               "images: a folder (IDX, CIFAR-10, .gmimg) or file; synthetic: made from --seed; without it: the model's"),
+    OPT_CHOICE_(
+        struct train_opts, input, "input", "direct", "direct|feed|synthetic",
+        "who reads the samples: each worker those of its own part; a driver, one more rank, which pushes batches "
+        "to all workers over ZeroMQ (the same samples, and bits); nobody: images of the same shape are computed"),
+    OPT_U64_(struct train_opts, feed_queue, "feed-queue", "2", 1, 64, "batches",
+             "that the driver of --input feed may be ahead of a worker"),
     OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "images",
              "synthetic training images; without it: 1281167, as ImageNet has"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "samples",
@@ -214,6 +220,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
     { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
     { "job-placement", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "feed-queue", "input", "feed", 0 },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

@@ -38,6 +38,7 @@ static void rank_close(struct rank *r)
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
+    rank_feed_close(r);
 }
 
 static void charge_world(void *world, double flops, double bytes)
@@ -53,6 +54,11 @@ static void work_in_world(void *world, uint64_t ns)
 static void tick_world(void *world)
 {
     world_tick(world);
+}
+
+static uint64_t now_of_world(void *world)
+{
+    return world_now_ns(world);
 }
 
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
@@ -122,6 +128,8 @@ static enum rc open_training(struct rank *r)
                                       .seed = job->opts.seed,
                                       .max_batch = job_batch_of(job, worker),
                                       .batch_stride = job_batch_stride(job, worker),
+                                      .now_ns = now_of_world,
+                                      .source = r->feed.client ? &r->feed.source : NULL,
                                       .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
@@ -306,6 +314,7 @@ static enum rc train_step(struct rank *r, size_t step)
     TRY(workload_gradient(r->training, r->param, first_sample, job_batch_of(job, r->world->rank), r->grad, &loss,
                           by_segments ? submit_segment : NULL, r));
     TRY(compute_sync(r->compute));
+    rank_note_input(r, step);
     TRY(rank_slow(r));
     stamp->ready_ns = world_now_ns(r->world);
     stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
@@ -383,7 +392,7 @@ static enum rc train(struct rank *r)
         r->info.served = exchange_served(r->exchange);
         return rc;
     }
-    r->data_waited_ns = network_data_waited_ns(r->training);
+    r->data_waited_ns = r->input_waited_ns = network_data_waited_ns(r->training);
     if (exchange_overlaps(r->exchange))
         workload_set_await(r->training, await_segment, r);
     TRY(train_steps(r));
@@ -422,15 +431,22 @@ static enum rc explain_timeout(const struct rank *r, enum rc rc)
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
 {
     struct rank r = { .world = w, .job = job };
-    enum rc rc;
+    enum rc rc = RC_OK;
 
     r.peak_is_own = w->rank == 0 && !rank_is_virtual(&r) && peak_rss_reset();
+    if (job->n_drivers > 0)
+        TRY(rank_feed_open(&r, w));
+    if (r.feed.drives) {
+        TRY(rank_feed_drive(&r));
+        goto out;
+    }
     TRY(rank_start(&r));
     const enum rc trained = train(&r);
     disturbance_end(&r.info, &r.load_before, w, "");
     TRY(rank_end(&r, trained));
     TRY(rank_probe_again(&r));
     TRY(rank_gather(&r));
+    TRY(rank_feed_end(&r));
     if (w->rank == 0) {
         *result = r.result;
         r.result = (struct train_result){ 0 };

@@ -4,13 +4,26 @@
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
+#include "data/loader.h"
 #include "harness/train/train.h"
 
 /* Worker 0 may have begun two steps more than all have done: it awaits the parameters of a step in the next one. */
 enum { N_KEPT_STATES = 3 };
 
-struct rank { /* everything one rank owns while it trains */
-    struct world *world;
+struct feed_client;
+struct transport;
+
+struct rank_feed {             /* of --input feed; zeros: there is no driver */
+    struct world *all;         /* borrowed: the driver and all others */
+    struct world *own, *world; /* those that train; the workers and the driver (NULL: a server) */
+    struct transport *transport;
+    struct feed_client *client; /* NULL: not a worker */
+    struct loader_source source;
+    bool drives; /* this is the driver */
+};
+
+struct rank {            /* everything one rank owns while it trains */
+    struct world *world; /* of those that train */
     const struct train_job *job;
     struct compute *compute;
     struct training *training; /* NULL: a server */
@@ -39,7 +52,9 @@ struct rank { /* everything one rank owns while it trains */
         uint64_t since_ns, waited_ns; /* of this step: what was computed until then is made up for; its waits */
         int64_t owed_ns;              /* a pause that is still to be made; below 0: one was too long */
     } slowed;
-    float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    struct rank_feed feed;
+    uint64_t input_waited_ns; /* network_data_waited_ns() when the last gradient was there */
+    float *kept_state;        /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
@@ -95,6 +110,22 @@ enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
 enum rc rank_choose_wait(struct rank *r) MUST_CHECK;
 /* May the threads of this rank's pool spin while they wait for each other? After rank_choose_wait(). */
 bool rank_pool_may_spin(const struct rank *r);
+
+/* The driver's part in that: it needs a core, and does not spin. */
+enum rc rank_needs_core(struct rank *r) MUST_CHECK;
+
+/* --- rank_feed.c: --input feed --- */
+
+/* Part those that train from the driver, and open the way of batches. Collective over `all`, of a job that has a
+ * driver. */
+enum rc rank_feed_open(struct rank *r, struct world *all) MUST_CHECK;
+/* The driver: push batches until every worker has ended. */
+enum rc rank_feed_drive(struct rank *r) MUST_CHECK;
+/* This rank wants no more batches. Nothing but for a worker that is fed. */
+enum rc rank_feed_end(struct rank *r) MUST_CHECK;
+/* A gradient is there: how long `step` waited for its samples, into its stamp and the timeline. */
+void rank_note_input(struct rank *r, size_t step);
+void rank_feed_close(struct rank *r); /* whatever it has of that */
 
 /* --- rank_device.c: the devices of workers --- */
 

@@ -26,10 +26,28 @@ static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_wor
     return rank_is_worker(r) || (ranks_have_cores && !r->job->opts.colocate) ? of_workers : WAIT_SLEEP;
 }
 
+/* Trainings at once share the cores of a host, and so does a driver. */
+static struct world *sharing_cores(const struct rank *r)
+{
+    return r->job->all ? r->job->all : r->feed.own ? r->feed.all : r->world;
+}
+
+enum rc rank_needs_core(struct rank *r)
+{
+    bool has_cores;
+    enum rc rc;
+
+    TRY(world_has_cores(sharing_cores(r), 1, &has_cores)); /* as rank_choose_wait() of the others asks */
+    TRY(world_has_cores(sharing_cores(r), 1, &has_cores));
+    world_set_wait(r->feed.world, WAIT_SLEEP); /* workers compute meanwhile, on cores that they may need */
+out:
+    return rc;
+}
+
 enum rc rank_choose_wait(struct rank *r)
 {
     const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->exchanging.overlap : 0;
-    struct world *all = r->job->all ? r->job->all : r->world; /* trainings at once share the cores of a host */
+    struct world *all = sharing_cores(r);
     enum wait_policy policy = r->job->wait;
     bool ranks_have_cores = false;
     enum rc rc = RC_OK;
@@ -41,6 +59,8 @@ enum rc rank_choose_wait(struct rank *r)
     if (policy == WAIT_AUTO)
         policy = r->has_cores && ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
     world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
+    if (r->feed.client)
+        world_set_wait(r->feed.world, r->world->wait);
     r->result.wait = policy;
 out:
     return rc;

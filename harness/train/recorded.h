@@ -18,4 +18,10 @@ bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_
 /* Into the record of this step: the communication of every worker that it waited for, and that was hidden. RC_NOMEM. */
 enum rc recorded_communication(struct record *r, const struct steps *steps, size_t step) MUST_CHECK;
 
+/* Into the record of this step, of every worker, and of a rank, of its mean step: the wait for samples. Null: not
+ * known, as in sim, where it takes no time, and of models that are no networks. RC_NOMEM. */
+enum rc recorded_input(struct record *r, const struct train_job *job, const struct steps *steps,
+                       size_t step) MUST_CHECK;
+void recorded_input_of_rank(struct record *r, const struct train_job *job, const struct train_result *result, int rank);
+
 #endif

@@ -76,11 +76,51 @@ static void records_hold_every_step_to_the_target(void **state)
     made_free(&m);
 }
 
+/* The numbers behind the next "input_wait_s": in the text, which moves on. */
+static void expect_waits(const char **text, const double *wanted_s, int n)
+{
+    char *at = strstr(*text, "\"input_wait_s\":");
+
+    assert_non_null(at);
+    at += strlen("\"input_wait_s\":") + (n > 1);
+    for (int i = 0; i < n; i++, at++)
+        if (!(fabs(strtod(at, &at) - wanted_s[i]) < 1e-12))
+            fail_msg("not %g: %.60s", wanted_s[i], *text);
+    *text = at;
+}
+
+/* Worker w waits 10 w + step microseconds; of networks alone, and not in virtual time. */
+static void waits_for_input_of_every_worker(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.opts.target_loss = NAN;
+    assert_int_equal(workload_find(&m.job.workload, "lenet"), RC_OK);
+    for (size_t i = 0; i < 2 * m.result.n_steps; i++)
+        m.result.stamp[i].input_ns = 1000 * (10 * (i / m.result.n_steps) + i % m.result.n_steps);
+    char *text = made_records(&m);
+    const char *rest = text;
+    for (size_t step = 0; step < m.result.n_steps; step += m.job.opts.record_every)
+        expect_waits(&rest, (const double[]){ 1e-6 * (double)step, 1e-6 * (double)(step + 10) }, 2);
+    if ((m.result.n_steps - 1) % m.job.opts.record_every != 0)
+        expect_waits(
+            &rest, (const double[]){ 1e-6 * (double)(m.result.n_steps - 1), 1e-6 * (double)(m.result.n_steps + 9) }, 2);
+    expect_waits(&rest, (const double[]){ 0.5e-6 * (double)(m.result.n_steps - 1) }, 1);
+    expect_waits(&rest, (const double[]){ 0.5e-6 * (double)(m.result.n_steps - 1) + 10e-6 }, 1);
+    rest = strstr(rest, "\"input_wait_s\":null"); /* of the server */
+    assert_non_null(rest);
+    free(text);
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rounds_to_the_target),
         cmocka_unit_test(records_hold_every_step_to_the_target),
+        cmocka_unit_test(waits_for_input_of_every_worker),
     };
 
     return cmocka_run_group_tests_name("recorded", tests, NULL, NULL);

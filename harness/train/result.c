@@ -216,6 +216,7 @@ static enum rc write_step(struct report *to, const struct train_job *job, const 
     record_f64(r, "loss", point.loss);
     record_seconds(r, job, point.seconds);
     TRY(recorded_communication(r, &s->steps, step));
+    TRY(recorded_input(r, job, &s->steps, step));
     TRY(report_write(to, r));
 out:
     record_close(&r);
@@ -270,6 +271,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_part_of_rank(r, job, info->number, is_worker);
     record_f64(r, "step_mean_s", parts->step_mean_s);
     record_f64(r, "compute_s", parts->compute_s);
+    recorded_input_of_rank(r, job, result, i);
     record_f64(r, "exchange_s", parts->step_mean_s - parts->compute_s);
     record_f64(r, "wait_s", parts->wait_s);
     record_f64(r, "wire_s", parts->wire_s);

@@ -131,20 +131,21 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                           \
-    "{'kind': 'options', " settings                                                                                 \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "        \
-    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "             \
-    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "         \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, "         \
-    "'exchange-memory': "                                                                                           \
-    "'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "               \
-    "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "      \
-    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "        \
-    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', " \
-    "'sets': null, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "   \
-    "null, "                                                                                                        \
-    "'alternate-exchange': null, 'slow-ratio': 0.5}, "                                                              \
+#define OPTIONS(settings)                                                                                             \
+    "{'kind': 'options', " settings                                                                                   \
+    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "          \
+    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "               \
+    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "           \
+    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, "           \
+    "'exchange-memory': "                                                                                             \
+    "'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "                 \
+    "'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, 'eval-samples': null, " \
+    "'profile': '', 'lr-scaling': "                                                                                   \
+    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "          \
+    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', "   \
+    "'sets': null, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "     \
+    "null, "                                                                                                          \
+    "'alternate-exchange': null, 'slow-ratio': 0.5}, "                                                                \
     "'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
@@ -185,21 +186,25 @@ static void ps_steps(void **state)
     assert_record(
         r.record[1],
         "{'kind': 'step', 'step_index': 100, 'samples_count': 5021, 'learning_rate': 0.5, 'loss': 21, "
-        "'wall_s': 0.02, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005]}",
+        "'wall_s': 0.02, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005], "
+        "'input_wait_s': [null, null]}",
         NULL);
     assert_record(
         r.record[6],
         "{'kind': 'step', 'step_index': 105, 'samples_count': 5105, 'learning_rate': 1.75, 'loss': 1, "
-        "'wall_s': 0.095, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005]}",
+        "'wall_s': 0.095, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005], "
+        "'input_wait_s': [null, null]}",
         NULL);
     assert_record(r.record[11],
                   "{'kind': 'step', 'step_index': 110, 'samples_count': 5161, 'learning_rate': 3, 'loss': 1, 'wall_s': "
-                  "0.17, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005]}",
+                  "0.17, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005], "
+                  "'input_wait_s': [null, null]}",
                   NULL);
     assert_record(
         r.record[12],
         "{'kind': 'step', 'step_index': 111, 'samples_count': 5168, 'learning_rate': 3.25, 'loss': 1, "
-        "'wall_s': 0.185, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005]}",
+        "'wall_s': 0.185, 'virtual_s': null, 'exposed_comm_s': [0.0035, 0.005], 'hidden_comm_s': [0.0005, 0.0005], "
+        "'input_wait_s': [null, null]}",
         NULL);
     records_free(&r);
     made_free(&m);
@@ -220,7 +225,8 @@ static void ps_ranks_and_staleness(void **state)
         "'0000:1b:00.0', "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
         "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
-        "'step_mean_s': 0.01, 'compute_s': 0.006, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
+        "'step_mean_s': 0.01, 'compute_s': 0.006, 'input_wait_s': null, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': "
+        "0.002, 'server_s': "
         "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'exposed_comm_s': 0.0035, 'hidden_comm_s': 0.0005, "
         "'staleness_mean_count': 1, 'late_gradients_count': 2, "
         "'lead_max_count': 3, 'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 4, 4]}",
@@ -230,7 +236,8 @@ static void ps_ranks_and_staleness(void **state)
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': 'MPI_THREAD_FUNNELED', "
         "'exchange_memory': 'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', "
-        "'exchange_shared_reason': 'no memfd', 'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, "
+        "'exchange_shared_reason': 'no memfd', 'step_mean_s': 0.015, 'compute_s': 0.009, 'input_wait_s': null, "
+        "'exchange_s': 0.006, "
         "'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'exposed_comm_s': 0.005, "
         "'hidden_comm_s': 0.0005, "
         "'staleness_mean_count': 2.16666666666666667, 'late_gradients_count': 0, 'lead_max_count': 0, "
@@ -241,7 +248,8 @@ static void ps_ranks_and_staleness(void **state)
         "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
-        "'compute_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': null, 'apply_s': null, "
+        "'compute_s': null, 'input_wait_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': "
+        "null, 'apply_s': null, "
         "'rest_s': null, 'exposed_comm_s': null, 'hidden_comm_s': null, 'staleness_mean_count': null, "
         "'late_gradients_count': 4, 'lead_max_count': 6, "
         "'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 0, 5]}",
@@ -342,19 +350,22 @@ static void allreduce_in_sim_l4(void **state)
     assert_record(
         r.record[2],
         "{'kind': 'step', 'step_index': 10, 'samples_count': 264, 'learning_rate': 3, 'loss': null, "
-        "'wall_s': null, 'virtual_s': 0.31, 'exposed_comm_s': [0.005, 0.004, 0.003], 'hidden_comm_s': [0.0, 0.0, 0.0]}",
+        "'wall_s': null, 'virtual_s': 0.31, 'exposed_comm_s': [0.005, 0.004, 0.003], 'hidden_comm_s': [0.0, 0.0, 0.0], "
+        "'input_wait_s': [null, null, null]}",
         NULL);
     assert_record(
         r.record[4],
         "{'kind': 'step', 'step_index': 23, 'samples_count': 576, 'learning_rate': 6.25, 'loss': null, "
-        "'wall_s': null, 'virtual_s': 0.44, 'exposed_comm_s': [0.005, 0.004, 0.003], 'hidden_comm_s': [0.0, 0.0, 0.0]}",
+        "'wall_s': null, 'virtual_s': 0.44, 'exposed_comm_s': [0.005, 0.004, 0.003], 'hidden_comm_s': [0.0, 0.0, 0.0], "
+        "'input_wait_s': [null, null, null]}",
         NULL);
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
         "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': "
-        "0.01, 'compute_s': 0.005, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, 'server_s': 0, 'apply_s': "
+        "0.01, 'compute_s': 0.005, 'input_wait_s': null, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, "
+        "'server_s': 0, 'apply_s': "
         "0.001, 'rest_s': 0.00025, 'exposed_comm_s': 0.004, 'hidden_comm_s': 0, 'staleness_mean_count': null, "
         "'late_gradients_count': null, 'lead_max_count': null, "
         "'staleness_from_count': null, 'staleness_pushes_count': null}",

@@ -52,12 +52,13 @@ struct logged_message;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
-    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *messages, *drill_at,
-        *on_loss, *interface, *omit, *split;
+    const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
+        *drill_at, *on_loss, *interface, *omit, *split;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
+    uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate;
@@ -69,7 +70,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 17 };
+enum { TRAIN_N_OPT_RULES = 18 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -140,10 +141,11 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct sync_mode *mode;
     const struct workload *workload;
     const struct compute_backend *compute;
-    const struct transport_ops *transport;    /* NULL: the mode exchanges nothing */
-    const struct collective_ops *collective;  /* NULL: the mode has none */
-    const struct module *used[TRAIN_N_KINDS]; /* the same, as modules */
-    const struct module *scaling;             /* of the learning rate */
+    const struct transport_ops *transport;      /* NULL: the mode exchanges nothing */
+    const struct transport_ops *feed_transport; /* of --input feed; else NULL */
+    const struct collective_ops *collective;    /* NULL: the mode has none */
+    const struct module *used[TRAIN_N_KINDS];   /* the same, as modules */
+    const struct module *scaling;               /* of the learning rate */
     struct cluster cluster;
     struct dataset *dataset; /* NULL: the model has none */
     struct profile *profile; /* NULL: not replay */
@@ -170,8 +172,9 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     enum wait_policy wait; /* of workers, as asked for */
     struct train_drill drill;
     struct train_faults faults;
-    int n_workers, n_servers, n_ranks;
-    bool has_default_servers;        /* n_servers follows from the rest: --servers was not given */
+    int n_workers, n_servers, n_ranks; /* n_ranks: of those two, which train */
+    int n_drivers;                     /* --input feed: 1, behind them; else 0 */
+    bool has_default_servers;          /* n_servers follows from the rest: --servers was not given */
     bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
     size_t n_steps;                  /* of this run */
     unsigned omitted;                /* enum omission: --omit, for lessons */
@@ -186,6 +189,11 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct train_restarts restarts;  /* before this run; its owner sets it */
 };
 
+/* Ranks of the world of the run. */
+static inline int train_n_ranks(const struct train_job *job)
+{
+    return job->n_ranks + job->n_drivers;
+}
 /* Does every step of a worker wait for all others, by its mode or by the rule of its servers? */
 static inline bool train_waits_for_all(const struct train_job *job)
 {
@@ -213,6 +221,8 @@ enum rc train_vary(struct train_job *out, const struct train_job *base, const st
 int train_message_limit_ms(const struct train_job *job);
 /* A value of --wait. */
 enum wait_policy train_wait_policy(const char *text);
+/* How many ranks neither train nor serve parameters, but feed workers. */
+int train_n_drivers(const struct train_opts *opts);
 /* How many servers a mode with servers has where --servers is not given. */
 int train_default_servers(bool colocate, int n_workers);
 /* What the job asks of its world. Borrows job. */
@@ -304,7 +314,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 
-/* Body of a rank; collective over a world of job->n_ranks ranks. *result is filled on rank 0.
+/* Body of a rank; collective over a world of train_n_ranks() ranks. *result is filled on rank 0.
  * Errors: as the parts; the caller lets them end the world. */
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result) MUST_CHECK;
 

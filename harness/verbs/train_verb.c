@@ -304,7 +304,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
     if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))
         run.job.watch = &watch;
-    const enum rc ran = world_run(run.job.world, &world, run.job.n_ranks, body, &run);
+    const enum rc ran = world_run(run.job.world, &world, train_n_ranks(&run.job), body, &run);
     if (run.job.watch && !run.is_written && (ran != RC_OK || !run.result.stamp))
         progress_fini(&run.progress, wait_clock_ns());
     TRY(train_explain_refusal(&world, ran));

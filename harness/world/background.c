@@ -18,8 +18,7 @@ struct background {
     _Atomic bool closing;
     void (*tick)(void *arg); /* NULL: none */
     void *tick_arg;
-    uint32_t n_starts; /* used by the caller only, like waited_ns */
-    uint64_t waited_ns;
+    uint32_t n_starts; /* used by the caller only */
 };
 
 static void *background_main(void *arg)
@@ -65,19 +64,12 @@ void background_wait(struct background *b)
 {
     if (doorbell_seen(&b->end) == b->n_starts)
         return;
-    const uint64_t started_ns = wait_clock_ns();
     /* H4: `end` is rung once per run, so all runs are over when it was rung n_starts times. */
     for (uint32_t seen = doorbell_seen(&b->end); seen != b->n_starts; seen = doorbell_seen(&b->end)) {
         if (b->tick)
             b->tick(b->tick_arg);
         (void)doorbell_wait(&b->end, seen, false, b->tick ? WAIT_SLICE_NS : UINT64_MAX / 2);
     }
-    b->waited_ns += wait_clock_ns() - started_ns;
-}
-
-uint64_t background_waited_ns(const struct background *b)
-{
-    return b->waited_ns;
 }
 
 void background_start(struct background *b)

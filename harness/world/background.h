@@ -26,8 +26,6 @@ void background_set_tick(struct background *b, void (*tick)(void *arg), void *ar
 void background_start(struct background *b);
 /* Wait until fn(arg) has ended; returns at once if it was not started. */
 void background_wait(struct background *b);
-/* Total time the caller spent in background_wait() and background_start(). */
-uint64_t background_waited_ns(const struct background *b);
 void background_close(struct background **b); /* waits for the run under way; NULL-safe, nulls */
 
 #endif

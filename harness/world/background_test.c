@@ -126,34 +126,9 @@ static void unused_threads_end(void **state)
     (void)state;
     for (int i = 0; i < 50; i++) {
         assert_int_equal(background_open(&b, count, &c), RC_OK);
-        assert_int_equal(background_waited_ns(b), 0);
         background_close(&b);
     }
     assert_int_equal(c.n_runs, 0);
-}
-
-static void pause_20_ms(void *arg)
-{
-    const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
-
-    (void)arg;
-    nanosleep(&pause, NULL);
-}
-
-/* What the caller waits for is counted; what passed while it did something else is not. */
-static void waits_are_counted(void **state)
-{
-    struct background *b = NULL;
-
-    (void)state;
-    assert_int_equal(background_open(&b, pause_20_ms, NULL), RC_OK);
-    background_start(b);
-    background_wait(b);
-    const uint64_t once_ns = background_waited_ns(b);
-    background_wait(b);
-    assert_int_equal(background_waited_ns(b), once_ns);
-    assert_true(once_ns > 0);
-    background_close(&b);
 }
 
 static void count_tick(void *arg)
@@ -231,10 +206,10 @@ static void nothing_allocates_after_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_start_is_one_run),      cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(starts_wait_for_one_another), cmocka_unit_test(unused_threads_end),
-        cmocka_unit_test(waits_are_counted),           cmocka_unit_test(a_waiting_caller_ticks),
-        cmocka_unit_test(idle_threads_sleep),          cmocka_unit_test(nothing_allocates_after_open),
+        cmocka_unit_test(every_start_is_one_run),       cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(starts_wait_for_one_another),  cmocka_unit_test(unused_threads_end),
+        cmocka_unit_test(a_waiting_caller_ticks),       cmocka_unit_test(idle_threads_sleep),
+        cmocka_unit_test(nothing_allocates_after_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,9 +133,11 @@ static enum rc open_memory(struct network_trainer *t)
                                            .seed = env->seed,
                                            .max_batch = env->max_batch,
                                            .stride = env->batch_stride,
+                                           .source = env->source,
                                            .prefetch = prefetch_pays(env),
                                            .compute = env->compute,
                                            .tick = env->compute->env.tick,
+                                           .now_ns = env->now_ns,
                                            .tick_arg = env->compute->env.arg };
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
     TRY(open_state(t));
@@ -414,6 +416,13 @@ uint64_t network_data_waited_ns(const struct training *t)
     const struct network_trainer *n = network_trainer_of(t);
 
     return n != NULL && n->loader != NULL ? loader_waited_ns(n->loader) : 0;
+}
+
+struct loader_wait network_last_data_wait(const struct training *t)
+{
+    const struct network_trainer *n = network_trainer_of(t);
+
+    return n != NULL && n->loader != NULL ? loader_last_wait(n->loader) : (struct loader_wait){ 0, 0 };
 }
 
 void network_observe(struct training *t, const struct network_observer *o)

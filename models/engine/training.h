@@ -17,6 +17,7 @@
 #ifndef MODELS_ENGINE_TRAINING_H
 #define MODELS_ENGINE_TRAINING_H
 
+#include "data/loader.h"
 #include "models/engine/network.h"
 #include "models/workload.h"
 
@@ -39,6 +40,8 @@ struct network_observer {
 const struct network *network_of(const struct training *t);
 /* loader_waited_ns() of its loader; 0: not a network, or nothing is computed. */
 uint64_t network_data_waited_ns(const struct training *t);
+/* loader_last_wait() of it; zeros likewise. */
+struct loader_wait network_last_data_wait(const struct training *t);
 /* NULL: none. Borrowed until replaced. */
 void network_observe(struct training *t, const struct network_observer *o);
 

@@ -96,7 +96,7 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
     if (lr_factor > 0)
         job.schedule.factor = lr_factor;
     const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+    TRY(world_run(job.world, &world, train_n_ranks(&job), body, &run));
 out:
     train_job_free(&job);
     return rc;
@@ -116,7 +116,7 @@ enum rc kit_train_saving(struct train_result *out, const char *options, const ch
     TRY(kit_prepare_launched(&job, text, launcher.name ? launcher.n_ranks : 0));
     job.opts.save = path;
     const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+    TRY(world_run(job.world, &world, train_n_ranks(&job), body, &run));
 out:
     train_job_free(&job);
     return rc;
