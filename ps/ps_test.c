@@ -68,7 +68,6 @@ static void every_wrong_field_is_named_P1(void **state)
                   { 6, 8, "op" },
                   { 8, 4, "carries" },
                   { 15, 0x7f, "rate" },
-                  { 6, PS_STATE, "carries" },
                   { 24, 1, "carries" },
                   { 24, 4, "form 4" },
                   { 28, 1, "1 pairs" } };
@@ -85,6 +84,12 @@ static void every_wrong_field_is_named_P1(void **state)
         assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
         if (!strstr(rc_message(), wrong[i].says))
             fail_msg("\"%s\" does not say %s", rc_message(), wrong[i].says);
+    }
+    for (uint32_t n_moments = 1; n_moments <= 3; n_moments++) { /* a state of 3 parameters, and no other arrays */
+        ps_header_encode(bytes, &(struct ps_header){ .op = PS_STATE, .n_elems = 3, .n_moments = n_moments });
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
+        assert_non_null(strstr(rc_message(), n_moments > 2 ? "a state of 3 arrays" : "carries"));
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12 * n_moments), n_moments > 2 ? RC_MISMATCH : RC_OK);
     }
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_FETCH, .step = 0x100 });
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);

@@ -49,16 +49,17 @@ static enum rc open_params(struct ps_server *s)
     const int n_others = n_copies > 0 ? n_copies - 1 : 0;
     const int sums =
         (env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
+    const size_t n_state = 1 + (size_t)optimizer_n_moments(&env->optimizer);
     enum rc rc = RC_OK;
 
     if (!env->compute->ops->touches_memory || n_elems == 0)
         return RC_OK;
     TRY(arena_open_ticking(
-        &s->arena, (size_t)(1 + n_others + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems),
+        &s->arena, (size_t)(1 + n_others + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
         env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
     memcpy(s->param, env->slice_param, n_elems * sizeof(float));
-    s->state = arena_floats(&s->arena, 2 * n_elems);
+    s->state = arena_floats(&s->arena, n_state * n_elems);
     if (sums)
         s->sum = arena_floats(&s->arena, n_elems);
     for (int w = 0; w < n_copies; w++)
@@ -101,7 +102,8 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
     TRY(open_pieces(s));
     TRY(open_params(s));
-    TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, env->momentum, env->weight_decay, env->slice_velocity));
+    s->n_updates_before = env->slice_state.n_updates;
+    TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, &env->optimizer, env->slice_state.moments));
     *out = s;
     s = NULL;
 out:
@@ -126,17 +128,31 @@ void ps_server_close(struct ps_server **sp)
     *sp = NULL;
 }
 
+/* Of the piece that has had the fewest, of those that are here. */
+static uint64_t least_updates(const struct ps_server *s)
+{
+    uint64_t n_least = UINT64_MAX;
+
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0 && s->piece[k].clock < n_least)
+            n_least = s->piece[k].clock;
+    return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
+}
+
 /* Reply STATE, as it is now, to worker 0. */
 static enum rc post_state(struct ps_server *s)
 {
     const size_t n_elems = s->n_elems;
-    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)n_elems };
+    const struct ps_header h = { .op = PS_STATE,
+                                 .n_elems = (uint32_t)n_elems,
+                                 .clock = least_updates(s),
+                                 .n_moments = (uint32_t)optimizer_n_moments(&s->env.optimizer) };
     enum rc rc;
 
     TRY(server_end_reply(s, &s->client[0]));
     if (s->param) {
         memcpy(s->state, s->param, n_elems * sizeof(float));
-        TRY(optimizer_velocity(&s->optimizer, s->state + n_elems));
+        TRY(optimizer_moments(&s->optimizer, s->state + n_elems));
     }
     TRY(server_post_reply(s, 0, &h, s->state));
 out:

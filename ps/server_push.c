@@ -32,7 +32,7 @@ enum rc server_end_reply(struct ps_server *s, struct client *c)
 enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body)
 {
     struct client *c = &s->client[worker];
-    const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (h->op == PS_STATE ? 2 : 1);
+    const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (1 + h->n_moments);
 
     ps_header_encode(c->reply_header, h);
     c->reply = (struct xfer){ .peer = worker,
@@ -85,8 +85,9 @@ static enum rc apply(struct ps_server *s, size_t k, const float *grad, int n_gra
     const size_t first = p->part.offset_elems;
     enum rc rc;
 
-    s->optimizer.rule.lr = lr;
-    s->optimizer.rule.grad_scale = 1.0f / (float)n_grads;
+    s->optimizer.lr = lr;
+    s->optimizer.grad_scale = 1.0f / (float)n_grads;
+    s->optimizer.n_updates = s->n_updates_before + p->clock;
     TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, server_is_hollow(s) ? NULL : s->param + first,
                              server_is_hollow(s) ? NULL : grad));
     p->clock++;

@@ -47,7 +47,8 @@ struct ps_server {
     struct optimizer optimizer;
     struct arena arena;
     float *param;              /* the slice; NULL: hollow */
-    float *state;              /* the body of STATE, parameters and then velocity; NULL: hollow */
+    uint64_t n_updates_before; /* of each piece, of the training that this one goes on with */
+    float *state;              /* the body of STATE; NULL: hollow */
     float *sum;                /* of the gradients of a round, or one that was compressed, as long as the slice; NULL:
                                   hollow, or neither is */
     struct piece_state *piece; /* [n_pieces] */
@@ -74,7 +75,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
 void server_forget(struct ps_server *s, int w);
 /* Answer all who may read since workers have left. */
 enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
-/* Send h, then body: float[h->n_elems], or twice as many for STATE; lent until server_end_reply(). NULL: hollow or
+/* Send h, then body: float[h->n_elems], for STATE as often as it says; lent until server_end_reply(). NULL: hollow or
  * empty. */
 enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body) MUST_CHECK;
 /* Complete the send of the last reply to c, which has arrived if c has sent a new request. */

@@ -17,6 +17,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/limits.h"
 #include "ps/protocol.h"
 #include "ps/server.h"
 #include "ps/wire.h"
@@ -128,19 +129,6 @@ static enum rc open_links(struct ps *p)
     return open_staging(p);
 }
 
-/* A message counts its elements in 32 bits: slices are sent whole. */
-static enum rc check_slices(const struct sync_env *env)
-{
-    const size_t n_elems = placement_most_elems(env->placement);
-
-    if (n_elems > UINT32_MAX)
-        return rc_raise(RC_INVAL,
-                        "mode ps: a server would hold %zu parameters; at most %u are possible: use more "
-                        "servers than %d",
-                        n_elems, UINT32_MAX, env->n_servers);
-    return RC_OK;
-}
-
 static enum rc ps_open(struct sync **out, const struct sync_env *env)
 {
     struct ps *p = calloc(1, sizeof *p);
@@ -149,7 +137,7 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
 
     if (!p)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
-    TRY(check_slices(env));
+    TRY(ps_check_slices(env));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
     if (env->world->rank < env->n_workers)
         TRY(open_links(p));
@@ -225,10 +213,12 @@ static enum rc end_answer(struct ps *p, int server, const struct ps_header *want
     TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
     TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
     const bool is_late = out->op == PS_LATE && want->op == PS_PARAMS && may_be_late(p);
-    if ((out->op != want->op && !is_late) || out->n_elems != want->n_elems || out->piece != want->piece)
+    if ((out->op != want->op && !is_late) || out->n_elems != want->n_elems || out->piece != want->piece ||
+        out->n_moments != want->n_moments)
         FAIL(RC_MISMATCH,
-             "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs", server,
-             (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
+             "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs, or with "
+             "another optimiser's state",
+             server, (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
 out:
     return rc;
 }
@@ -396,59 +386,75 @@ out:
     return abandon(p, rc);
 }
 
-/* Take the state of one server: its parameters and then its velocity, at state. */
-static enum rc take_state(struct ps *p, int server, enum ps_op asked, const float *state, float *param, float *velocity)
+/* Elements of the state of a server with n_elems parameters: these, then the optimiser's arrays. */
+static size_t state_elems(const struct ps *p, size_t n_elems)
+{
+    return n_elems * (1 + (size_t)optimizer_n_moments(&p->base.env.optimizer));
+}
+
+/* Take the state of one server, which is at `state`. */
+static enum rc take_state(struct ps *p, int server, enum ps_op asked, const float *state, float *param,
+                          struct optimizer_state *out)
 {
     const struct range slice = { 0, p->link[server].n_elems };
     const struct placement *placement = p->base.env.placement;
-    const struct ps_header want = { .op = PS_STATE, .n_elems = (uint32_t)slice.n_elems };
+    const size_t n_moments = (size_t)optimizer_n_moments(&p->base.env.optimizer);
+    const struct ps_header want = { .op = PS_STATE,
+                                    .n_elems = (uint32_t)slice.n_elems,
+                                    .n_moments = (uint32_t)n_moments };
     struct ps_header answer;
     enum rc rc;
 
     TRY(end_request(p, server));
     /* The final one comes when the slowest worker has left: that may take any time, and is no silence of the server. */
     TRY(end_answer(p, server, &want, asked == PS_FETCH ? WAIT_FOREVER : p->base.env.timeout_ms, &answer));
+    if (slice.n_elems > 0 && answer.clock < out->n_updates)
+        out->n_updates = answer.clock;
     if (!real(p))
         return RC_OK;
     placement_scatter(placement, server, slice, state, param);
-    if (velocity)
-        placement_scatter(placement, server, slice, state + slice.n_elems, velocity);
+    for (size_t k = 0; k < n_moments && out->moments; k++)
+        placement_scatter(placement, server, slice, state + (k + 1) * slice.n_elems,
+                          out->moments + k * p->base.env.buckets->n_params);
 out:
     return rc;
 }
 
 /* Ask all servers for their state, by FETCH or LOOK. */
-static enum rc fetch(struct ps *p, enum ps_op op, float *param, float *velocity)
+static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer_state *out)
 {
     const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers;
     const struct ps_header h = { .op = op };
-    float *state = NULL; /* of server i, of n elements behind a of the servers before: 2 n from 2 a on */
+    struct optimizer_state unwanted = { .moments = NULL };
+    float *state = NULL; /* of server i, behind those of the servers before */
     enum rc rc = RC_OK;
 
-    if (real(p) && !(state = malloc((n_params > 0 ? 2 * n_params : 1) * sizeof(float))))
+    out = out ? out : &unwanted;
+    out->n_updates = UINT64_MAX;
+    if (real(p) && !(state = malloc((n_params > 0 ? state_elems(p, n_params) : 1) * sizeof(float))))
         FAIL(RC_NOMEM, "mode ps: no memory for the state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
         const struct link *l = &p->link[i];
-        TRY(post_answer(p, i, real(p) ? state + 2 * l->first_elem : NULL, 2 * l->n_elems));
+        TRY(post_answer(p, i, real(p) ? state + state_elems(p, l->first_elem) : NULL, state_elems(p, l->n_elems)));
         TRY(post_request(p, i, &h, NULL));
     }
     for (int i = 0; i < n_servers; i++)
-        TRY(take_state(p, i, op, real(p) ? state + 2 * p->link[i].first_elem : NULL, param, velocity));
+        TRY(take_state(p, i, op, real(p) ? state + state_elems(p, p->link[i].first_elem) : NULL, param, out));
 out:
     rc = abandon(p, rc);
     free(state);
     return rc;
 }
 
-static enum rc ps_final(struct sync *s, float *param, float *velocity)
+static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *state)
 {
-    return s->env.world->rank == 0 ? fetch(self(s), PS_FETCH, param, velocity) : leave(self(s));
+    return s->env.world->rank == 0 ? fetch(self(s), PS_FETCH, param, state) : leave(self(s));
 }
 
-static enum rc ps_snapshot(struct sync *s, float *param, float *velocity)
+static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)
 {
-    return fetch(self(s), PS_LOOK, param, velocity);
+    return fetch(self(s), PS_LOOK, param, state);
 }
 
 static enum rc ps_serve(struct sync *s, uint64_t step_ns)
@@ -469,18 +475,6 @@ static uint64_t ps_full_bytes_of(const struct sync *s)
 static struct wire_plan ps_wire_plan_of(const struct sync *s)
 {
     return ps_wire_plan(&s->env);
-}
-
-/* A worker: its pushes and their replies, as messages of the transport, and gathered before. A server: parameters,
- * momentum, and of each worker one push and one reply. */
-static struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
-{
-    const size_t n_even = facts->n_params / (size_t)facts->n_servers + 1;
-    const size_t n_slice = facts->n_server_params > n_even ? facts->n_server_params : n_even;
-
-    (void)opts;
-    return (struct memory_need){ .worker_bytes = 2 * (facts->n_params + facts->n_scattered_params) * sizeof(float),
-                                 .server_bytes = n_slice * sizeof(float) * (2 + 2 * (size_t)facts->n_workers) };
 }
 
 const struct sync_mode sync_ps = {

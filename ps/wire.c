@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 5 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 6 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -19,6 +19,7 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_STALENESS = 24,
        OFFSET_FORM = 24,
        OFFSET_N_PAIRS = 28,
+       OFFSET_N_MOMENTS = 24,
        OFFSET_QUEUE = 32,
        OFFSET_APPLY = 40,
        OFFSET_SENT_OR_HELD = 48,
@@ -42,7 +43,9 @@ void ps_header_encode(void *out, const struct ps_header *h)
     if (h->op == PS_PUSH) {
         bytes_put(to + OFFSET_FORM, (uint64_t)h->form, 4);
         bytes_put(to + OFFSET_N_PAIRS, h->n_pairs, 4);
-    } else
+    } else if (h->op == PS_STATE)
+        bytes_put(to + OFFSET_N_MOMENTS, h->n_moments, 8);
+    else
         bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
@@ -86,7 +89,11 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     const enum rc decoded = decode_body(&body, from, op, n_elems);
     if (decoded != RC_OK)
         return decoded;
-    const uint64_t n_payload_bytes = push_body_bytes(&body) * (op == PS_STATE ? 2 : 1);
+    const uint64_t n_moments = op == PS_STATE ? bytes_get(from + OFFSET_N_MOMENTS, 8) : 0;
+    if (n_moments > PS_MOST_MOMENTS)
+        return rc_raise(RC_MISMATCH, "parameter server message: a state of %llu arrays beside the parameters",
+                        (unsigned long long)n_moments);
+    const uint64_t n_payload_bytes = push_body_bytes(&body) * (1 + n_moments);
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
@@ -100,7 +107,8 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                                .n_elems = n_elems,
                                .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
                                .clock = bytes_get(from + OFFSET_CLOCK, 8),
-                               .staleness = op == PS_PUSH ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
+                               .staleness = op == PS_PUSH || op == PS_STATE ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
+                               .n_moments = (uint32_t)n_moments,
                                .form = body.form,
                                .n_pairs = body.n_pairs,
                                .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),

@@ -11,9 +11,10 @@
  *        6  u16   op
  *        8  u32   n_elems
  *       12  f32   lr (PUSH)
- *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with; PARAMS: the newest
+ *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with; PARAMS: the newest; STATE:
+ *                 the updates of the piece that has had the fewest, of all the training
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
- *                 u32 n_pairs of the body (push_body.h)
+ *                 u32 n_pairs of the body (push_body.h); STATE: n_moments
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
  *       40  u64   apply_ns (PARAMS): updating the parameters
@@ -23,7 +24,8 @@
  *
  *   op      from      means                               answer
  *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped
- *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
+ *   FETCH   worker 0  when all others left: final state   STATE (parameters, then the n_moments arrays of the
+ *                                                         optimiser, each as long), and worker 0 has left
  *   LEAVE   worker    I push no more                      none
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
  *
@@ -45,7 +47,7 @@
 #include "harness/base/rc.h"
 #include "ps/push_body.h"
 
-enum { PS_HEADER_BYTES = 64 };
+enum { PS_HEADER_BYTES = 64, PS_MOST_MOMENTS = 2 };
 
 enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK, PS_LATE };
 
@@ -57,6 +59,7 @@ struct ps_header {
     uint64_t sent_ns, held_ns; /* of PUSH; of PARAMS and LATE */
     enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
     uint32_t n_pairs;
+    uint32_t n_moments; /* of STATE, else 0 */
 };
 
 static inline struct push_body ps_push_body(const struct ps_header *h)

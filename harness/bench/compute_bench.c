@@ -22,11 +22,12 @@ struct rank_times { /* of one rank */
 static enum rc measure_update(double *bytes_per_s, struct world *w, struct compute *c)
 {
     struct series series = series_begin(w);
+    const struct optimizer_rule rule = optimizer_sgd(0.9, 0);
     struct update update = { 0 };
     double n_bytes = 0;
     enum rc rc;
 
-    TRY(update_open(&update, c, UPDATE_ELEMS, 0.9F, 0));
+    TRY(update_open(&update, c, UPDATE_ELEMS, &rule));
     while (series_wants_more(&series, w)) {
         const double before_bytes = c->total.bytes;
         const uint64_t started_ns = world_now_ns(w);

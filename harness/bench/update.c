@@ -4,7 +4,7 @@
 
 enum { MAX_RANGE_ELEMS = 4 << 20 };
 
-enum rc update_open(struct update *u, struct compute *c, size_t n_elems, float momentum, float weight_decay)
+enum rc update_open(struct update *u, struct compute *c, size_t n_elems, const struct optimizer_rule *rule)
 {
     const bool real = c->ops->touches_memory;
     enum rc rc;
@@ -12,7 +12,7 @@ enum rc update_open(struct update *u, struct compute *c, size_t n_elems, float m
     u->compute = c;
     u->n_elems = n_elems;
     u->n_range_elems = real && n_elems > MAX_RANGE_ELEMS ? MAX_RANGE_ELEMS : n_elems;
-    TRY(optimizer_init(&u->optimizer, c, u->n_range_elems, momentum, weight_decay, NULL));
+    TRY(optimizer_init(&u->optimizer, c, u->n_range_elems, rule, NULL));
     if (real) {
         TRY(compute_memory_open(c, &u->param, u->n_range_elems * sizeof(float), "probe of the update"));
         TRY(compute_memory_open(c, &u->grad, u->n_range_elems * sizeof(float), "probe of the update"));

@@ -48,7 +48,7 @@ static void make_trial(struct train_job *job, uint64_t n_steps)
     job->n_steps = n_steps;
     job->opts.save = job->opts.timeline = job->opts.trajectory = job->opts.messages = "";
     job->opts.save_every = job->opts.verify_every = 0;
-    job->keeps_velocity = false;
+    job->keeps_moments = false;
     job->n_eval = 0;
     job->drill.rank = job->faults.flip_rank = -1;
     job->watch = NULL;

@@ -488,10 +488,3 @@ void compute_round(struct compute *c, float *x, float *residual, size_t n, enum 
     count_elems(c, (has_residual ? 4.0 : 2.0) * (double)n);
     RUN_REST(c, round, x, residual, n, format);
 }
-
-void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
-{
-    assert(v != NULL || s->momentum == 0.0f || !c->ops->touches_memory);
-    count_elems(c, (s->momentum != 0.0f ? 5.0 : 3.0) * (double)n);
-    RUN_REST(c, sgd_step, p, v, g, n, s);
-}

@@ -86,6 +86,21 @@ struct sgd {
 
 #define SGD_VELOCITY_MIN 1e-30f
 
+struct adagrad {
+    float lr, epsilon, weight_decay;
+    float grad_scale; /* as of sgd */
+};
+
+/* Of step t, the first being 1: with beta1 and beta2 as they are, and rest1 = 1 - beta1, rest2 = 1 - beta2. */
+struct adam {
+    float beta1, rest1, beta2, rest2, epsilon, weight_decay;
+    float grad_scale; /* as of sgd */
+    float rate;       /* lr / (1 - beta1^t) */
+    float root;       /* 1 / sqrt(1 - beta2^t) */
+};
+
+#define UPDATE_SQUARES_MIN 1e-36f
+
 /* --- operations --- */
 
 /* C(M,N) = op(A)(M,K) op(B)(K,N) + beta C; op transposes if asked: A is then stored as (K,M), B as (N,K). Row lengths
@@ -345,6 +360,12 @@ struct compute_backend {
      * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal
      * numbers, which cost 100 times as much. */
     void (*sgd_step)(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+    /* d as of sgd_step; sum += d d; p -= lr d / (sqrt(sum) + epsilon) (Duchi, Hazan, Singer: JMLR 12, 2011, whose delta
+     * is outside the root). A sum below UPDATE_SQUARES_MIN becomes 0: it would be a denormal number. */
+    void (*adagrad_step)(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+    /* d as of sgd_step; m = beta1 m + rest1 d; v = beta2 v + rest2 d d; p -= rate m / (root sqrt(v) + epsilon) (Kingma
+     * and Ba: ICLR 2015, algorithm 1). An m below SGD_VELOCITY_MIN in magnitude, a v below UPDATE_SQUARES_MIN: 0. */
+    void (*adam_step)(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 };
 
 struct compute { /* first member of each backend's struct */
@@ -426,5 +447,7 @@ void compute_widen(struct compute *c, float *to, const uint16_t *from, size_t n,
 /* has_residual: counted as if residual were there. */
 void compute_round(struct compute *c, float *x, float *residual, size_t n, enum wire_format format, bool has_residual);
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+void compute_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+void compute_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 
 #endif

@@ -1,32 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h - SGD with momentum and weight decay on a range of the parameters: all of them on a worker, a
- * slice on a parameter server.
+ * optimizer.h - how a gradient changes a range of the parameters: all of them on a worker, a slice on a parameter
+ * server. The optimisers, their options and their names are those of optimizer_list.h.
+ *
+ *   rule      moments, float[n_params] each        d = grad_scale g + weight_decay p; p changes by
+ *   SGD       -                                    -lr d
+ *   MOMENTUM  v = momentum v + d                   -lr v
+ *             v = momentum v + lr d                -v             with rate_in_velocity
+ *   ADAGRAD   s += d d, s begins at initial        -lr d / (sqrt(s) + epsilon)
+ *   ADAM      m = beta1 m + (1 - beta1) d,         -lr m' / (sqrt(v') + epsilon), with m' = m / (1 - beta1^t) and
+ *             v = beta2 v + (1 - beta2) d d        v' = v / (1 - beta2^t) in update t of the range, the first being 1
+ *
+ * Where the rate changes, the velocity of past steps goes on at the new rate: that is what momentum correction (Goyal
+ * et al., 2017, remark 2: v times the ratio of the rates) makes of the form with rate_in_velocity. There, past steps go
+ * on at the rates that they had.
+ *
+ * Invariant
+ *   OP1  An update reads and writes no more than its range; the bits of a range depend on its own updates alone. So
+ *        equal gradients give equal bits however the parameters are cut, on workers and on servers.
  */
 #ifndef HARNESS_COMPUTE_OPTIMIZER_H
 #define HARNESS_COMPUTE_OPTIMIZER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/compute/compute.h"
 
-struct optimizer {
-    struct compute *compute; /* borrowed */
-    struct sgd rule;         /* lr and grad_scale are the caller's to set before each step */
-    size_t n_params;
-    float *velocity; /* float[n_params] in memory of compute; NULL without momentum, or hollow */
+enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAGRAD, OPTIMIZER_ADAM, OPTIMIZER_N_KINDS };
+enum { OPTIMIZER_MAX_MOMENTS = 2 };
+
+struct optimizer_rule { /* zeroed: SGD */
+    enum optimizer_kind kind;
+    double weight_decay;
+    double momentum;             /* MOMENTUM; else 0 */
+    bool rate_in_velocity;       /* MOMENTUM */
+    double beta1, beta2;         /* ADAM */
+    double epsilon;              /* ADAGRAD, ADAM; above 0 */
+    double initial;              /* ADAGRAD */
 };
 
-/* velocity_init: the host's float[n_params], copied; NULL: zeros. RC_NOMEM. */
-enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, float momentum, float weight_decay,
-                       const float *velocity_init) MUST_CHECK;
+struct optimizer_state { /* what an optimiser has kept of the updates so far; the host's */
+    float *moments;      /* float[n_moments][n_params]; NULL: none, or not wanted */
+    uint64_t n_updates;  /* so far, of the range that has had the fewest */
+};
+
+struct optimizer {
+    struct compute *compute; /* borrowed */
+    struct optimizer_rule rule;
+    float lr, grad_scale; /* the caller's to set before each step; grad_scale: 1 / workers where g is a sum; at first 1 */
+    uint64_t n_updates;   /* likewise: how many the range has had; at first 0 */
+    size_t n_params;
+    float *moment[OPTIMIZER_MAX_MOMENTS]; /* float[n_params] in memory of compute; NULL: the rule has fewer, or hollow */
+};
+
+/* SGD, or with a momentum above 0 MOMENTUM. */
+struct optimizer_rule optimizer_sgd(double momentum, double weight_decay);
+int optimizer_n_moments(const struct optimizer_rule *rule);
+/* moments: the host's float[n_moments][n_params], copied; NULL: those of a training that begins. RC_NOMEM. */
+enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, const struct optimizer_rule *rule,
+                       const float *moments) MUST_CHECK;
 /* param[n_params] := after one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
 enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUST_CHECK;
 /* The same of parameters `first` to first + n_elems - 1 alone, which param[n_elems] and grad[n_elems] are. */
 enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param,
                              const float *grad) MUST_CHECK;
-/* Copy the state to the host's out float[n_params] (NULL: nothing); zeros without momentum. */
-enum rc optimizer_velocity(const struct optimizer *o, float *out) MUST_CHECK;
+/* Copy the moments to the host's out, float[n_moments][n_params] (NULL: nothing). */
+enum rc optimizer_moments(const struct optimizer *o, float *out) MUST_CHECK;
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */
 
 #endif

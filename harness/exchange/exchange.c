@@ -70,8 +70,8 @@ static enum rc open_undo(struct exchange *x)
     if (!x->keeps_undo || !has_memory(x))
         return RC_OK;
     TRY(exchange_memory_open_copy(&x->memory, &x->undo_param, "the parameters of the step before"));
-    if (x->optimizer.velocity)
-        TRY(exchange_memory_open_copy(&x->memory, &x->undo_velocity, "the momentum of the step before"));
+    for (int k = 0; k < optimizer_n_moments(&x->env.optimizer); k++)
+        TRY(exchange_memory_open_copy(&x->memory, &x->undo_moment[k], "the optimiser's state of the step before"));
 out:
     return rc;
 }
@@ -93,10 +93,9 @@ static enum rc open_worker(struct exchange *x)
         return RC_OK;
     TRY(open_side(x));
     if (!x->has_servers)
-        TRY(optimizer_init(&x->optimizer, updating_compute(x), x->buckets.n_params, x->env.momentum,
-                           x->env.weight_decay, NULL));
+        TRY(optimizer_init(&x->optimizer, updating_compute(x), x->buckets.n_params, &x->env.optimizer, NULL));
     if (x->env.mode->module.caps & MODE_SYNCHRONOUS && x->env.opts.average_every == 0)
-        x->optimizer.rule.grad_scale = 1.0f / (float)x->env.n_workers;
+        x->optimizer.grad_scale = 1.0f / (float)x->env.n_workers;
     TRY(open_undo(x));
     TRY(open_residual(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
@@ -181,7 +180,8 @@ void exchange_close(struct exchange **xp)
         x->sync->ops->close(&x->sync);
     optimizer_fini(&x->optimizer);
     exchange_memory_close_copy(&x->memory, &x->undo_param);
-    exchange_memory_close_copy(&x->memory, &x->undo_velocity);
+    for (int k = 0; k < OPTIMIZER_MAX_MOMENTS; k++)
+        exchange_memory_close_copy(&x->memory, &x->undo_moment[k]);
     exchange_memory_close_copy(&x->memory, &x->residual);
     compute_close(&x->side);
     exchange_memory_close(&x->memory);
@@ -192,7 +192,7 @@ void exchange_close(struct exchange **xp)
     buckets_close(&x->buckets);
     placement_close(&x->placement);
     free(x->slice_param);
-    free(x->slice_velocity);
+    free(x->slice_moments);
     free(x->n_missing);
     free(x->state);
     free(x);
@@ -211,44 +211,58 @@ float *exchange_grad(const struct exchange *x)
 
 /* --- start: what all ranks begin with --- */
 
-static enum rc open_slice(struct exchange *x, bool has_velocity)
+static enum rc open_slice(struct exchange *x, int n_moments)
 {
     const size_t n_elems = x->placement.n_elems[x->env.world->rank - x->env.n_workers];
 
     x->slice_param = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_param);
-    if (has_velocity)
-        x->slice_velocity = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_velocity);
-    if (!x->slice_param || (has_velocity && !x->slice_velocity))
+    if (n_moments > 0)
+        x->slice_moments = malloc((n_elems > 0 ? n_elems : 1) * (size_t)n_moments * sizeof *x->slice_moments);
+    if (!x->slice_param || (n_moments > 0 && !x->slice_moments))
         return rc_raise(RC_NOMEM, "no memory for the %zu parameters of a server", n_elems);
     return RC_OK;
 }
 
+/* Array k of rank 0's optimiser to all ranks. */
+static enum rc share_moment(struct exchange *x, const struct initial_state *from, int k)
+{
+    const size_t n_params = x->buckets.n_params;
+    struct initial_array moment = { .n_elems = n_params,
+                                    .from_host =
+                                        x->env.world->rank == 0 ? from->state.moments + (size_t)k * n_params : NULL,
+                                    .compute = x->optimizer.compute,
+                                    .memory = x->optimizer.moment[k] };
+
+    if (!x->is_worker) {
+        moment.placement = &x->placement;
+        moment.server = x->env.world->rank - x->env.n_workers;
+        moment.slice_host = x->slice_moments + (size_t)k * x->placement.n_elems[moment.server];
+    }
+    return initial_broadcast(x->env.world, &moment);
+}
+
 static enum rc share_state(struct exchange *x, const struct initial_state *from)
 {
-    const bool is_root = x->env.world->rank == 0, has_velocity = from->velocity && x->env.momentum != 0.0f;
+    const int n_moments = from->state.moments ? optimizer_n_moments(&x->env.optimizer) : 0;
     struct initial_array param = { .n_elems = x->buckets.n_params, .compute = x->env.compute, .memory = x->param };
-    struct initial_array velocity = { .n_elems = x->buckets.n_params,
-                                      .from_host = is_root ? from->velocity : NULL,
-                                      .compute = x->optimizer.compute,
-                                      .memory = x->optimizer.velocity };
     const struct initial_array running = { .n_elems = from->n_running,
                                            .compute = x->env.compute,
                                            .memory = from->running };
     enum rc rc = RC_OK;
 
+    x->n_updates_before = from->state.n_updates;
     if (!has_memory(x))
         return RC_OK;
     if (!x->is_worker) {
-        TRY(open_slice(x, has_velocity));
-        param.placement = velocity.placement = &x->placement;
-        param.server = velocity.server = x->env.world->rank - x->env.n_workers;
+        TRY(open_slice(x, n_moments));
+        param.placement = &x->placement;
+        param.server = x->env.world->rank - x->env.n_workers;
         param.slice_host = x->slice_param;
-        velocity.slice_host = x->slice_velocity;
     }
     TRY(x->env.opts.shared_memory ? initial_broadcast_shared(&x->memory, &param)
                                   : initial_broadcast(x->env.world, &param));
-    if (has_velocity)
-        TRY(initial_broadcast(x->env.world, &velocity));
+    for (int k = 0; k < n_moments; k++)
+        TRY(share_moment(x, from, k));
     TRY(initial_broadcast(x->env.world, &running));
 out:
     return rc;
@@ -273,7 +287,8 @@ static struct transport_plan transport_plan(const struct exchange *x)
     if (env->collective)
         n_messages = env->collective->predict(env->collective_opts, &call, 0, &all).msgs +
                      env->collective->predict(env->collective_opts, &call, n_ranks - 1, &all).msgs;
-    const size_t n_elems = x->has_servers             ? 2 * placement_most_elems(&x->placement)
+    const size_t n_arrays = 1 + (size_t)optimizer_n_moments(&env->optimizer); /* of a STATE */
+    const size_t n_elems = x->has_servers             ? n_arrays * placement_most_elems(&x->placement)
                            : call.n_elems > n_longest ? call.n_elems
                                                       : n_longest;
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
@@ -311,17 +326,16 @@ static enum rc open_mode(struct exchange *x)
                                    .host = env->host,
                                    .n_steps = env->n_steps,
                                    .compression = env->opts.compression,
-                                   .momentum = env->momentum,
-                                   .weight_decay = env->weight_decay,
+                                   .optimizer = env->optimizer,
                                    .slice_param = x->slice_param,
-                                   .slice_velocity = x->slice_velocity,
+                                   .slice_state = { x->slice_moments, x->n_updates_before },
                                    .timeout_ms = env->timeout_ms,
                                    .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));
     x->sync->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
     free(x->slice_param);
-    free(x->slice_velocity);
-    x->slice_param = x->slice_velocity = NULL;
+    free(x->slice_moments);
+    x->slice_param = x->slice_moments = NULL;
 out:
     return rc;
 }
@@ -364,7 +378,17 @@ static void note_messages_of_no_step(struct exchange *x)
         x->log->step = MESSAGE_NO_STEP;
 }
 
-enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity)
+/* Of a worker whose mode has no servers: what its own optimiser holds. */
+static enum rc own_state(const struct exchange *x, struct optimizer_state *out)
+{
+    out->n_updates = UINT64_MAX;
+    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+        out->n_updates = x->state[k].n_updates < out->n_updates ? x->state[k].n_updates : out->n_updates;
+    out->n_updates += x->n_updates_before;
+    return optimizer_moments(&x->optimizer, out->moments);
+}
+
+enum rc exchange_snapshot(struct exchange *x, float *param, struct optimizer_state *state)
 {
     uint64_t now_ns = world_now_ns(x->env.world);
     enum rc rc;
@@ -372,15 +396,15 @@ enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity)
     TRY(exchange_await_all(x, &now_ns));
     note_messages_of_no_step(x);
     if (x->sync && x->sync->ops->snapshot)
-        return x->sync->ops->snapshot(x->sync, param, velocity);
+        return x->sync->ops->snapshot(x->sync, param, state);
     TRY(compute_sync(x->env.compute));
     TRY(compute_fetch(x->env.compute, param, x->param, x->buckets.n_params * sizeof(float)));
-    TRY(optimizer_velocity(&x->optimizer, velocity));
+    TRY(own_state(x, state));
 out:
     return rc;
 }
 
-enum rc exchange_final(struct exchange *x, float *velocity)
+enum rc exchange_final(struct exchange *x, struct optimizer_state *state)
 {
     uint64_t now_ns = world_now_ns(x->env.world);
     enum rc rc = RC_OK;
@@ -394,11 +418,11 @@ enum rc exchange_final(struct exchange *x, float *velocity)
     communicator_close(&x->communicator);
     note_messages_of_no_step(x);
     if (x->sync && x->sync->ops->final)
-        TRY(x->sync->ops->final(x->sync, x->host_param, velocity));
+        TRY(x->sync->ops->final(x->sync, x->host_param, state));
     if (x->has_servers && x->is_staged)
         compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof(float));
-    if (!x->has_servers)
-        TRY(optimizer_velocity(&x->optimizer, velocity));
+    if (!x->has_servers && state)
+        TRY(own_state(x, state));
     exchange_memory_close_gradients(&x->memory);
     x->grad = x->host_grad = NULL;
 out:

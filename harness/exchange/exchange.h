@@ -32,7 +32,7 @@
  *       where env.keeps_undo.
  *   E8  Local SGD (Stich 2019): with opts.average_every K, of a mode with MODE_COLLECTIVE and without overlap, a worker
  *       updates by its own gradient in every step. Behind steps K, 2 K, ... of the training and the last one of the run
- *       the parameters of all workers become their weighted mean; each keeps a velocity of its own.
+ *       the parameters of all workers become their weighted mean; each keeps an optimiser's state of its own.
  *   E9  With opts.compression a piece of the gradient is what messages can hold of it and of what was left of the steps
  *       before (compression.h), from before it is exchanged on. Not with average_every, nor with COLL_DEVICE. What is
  *       left is not taken back by exchange_undo_to(), behind which nothing is exchanged.
@@ -87,7 +87,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     struct exchange_opts opts;
     float
         weight; /* how this worker's gradient, or with average_every its parameters, counts in the mean of all; 0: 1 */
-    float momentum, weight_decay;
+    struct optimizer_rule optimizer;
     const struct gradient_flip *flip; /* NULL: none; lent during open() */
     bool forward_only;                /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;                   /* per message; 0 waits for ever */
@@ -121,7 +121,8 @@ struct exchange_cost {
 struct initial_state {
     float *running; /* of a worker: float[n_running] in memory of the compute (workload_state); NULL: none here */
     size_t n_running;
-    const float *velocity; /* the host's float[n_params]; NULL: zeros, on every rank */
+    struct optimizer_state state; /* float[n_moments][n_params]; NULL: of a training that begins, on every rank;
+                                     n_updates: the same on every rank */
 };
 
 /* Memory and plan; collective over world. RC_INVAL: mode and ranks do not fit; RC_MISMATCH: a rank has another plan
@@ -157,12 +158,13 @@ enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
 enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns) MUST_CHECK;
 /* Since begin(). */
 struct exchange_cost exchange_cost(const struct exchange *x);
-/* Of worker 0, between two steps: param and velocity (the host's float[n_params]) := what final() would give it if no
+/* Of worker 0, between two steps: param (the host's float[n_params]) and *state := what final() would give it if no
  * worker did anything more. Waits for what is under way. Nothing that comes later is changed by it. */
-enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity) MUST_CHECK;
-/* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, velocity (the
- * host's float[n_params], NULL: not wanted) := the optimiser's state. Frees the gradients. */
-enum rc exchange_final(struct exchange *x, float *velocity) MUST_CHECK;
+enum rc exchange_snapshot(struct exchange *x, float *param, struct optimizer_state *state) MUST_CHECK;
+/* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, *state := the
+ * optimiser's: its moments are the caller's, float[n_moments][n_params], or NULL: not wanted, as *state may be. Frees
+ * the gradients. */
+enum rc exchange_final(struct exchange *x, struct optimizer_state *state) MUST_CHECK;
 /* Of a worker, in place of the rest of a step that failed, or after the last one: nothing is worked on any more, and of
  * the calls above only final() may follow. *n_steps: steps since start() that every parameter here has gone through.
  * Errors: of the communicator's end, where it had done all its work. */
@@ -198,6 +200,7 @@ struct exchange_memory_facts exchange_memory_of(const struct exchange *x);
 size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collective_ops *collective,
                               const struct compute_backend *compute, size_t n_params);
 /* Bytes in host memory that a worker needs for env.keeps_undo. Pure. */
-size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
+size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute,
+                           const struct optimizer_rule *rule, size_t n_params);
 
 #endif

@@ -69,7 +69,7 @@ enum rc exchange_flip(struct exchange *x, size_t k)
     if (x->state[k].step != (uint32_t)x->flip.step || drawn < piece.offset_elems ||
         drawn >= piece.offset_elems + piece.n_elems)
         return RC_OK;
-    TRY(find_element(&elem, x, piece, x->state[k].lr * x->optimizer.rule.grad_scale));
+    TRY(find_element(&elem, x, piece, x->state[k].lr * x->optimizer.grad_scale));
     TRY(get(x, &grad, x->host_grad, x->grad, elem, 1));
     grad = flipped(grad);
     if (x->is_staged)

@@ -176,7 +176,8 @@ static enum rc apply_piece(struct exchange *x, size_t k)
         unstage(x, piece);
     if (!x->has_servers) {
         exchange_keep_piece(x, k);
-        x->optimizer.rule.lr = x->state[k].lr;
+        x->optimizer.lr = x->state[k].lr;
+        x->optimizer.n_updates = x->n_updates_before + x->state[k].n_updates;
         TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
                                  at(x->grad, piece)));
     }

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exchange_undo.c - back to the last common step, after a rank was lost (E7): before a piece is updated, its old
- * parameters and velocity are copied to the host; each piece counts its updates.
+ * parameters and optimiser's state are copied to the host; each piece counts its updates.
  */
 #include "harness/exchange/exchange_state.h"
 #include "harness/world/world.h"
 
-size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
+size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute,
+                           const struct optimizer_rule *rule, size_t n_params)
 {
-    return mode->module.caps & MODE_SYNCHRONOUS && compute->touches_memory ? 2 * n_params * sizeof(float) : 0;
+    const size_t n_arrays = 1 + (size_t)optimizer_n_moments(rule);
+
+    return mode->module.caps & MODE_SYNCHRONOUS && compute->touches_memory ? n_arrays * n_params * sizeof(float) : 0;
 }
 
 void exchange_keep_piece(struct exchange *x, size_t k)
 {
     const struct range piece = x->buckets.piece[k];
     const size_t n_bytes = piece.n_elems * sizeof(float);
-    const int n_arrays = x->env.momentum != 0.0f ? 2 : 1;
+    const int n_arrays = 1 + optimizer_n_moments(&x->env.optimizer);
 
     if (!x->keeps_undo)
         return;
     if (x->undo_param)
         compute_get(x->optimizer.compute, x->undo_param + piece.offset_elems, x->param + piece.offset_elems, n_bytes);
-    if (x->undo_velocity)
-        compute_get(x->optimizer.compute, x->undo_velocity + piece.offset_elems,
-                    x->optimizer.velocity + piece.offset_elems, n_bytes);
+    for (int i = 0; i < OPTIMIZER_MAX_MOMENTS && x->undo_moment[i]; i++)
+        compute_get(x->optimizer.compute, x->undo_moment[i] + piece.offset_elems,
+                    x->optimizer.moment[i] + piece.offset_elems, n_bytes);
     world_charge(x->env.world, 0, 2.0 * n_arrays * (double)n_bytes); /* each float is read and written */
 }
 
@@ -54,9 +57,9 @@ static void undo_piece(struct exchange *x, size_t k)
 
     if (x->undo_param)
         compute_put(x->optimizer.compute, x->param + piece.offset_elems, x->undo_param + piece.offset_elems, n_bytes);
-    if (x->undo_velocity)
-        compute_put(x->optimizer.compute, x->optimizer.velocity + piece.offset_elems,
-                    x->undo_velocity + piece.offset_elems, n_bytes);
+    for (int i = 0; i < OPTIMIZER_MAX_MOMENTS && x->undo_moment[i]; i++)
+        compute_put(x->optimizer.compute, x->optimizer.moment[i] + piece.offset_elems,
+                    x->undo_moment[i] + piece.offset_elems, n_bytes);
     x->state[k].n_updates--;
 }
 

@@ -28,6 +28,7 @@
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
+#include "harness/compute/optimizer.h"
 #include "harness/exchange/buckets.h"
 #include "harness/exchange/compression.h"
 #include "harness/exchange/consistency.h"
@@ -61,9 +62,9 @@ struct sync_env {                /* borrowed; outlives the sync */
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     size_t n_steps;                 /* of this run */
     struct compression compression; /* S6 */
-    float momentum, weight_decay;
-    const float *slice_param;    /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
-    const float *slice_velocity; /* likewise; NULL: zeros */
+    struct optimizer_rule optimizer;
+    const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
+    struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: of a training that begins */
     int timeout_ms;              /* per message; 0 waits for ever */
     struct span_ring *ring;      /* a server's: of its task; NULL: nothing is recorded */
 };
@@ -121,13 +122,13 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     enum rc (*queue)(struct sync *s, size_t b, float *grad);
     enum rc (*wait)(struct sync *s, size_t b);
     /* Optional (may be NULL: nothing to do). After the last step, on every worker; with servers: param (worker 0;
-     * elsewhere may stay) := the final parameters, velocity (float[n_params], NULL: not wanted) := the optimiser's
-     * state. The host's. */
-    enum rc (*final)(struct sync *s, float *param, float *velocity);
+     * elsewhere may stay) := the final parameters, *state (NULL: not wanted; its moments are the caller's, NULL:
+     * not wanted) := the optimiser's. The host's. */
+    enum rc (*final)(struct sync *s, float *param, struct optimizer_state *state);
     /* Optional (may be NULL: the worker has all of it). On worker 0, between two steps, after all its exchange() have
-     * returned: param, velocity (float[n_params]) := what the servers hold now, each of its own slice. No other worker
+     * returned: param, *state, as of final() := what the servers hold now, each of its own slice. No other worker
      * takes part; what it gets later is what it would have got. The host's. */
-    enum rc (*snapshot)(struct sync *s, float *param, float *velocity);
+    enum rc (*snapshot)(struct sync *s, float *param, struct optimizer_state *state);
     /* Optional (may be NULL: mode has no servers): body of a server rank, S4. step_ns: what a step was measured to
      * take, 0: not known; a server whose workers are silent no longer than some steps waits on, whatever timeout_ms is.
      */

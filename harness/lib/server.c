@@ -83,7 +83,7 @@ int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_
                                       .n_workers = ps->n_workers,
                                       .n_servers = n_servers,
                                       .opts = { .consistency = rule },
-                                      .momentum = momentum,
+                                      .optimizer = optimizer_sgd((double)momentum, 0),
                                       .timeout_ms = job->timeout_ms,
                                       .n_steps = 1 };
     TRY(exchange_open(&ps->exchange, &env));

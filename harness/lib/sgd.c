@@ -43,7 +43,8 @@ int gm_sgd_open(struct gm_sgd **out, struct gm_job *job, size_t n_params, float 
     TRY(compute_memory_open(job->compute, &s->block, 2 * n_room * sizeof(float), "gm_sgd_open"));
     s->param = s->block;
     s->grad = s->param + n_room;
-    TRY(optimizer_init(&s->optimizer, job->compute, n_params, momentum, weight_decay, NULL));
+    const struct optimizer_rule rule = optimizer_sgd((double)momentum, (double)weight_decay);
+    TRY(optimizer_init(&s->optimizer, job->compute, n_params, &rule, NULL));
     *out = s;
     s = NULL;
 out:
@@ -62,8 +63,8 @@ int gm_sgd_step(struct gm_sgd *sgd, float *param, const float *grad, float lr)
     memcpy(sgd->grad, grad, n_bytes);
     TRY(job_sum(sgd->job, sgd->grad, sgd->optimizer.n_params));
     memcpy(sgd->param, param, n_bytes);
-    sgd->optimizer.rule.lr = lr;
-    sgd->optimizer.rule.grad_scale = 1.0f / (float)sgd->job->world->n_ranks;
+    sgd->optimizer.lr = lr;
+    sgd->optimizer.grad_scale = 1.0f / (float)sgd->job->world->n_ranks;
     TRY(optimizer_step(&sgd->optimizer, sgd->param, sgd->grad));
     memcpy(param, sgd->param, n_bytes);
 out:

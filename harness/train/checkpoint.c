@@ -12,7 +12,8 @@
 #include "harness/base/file.h"
 
 enum {
-    HEADER_BYTES = 96,
+    HEADER_BYTES = 128,
+    OLD_HEADER_BYTES = 96, /* of versions 01 and 02 */
     AT_MODEL = 8,
     MODEL_BYTES = 32,
     AT_N_PARAMS = 40,
@@ -20,10 +21,14 @@ enum {
     AT_STEPS = 56,
     AT_SAMPLES = 64,
     AT_N_STATE = 72, /* version 01: zero */
-    AT_WRITER = 80   /* zero but for lessons */
+    AT_WRITER = 80,  /* zero but for lessons */
+    AT_OPTIMIZER = 88,
+    AT_RATE_IN_VELOCITY = 92,
+    AT_N_UPDATES = 96
 };
-static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '2' };
-static const char OLD_MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
+static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '3' };
+static const char OLD_MAGIC[][8] = { { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' },
+                                     { 'G', 'M', 'C', 'K', 'P', 'T', '0', '2' } };
 
 #define MAX_PARAMS (UINT64_C(1) << 36) /* 256 GiB of floats: a larger count is a broken header */
 
@@ -38,6 +43,14 @@ static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoi
     bytes_put(out + AT_SAMPLES, c->samples_count, 8);
     bytes_put(out + AT_N_STATE, c->n_state, 8);
     bytes_put(out + AT_WRITER, c->writer_rank, 8);
+    bytes_put(out + AT_OPTIMIZER, (uint64_t)c->optimizer.kind, 4);
+    bytes_put(out + AT_RATE_IN_VELOCITY, c->optimizer.rate_in_velocity, 4);
+    bytes_put(out + AT_N_UPDATES, c->kept.n_updates, 8);
+}
+
+static size_t moment_floats(const struct checkpoint *c)
+{
+    return (size_t)optimizer_n_moments(&c->optimizer) * c->n_params;
 }
 
 /* --- writing --- */
@@ -102,7 +115,7 @@ enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, vo
     crypto_hash_sha256_init(&w.hash);
     TRY(put(&w, header, sizeof header));
     TRY(put(&w, c->param, c->n_params * sizeof *c->param));
-    TRY(put(&w, c->velocity, c->n_params * sizeof *c->velocity));
+    TRY(put(&w, c->kept.moments, moment_floats(c) * sizeof *c->kept.moments));
     TRY(put(&w, c->state, c->n_state * sizeof *c->state));
     crypto_hash_sha256_final(&w.hash, digest);
     fwrite(digest, 1, sizeof digest, w.file.stream);
@@ -121,16 +134,36 @@ enum rc checkpoint_save(const struct checkpoint *c, const char *path)
 
 /* --- reading --- */
 
-static enum rc read_header(struct checkpoint *out, FILE *from, const char *path, unsigned char header[HEADER_BYTES])
+/* Versions 01 and 02 do not say it: a momentum, maybe 0. */
+static enum rc read_optimizer(struct checkpoint *out, const unsigned char header[HEADER_BYTES], bool is_old,
+                              const char *path)
+{
+    if (is_old) {
+        out->optimizer.kind = OPTIMIZER_MOMENTUM;
+        return RC_OK;
+    }
+    if (bytes_get(header + AT_OPTIMIZER, 4) >= OPTIMIZER_N_KINDS || bytes_get(header + AT_RATE_IN_VELOCITY, 4) > 1)
+        return rc_raise(RC_INVAL, "%s: corrupt header", path);
+    out->optimizer.kind = (enum optimizer_kind)bytes_get(header + AT_OPTIMIZER, 4);
+    out->optimizer.rate_in_velocity = bytes_get(header + AT_RATE_IN_VELOCITY, 4);
+    out->kept.n_updates = bytes_get(header + AT_N_UPDATES, 8);
+    return RC_OK;
+}
+
+/* *n_header_bytes: those that its version has. */
+static enum rc read_header(struct checkpoint *out, size_t *n_header_bytes, FILE *from, const char *path,
+                           unsigned char header[HEADER_BYTES])
 {
     const size_t n_read = fread(header, 1, HEADER_BYTES, from);
 
     if (n_read < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC - 2) != 0)
         return rc_raise(RC_INVAL, "%s: is not a gradmark checkpoint", path);
-    if (memcmp(header, MAGIC, sizeof MAGIC) != 0 && memcmp(header, OLD_MAGIC, sizeof MAGIC) != 0)
-        return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01 and 02", path,
+    const bool is_old = memcmp(header, OLD_MAGIC[0], sizeof MAGIC) == 0 || memcmp(header, OLD_MAGIC[1], sizeof MAGIC) == 0;
+    if (!is_old && memcmp(header, MAGIC, sizeof MAGIC) != 0)
+        return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01 to 03", path,
                         (const char *)header + sizeof MAGIC - 2);
-    if (n_read < HEADER_BYTES)
+    *n_header_bytes = is_old ? OLD_HEADER_BYTES : HEADER_BYTES;
+    if (n_read < *n_header_bytes)
         return rc_raise(RC_INVAL, "%s: truncated, %zu bytes", path, n_read);
     memcpy(out->model, header + AT_MODEL, MODEL_BYTES);
     if (out->model[MODEL_BYTES - 1] != '\0' || bytes_get(header + AT_N_PARAMS, 8) > MAX_PARAMS ||
@@ -142,18 +175,18 @@ static enum rc read_header(struct checkpoint *out, FILE *from, const char *path,
     out->samples_count = bytes_get(header + AT_SAMPLES, 8);
     out->n_state = bytes_get(header + AT_N_STATE, 8);
     out->writer_rank = bytes_get(header + AT_WRITER, 8);
-    return RC_OK;
+    return read_optimizer(out, header, is_old, path);
 }
 
 static size_t n_floats(const struct checkpoint *c)
 {
-    return 2 * c->n_params + c->n_state;
+    return c->n_params + moment_floats(c) + c->n_state;
 }
 
 /* The file must have the length that follows from its header, before anything of that length is allocated. */
-static enum rc check_length(const struct checkpoint *c, FILE *from, const char *path)
+static enum rc check_length(const struct checkpoint *c, size_t n_header_bytes, FILE *from, const char *path)
 {
-    const uint64_t n_expected_bytes = HEADER_BYTES + n_floats(c) * sizeof(float) + crypto_hash_sha256_BYTES;
+    const uint64_t n_expected_bytes = n_header_bytes + n_floats(c) * sizeof(float) + crypto_hash_sha256_BYTES;
 
     if (fseek(from, 0, SEEK_END) != 0)
         return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
@@ -162,26 +195,27 @@ static enum rc check_length(const struct checkpoint *c, FILE *from, const char *
         return rc_raise(RC_INVAL, "%s: %s, %llu bytes where %llu belong", path,
                         n_bytes < n_expected_bytes ? "truncated" : "too long", (unsigned long long)n_bytes,
                         (unsigned long long)n_expected_bytes);
-    return fseek(from, HEADER_BYTES, SEEK_SET) == 0 ? RC_OK : rc_raise(RC_INVAL, "%s: cannot be read", path);
+    return fseek(from, (long)n_header_bytes, SEEK_SET) == 0 ? RC_OK : rc_raise(RC_INVAL, "%s: cannot be read", path);
 }
 
 enum rc checkpoint_load(struct checkpoint *out, const char *path)
 {
     unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
     struct checkpoint c = { 0 };
+    size_t n_header_bytes;
     FILE *from = NULL;
     crypto_hash_sha256_state hash;
     enum rc rc;
 
     TRY(file_open_regular(&from, path, "a checkpoint that --save wrote"));
-    TRY(read_header(&c, from, path, header));
-    TRY(check_length(&c, from, path));
+    TRY(read_header(&c, &n_header_bytes, from, path, header));
+    TRY(check_length(&c, n_header_bytes, from, path));
     TRY(checkpoint_alloc(&c, true));
     if (fread(c.param, sizeof(float), n_floats(&c), from) != n_floats(&c) ||
         fread(stored, 1, sizeof stored, from) != sizeof stored)
         FAIL(RC_INVAL, "%s: cannot be read to its end", path);
     crypto_hash_sha256_init(&hash);
-    crypto_hash_sha256_update(&hash, header, sizeof header);
+    crypto_hash_sha256_update(&hash, header, n_header_bytes);
     crypto_hash_sha256_update(&hash, (const unsigned char *)c.param, n_floats(&c) * sizeof(float));
     crypto_hash_sha256_final(&hash, digest);
     if (memcmp(digest, stored, sizeof digest) != 0) /* K2 */
@@ -199,12 +233,13 @@ enum rc checkpoint_read_header(struct checkpoint *out, const char *path)
 {
     unsigned char header[HEADER_BYTES];
     struct checkpoint c = { 0 };
+    size_t n_header_bytes;
     FILE *from = NULL;
     enum rc rc;
 
     TRY(file_open_regular(&from, path, "a checkpoint that --save wrote"));
-    TRY(read_header(&c, from, path, header));
-    TRY(check_length(&c, from, path));
+    TRY(read_header(&c, &n_header_bytes, from, path, header));
+    TRY(check_length(&c, n_header_bytes, from, path));
     *out = c;
 out:
     if (from)
@@ -212,14 +247,14 @@ out:
     return rc;
 }
 
-enum rc checkpoint_alloc(struct checkpoint *c, bool has_velocity)
+enum rc checkpoint_alloc(struct checkpoint *c, bool has_moments)
 {
-    const size_t n = (has_velocity ? 2 : 1) * c->n_params + c->n_state;
+    const size_t n_moment = has_moments ? moment_floats(c) : 0, n = c->n_params + n_moment + c->n_state;
 
     c->param = malloc(n * sizeof(float) + 1); /* + 1: never a request for nothing */
     if (!c->param)
         return rc_raise(RC_NOMEM, "no memory for a copy of %zu parameters", c->n_params);
-    c->velocity = has_velocity ? c->param + c->n_params : NULL;
+    c->kept.moments = n_moment > 0 ? c->param + c->n_params : NULL;
     c->state = c->n_state > 0 ? c->param + n - c->n_state : NULL;
     return RC_OK;
 }

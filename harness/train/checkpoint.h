@@ -2,9 +2,10 @@
 /*
  * checkpoint.h - the state of a training on disk: enough to go on to the same bits.
  *
- * File: a 96-byte little-endian header (magic "GMCKPT02", model name, counts, seed), the parameters, the optimiser's
- * state and the model's (running means and variances) as float32, and the SHA-256 of all before it. Version 01, which
- * had no state of the model, is still read.
+ * File: a 128-byte little-endian header (magic "GMCKPT03", model name, counts, seed, optimiser), the parameters, the
+ * optimiser's arrays (optimizer.h) one behind the other, and the model's state (running means and variances) as float32,
+ * and the SHA-256 of all before it. Versions 01 and 02, with a header of 96 bytes, are still read: 01 had no state of
+ * the model, and both had one array, of momentum.
  *
  * Invariants
  *   K1  Written whole or not at all (file.h).
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "harness/compute/optimizer.h"
 
 enum { SHA256_HEX_BYTES = 65 };
 
@@ -27,13 +29,16 @@ struct checkpoint {
     uint64_t writer_rank;                      /* which rank wrote it: 0, but where all do (omission.h) */
     size_t n_params;
     size_t n_state;          /* running means and variances: of rank 0, as evaluation uses them */
-    float *param;            /* float[n_params]; the other arrays are parts of its allocation; owned */
-    float *velocity, *state; /* float[n_params], float[n_state]; NULL: none */
+    struct optimizer_rule optimizer; /* its kind and rate_in_velocity; its numbers are the run's */
+    struct optimizer_state kept;     /* of the optimiser; moments NULL: none */
+    float *param;                    /* float[n_params]; the other arrays are parts of its allocation; owned */
+    float *state;                    /* float[n_state]; NULL: none */
 };
 
-/* Allocate param, velocity (NULL unless asked for) and state for n_params and n_state. RC_NOMEM. */
-enum rc checkpoint_alloc(struct checkpoint *c, bool has_velocity) MUST_CHECK;
-/* param, velocity (required) and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
+/* Allocate param, the optimiser's arrays (NULL unless asked for, or it has none) and state for n_params, n_state and
+ * optimizer. RC_NOMEM. */
+enum rc checkpoint_alloc(struct checkpoint *c, bool has_moments) MUST_CHECK;
+/* param, the optimiser's arrays and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
 /* The same, with signs of life (peers.P1): tick(arg) before each piece of 64 KiB is written, and before the disk is to
  * take what was written, which is no more than 16 MiB at once. */

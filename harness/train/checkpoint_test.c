@@ -22,11 +22,11 @@
 #include "harness/base/rng.h"
 #include "harness/train/checkpoint.h"
 
-enum { N_PARAMS = 37, N_STATE = 5, N_BYTES = 96 + (2 * N_PARAMS + N_STATE) * 4 + 32 };
+enum { N_PARAMS = 37, N_STATE = 5, N_HEADER = 128, N_BYTES = N_HEADER + (3 * N_PARAMS + N_STATE) * 4 + 32 };
 
 struct fixture {
     char folder[32], path[64];
-    float param[N_PARAMS], velocity[N_PARAMS], state[N_STATE];
+    float param[N_PARAMS], moments[2 * N_PARAMS], state[N_STATE];
     unsigned char bytes[N_BYTES];
 };
 
@@ -42,7 +42,8 @@ static int set_up(void **state)
     snprintf(f->path, sizeof f->path, "%s/c", f->folder);
     for (int i = 0; i < N_PARAMS; i++) {
         f->param[i] = (float)i / 7;
-        f->velocity[i] = -(float)i / 3;
+        f->moments[i] = -(float)i / 3;
+        f->moments[N_PARAMS + i] = (float)i / 9;
     }
     for (int i = 0; i < N_STATE; i++)
         f->state[i] = 1 + (float)i / 5;
@@ -52,7 +53,8 @@ static int set_up(void **state)
                             .samples_count = 3200,
                             .n_params = N_PARAMS,
                             .param = f->param,
-                            .velocity = f->velocity,
+                            .optimizer = { .kind = OPTIMIZER_ADAM },
+                            .kept = { f->moments, 300 },
                             .n_state = N_STATE,
                             .state = f->state };
     if (checkpoint_save(&c, f->path) != RC_OK)
@@ -93,35 +95,50 @@ static void what_is_saved_is_loaded(void **state)
     assert_string_equal(c.model, "lenet");
     assert_true(c.seed == 9 && c.steps_count == 100 && c.samples_count == 3200 && c.n_params == N_PARAMS);
     assert_memory_equal(c.param, f->param, sizeof f->param);
-    assert_memory_equal(c.velocity, f->velocity, sizeof f->velocity);
+    assert_memory_equal(c.kept.moments, f->moments, sizeof f->moments);
+    assert_true(c.optimizer.kind == OPTIMIZER_ADAM && !c.optimizer.rate_in_velocity && c.kept.n_updates == 300);
     assert_int_equal(c.n_state, N_STATE);
     assert_memory_equal(c.state, f->state, sizeof f->state);
     checkpoint_free(&c);
     checkpoint_free(&c);
 }
 
-/* Version 01 ends behind the velocity; a version to come is refused by its number. */
+/* Version 01 ends behind the velocity, 02 behind the model's state; both have shorter headers, and do not name the
+ * optimiser. One to come is refused by its number. */
 static void other_versions(void **state)
 {
-    enum { N_OLD_BYTES = N_BYTES - N_STATE * 4, AT_DIGEST = N_OLD_BYTES - 32, AT_VERSION = 6, AT_N_STATE = 72 };
+    enum { N_OLD_HEADER = 96, AT_VERSION = 6, AT_N_STATE = 72 };
     struct fixture *f = *state;
     struct checkpoint c = { 0 };
-    unsigned char old[N_OLD_BYTES];
+    unsigned char old[N_BYTES];
 
-    memcpy(old, f->bytes, sizeof old);
-    memcpy(old + AT_VERSION, "01", 2);
-    memset(old + AT_N_STATE, 0, 8);
-    crypto_hash_sha256(old + AT_DIGEST, old, AT_DIGEST);
-    put(f, old, sizeof old);
-    assert_int_equal(checkpoint_load(&c, f->path), RC_OK);
-    assert_int_equal(c.n_state, 0);
-    assert_null(c.state);
-    assert_memory_equal(c.velocity, f->velocity, sizeof f->velocity);
-    checkpoint_free(&c);
-    f->bytes[AT_VERSION + 1] = '3';
+    for (int version = 1; version <= 2; version++) {
+        const size_t n_state = version == 1 ? 0 : N_STATE;
+        const size_t at_digest = N_OLD_HEADER + (2 * N_PARAMS + n_state) * sizeof(float);
+        memcpy(old, f->bytes, N_OLD_HEADER);
+        memcpy(old + N_OLD_HEADER, f->param, sizeof f->param);
+        memcpy(old + N_OLD_HEADER + sizeof f->param, f->moments, sizeof f->param);
+        memcpy(old + N_OLD_HEADER + 2 * sizeof f->param, f->state, sizeof f->state);
+        old[AT_VERSION + 1] = (unsigned char)('0' + version);
+        memset(old + AT_N_STATE, 0, 8);
+        old[AT_N_STATE] = (unsigned char)n_state;
+        memset(old + 88, 0, 8);
+        crypto_hash_sha256(old + at_digest, old, at_digest);
+        put(f, old, at_digest + 32);
+        assert_int_equal(checkpoint_load(&c, f->path), RC_OK);
+        assert_int_equal(c.n_state, n_state);
+        assert_true(!c.state == (n_state == 0));
+        assert_true(c.optimizer.kind == OPTIMIZER_MOMENTUM && !c.optimizer.rate_in_velocity);
+        assert_memory_equal(c.param, f->param, sizeof f->param);
+        assert_memory_equal(c.kept.moments, f->moments, sizeof f->param);
+        if (n_state > 0)
+            assert_memory_equal(c.state, f->state, sizeof f->state);
+        checkpoint_free(&c);
+    }
+    f->bytes[AT_VERSION + 1] = '4';
     put(f, f->bytes, N_BYTES);
     assert_int_equal(checkpoint_load(&c, f->path), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "version 03"));
+    assert_non_null(strstr(rc_message(), "version 04"));
 }
 
 static void every_length_is_refused(void **state)
@@ -172,7 +189,7 @@ static void other_files_are_named(void **state)
 static void save_leaves_nothing_where_it_cannot(void **state)
 {
     struct fixture *f = *state;
-    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->param, .velocity = f->velocity };
+    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->param };
 
     assert_int_equal(checkpoint_save(&c, "/no/such/folder/c"), RC_INVAL);
     assert_int_equal(checkpoint_save(&c, f->folder), RC_INVAL);
@@ -204,7 +221,7 @@ int __wrap_rename(const char *from, const char *to)
 /* Saving another checkpoint over the fixture's fails, says why, and leaves the fixture's bytes and nothing beside. */
 static void assert_save_fails(struct fixture *f, const char *why)
 {
-    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->velocity, .velocity = f->velocity };
+    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->moments };
     unsigned char bytes[N_BYTES + 1];
     int n_files = 0;
 
@@ -244,7 +261,11 @@ static void a_save_cut_short_fails_K1(void **state)
     half.rlim_cur = N_BYTES / 2;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &half), 0);
     struct fixture *f = *state;
-    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->velocity, .velocity = f->velocity };
+    struct checkpoint c = { .model = "x",
+                            .n_params = N_PARAMS,
+                            .param = f->param,
+                            .optimizer = { .kind = OPTIMIZER_ADAM },
+                            .kept = { f->moments, 1 } };
     const enum rc rc = checkpoint_save(&c, f->path);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &kept), 0);
     signal(SIGXFSZ, handler);
@@ -274,14 +295,16 @@ static void the_file_is_laid_out_as_told(void **state)
         N_PARAMS, 0, 0, 0, 0,   0,  0, 0, 9, 0, 0, 0, 0,       0, 0, 0, 100, 0, 0, 0,
         0,        0, 0, 0, 128, 12, 0, 0, 0, 0, 0, 0, N_STATE, 0, 0, 0, 0,   0, 0, 0
     };
+    static const unsigned char optimizer[40] = { 3, 0, 0, 0, 0, 0, 0, 0, 44, 1 }; /* adam, 300 updates */
     const struct fixture *f = *state;
     unsigned char digest[32];
 
-    assert_memory_equal(f->bytes, "GMCKPT02lenet\0", 14);
+    assert_memory_equal(f->bytes, "GMCKPT03lenet\0", 14);
     assert_memory_equal(f->bytes + 40, count, sizeof count);
-    assert_memory_equal(f->bytes + 96, f->param, sizeof f->param);
-    assert_memory_equal(f->bytes + 96 + sizeof f->param, f->velocity, sizeof f->velocity);
-    assert_memory_equal(f->bytes + 96 + 2 * sizeof f->param, f->state, sizeof f->state);
+    assert_memory_equal(f->bytes + 88, optimizer, sizeof optimizer);
+    assert_memory_equal(f->bytes + N_HEADER, f->param, sizeof f->param);
+    assert_memory_equal(f->bytes + N_HEADER + sizeof f->param, f->moments, sizeof f->moments);
+    assert_memory_equal(f->bytes + N_HEADER + 3 * sizeof f->param, f->state, sizeof f->state);
     crypto_hash_sha256(digest, f->bytes, N_BYTES - 32);
     assert_memory_equal(f->bytes + N_BYTES - 32, digest, 32);
 }

@@ -35,12 +35,12 @@ enum rc __real_exchange_start(struct exchange *x, const struct initial_state *fr
 enum rc __real_exchange_begin(struct exchange *x, uint64_t step, float lr);
 void __real_exchange_submit_all(struct exchange *x, uint64_t now_ns);
 enum rc __real_exchange_await_all(struct exchange *x, uint64_t *now_ns);
-enum rc __real_exchange_final(struct exchange *x, float *velocity);
+enum rc __real_exchange_final(struct exchange *x, struct optimizer_state *state);
 enum rc __wrap_exchange_start(struct exchange *x, const struct initial_state *from);
 enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr);
 void __wrap_exchange_submit_all(struct exchange *x, uint64_t now_ns);
 enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns);
-enum rc __wrap_exchange_final(struct exchange *x, float *velocity);
+enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state);
 
 static int overlaps;   /* CASE overlap... */
 static int allocates;  /* CASE allocation_is_noticed: the mutant */
@@ -139,11 +139,11 @@ enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns)
     return rc;
 }
 
-enum rc __wrap_exchange_final(struct exchange *x, float *velocity)
+enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state)
 {
     atomic_fetch_add(&seen.n_finals, 1);
     in_final = 1;
-    return __real_exchange_final(x, velocity);
+    return __real_exchange_final(x, state);
 }
 
 static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)

@@ -17,6 +17,7 @@
 #include "harness/train/job_input.h"
 #include "harness/train/job_messages.h"
 #include "harness/train/job_overlap.h"
+#include "harness/train/job_optimizer.h"
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
@@ -155,6 +156,7 @@ static enum rc resolve_resume(struct train_job *job)
         TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
         TRY(check_resume(job));
         TRY(job_split_check_resume(job));
+        TRY(job_optimizer_check_resume(job));
         TRY(local_sgd_check_resume(job));
     }
 out:
@@ -169,8 +171,6 @@ static enum rc resolve_numbers(struct train_job *job)
 
     if (isnan(o->lr))
         o->lr = job->workload->default_lr;
-    if (isnan(o->momentum))
-        o->momentum = job->workload->default_momentum;
     TRY(module_find(&job->scaling, &scaling_kind, o->lr_scaling));
     job->schedule = (struct schedule){ .lr = o->lr,
                                        .factor = schedule_factor(job->scaling, job->n_workers),
@@ -315,6 +315,7 @@ struct job_facts train_job_facts(const struct train_job *job)
                                .n_params = job->n_params,
                                .n_server_params = placement_most_elems(&job->placement),
                                .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0,
+                               .n_moments = optimizer_n_moments(&job->optimizer),
                                .sends_in_tasks =
                                    mode_exchanges(&job->mode->module) && strcmp(job->opts.overlap, "on") == 0,
                                .outlives_losses = job->on_loss == ON_LOSS_REPORT };
@@ -410,7 +411,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(job_drill_check(&job));
     TRY(job_messages_resolve(&job));
-    job.keeps_velocity = job.opts.save[0] != '\0';
+    job.keeps_moments = job.opts.save[0] != '\0';
     *out = job;
     job = (struct train_job){ 0 };
 out:

@@ -34,7 +34,7 @@ static struct memory_need module_need(const struct train_job *job)
 
 static size_t checkpoint_bytes(const struct train_job *job)
 {
-    return floats(2 * job->n_params + job->n_state);
+    return floats((1 + (size_t)optimizer_n_moments(&job->optimizer)) * job->n_params + job->n_state);
 }
 
 /* Of one worker, beside parameters and activations. */
@@ -46,7 +46,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
         n_bytes +=
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
     if (job->on_loss == ON_LOSS_REPORT)
-        n_bytes += exchange_undo_bytes(job->mode, job->compute, job->n_params);
+        n_bytes += exchange_undo_bytes(job->mode, job->compute, &job->optimizer, job->n_params);
     if (job->opts.verify_every > 0 && !job->compute->host_memory)
         n_bytes += floats(job->n_params);
     if (job->omitted & OMIT_RANK0_SAVE)
@@ -124,7 +124,8 @@ out:
 static enum rc count_bytes(struct train_memory *out, struct compute *c, const struct train_job *job,
                            const struct network *n, size_t batch)
 {
-    const size_t n_copies = job->opts.forward_only ? 1 : 3; /* parameters, gradients, velocity */
+    /* parameters, gradients, the optimiser's arrays */
+    const size_t n_copies = job->opts.forward_only ? 1 : 2 + (size_t)optimizer_n_moments(&job->optimizer);
     struct network_memory needed = { 0 };
     size_t n_workers, n_servers, n_sharing;
     enum rc rc = RC_OK;

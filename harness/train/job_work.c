@@ -13,6 +13,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
 #include "harness/train/job_input.h"
+#include "harness/train/job_optimizer.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "models/engine/network.h"
@@ -236,6 +237,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
+    TRY(job_optimizer_resolve(job, group, n_groups));
     note_modules(job);
     TRY(count_params_and_flops(job));
     TRY(job_servers_resolve(job, network));

@@ -23,6 +23,8 @@ static const char *why_not(const struct train_job *job)
         return "workers have no step in common to go back to; --on-loss abort";
     if ((o->save[0] || o->resume[0]) && o->momentum != 0)
         return "every worker has a momentum of its own, which no checkpoint holds; --momentum 0";
+    if ((o->save[0] || o->resume[0]) && optimizer_n_moments(&job->optimizer) > 0)
+        return "every worker has an optimiser's state of its own, which no checkpoint holds; --optimizer sgd";
     return NULL;
 }
 

@@ -92,7 +92,7 @@ static bool same(const struct train_result *a, const struct train_result *b)
 
     return a->final.n_params > 0 && a->final.n_params == b->final.n_params &&
            memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
-           memcmp(a->final.velocity, b->final.velocity, n_bytes) == 0;
+           kit_same_kept(&a->final, &b->final);
 }
 
 static int failed(const char *options, const char *why)

@@ -153,7 +153,7 @@ static void without_rank_0_the_last_one_saves(void **state)
     assert_memory_not_equal(saved.param, row(&r, 0, N_STEPS), N_PARAMS * sizeof(float));
     for (int i = 0; i < N_PARAMS; i++) { /* its own momentum: what the last step added, at rate 0.2 */
         const double added = (double)(row(&r, 2, N_STEPS)[i] - row(&r, 2, N_STEPS - 1)[i]);
-        assert_true(fabs(added + 0.2 * (double)saved.velocity[i]) < 1e-6);
+        assert_true(fabs(added + 0.2 * (double)saved.kept.moments[i]) < 1e-6);
     }
     checkpoint_free(&saved);
     train_result_free(&r);

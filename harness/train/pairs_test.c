@@ -331,7 +331,8 @@ static int open_files(struct files *f)
                                   .samples_count = N_RESUMED * N_WORKERS * BATCH,
                                   .n_params = 2,
                                   .param = values,
-                                  .velocity = values + 2 };
+                                  .optimizer = { .kind = OPTIMIZER_MOMENTUM },
+                                  .kept = { .moments = values + 2 } };
 
     *f = (struct files){ .folder = "/tmp/pairs_test.XXXXXX" };
     if (!mkdtemp(f->folder))

@@ -26,7 +26,7 @@ out:
 
 static enum rc open_update(struct update *u, const struct probe_env *env, size_t n_elems)
 {
-    return update_open(u, env->compute, n_elems, (float)env->job->opts.momentum, (float)env->job->opts.weight_decay);
+    return update_open(u, env->compute, n_elems, &env->job->optimizer);
 }
 
 /* Rank 0 alone: gradient and update, the others asleep. */

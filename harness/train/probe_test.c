@@ -169,7 +169,7 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
     for (int r = 0; r < n_workers + n_servers; r++)
         p->world.others[r] = (struct train_limits){ .compute_s = r < n_workers ? 0.005 : 0, .wire_s = 0.00027 };
     p->job.opts.batch = BATCH;
-    p->job.opts.momentum = 0.5;
+    p->job.optimizer = optimizer_sgd(0.5, 0);
     p->job.opts.stall_abort_s = 60;
     p->training = (struct training){ .workload = &WORKLOAD, .env = { .max_batch = BATCH } };
     p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job };

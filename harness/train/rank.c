@@ -158,8 +158,7 @@ static enum rc open_exchange(struct rank *r)
         .host = r->host,
         .opts = r->exchanging,
         .weight = rank_is_worker(r) ? job_weight_of(job, r->world->rank) : 1.0f,
-        .momentum = (float)job->opts.momentum,
-        .weight_decay = (float)job->opts.weight_decay,
+        .optimizer = job->optimizer,
         .forward_only = job->opts.forward_only,
         .flip = r->world->rank == job->faults.flip_rank ? &flip : NULL,
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
@@ -181,7 +180,7 @@ out:
 static enum rc start_exchange(struct rank *r)
 {
     const struct checkpoint *resume = &r->job->resume;
-    struct initial_state from = { .n_running = r->job->n_state, .velocity = resume->velocity };
+    struct initial_state from = { .n_running = r->job->n_state, .state = resume->kept };
     size_t n_state;
     enum rc rc;
 

@@ -28,20 +28,21 @@ static bool saves(const struct rank *r)
     return r->world->rank == 0 || r->job->omitted & OMIT_RANK0_SAVE;
 }
 
-/* Get the final parameters, and the velocity if a checkpoint of this rank needs it. Its memory is allocated only now,
+/* Get the final parameters, and the optimiser's arrays if a checkpoint of this rank needs it. Its memory is allocated only now,
  * so that training does not need it too. */
 enum rc rank_finish_exchange(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;
     enum rc rc = RC_OK;
 
-    if (saves(r) && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
+    if (saves(r) && r->param && r->job->keeps_moments && !r->job->opts.forward_only) {
         c->n_params = r->job->n_params;
         c->n_state = r->job->n_state;
+        c->optimizer = r->job->optimizer;
         if (!c->param) /* else rank_save_open() has */
             TRY(checkpoint_alloc(c, true));
     }
-    TRY(exchange_final(r->exchange, c->velocity));
+    TRY(exchange_final(r->exchange, &c->kept));
 out:
     return rc;
 }
@@ -56,6 +57,7 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
 
     c->n_params = job->n_params;
     c->n_state = n_state;
+    c->optimizer = job->optimizer;
     if (!c->param)
         TRY(checkpoint_alloc(c, false));
     if (n_state > 0)

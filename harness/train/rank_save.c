@@ -30,6 +30,7 @@ enum rc rank_save_open(struct rank *r)
         return RC_OK;
     c->n_params = r->job->n_params;
     c->n_state = r->job->n_state;
+    c->optimizer = r->job->optimizer;
     return checkpoint_alloc(c, true);
 }
 
@@ -65,7 +66,7 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     size_t n_state = 0;
     enum rc rc = RC_OK;
 
-    TRY(exchange_snapshot(r->exchange, c->param, c->velocity));
+    TRY(exchange_snapshot(r->exchange, c->param, &c->kept));
     const float *state = workload_state(r->training, &n_state);
     if (c->state)
         TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof *state));

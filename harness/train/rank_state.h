@@ -201,7 +201,7 @@ enum rc rank_result_open(struct rank *r) MUST_CHECK;
 /* Of the checkpoint *c of this rank, all but its arrays and their lengths: after n_done steps of this run. */
 void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done);
 
-/* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. */
+/* Get the final parameters, and the optimiser's arrays on rank 0 if a checkpoint needs it. */
 enum rc rank_finish_exchange(struct rank *r) MUST_CHECK;
 /* Gather the results on rank 0, which evaluates the model, and write the timeline. Collective over the ranks that are
  * left. */

@@ -141,7 +141,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "                 \
     "'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, 'eval-samples': null, " \
     "'profile': '', 'lr-scaling': "                                                                                   \
-    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "          \
+    "'none', 'lr-staleness': 'none', 'optimizer': 'auto', 'momentum-correction': 'on', 'warmup-epochs': 0, "          \
+    "'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "                                                              \
     "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', "   \
     "'sets': null, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "     \
     "null, "                                                                                                          \

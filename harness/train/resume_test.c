@@ -33,7 +33,8 @@ static int set_up(void **state)
                                 .samples_count = 640,
                                 .n_params = 2,
                                 .param = f->values,
-                                .velocity = f->values + 2 };
+                                .optimizer = { .kind = OPTIMIZER_MOMENTUM },
+                                .kept = { .moments = f->values + 2 } };
     *state = f;
     return 0;
 }
@@ -69,7 +70,7 @@ static void assert_resumes(const struct fixture *f, const char *options, size_t 
     assert_int_equal(job.resume.steps_count, 20);
     assert_int_equal(job.resume.samples_count, 640);
     assert_memory_equal(job.resume.param, f->values, 2 * sizeof(float));
-    assert_memory_equal(job.resume.velocity, f->values + 2, 2 * sizeof(float));
+    assert_memory_equal(job.resume.kept.moments, f->values + 2, 2 * sizeof(float));
     train_job_free(&job);
 }
 

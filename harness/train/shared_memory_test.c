@@ -30,7 +30,7 @@ static bool same(const struct train_result *a, const struct train_result *b)
 {
     const size_t n_bytes = a->final.n_params * sizeof(float);
     bool equal = a->final.n_params == b->final.n_params && memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
-                 memcmp(a->final.velocity, b->final.velocity, n_bytes) == 0;
+                 kit_same_kept(&a->final, &b->final);
 
     for (int step = 0; step < N_STEPS; step++)
         equal = equal && a->stamp[step].loss == b->stamp[step].loss;

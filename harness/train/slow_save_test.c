@@ -138,7 +138,7 @@ static void count_tick(void *n)
 static int check_pieces(const char *path)
 {
     enum { N_PARAMS = 5000000 };
-    struct checkpoint c = { .model = "lenet", .n_params = N_PARAMS };
+    struct checkpoint c = { .model = "lenet", .n_params = N_PARAMS, .optimizer = optimizer_sgd(0.9, 0) };
     int n_failures = 0;
 
     if (checkpoint_alloc(&c, true) != RC_OK)

@@ -32,6 +32,7 @@
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
+#include "harness/compute/optimizer_list.h"
 #include "harness/exchange/exchange.h"
 #include "harness/measure/disturbance.h"
 #include "harness/measure/learning.h"
@@ -52,6 +53,7 @@ struct logged_message;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
+    const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
@@ -87,6 +89,7 @@ enum train_kind {
     TRAIN_COMPUTE,
     TRAIN_TRANSPORT,
     TRAIN_COLLECTIVE,
+    TRAIN_OPTIMIZER,
     TRAIN_N_KINDS
 };
 extern const struct module_kind *const train_kinds[]; /* ends with NULL */
@@ -98,7 +101,7 @@ struct train_watch { /* called on rank 0 between steps, after the step's last st
 
 struct train_memory {         /* bytes; all 0: hollow */
     size_t activations_bytes; /* of a worker: the planned block; on a device with the batch and scratch */
-    size_t params_bytes;      /* of a worker: parameters, gradients, velocity, running means */
+    size_t params_bytes;      /* of a worker: parameters, gradients, the optimiser's, running means */
     size_t exchange_bytes;    /* of a worker: what its mode allocates; the batches being prepared */
     size_t server_bytes;      /* of a parameter server */
     size_t host_bytes;        /* of all ranks of this host */
@@ -146,6 +149,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct collective_ops *collective;    /* NULL: the mode has none */
     const struct module *used[TRAIN_N_KINDS];   /* the same, as modules */
     const struct module *scaling;               /* of the learning rate */
+    struct optimizer_rule optimizer;
     struct cluster cluster;
     struct dataset *dataset; /* NULL: the model has none */
     struct profile *profile; /* NULL: not replay */
@@ -182,7 +186,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     uint64_t n_begun_before;         /* steps of trials in the same world: world_begin_step() counts on */
     bool is_trial;                   /* steps are timed and nothing else: limits are not measured, and a reducer that
                                         cannot run here (RC_UNSUPPORTED, of all ranks) does not end the world */
-    bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
+    bool keeps_moments;              /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch; /* NULL: none; borrowed */
     struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
                                         which begin their first steps together; borrowed; NULL: this one is alone */
@@ -304,7 +308,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     enum wait_policy wait;         /* of all workers; WAIT_AUTO: in sim, where nobody waits in real time */
     struct overlap_choice overlap; /* of all workers */
     bool has_params;               /* false: hollow */
-    struct checkpoint final;       /* after the last step; velocity NULL unless the job keeps it; running means: rank
+    struct checkpoint final;       /* after the last step; moments NULL unless the job keeps them; running means: rank
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
     struct train_saves saves;

@@ -232,4 +232,6 @@ const struct compute_backend compute_cpu = {
     .widen = cpu_widen,
     .round = cpu_round_narrow,
     .sgd_step = cpu_sgd_step,
+    .adagrad_step = cpu_adagrad_step,
+    .adam_step = cpu_adam_step,
 };

@@ -130,5 +130,7 @@ void cpu_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, en
 void cpu_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
 void cpu_round_narrow(struct compute *c, float *x, float *residual, size_t n, enum wire_format format);
 void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+void cpu_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+void cpu_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 
 #endif

@@ -9,12 +9,14 @@ enum { SUM_ELEMS = 2048 }; /* 8 KiB */
 struct elements { /* one call; those it does not use are zero */
     const struct cpu_kernels *kernels;
     void (*one)(const struct elements *t, size_t from, size_t n);
-    float *out, *state;
+    float *out, *state, *squares;
     const float *in;
     size_t n;
     float keep_ratio;
     uint64_t key;
     const struct sgd *sgd;
+    const struct adagrad *adagrad;
+    const struct adam *adam;
     const struct sum_arrays *sum;
 };
 
@@ -140,6 +142,26 @@ static void sgd_one(const struct elements *t, size_t from, size_t n)
 void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
 {
     run(c, (struct elements){ .one = sgd_one, .out = p, .state = v, .in = g, .n = n, .sgd = s });
+}
+
+static void adagrad_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->update->adagrad(t->out + from, t->squares + from, t->in + from, n, t->adagrad);
+}
+
+void cpu_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s)
+{
+    run(c, (struct elements){ .one = adagrad_one, .out = p, .squares = sum, .in = g, .n = n, .adagrad = s });
+}
+
+static void adam_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->update->adam(t->out + from, t->state + from, t->squares + from, t->in + from, n, t->adam);
+}
+
+void cpu_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s)
+{
+    run(c, (struct elements){ .one = adam_one, .out = p, .state = m, .squares = v, .in = g, .n = n, .adam = s });
 }
 
 struct layout { /* (outer, n, inner), or (a, b, inner) */

@@ -24,6 +24,7 @@ extern const struct cpu_copy_kernels CPU_COPY_KERNELS;         /* of kernels_cop
 extern const struct cpu_pool_kernels CPU_POOL_KERNELS;         /* of kernels_pool.c */
 extern const struct cpu_winograd_kernels CPU_WINOGRAD_KERNELS; /* of kernels_winograd.c */
 extern const struct cpu_narrow_kernels CPU_NARROW_KERNELS;     /* of kernels_narrow.c */
+extern const struct cpu_update_kernels CPU_UPDATE_KERNELS;     /* of kernels_update.c */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -458,6 +459,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .pool = &CPU_POOL_KERNELS,
     .winograd = &CPU_WINOGRAD_KERNELS,
     .narrow = &CPU_NARROW_KERNELS,
+    .update = &CPU_UPDATE_KERNELS,
     .average_plane = average_plane,
     .dropout = dropout,
     .sgd = sgd,

@@ -75,6 +75,11 @@ struct cpu_winograd_kernels {
     void (*output_grad)(float *to, size_t frequency_elems, const float *dy, const struct winograd_images *m);
 };
 
+struct cpu_update_kernels {
+    void (*adagrad)(float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+    void (*adam)(float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
+};
+
 /* Of each format but WIRE_F32 (narrow.h). */
 struct cpu_narrow_kernels {
     void (*narrow[N_WIRE_FORMATS])(uint16_t *to, const float *from, size_t n);
@@ -90,6 +95,7 @@ struct cpu_kernels {
     const struct cpu_pool_kernels *pool;
     const struct cpu_winograd_kernels *winograd;
     const struct cpu_narrow_kernels *narrow;
+    const struct cpu_update_kernels *update;
     void (*add)(float *y, const float *x, size_t n);
     /* z = x + y; z may be x or y. */
     void (*sum_two)(float *z, const float *x, const float *y, size_t n);

@@ -444,4 +444,6 @@ const struct compute_backend compute_cuda = {
     .zero = cuda_op_zero,
     .accumulate = cuda_op_accumulate,
     .sgd_step = cuda_op_sgd_step,
+    .adagrad_step = cuda_op_adagrad_step,
+    .adam_step = cuda_op_adam_step,
 };

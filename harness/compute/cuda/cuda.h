@@ -162,5 +162,7 @@ void cuda_op_mean_square(struct compute *c, double *mean_loss, float *dy, const 
 void cuda_op_zero(struct compute *c, float *x, size_t n);
 void cuda_op_accumulate(struct compute *c, float *y, const float *x, size_t n);
 void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+void cuda_op_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+void cuda_op_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 
 #endif

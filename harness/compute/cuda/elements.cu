@@ -125,6 +125,69 @@ void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cu
                     *s, aligned);
 }
 
+static __global__ void adagrad_kernel(float *p, float *sum, const float *g, size_t n, struct cuda_adagrad s,
+                                      bool aligned)
+{
+    for (size_t i = thread_index() * VECTOR_ELEMS; i < n; i += thread_stride() * VECTOR_ELEMS) {
+        const size_t n_here = quad_elems(i, n);
+        const bool wide = aligned && n_here == VECTOR_ELEMS;
+        struct quad param = quad_load(p + i, n_here, wide), squares = quad_load(sum + i, n_here, wide);
+        const struct quad grad = quad_load(g + i, n_here, wide);
+#pragma unroll
+        for (int k = 0; k < VECTOR_ELEMS; k++) {
+            const float d = s.grad_scale * grad.v[k] + s.weight_decay * param.v[k], next = squares.v[k] + d * d;
+            squares.v[k] = next < s.squares_min ? 0.0f : next;
+            param.v[k] -= s.lr * d / (sqrtf(squares.v[k]) + s.epsilon);
+        }
+        quad_store(sum + i, squares, n_here, wide);
+        quad_store(p + i, param, n_here, wide);
+    }
+}
+
+void cuda_adagrad_step(float *p, float *sum, const float *g, size_t n, const struct cuda_adagrad *s,
+                       cuda_stream stream)
+{
+    const bool aligned = is_aligned16(p) && is_aligned16(sum) && is_aligned16(g);
+
+    if (n > 0)
+        CUDA_LAUNCH(adagrad_kernel, blocks_for((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS), BLOCK_THREADS, stream, p, sum, g,
+                    n, *s, aligned);
+}
+
+static __global__ void adam_kernel(float *p, float *m, float *v, const float *g, size_t n, struct cuda_adam s,
+                                   bool aligned)
+{
+    for (size_t i = thread_index() * VECTOR_ELEMS; i < n; i += thread_stride() * VECTOR_ELEMS) {
+        const size_t n_here = quad_elems(i, n);
+        const bool wide = aligned && n_here == VECTOR_ELEMS;
+        struct quad param = quad_load(p + i, n_here, wide), mean = quad_load(m + i, n_here, wide);
+        struct quad squares = quad_load(v + i, n_here, wide);
+        const struct quad grad = quad_load(g + i, n_here, wide);
+#pragma unroll
+        for (int k = 0; k < VECTOR_ELEMS; k++) {
+            const float d = s.grad_scale * grad.v[k] + s.weight_decay * param.v[k];
+            const float next_m = s.beta1 * mean.v[k] + s.rest1 * d;
+            const float next_v = s.beta2 * squares.v[k] + s.rest2 * (d * d);
+            mean.v[k] = fabsf(next_m) < s.velocity_min ? 0.0f : next_m;
+            squares.v[k] = next_v < s.squares_min ? 0.0f : next_v;
+            param.v[k] -= s.rate * mean.v[k] / (s.root * sqrtf(squares.v[k]) + s.epsilon);
+        }
+        quad_store(m + i, mean, n_here, wide);
+        quad_store(v + i, squares, n_here, wide);
+        quad_store(p + i, param, n_here, wide);
+    }
+}
+
+void cuda_adam_step(float *p, float *m, float *v, const float *g, size_t n, const struct cuda_adam *s,
+                    cuda_stream stream)
+{
+    const bool aligned = is_aligned16(p) && is_aligned16(m) && is_aligned16(v) && is_aligned16(g);
+
+    if (n > 0)
+        CUDA_LAUNCH(adam_kernel, blocks_for((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS), BLOCK_THREADS, stream, p, m, v, g,
+                    n, *s, aligned);
+}
+
 /* out(b, a, inner) = in(a, b, inner), one thread per element. With inner 1 reads are n_b elements apart, which is slow,
  * but that is used for logits and their gradient only. */
 static __global__ void swap_axes_kernel(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)

@@ -30,6 +30,10 @@ void cuda_relu(float *x, size_t n, cuda_stream stream);
 void cuda_relu_grad(float *dx, const float *x, size_t n, cuda_stream stream);
 void cuda_accumulate(float *y, const float *x, size_t n, cuda_stream stream);
 void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cuda_sgd *s, cuda_stream stream);
+void cuda_adagrad_step(float *p, float *sum, const float *g, size_t n, const struct cuda_adagrad *s,
+                       cuda_stream stream);
+void cuda_adam_step(float *p, float *m, float *v, const float *g, size_t n, const struct cuda_adam *s,
+                    cuda_stream stream);
 /* key: in device memory, read when the kernel runs. */
 void cuda_dropout(float *x, size_t n, float keep_ratio, const uint64_t *key, cuda_stream stream);
 void cuda_swap_axes(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner, cuda_stream stream);

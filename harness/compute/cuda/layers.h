@@ -11,7 +11,7 @@
 
 /* The arrays and numbers of an operation, in the order of compute.h. */
 struct layer_args {
-    float *out[2];
+    float *out[3];
     const float *in[2];
     uint8_t *argmax;
     struct cuda_result *result;
@@ -22,6 +22,8 @@ struct layer_args {
     union {
         struct cuda_window window;
         struct cuda_sgd sgd;
+        struct cuda_adagrad adagrad;
+        struct cuda_adam adam;
         struct batch_norm_forward norm;
         struct batch_norm_fold fold;
         struct batch_norm_grad norm_grad;

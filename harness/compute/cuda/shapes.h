@@ -17,4 +17,12 @@ struct cuda_sgd { /* struct sgd */
     float lr, momentum, weight_decay, grad_scale, velocity_min;
 };
 
+struct cuda_adagrad { /* struct adagrad */
+    float lr, epsilon, weight_decay, grad_scale, squares_min;
+};
+
+struct cuda_adam { /* struct adam */
+    float beta1, rest1, beta2, rest2, epsilon, weight_decay, grad_scale, rate, root, velocity_min, squares_min;
+};
+
 #endif

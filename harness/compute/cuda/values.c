@@ -179,6 +179,55 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
     cuda_log_flush(own);
 }
 
+static void run_adagrad_step(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_adagrad_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->op.adagrad, cuda_device_stream(c->device));
+}
+
+/* Of its own log, as sgd_step is. */
+void cuda_op_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s)
+{
+    struct cuda_compute *own = (struct cuda_compute *)c;
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = p;
+    a.out[1] = sum;
+    a.in[0] = g;
+    a.n[0] = n;
+    a.op.adagrad = (struct cuda_adagrad){ s->lr, s->epsilon, s->weight_decay, s->grad_scale, UPDATE_SQUARES_MIN };
+    cuda_log_flush(own);
+    layer_log(c, "adagrad_step", run_adagrad_step, &a);
+    cuda_log_flush(own);
+}
+
+static void run_adam_step(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_adam_step(a->out[0], a->out[1], a->out[2], a->in[0], a->n[0], &a->op.adam, cuda_device_stream(c->device));
+}
+
+/* Of its own log: its factors change with every step. */
+void cuda_op_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s)
+{
+    struct cuda_compute *own = (struct cuda_compute *)c;
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = p;
+    a.out[1] = m;
+    a.out[2] = v;
+    a.in[0] = g;
+    a.n[0] = n;
+    a.op.adam = (struct cuda_adam){ s->beta1,        s->rest1,      s->beta2, s->rest2, s->epsilon,
+                                    s->weight_decay, s->grad_scale, s->rate,  s->root,  SGD_VELOCITY_MIN,
+                                    UPDATE_SQUARES_MIN };
+    cuda_log_flush(own);
+    layer_log(c, "adam_step", run_adam_step, &a);
+    cuda_log_flush(own);
+}
+
 /* --- losses: copied to the host by sync --- */
 
 /* The slot of one more result. NULL: the operation is dropped, for want of scratch. */

@@ -174,6 +174,45 @@ static void sgd_unscaled(struct compute *c, float *p, float *v, const float *g, 
     compute_cpu.sgd_step(c, p, v, g, n, &other);
 }
 
+/* Only the last gradient counts. */
+static void adagrad_forgets(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s)
+{
+    memset(sum, 0, n * sizeof *sum);
+    compute_cpu.adagrad_step(c, p, sum, g, n, s);
+}
+
+static void adagrad_epsilon_inside(struct compute *c, float *p, float *sum, const float *g, size_t n,
+                                   const struct adagrad *s)
+{
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        const float d = s->grad_scale * g[i] + s->weight_decay * p[i], next = sum[i] + d * d;
+        sum[i] = next < UPDATE_SQUARES_MIN ? 0.0f : next;
+        p[i] -= s->lr * d / sqrtf(sum[i] + s->epsilon);
+    }
+}
+
+/* The correction of the second moment is left out. */
+static void adam_biased(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s)
+{
+    struct adam other = *s;
+
+    other.root = 1.0f;
+    compute_cpu.adam_step(c, p, m, v, g, n, &other);
+}
+
+static void adam_keeps_denormals(struct compute *c, float *p, float *m, float *v, const float *g, size_t n,
+                                 const struct adam *s)
+{
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        const float d = s->grad_scale * g[i] + s->weight_decay * p[i];
+        m[i] = s->beta1 * m[i] + s->rest1 * d;
+        v[i] = s->beta2 * v[i] + s->rest2 * (d * d);
+        p[i] -= s->rate * m[i] / (s->root * sqrtf(v[i]) + s->epsilon);
+    }
+}
+
 /* Gradient of the sum over the batch, not of the mean. */
 static void softmax_xent_sums(struct compute *c, const struct softmax_xent *op)
 {
@@ -306,6 +345,10 @@ static const struct compute_mutant mutants[] = {
     MUTANT(cpu, dropout, dropout_mask_by_array),
     MUTANT(cpu, sgd_step, sgd_momentum_after),
     MUTANT(cpu, sgd_step, sgd_unscaled),
+    MUTANT(cpu, adagrad_step, adagrad_forgets),
+    MUTANT(cpu, adagrad_step, adagrad_epsilon_inside),
+    MUTANT(cpu, adam_step, adam_biased),
+    MUTANT(cpu, adam_step, adam_keeps_denormals),
     MUTANT(cpu, softmax_xent, softmax_xent_sums),
     MUTANT(cpu, softmax_xent, softmax_xent_last_of_equals),
     MUTANT(cpu, mean_square, mean_square_half),

@@ -68,6 +68,7 @@ int compute_suite(const struct compute_backend *b, const struct compute_suite_op
         if (b->touches_memory) {
             suite_gemm(&s);
             suite_elements(&s);
+            suite_updates(&s);
             suite_convs(&s);
             suite_norms(&s);
             suite_pools(&s);

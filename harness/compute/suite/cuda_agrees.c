@@ -251,10 +251,12 @@ void pools_agree(void **state)
 static void values(struct side *s, size_t n)
 {
     const struct sgd plain = { 0.1f, 0.0f, 0.01f, 0.5f }, heavy = { 0.1f, 0.9f, 0.01f, 0.5f };
+    const struct adagrad adagrad = { 0.1f, 1e-10f, 0.01f, 0.5f };
+    const struct adam adam = { 0.9f, 0.1f, 0.999f, 0.001f, 1e-8f, 0.01f, 0.5f, 0.02f, 3.0f };
     const float *x = side_reals(s, n);
-    float *y[8];
+    float *y[13];
 
-    for (int k = 0; k < 8; k++)
+    for (int k = 0; k < 13; k++)
         y[k] = side_reals(s, n);
     compute_relu(s->c, y[0], n);
     compute_relu_grad(s->c, y[1], x, n);
@@ -263,6 +265,10 @@ static void values(struct side *s, size_t n)
     compute_sgd_step(s->c, y[4], NULL, x, n, &plain);
     compute_sgd_step(s->c, y[5], y[6], x, n, &heavy);
     compute_zero(s->c, y[7], n / 2);
+    compute_zero(s->c, y[9], n);
+    compute_adagrad_step(s->c, y[8], y[9], x, n, &adagrad);
+    compute_zero(s->c, y[12], n);
+    compute_adam_step(s->c, y[10], y[11], y[12], x, n, &adam);
 }
 
 void values_agree(void **state)

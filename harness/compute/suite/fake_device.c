@@ -310,6 +310,18 @@ static void fake_sgd_step(struct compute *c, float *p, float *v, const float *g,
     compute_cpu.sgd_step(cpu_of(c), host_address(p), host_address(v), host_address(g), n, s);
 }
 
+static void fake_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n,
+                              const struct adagrad *s)
+{
+    compute_cpu.adagrad_step(cpu_of(c), host_address(p), host_address(sum), host_address(g), n, s);
+}
+
+static void fake_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n,
+                           const struct adam *s)
+{
+    compute_cpu.adam_step(cpu_of(c), host_address(p), host_address(m), host_address(v), host_address(g), n, s);
+}
+
 /* --- the side stream: its work goes on when it is asked for --- */
 
 struct side_call {
@@ -471,4 +483,6 @@ const struct compute_backend compute_fake_device = {
     .zero = fake_zero,
     .accumulate = fake_accumulate,
     .sgd_step = fake_sgd_step,
+    .adagrad_step = fake_adagrad_step,
+    .adam_step = fake_adam_step,
 };

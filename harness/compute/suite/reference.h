@@ -61,5 +61,7 @@ double reference_softmax_xent(double *dlogits, size_t *n_correct, const double *
 double reference_mean_square(double *dy, const double *y, const double *target, size_t n);
 /* v may be NULL. */
 void reference_sgd_step(double *p, double *v, const double *g, size_t n, const struct sgd *s);
+void reference_adagrad_step(double *p, double *sum, const double *g, size_t n, const struct adagrad *s);
+void reference_adam_step(double *p, double *m, double *v, const double *g, size_t n, const struct adam *s);
 
 #endif

@@ -187,3 +187,28 @@ void reference_sgd_step(double *p, double *v, const double *g, size_t n, const s
         p[i] -= (double)s->lr * velocity;
     }
 }
+
+void reference_adagrad_step(double *p, double *sum, const double *g, size_t n, const struct adagrad *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double d = (double)s->grad_scale * g[i] + (double)s->weight_decay * p[i];
+        sum[i] += d * d;
+        if (sum[i] < (double)UPDATE_SQUARES_MIN)
+            sum[i] = 0.0;
+        p[i] -= (double)s->lr * d / (sqrt(sum[i]) + (double)s->epsilon);
+    }
+}
+
+void reference_adam_step(double *p, double *m, double *v, const double *g, size_t n, const struct adam *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double d = (double)s->grad_scale * g[i] + (double)s->weight_decay * p[i];
+        m[i] = (double)s->beta1 * m[i] + (double)s->rest1 * d;
+        v[i] = (double)s->beta2 * v[i] + (double)s->rest2 * d * d;
+        if (fabs(m[i]) < (double)SGD_VELOCITY_MIN)
+            m[i] = 0.0;
+        if (v[i] < (double)UPDATE_SQUARES_MIN)
+            v[i] = 0.0;
+        p[i] -= (double)s->rate * m[i] / ((double)s->root * sqrt(v[i]) + (double)s->epsilon);
+    }
+}

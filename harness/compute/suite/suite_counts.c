@@ -260,6 +260,16 @@ static void call_sgd(struct compute *c, struct arrays *x)
     compute_sgd_step(c, x->f[0], NULL, x->f[1], 50, &plain);
 }
 
+static void call_adagrad(struct compute *c, struct arrays *x)
+{
+    compute_adagrad_step(c, x->f[0], x->f[1], x->f[2], 50, &(struct adagrad){ 0.5f, 1.0f, 0.0f, 1.0f });
+}
+
+static void call_adam(struct compute *c, struct arrays *x)
+{
+    compute_adam_step(c, x->f[0], x->f[1], x->f[2], x->f[3], 50, &(struct adam){ .epsilon = 1.0f });
+}
+
 static void call_sgd_heavy(struct compute *c, struct arrays *x)
 {
     compute_sgd_step(c, x->f[0], x->f[1], x->f[2], 50, &heavy);
@@ -310,6 +320,8 @@ static const struct call {
     { "round with a residual", call_round_heavy, { 0.0, 16.0 * 50 }, false, false },
     { "sgd_step", call_sgd, { 0.0, 4.0 * 3 * 50 }, false, false },
     { "sgd_step with momentum", call_sgd_heavy, { 0.0, 4.0 * 5 * 50 }, false, false },
+    { "adagrad_step", call_adagrad, { 0.0, 4.0 * 5 * 50 }, false, false },
+    { "adam_step", call_adam, { 0.0, 4.0 * 7 * 50 }, false, false },
 };
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };

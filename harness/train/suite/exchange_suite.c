@@ -227,12 +227,13 @@ out:
 static enum rc work(struct suite *s)
 {
     float velocity[N_PARAMS];
+    struct optimizer_state state = { .moments = velocity };
     enum rc rc = work_steps(s);
 
     if (s->c->stopped && (rc == RC_OK || rc == RC_PEER)) /* a rank that got the very last sum is not stopped */
         rc = go_back(s);
     if (rc == RC_OK)
-        rc = exchange_final(s->x, velocity);
+        rc = exchange_final(s->x, &state);
     if (rc != RC_OK)
         return rc;
     for (size_t g = 0; g < N_SEGMENTS; g++)
@@ -246,7 +247,7 @@ static enum rc work(struct suite *s)
 /* Rank 0 alone knows how a training begins. */
 static enum rc start(struct suite *s)
 {
-    struct initial_state from = { .velocity = s->velocity };
+    struct initial_state from = { .n_running = 0 };
     float host[N_PARAMS], velocity[N_PARAMS] = { 0 };
 
     for (size_t i = 0; i < N_PARAMS; i++) {
@@ -255,7 +256,7 @@ static enum rc start(struct suite *s)
         host[i] = s->w->rank == 0 ? s->param[i] : 1e30f;
         velocity[i] = s->w->rank == 0 ? s->velocity[i] : 1e30f;
     }
-    from.velocity = velocity;
+    from.state.moments = velocity;
     if (exchange_param(s->x))
         compute_put(s->compute, exchange_param(s->x), host, sizeof host);
     return exchange_start(s->x, &from);
@@ -279,7 +280,7 @@ static enum rc run(struct suite *s)
                                       .n_workers = c->n_workers,
                                       .n_servers = c->n_servers,
                                       .opts = c->opts,
-                                      .momentum = MOMENTUM,
+                                      .optimizer = optimizer_sgd((double)MOMENTUM, 0),
                                       .keeps_undo = c->stopped != NULL,
                                       .timeout_ms = 20000 };
     TRY(buckets_open(&s->buckets, layout, N_SEGMENTS, &c->opts.buckets));

@@ -48,7 +48,7 @@ enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_g
     const int n_groups = train_opt_groups(group, &opts);
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
     TRY(train_prepare(out, &opts, group, n_groups, n_given_ranks));
-    out->keeps_velocity = true;
+    out->keeps_moments = true;
     out->opts.trajectory = out->opts.trajectory[0] ? "somewhere" : "";
     out->opts.messages = out->opts.messages[0] ? "somewhere" : "";
     forget_text(&out->opts, train_run_table, text);
@@ -158,4 +158,14 @@ void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char
     train_result_free(&whole);
     train_result_free(&first);
     train_result_free(&second);
+}
+
+bool kit_same_kept(const struct checkpoint *a, const struct checkpoint *b)
+{
+    const size_t n_elems = (size_t)optimizer_n_moments(&a->optimizer) * a->n_params;
+
+    return a->n_params == b->n_params && a->optimizer.kind == b->optimizer.kind &&
+           a->kept.n_updates == b->kept.n_updates && !a->kept.moments == !b->kept.moments &&
+           (n_elems == 0 || !a->kept.moments ||
+            memcmp(a->kept.moments, b->kept.moments, n_elems * sizeof(float)) == 0);
 }

@@ -26,6 +26,8 @@ void kit_must_train(struct train_result *out, const char *options);
 /* The test fails unless a run of n_steps ends with the bits of one that is saved to path after n_first and resumed.
  * options: without --steps. path: of a file that is overwritten, and stays. */
 void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char *path);
+/* Have both optimisers kept the same, to the bit: kind, arrays, count of updates? */
+bool kit_same_kept(const struct checkpoint *a, const struct checkpoint *b);
 /* |a - b| / |b| of the final parameters, Euclidean. */
 double kit_distance(const struct train_result *a, const struct train_result *b);
 

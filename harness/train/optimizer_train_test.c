@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optimizer_train_test.c - optimisers in trainings of every mode: which options go together, the same bits in every
+ * world and for every cut, state that is resumed, and what they learn.
+ *
+ * usage: optimizer_train_test | sim | learning
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/train_kit.h"
+
+static const char *const optimizers[] = { "--optimizer sgd", "--optimizer momentum",
+                                          "--optimizer adagrad --adagrad.initial-accumulator 0.1",
+                                          "--optimizer adam --adam.beta2 0.99" };
+enum { N_OPTIMIZERS = sizeof optimizers / sizeof *optimizers, TEXT_BYTES = 512 };
+
+/* --- options --- */
+
+static void options_make_a_rule(void **state)
+{
+    static const struct {
+        const char *options;
+        struct optimizer_rule rule;
+        const char *name;
+    } cases[] = {
+        { "--model linear", { .kind = OPTIMIZER_SGD }, "sgd" },
+        { "--model lenet", { .kind = OPTIMIZER_SGD }, "sgd" },
+        { "--model resnet8", { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.9 }, "momentum" },
+        { "--model resnet8 --momentum 0", { .kind = OPTIMIZER_SGD }, "sgd" },
+        { "--model linear --momentum 0.5", { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.5 }, "momentum" },
+        { "--model linear --optimizer momentum", { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.9 }, "momentum" },
+        { "--model linear --optimizer momentum --momentum 0.5",
+          { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.5 },
+          "momentum" },
+        { "--model resnet8 --momentum-correction off",
+          { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.9, .rate_in_velocity = true },
+          "momentum" },
+        { "--model resnet8 --optimizer sgd", { .kind = OPTIMIZER_SGD }, "sgd" },
+        { "--model resnet8 --optimizer sgd --momentum 0", { .kind = OPTIMIZER_SGD }, "sgd" },
+        { "--model resnet8 --optimizer adagrad --weight-decay 0.5",
+          { .kind = OPTIMIZER_ADAGRAD, .epsilon = 1e-10, .weight_decay = 0.5 },
+          "adagrad" },
+        { "--model linear --optimizer adagrad --adagrad.epsilon 0.125 --adagrad.initial-accumulator 2",
+          { .kind = OPTIMIZER_ADAGRAD, .epsilon = 0.125, .initial = 2 },
+          "adagrad" },
+        { "--model resnet8 --optimizer adam",
+          { .kind = OPTIMIZER_ADAM, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+          "adam" },
+        { "--model linear --optimizer adam --adam.beta1 0.5 --adam.beta2 0.75 --adam.epsilon 0.25",
+          { .kind = OPTIMIZER_ADAM, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0.25 },
+          "adam" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct optimizer_rule *want = &cases[i].rule;
+        struct train_job job = { 0 };
+        if (kit_prepare(&job, cases[i].options) != RC_OK)
+            fail_msg("%s: %s", cases[i].options, rc_message());
+        const struct optimizer_rule *is = &job.optimizer;
+        if (is->kind != want->kind || is->momentum != want->momentum || is->beta1 != want->beta1 ||
+            is->beta2 != want->beta2 || is->epsilon != want->epsilon || is->initial != want->initial ||
+            is->weight_decay != want->weight_decay || is->rate_in_velocity != want->rate_in_velocity)
+            fail_msg("%s: another rule", cases[i].options);
+        assert_string_equal(job.opts.optimizer, cases[i].name);
+        assert_true(job.opts.momentum == want->momentum);
+        train_job_free(&job);
+    }
+}
+
+static void what_means_nothing_is_refused(void **state)
+{
+    static const struct {
+        const char *options, *says;
+    } cases[] = {
+        { "--model linear --optimizer sgd --momentum 0.5", "--optimizer sgd has no velocity; needs --optimizer momentum" },
+        { "--model linear --optimizer adam --momentum 0.5", "--optimizer adam has no velocity" },
+        { "--model linear --optimizer momentum --momentum 0", "it is --optimizer sgd" },
+        { "--model linear --momentum-correction off", "--momentum-correction off: --optimizer sgd has no velocity" },
+        { "--model linear --optimizer adagrad --momentum-correction off", "--optimizer adagrad has no velocity" },
+        { "--model linear --optimizer adma", "nearest is adam" },
+        { "--model linear --optimizer adam --adam.beta1 1", "--adam.beta1" },
+        { "--model linear --optimizer adam --adam.epsilon 0", "--adam.epsilon" },
+        { "--model linear --optimizer adam --adagrad.epsilon 0.1", "--adagrad.epsilon" },
+        { "--model lenet --forward-only true --optimizer adam", "--forward-only updates no parameters" },
+        { "--model linear --mode allreduce --workers 2 --average-every 2 --optimizer adam --save f",
+          "an optimiser's state of its own" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        if (kit_prepare(&job, cases[i].options) != RC_INVAL || !strstr(rc_message(), cases[i].says))
+            fail_msg("%s: \"%s\" does not say %s", cases[i].options, rc_message(), cases[i].says);
+    }
+}
+
+/* Parameters, gradients and the optimiser's arrays; a server's too. */
+static void memory_is_planned(void **state)
+{
+    static const size_t n_moments[N_OPTIMIZERS] = { 0, 1, 1, 2 };
+    struct train_job first = { 0 };
+
+    (void)state;
+    for (int i = 0; i < N_OPTIMIZERS; i++) {
+        struct train_job job = { 0 };
+        char text[TEXT_BYTES];
+        (void)snprintf(text, sizeof text, "--model lenet --mode ps --workers 2 %s --save f", optimizers[i]);
+        if (kit_prepare(&job, text) != RC_OK)
+            fail_msg("%s: %s", text, rc_message());
+        const size_t n_floats_bytes = job.n_params * sizeof(float);
+        if (i == 0) {
+            first = job;
+            assert_int_equal(first.memory.server_bytes, 5 * (job.n_params + 1) * sizeof(float));
+            continue;
+        }
+        assert_int_equal(job.memory.params_bytes - first.memory.params_bytes, n_moments[i] * n_floats_bytes);
+        assert_int_equal(job.memory.server_bytes - first.memory.server_bytes,
+                         2 * n_moments[i] * (job.n_params + 1) * sizeof(float));
+        assert_int_equal(job.memory.exchange_bytes, first.memory.exchange_bytes);
+        train_job_free(&job);
+    }
+    train_job_free(&first);
+}
+
+/* --- bits --- */
+
+/* What a training ends with; in a process of its own, which has one simulation. Caller frees *out. */
+static void train_apart(struct checkpoint *out, const char *options)
+{
+    char path[] = "/tmp/optimizer_train.XXXXXX";
+    const int file = mkstemp(path);
+    int status;
+
+    assert_true(file >= 0);
+    close(file);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct train_result r;
+        if (kit_train(&r, options, NULL, 0) != RC_OK || checkpoint_save(&r.final, path) != RC_OK) {
+            fprintf(stderr, "%s: %s\n", options, rc_message());
+            _exit(1);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(checkpoint_load(out, path), RC_OK);
+    unlink(path);
+}
+
+static void assert_same(const struct checkpoint *a, const struct checkpoint *b, const char *what)
+{
+    if (a->n_params != b->n_params || memcmp(a->param, b->param, a->n_params * sizeof(float)) != 0)
+        fail_msg("%s: other parameters", what);
+    if (!kit_same_kept(a, b))
+        fail_msg("%s: another state of the optimiser", what);
+}
+
+#define LENET "--model lenet --batch 8 --threads 1 --eval-samples 0 --weight-decay 0.001 --lr 0.002 "
+
+/* One worker of any mode is `single`, however gradients are cut, and wherever the update is made. */
+static void every_mode_and_cut_has_the_same_bits_of(const char *world)
+{
+    static const char *const ways[] = {
+        "--mode none",
+        "--mode allreduce",
+        "--mode allreduce --overlap on --bucket-bytes 8Ki",
+        "--mode ps",
+        "--mode ps --servers 3 --partition-bytes 4Ki --placement chunk:512",
+        "--mode ps --servers 2 --overlap on --bucket-bytes 8Ki --consistency sync",
+    };
+
+    for (int i = 0; i < N_OPTIMIZERS; i++) {
+        struct train_result single;
+        char text[TEXT_BYTES];
+        (void)snprintf(text, sizeof text, LENET "--mode single --steps 12 %s", optimizers[i]);
+        kit_must_train(&single, text);
+        assert_int_equal(single.final.kept.n_updates, 12);
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            struct checkpoint other;
+            (void)snprintf(text, sizeof text, LENET "--world %s --workers 1 --steps 12 %s %s", world, ways[k],
+                           optimizers[i]);
+            train_apart(&other, text);
+            assert_same(&other, &single.final, text);
+            checkpoint_free(&other);
+        }
+        train_result_free(&single);
+    }
+}
+
+/* Several workers: by allreduce, and by servers that wait for all. */
+static void every_world_has_the_same_bits(void **state)
+{
+    static const char *const ways[] = { "--mode allreduce --workers 3",
+                                        "--mode ps --workers 3 --servers 2 --consistency sync" };
+
+    (void)state;
+    for (int i = 0; i < N_OPTIMIZERS; i++)
+        for (int k = 0; k < 2; k++) {
+            struct checkpoint threads, sim;
+            char text[TEXT_BYTES];
+            (void)snprintf(text, sizeof text, LENET "%s --steps 12 %s", ways[k], optimizers[i]);
+            train_apart(&threads, text);
+            (void)snprintf(text, sizeof text, LENET "%s --steps 12 %s --world sim", ways[k], optimizers[i]);
+            train_apart(&sim, text);
+            assert_same(&sim, &threads, text);
+            checkpoint_free(&threads);
+            checkpoint_free(&sim);
+        }
+}
+
+static void in_threads(void **state)
+{
+    (void)state;
+    every_mode_and_cut_has_the_same_bits_of("threads");
+}
+
+static void in_sim(void **state)
+{
+    (void)state;
+    every_mode_and_cut_has_the_same_bits_of("sim");
+}
+
+/* Of p workers the mean gradient is that of p times the batch, but for rounding; adam makes of a gradient near 0 a step
+ * of any sign, which the momentum of few steps keeps small. */
+static void workers_are_a_larger_batch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_OPTIMIZERS; i++)
+        for (int n_workers = 2; n_workers <= 5; n_workers += 3) {
+            struct train_result several, one;
+            char text[TEXT_BYTES];
+            (void)snprintf(text, sizeof text,
+                           "--model linear --mode allreduce --workers %d --batch 8 --steps 30 --lr 0.05 %s", n_workers,
+                           optimizers[i]);
+            kit_must_train(&several, text);
+            (void)snprintf(text, sizeof text, "--model linear --mode single --batch %d --steps 30 --lr 0.05 %s",
+                           8 * n_workers, optimizers[i]);
+            kit_must_train(&one, text);
+            assert_true(kit_distance(&several, &one) < 1e-5);
+            assert_true(one.loss[29] < 0.5 * one.loss[0]);
+            train_result_free(&several);
+            train_result_free(&one);
+        }
+}
+
+/* Rates that rise: by the correction the velocity goes on at the new rate; without, another training. */
+static void the_correction_changes_a_warm_up(void **state)
+{
+    static const char *const way = "--model linear --mode allreduce --workers 2 --batch 8 --steps 40 --momentum 0.9 "
+                                   "--lr 0.01 --lr-scaling linear --warmup-epochs 1";
+    struct train_result corrected, on, off;
+    char text[TEXT_BYTES];
+
+    (void)state;
+    kit_must_train(&corrected, way);
+    (void)snprintf(text, sizeof text, "%s --momentum-correction on", way);
+    kit_must_train(&on, text);
+    (void)snprintf(text, sizeof text, "%s --momentum-correction off", way);
+    kit_must_train(&off, text);
+    assert_same(&corrected.final, &on.final, "the default");
+    assert_true(kit_distance(&off, &on) > 1e-3);
+    train_result_free(&corrected);
+    train_result_free(&on);
+    train_result_free(&off);
+}
+
+/* --- what is kept --- */
+
+static void a_resumed_training_goes_on_alike(void **state)
+{
+    static const char *const ways[] = { "--mode single", "--mode allreduce --workers 2",
+                                        "--mode ps --workers 1 --servers 3 --placement round-robin",
+                                        "--mode ps --workers 2 --servers 2 --consistency sync --partition-bytes 16Ki" };
+    char path[] = "/tmp/optimizer_train.XXXXXX";
+    const int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    for (int i = 0; i <= N_OPTIMIZERS; i++)
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            char text[TEXT_BYTES];
+            (void)snprintf(text, sizeof text, LENET "%s %s", ways[k],
+                           i < N_OPTIMIZERS ? optimizers[i] : "--momentum 0.9 --momentum-correction off");
+            kit_goes_on_alike(text, 7, 16, path);
+        }
+    unlink(path);
+}
+
+/* A checkpoint goes on in another mode and cut, with the same optimiser alone; sgd and momentum may follow each other. */
+static void a_checkpoint_names_its_optimizer(void **state)
+{
+    static const struct {
+        int from, to;
+    } refused[] = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 2, 3 }, { 3, 0 }, { 3, 2 } };
+    char path[] = "/tmp/optimizer_train.XXXXXX", text[TEXT_BYTES];
+    const int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct train_result r;
+        struct train_job job = { 0 };
+        (void)snprintf(text, sizeof text, "--model linear --steps 3 %s", optimizers[refused[i].from]);
+        kit_must_train(&r, text);
+        assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
+        (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[refused[i].to]);
+        if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), "keeps nothing that --optimizer"))
+            fail_msg("%s: %s", text, rc_message());
+        if (refused[i].from == 1) {
+            (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s --momentum-correction off %s", path,
+                           optimizers[1]);
+            assert_int_equal(kit_prepare(&job, text), RC_INVAL);
+            assert_non_null(strstr(rc_message(), "of --momentum-correction on"));
+            (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[0]);
+            assert_int_equal(kit_prepare(&job, text), RC_OK);
+            train_job_free(&job);
+        }
+        train_result_free(&r);
+    }
+    unlink(path);
+}
+
+/* --- learning --- */
+
+static double mean_loss(const struct train_result *r, size_t first, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = first; i < first + n; i++)
+        sum += r->loss[i];
+    return sum / (double)n;
+}
+
+/* Handwritten digits: each optimiser at a rate of its own, in each mode. Chance is 2.30. */
+static void lenet_learns_digits(void **state)
+{
+    enum { N_STEPS = 150, N_LAST = 10 };
+    static const char *const rate[N_OPTIMIZERS] = { "--lr 0.1", "--lr 0.02", "--lr 0.02", "--lr 0.003" };
+    static const char *const modes[] = { "--mode single", "--mode none --workers 2", "--mode allreduce --workers 2",
+                                         "--mode ps --workers 2 --servers 2" };
+
+    (void)state;
+    for (int i = 0; i < N_OPTIMIZERS; i++)
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+            struct train_result r;
+            char text[TEXT_BYTES];
+            (void)snprintf(text, sizeof text, "--model lenet --batch 32 --threads 1 --steps %d %s %s %s", N_STEPS,
+                           modes[k], optimizers[i], rate[i]);
+            kit_must_train(&r, text);
+            const double first = mean_loss(&r, 0, 1), last = mean_loss(&r, N_STEPS - N_LAST, N_LAST);
+            if (!(first > 2.0 && last < 0.45))
+                fail_msg("%s: loss %.3f at first, %.3f at last", text, first, last);
+            train_result_free(&r);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_make_a_rule),
+        cmocka_unit_test(what_means_nothing_is_refused),
+        cmocka_unit_test(memory_is_planned),
+        cmocka_unit_test(in_threads),
+        cmocka_unit_test(workers_are_a_larger_batch),
+        cmocka_unit_test(the_correction_changes_a_warm_up),
+        cmocka_unit_test(a_resumed_training_goes_on_alike),
+        cmocka_unit_test(a_checkpoint_names_its_optimizer),
+    };
+    const struct CMUnitTest learning[] = { cmocka_unit_test(lenet_learns_digits) };
+    const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim), cmocka_unit_test(every_world_has_the_same_bits) };
+    const char *part = argc > 1 ? argv[1] : "";
+
+    if (strcmp(part, "sim") == 0)
+        return cmocka_run_group_tests_name("optimizers in sim", sim, NULL, NULL);
+    if (strcmp(part, "learning") == 0)
+        return cmocka_run_group_tests_name("optimizers learn", learning, NULL, NULL);
+    return cmocka_run_group_tests_name("optimizers in trainings", tests, NULL, NULL);
+}

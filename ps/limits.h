@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.h - how many parameters a server may hold, and what memory workers and servers need. */
+#ifndef PS_LIMITS_H
+#define PS_LIMITS_H
+
+#include "harness/exchange/sync_mode.h"
+
+/* A message counts its elements in 32 bits: slices are sent whole. RC_INVAL. */
+enum rc ps_check_slices(const struct sync_env *env) MUST_CHECK;
+/* A worker: its pushes and their replies, as messages of the transport, and gathered before. A server: parameters, the
+ * optimiser's arrays, and of each worker one push and one reply, of worker 0 the state. */
+struct memory_need ps_memory(const void *opts, const struct job_facts *facts);
+
+#endif
