@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - moves bytes between two ranks: inproc, zmq, mpi, sim.
+ * transport.h - moves bytes between two ranks: inproc, zmq (ipc, tcp), mpi, sim.
  *
  * Invariants
  *   T1  post_*() never waits for the peer.

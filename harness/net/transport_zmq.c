@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transport_zmq.c - messages over ZeroMQ: between threads (inproc://), processes of a host (ipc://) and hosts (tcp://).
+ * Which of them, and the tables of the transports: zmq_kinds.c.
  *
  * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to
  * (zmq_outbox.h): at the first message, or over ipc:// in open(), which then removes the folder of the socket again, so
@@ -27,39 +28,20 @@
 #include "harness/net/zmq_files.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_inbox.h"
+#include "harness/net/zmq_kinds.h"
 #include "harness/net/zmq_outbox.h"
 #include "harness/net/zmq_tender.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
-extern const struct transport_ops transport_zmq;
-
 enum { SLICE_MS = WAIT_SLICE_NS / 1000000, N_SPINS = 100, MOST_STRANGERS = 64, ATTACH_MS = 20000 };
-enum { REASON_BYTES = RC_MESSAGE_BYTES, SILENCE_MS = 120000 }; /* SILENCE_MS: where the plan has none */
+enum { SILENCE_MS = 120000 }; /* where the plan has none */
 enum { LEAST_WINDOW = 64, UNPLANNED_WINDOW = 1024 };           /* messages */
 enum { SEND_QUEUED = INBOX_TOO_LONG + 1 };                     /* state of a send; x->priv: its number in the outbox */
 
-struct bootstrap { /* what every rank sends the others in open() */
-    char endpoint[ZMQ_ADDRESS_BYTES];
-    uint64_t window;
-    enum rc rc; /* it can listen; else the reason */
-    char reason[REASON_BYTES];
-    unsigned char token[FRAME_TOKEN_BYTES]; /* random; every frame carries that of rank 0: others are from outside */
-};
-
 struct outcome { /* of a rank in attach() */
     enum rc rc;
-    char reason[REASON_BYTES];
-};
-
-struct zmq {
-    struct transport base;
-    struct zmq_context *context;
-    struct zmq_address address;
-    struct inbox *inbox;
-    struct outbox *outbox;       /* used under tender's lock */
-    struct zmq_tender *tender;   /* NULL where connections are not made again */
-    struct bootstrap *bootstrap; /* [n_ranks] */
+    char reason[RC_MESSAGE_BYTES];
 };
 
 static struct zmq *self(struct transport *t)
@@ -76,7 +58,7 @@ static enum rc listen_somewhere(struct zmq *t, const struct transport_plan *plan
                                    .silence_ms = plan->silence_ms };
     enum rc rc;
 
-    TRY(zmq_address_open(&t->address, t->base.world));
+    TRY(zmq_address_open(&t->address, t->base.world, t->wanted));
     TRY(zmq_files_check(t->address.reach, t->base.world->n_ranks));
     limits.is_private = t->address.reach == ZMQ_REACH_HOST;
     limits.reconnects = t->address.reach == ZMQ_REACH_HOSTS;
@@ -196,7 +178,7 @@ static bool is_given_up(const struct zmq *t, int peer)
     return transport_peer_error(&t->base, peer) != RC_OK || world_is_lost(w, peer);
 }
 
-static void zmq_close_transport(struct transport **tp)
+void zmq_close_transport(struct transport **tp)
 {
     struct zmq *t = self(*tp);
 
@@ -213,7 +195,8 @@ static void zmq_close_transport(struct transport **tp)
     *tp = NULL;
 }
 
-static enum rc zmq_open_planned(struct transport **out, struct world *w, const struct transport_plan *given)
+enum rc zmq_open_transport(struct transport **out, struct world *w, const struct transport_plan *given,
+                           const struct zmq_kind *kind)
 {
     struct transport_plan plan = *given;
     struct transport *base = NULL;
@@ -221,19 +204,20 @@ static enum rc zmq_open_planned(struct transport **out, struct world *w, const s
     enum rc rc = RC_OK;
 
     if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
-        return rc_raise(RC_UNSUPPORTED, "transport zmq: real sockets cannot run in the virtual time of world %s",
-                        w->ops->module.name);
+        return rc_raise(RC_UNSUPPORTED, "transport %s: real sockets cannot run in the virtual time of world %s",
+                        kind->ops->module.name, w->ops->module.name);
     t = calloc(1, sizeof *t);
     if (!t)
         return rc_raise(RC_NOMEM, "transport zmq: no memory");
     base = &t->base;
-    *base = (struct transport){ .ops = &transport_zmq, .world = w };
+    *base = (struct transport){ .ops = kind->ops, .world = w };
+    t->wanted = kind->wanted;
     plan.silence_ms = plan.silence_ms > 0 ? plan.silence_ms : SILENCE_MS;
     t->bootstrap = calloc((size_t)w->n_ranks, sizeof *t->bootstrap);
     if (!t->bootstrap)
         FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", w->n_ranks);
     zmq_files_raise();
-    TRY(zmq_context_open(&t->context, w));
+    TRY(zmq_context_open(&t->context, w, kind->wanted == ZMQ_WANT_ANY));
     TRY(inbox_open(&t->inbox, zmq_context_ptr(t->context), w->rank, w->n_ranks));
     TRY(exchange_endpoints(t, &plan));
     TRY(open_outbox(t, &plan));
@@ -247,16 +231,9 @@ out:
     return rc;
 }
 
-static enum rc zmq_open_transport(struct transport **out, struct world *w)
-{
-    const struct transport_plan any = { .most_message_bytes = 0 };
-
-    return zmq_open_planned(out, w, &any);
-}
-
 /* --- transfers --- */
 
-static enum rc zmq_post_send(struct transport *base, struct xfer *x)
+enum rc zmq_post_send(struct transport *base, struct xfer *x)
 {
     struct zmq *t = self(base);
     uint64_t number = 0;
@@ -275,7 +252,7 @@ out:
     return rc;
 }
 
-static enum rc zmq_post_recv(struct transport *t, struct xfer *x)
+enum rc zmq_post_recv(struct transport *t, struct xfer *x)
 {
     inbox_post(self(t)->inbox, x);
     return RC_OK;
@@ -381,7 +358,7 @@ out:
     return rc;
 }
 
-static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
+enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
 {
     struct zmq *t = self(base);
     struct wait wait = { .peer = x->peer, .timeout_ms = timeout_ms };
@@ -416,7 +393,7 @@ out:
     return rc;
 }
 
-static enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms)
+enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms)
 {
     struct zmq *t = self(base);
     struct wait wait = { .peer = -1, .timeout_ms = timeout_ms };
@@ -449,51 +426,7 @@ out:
     return rc;
 }
 
-static void zmq_release(struct transport *t, struct message *m)
+void zmq_release(struct transport *t, struct message *m)
 {
     inbox_end(self(t)->inbox, m->priv);
 }
-
-const char *transport_zmq_endpoint(const struct transport *t)
-{
-    return ((const struct zmq *)t)->bootstrap[t->world->rank].endpoint;
-}
-
-const char *transport_zmq_peer_endpoint(const struct transport *t, int peer)
-{
-    return ((const struct zmq *)t)->bootstrap[peer].endpoint;
-}
-
-void *transport_zmq_context(const struct transport *t)
-{
-    return zmq_context_ptr(((const struct zmq *)t)->context);
-}
-
-uint64_t transport_zmq_n_reconnected(const struct transport *t)
-{
-    const struct zmq *z = (const struct zmq *)t;
-
-    zmq_tender_lock(z->tender);
-    const uint64_t n_reconnected = outbox_n_reconnected(z->outbox);
-    zmq_tender_unlock(z->tender);
-    return n_reconnected;
-}
-
-uint64_t transport_zmq_n_dropped(const struct transport *t)
-{
-    return inbox_n_dropped(((const struct zmq *)t)->inbox);
-}
-
-const struct transport_ops transport_zmq = {
-    .module.name = "zmq",
-    .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,
-    .module.refuses_world = WORLD_VIRTUAL_TIME,
-    .open = zmq_open_transport,
-    .open_planned = zmq_open_planned,
-    .post_send = zmq_post_send,
-    .post_recv = zmq_post_recv,
-    .complete = zmq_complete,
-    .recv_message = zmq_recv_message,
-    .release = zmq_release,
-    .close = zmq_close_transport,
-};

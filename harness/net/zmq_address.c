@@ -19,6 +19,7 @@ _Static_assert(ZMQ_SOCKET_PATH_BYTES == sizeof(((struct sockaddr_un *)NULL)->sun
 #define FOLDER_PATTERN "/gradmark-XXXXXX"
 #define SOCKET_NAME "/s"
 #define IPC "ipc://"
+#define LOOPBACK "127.0.0.1"
 
 enum { LIST_BYTES = 256, HOST_BYTES = 64 };
 
@@ -70,19 +71,24 @@ static enum rc open_host(struct zmq_address *a)
     return RC_OK;
 }
 
-enum rc zmq_address_open(struct zmq_address *out, const struct world *w)
+enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zmq_wanted wanted)
 {
     const bool are_several = w->n_host_ranks < w->n_ranks, has_interface = w->interface && w->interface[0] != '\0';
 
     *out = (struct zmq_address){ .reach = ZMQ_REACH_PROCESS };
-    if (w->ops->module.caps & WORLD_SHARED_MEMORY) {
+    if (wanted == ZMQ_WANT_ANY && w->ops->module.caps & WORLD_SHARED_MEMORY) {
         (void)snprintf(out->text, sizeof out->text, "inproc://rank-%d", w->rank);
         return RC_OK;
     }
-    out->reach = are_several || has_interface ? ZMQ_REACH_HOSTS : ZMQ_REACH_HOST;
-    if (has_interface)
-        return open_hosts(out, w->interface, are_several);
-    return are_several ? raise_not_given() : open_host(out);
+    if (wanted == ZMQ_WANT_HOST && are_several)
+        return rc_raise(RC_INVAL, "transport ipc: ranks are on several hosts; tcp would be right");
+    out->reach = wanted == ZMQ_WANT_TCP || (wanted == ZMQ_WANT_ANY && (are_several || has_interface)) ? ZMQ_REACH_HOSTS
+                                                                                                     : ZMQ_REACH_HOST;
+    if (out->reach == ZMQ_REACH_HOST)
+        return open_host(out);
+    if (are_several && !has_interface)
+        return raise_not_given();
+    return open_hosts(out, has_interface ? w->interface : LOOPBACK, are_several);
 }
 
 void zmq_address_remove(struct zmq_address *a)

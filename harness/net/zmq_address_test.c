@@ -27,7 +27,7 @@ static void expect_refused(const struct world *w, enum rc why, const char *text)
 {
     struct zmq_address a;
 
-    assert_int_equal(zmq_address_open(&a, w), why);
+    assert_int_equal(zmq_address_open(&a, w, ZMQ_WANT_ANY), why);
     if (!strstr(rc_message(), text))
         fail_msg("\"%s\" is not in \"%s\"", text, rc_message());
     assert_string_equal(a.folder, "");
@@ -40,10 +40,34 @@ static void threads_are_in_one_process(void **state)
     struct zmq_address a;
 
     (void)state;
-    assert_int_equal(zmq_address_open(&a, &w), RC_OK);
+    assert_int_equal(zmq_address_open(&a, &w, ZMQ_WANT_ANY), RC_OK);
     assert_int_equal(a.reach, ZMQ_REACH_PROCESS);
     assert_string_equal(a.text, "inproc://rank-2");
     zmq_address_remove(&a);
+}
+
+/* ipc and tcp, also where ranks are threads; and only where they can be reached so. */
+static void what_is_wanted_is_taken(void **state)
+{
+    const struct world one = made(&threads, 4, NULL), several = made(&processes, 2, NULL),
+                       given = made(&processes, 2, "127.0.0.1");
+    struct zmq_address a;
+
+    (void)state;
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    assert_int_equal(zmq_address_open(&a, &one, ZMQ_WANT_HOST), RC_OK);
+    assert_int_equal(a.reach, ZMQ_REACH_HOST);
+    assert_memory_equal(a.text, "ipc:///tmp/gradmark-", 20);
+    zmq_address_remove(&a);
+    assert_int_equal(zmq_address_open(&a, &one, ZMQ_WANT_TCP), RC_OK);
+    assert_int_equal(a.reach, ZMQ_REACH_HOSTS);
+    assert_string_equal(a.text, "tcp://127.0.0.1:*");
+    assert_int_equal(zmq_address_open(&a, &several, ZMQ_WANT_HOST), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "transport ipc: ranks are on several hosts; tcp would be right"));
+    assert_int_equal(zmq_address_open(&a, &several, ZMQ_WANT_TCP), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--interface NAME|ADDRESS has to say"));
+    assert_int_equal(zmq_address_open(&a, &given, ZMQ_WANT_TCP), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "is the loopback, which no other host reaches"));
 }
 
 static void processes_of_a_host_have_a_folder_of_their_own(void **state)
@@ -55,8 +79,8 @@ static void processes_of_a_host_have_a_folder_of_their_own(void **state)
 
     (void)state;
     assert_int_equal(unsetenv("TMPDIR"), 0);
-    assert_int_equal(zmq_address_open(&a, &w), RC_OK);
-    assert_int_equal(zmq_address_open(&other, &w), RC_OK);
+    assert_int_equal(zmq_address_open(&a, &w, ZMQ_WANT_ANY), RC_OK);
+    assert_int_equal(zmq_address_open(&other, &w, ZMQ_WANT_ANY), RC_OK);
     assert_string_not_equal(a.text, other.text);
     assert_int_equal(a.reach, ZMQ_REACH_HOST);
     assert_int_equal(strncmp(a.text, "ipc:///tmp/gradmark-", 20), 0);
@@ -95,7 +119,7 @@ static void a_path_of_a_socket_is_short(void **state)
     longest[n_longest] = '\0';
     assert_int_equal(mkdir(longest, 0700), 0);
     assert_int_equal(setenv("TMPDIR", longest, 1), 0);
-    assert_int_equal(zmq_address_open(&a, &w), RC_OK);
+    assert_int_equal(zmq_address_open(&a, &w, ZMQ_WANT_ANY), RC_OK);
     assert_int_equal(strlen(a.text), strlen("ipc://") + ZMQ_SOCKET_PATH_BYTES - 1);
     zmq_address_remove(&a);
     assert_int_equal(rmdir(longest), 0); /* nothing is left in it */
@@ -122,7 +146,7 @@ static void hosts_need_an_interface(void **state)
     expect_refused(&none, RC_INVAL, "ranks are on several hosts, and --interface NAME|ADDRESS has to say");
     expect_refused(&empty, RC_INVAL, "ranks are on several hosts");
     expect_refused(&unknown, RC_INVAL, "--interface no-such-one: host ");
-    if (zmq_address_open(&a, &one_host) != RC_OK)
+    if (zmq_address_open(&a, &one_host, ZMQ_WANT_ANY) != RC_OK)
         skip(); /* this machine has no loopback */
     assert_int_equal(a.reach, ZMQ_REACH_HOSTS);
     assert_string_equal(a.text, "tcp://127.0.0.1:*");
@@ -134,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_are_in_one_process),
+        cmocka_unit_test(what_is_wanted_is_taken),
         cmocka_unit_test(processes_of_a_host_have_a_folder_of_their_own),
         cmocka_unit_test(a_path_of_a_socket_is_short),
         cmocka_unit_test(hosts_need_an_interface),

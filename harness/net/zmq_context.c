@@ -39,10 +39,10 @@ static struct zmq_context *create(int n_users, int n_ranks)
     return c;
 }
 
-enum rc zmq_context_open(struct zmq_context **out, struct world *w)
+enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares)
 {
     struct zmq_context *own = NULL, **all = NULL;
-    const bool one_process = (w->ops->module.caps & WORLD_SHARED_MEMORY) != 0;
+    const bool one_process = shares && (w->ops->module.caps & WORLD_SHARED_MEMORY) != 0;
     enum rc rc = RC_OK;
 
     if (!one_process || w->rank == 0)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_context.h - a ZeroMQ context, shared by the ranks of a process. Private to transport_zmq.c. */
+/* zmq_context.h - a ZeroMQ context, shared by ranks of a process, or of one. Private to transport_zmq.c. */
 #ifndef HARNESS_NET_ZMQ_CONTEXT_H
 #define HARNESS_NET_ZMQ_CONTEXT_H
+
+#include <stdbool.h>
 
 #include "harness/base/rc.h"
 
 struct world;
 struct zmq_context;
 
-/* One for all ranks of this process: where ranks are threads, rank 0 creates it and the others get its address; else
- * each rank creates its own. Collective over w. RC_NOMEM. */
-enum rc zmq_context_open(struct zmq_context **out, struct world *w) MUST_CHECK;
+/* One for all ranks of this process, if they are to share one: where ranks are threads, rank 0 creates it and the others
+ * get its address; else each rank creates its own, with a thread of its own that moves bytes. Collective over w.
+ * RC_NOMEM. */
+enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares) MUST_CHECK;
 /* What ZeroMQ takes. */
 void *zmq_context_ptr(const struct zmq_context *c);
 /* NULL-safe, nulls. The last rank to close terminates the context: no socket of it may be open. */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_echo.h - what bare ZeroMQ does with messages there and back, without a copy of ours: the bound beside a transport
+ * over it. A client sends from its own memory, a server sends back what it received.
+ *
+ *   socket       of                 connected to
+ *   PULL         each rank          PUSH of every rank of the other side
+ *
+ * Addresses are of the kind that the transport uses between these ranks, and each rank has a context of its own with one
+ * thread, as the transport has. A message begins with the client's rank in 4 bytes (bytes.h); nothing else is read.
+ */
+#ifndef HARNESS_NET_ZMQ_ECHO_H
+#define HARNESS_NET_ZMQ_ECHO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+
+enum { ZMQ_ECHO_LEAST_BYTES = 8 }; /* of a message; a shorter one ends a client */
+
+struct world;
+struct transport_ops;
+struct zmq_echo;
+
+/* Does this transport use sockets of ZeroMQ between the ranks of w? */
+bool zmq_echo_is_bound(const struct transport_ops *ops, const struct world *w);
+/* Ranks 0 to n_clients - 1 are clients, the others servers. Collective over w. RC_IO, RC_NOMEM, RC_PEER; those of
+ * zmq_address_open(). */
+enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct transport_ops *ops, int n_clients) MUST_CHECK;
+/* A client: send bytes[n_bytes] to a server; lent until as many messages have come back from it. Never waits long. */
+enum rc zmq_echo_send(struct zmq_echo *e, int server, void *bytes, size_t n_bytes) MUST_CHECK;
+/* A client: the next message back, of any server, which is dropped; RC_MISMATCH: it is not n_bytes long. */
+enum rc zmq_echo_take(struct zmq_echo *e, size_t n_bytes, int timeout_ms) MUST_CHECK;
+/* A client sends no more. */
+enum rc zmq_echo_end(struct zmq_echo *e) MUST_CHECK;
+/* A server: send back whatever comes, until every client has ended. RC_PEER: the run failed. */
+enum rc zmq_echo_serve(struct zmq_echo *e) MUST_CHECK;
+void zmq_echo_close(struct zmq_echo **e); /* NULL-safe, nulls */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_kinds.h - the transports that are one implementation over ZeroMQ, and what a rank holds of each. Private to
+ * harness/net.
+ *
+ *   transport  goes over
+ *   zmq        what zmq_address.h chooses for where the ranks are
+ *   ipc        sockets of one host's file system, also between threads
+ *   tcp        TCP, also within a host or a process: at the interface that is given, else there at the loopback
+ */
+#ifndef HARNESS_NET_ZMQ_KINDS_H
+#define HARNESS_NET_ZMQ_KINDS_H
+
+#include "harness/net/transport.h"
+#include "harness/net/zmq_address.h"
+#include "harness/net/zmq_frame.h"
+
+struct zmq_context;
+struct inbox;
+struct outbox;
+struct zmq_tender;
+
+struct zmq_kind {
+    const struct transport_ops *ops;
+    enum zmq_wanted wanted;
+};
+
+struct bootstrap { /* what every rank sends the others in open() */
+    char endpoint[ZMQ_ADDRESS_BYTES];
+    uint64_t window;
+    enum rc rc; /* it can listen; else the reason */
+    char reason[RC_MESSAGE_BYTES];
+    unsigned char token[FRAME_TOKEN_BYTES]; /* random; every frame carries that of rank 0: others are from outside */
+};
+
+struct zmq {
+    struct transport base;
+    struct zmq_context *context;
+    enum zmq_wanted wanted;
+    struct zmq_address address;
+    struct inbox *inbox;
+    struct outbox *outbox;       /* used under tender's lock */
+    struct zmq_tender *tender;   /* NULL where connections are not made again */
+    struct bootstrap *bootstrap; /* [n_ranks] */
+};
+
+/* --- transport_zmq.c: the operations, of each kind --- */
+
+enum rc zmq_open_transport(struct transport **out, struct world *w, const struct transport_plan *given,
+                           const struct zmq_kind *kind) MUST_CHECK;
+enum rc zmq_post_send(struct transport *base, struct xfer *x) MUST_CHECK;
+enum rc zmq_post_recv(struct transport *t, struct xfer *x) MUST_CHECK;
+enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms) MUST_CHECK;
+enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms) MUST_CHECK;
+void zmq_release(struct transport *t, struct message *m);
+void zmq_close_transport(struct transport **tp);
+
+#endif
