@@ -62,15 +62,9 @@ static void every_wrong_field_is_named_P1(void **state)
         int at;
         unsigned char value;
         const char *says;
-    } wrong[] = { { 0, 'X', "magic" },
-                  { 4, 3, "version" },
-                  { 6, 0, "op" },
-                  { 6, 8, "op" },
-                  { 8, 4, "carries" },
-                  { 15, 0x7f, "rate" },
-                  { 24, 1, "carries" },
-                  { 24, 4, "form 4" },
-                  { 28, 1, "1 pairs" } };
+    } wrong[] = { { 0, 'X', "magic" },  { 4, 3, "version" }, { 6, 0, "op" },
+                  { 6, 11, "op" },      { 8, 4, "carries" }, { 15, 0x7f, "rate" },
+                  { 24, 1, "carries" }, { 24, 4, "form 4" }, { 28, 1, "1 pairs" } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
@@ -89,7 +83,8 @@ static void every_wrong_field_is_named_P1(void **state)
         ps_header_encode(bytes, &(struct ps_header){ .op = PS_STATE, .n_elems = 3, .n_moments = n_moments });
         assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
         assert_non_null(strstr(rc_message(), n_moments > 2 ? "a state of 3 arrays" : "carries"));
-        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12 * n_moments), n_moments > 2 ? RC_MISMATCH : RC_OK);
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12 * n_moments),
+                         n_moments > 2 ? RC_MISMATCH : RC_OK);
     }
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_FETCH, .step = 0x100 });
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);

@@ -8,7 +8,8 @@
  *   LEFT                refused            refused                                  refused   drop_worker: -> LOST
  *   LOST                dropped            dropped                                  dropped   -
  *
- * LOOK, of worker 0 in TRAINING, is answered at once and changes no state; in any other it is refused.
+ * GIVE and PULL are as PUSH, the latter by server_pull(). LOOK, of worker 0 in TRAINING, is answered at once and
+ * changes no state; in any other it is refused.
  *
  * FETCHING -> LEFT by answer_fetch(), when all other workers have left or are lost. The loss of another server ends
  * this one, and so the run.
@@ -185,8 +186,10 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
     if (s->client[worker].waits)
         FAIL(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)h.op);
-    if (h.op == PS_PUSH)
+    if (ps_is_push(h.op))
         TRY(server_push(s, a, &h));
+    else if (h.op == PS_PULL)
+        TRY(server_pull(s, a, &h));
     else if (h.op == PS_FETCH && worker == 0) {
         s->client[0].state = FETCHING;
         server_forget(s, 0);

@@ -7,7 +7,7 @@
 
 struct ps_server;
 
-/* Copies env->slice_param and slice_velocity. RC_NOMEM. */
+/* Copies env->slice_param and slice_state. RC_NOMEM. */
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env) MUST_CHECK;
 /* How long a server waits for a message from anybody: timeout_ms (0: for ever), or PS_SILENT_STEPS steps of step_ns
  * where that is longer. Pure. */

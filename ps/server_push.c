@@ -11,6 +11,8 @@
  *                  their mean is applied
  *   is late        dropped, and counted                                LATE, at once: the newest parameters
  *
+ * Behind a GIVE the answer is TAKEN, and has no parameters. A PULL is answered as if it were a push that has counted.
+ *
  * The order of the sum is that of workers, not of arrival: with sync:0 a run has the same bits whatever its timing.
  */
 #include <stdio.h>
@@ -199,7 +201,7 @@ static enum rc answer_push(struct ps_server *s, int w)
 {
     struct client *c = &s->client[w];
     const struct piece_state *p = &s->piece[c->answer.piece];
-    const size_t n_bytes = p->part.n_elems * sizeof(float);
+    const size_t n_bytes = c->answer.n_elems * sizeof(float);
     float *param = server_is_hollow(s) ? NULL : s->param + p->part.offset_elems, *body = param;
     const bool is_timed = c->waits || s->env.ring; /* else the clock need not be read */
     const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
@@ -218,7 +220,7 @@ static enum rc answer_push(struct ps_server *s, int w)
     world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
     TRY(server_post_reply(s, w, &c->answer, body));
     if (s->env.ring)
-        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)c->answer.piece, p->part.n_elems);
+        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)c->answer.piece, c->answer.n_elems);
 out:
     return rc;
 }
@@ -330,6 +332,18 @@ out:
     return rc;
 }
 
+/* Answer worker w as soon as it may read piece k. */
+static enum rc settle_request(struct ps_server *s, int w, size_t k)
+{
+    struct client *c = &s->client[w];
+
+    if (s->env.consistency.kind == CONSISTENCY_ASYNC)
+        return answer_push(s, w);
+    c->waits = true;
+    c->waits_since_ns = world_now_ns(s->env.world);
+    return settle(s, k);
+}
+
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
     const int worker = a->message.peer;
@@ -340,16 +354,31 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     TRY(check_body(s, a, h));
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, c));
-    c->answer = (struct ps_header){ .op = PS_PARAMS,
-                                    .n_elems = h->n_elems,
+    c->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
+                                    .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
                                     .piece = h->piece,
                                     .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
     TRY(count_push(s, a, h, served_ns));
-    if (s->env.consistency.kind == CONSISTENCY_ASYNC)
-        return answer_push(s, worker);
-    c->waits = true;
-    c->waits_since_ns = world_now_ns(s->env.world);
-    TRY(settle(s, h->piece));
+    TRY(settle_request(s, worker, h->piece));
+out:
+    return rc;
+}
+
+enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)
+{
+    const int worker = a->message.peer;
+    struct client *c = &s->client[worker];
+    enum rc rc;
+
+    if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)
+        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u with %u elements, of which this server has none",
+                        worker, h->piece, h->n_elems);
+    TRY(server_end_reply(s, c));
+    c->answer = (struct ps_header){ .op = PS_PARAMS,
+                                    .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,
+                                    .piece = h->piece,
+                                    .queue_ns = world_now_ns(s->env.world) - a->seen_ns };
+    TRY(settle_request(s, worker, h->piece));
 out:
     return rc;
 }

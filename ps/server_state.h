@@ -71,6 +71,8 @@ static inline bool server_is_hollow(const struct ps_server *s)
 /* Serve push a, with the header h: count its gradient, keep it (its message is taken from *a then) or drop it,
  * and answer whom that lets read. RC_MISMATCH: it breaks the rules. */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Serve pull a likewise: answer it as soon as its worker may read. */
+enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Worker w pushes no more: what is kept of it is dropped, and those who may have waited for it are to be looked at. */
 void server_forget(struct ps_server *s, int w);
 /* Answer all who may read since workers have left. */

@@ -40,7 +40,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_N_ELEMS, h->n_elems, 4);
     bytes_put(to + OFFSET_LR, lr_bits, 4);
     bytes_put(to + OFFSET_CLOCK, h->clock, 8);
-    if (h->op == PS_PUSH) {
+    if (ps_is_push(h->op)) {
         bytes_put(to + OFFSET_FORM, (uint64_t)h->form, 4);
         bytes_put(to + OFFSET_N_PAIRS, h->n_pairs, 4);
     } else if (h->op == PS_STATE)
@@ -49,16 +49,16 @@ void ps_header_encode(void *out, const struct ps_header *h)
         bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
-    bytes_put(to + OFFSET_SENT_OR_HELD, h->op == PS_PUSH ? h->sent_ns : h->held_ns, 8);
+    bytes_put(to + OFFSET_SENT_OR_HELD, ps_is_push(h->op) ? h->sent_ns : h->held_ns, 8);
     bytes_put(to + OFFSET_PIECE, h->piece, 4);
     bytes_put(to + OFFSET_STEP, h->step, 4);
 }
 
 /* The body that a PUSH says it has; of other messages: floats. */
-static enum rc decode_body(struct push_body *out, const unsigned char *from, unsigned op, uint32_t n_elems)
+static enum rc decode_body(struct push_body *out, const unsigned char *from, enum ps_op op, uint32_t n_elems)
 {
-    const uint32_t form = op == PS_PUSH ? (uint32_t)bytes_get(from + OFFSET_FORM, 4) : PS_FLOATS;
-    const uint32_t n_pairs = op == PS_PUSH ? (uint32_t)bytes_get(from + OFFSET_N_PAIRS, 4) : 0;
+    const uint32_t form = ps_is_push(op) ? (uint32_t)bytes_get(from + OFFSET_FORM, 4) : PS_FLOATS;
+    const uint32_t n_pairs = ps_is_push(op) ? (uint32_t)bytes_get(from + OFFSET_N_PAIRS, 4) : 0;
 
     if (form >= PS_N_FORMS)
         return rc_raise(RC_MISMATCH, "parameter server message: form %u is unknown", form);
@@ -81,9 +81,9 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     if (bytes_get(from + OFFSET_VERSION, 2) != VERSION)
         return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
                         (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
-    const unsigned op = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (op < PS_PUSH || op > PS_LATE)
-        return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
+    const enum ps_op op = (enum ps_op)bytes_get(from + OFFSET_OP, 2);
+    if (op < PS_PUSH || op > PS_TAKEN)
+        return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", (unsigned)op);
     const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
     struct push_body body;
     const enum rc decoded = decode_body(&body, from, op, n_elems);
@@ -97,24 +97,25 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
-    const bool has_step = op == PS_PUSH || op == PS_PARAMS || op == PS_LATE;
+    const bool has_step = ps_is_push(op) || op == PS_PARAMS || op == PS_LATE || op == PS_TAKEN;
     const uint64_t time_ns = bytes_get(from + OFFSET_SENT_OR_HELD, 8);
     const uint32_t step = (uint32_t)bytes_get(from + OFFSET_STEP, 4);
     if (!has_step && step != 0)
-        return rc_raise(RC_MISMATCH, "parameter server message: step %u of op %u, which has none", step, op);
+        return rc_raise(RC_MISMATCH, "parameter server message: step %u of op %u, which has none", step, (unsigned)op);
     const uint32_t lr_bits = (uint32_t)bytes_get(from + OFFSET_LR, 4);
-    *out = (struct ps_header){ .op = (enum ps_op)op,
-                               .n_elems = n_elems,
-                               .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
-                               .clock = bytes_get(from + OFFSET_CLOCK, 8),
-                               .staleness = op == PS_PUSH || op == PS_STATE ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
-                               .n_moments = (uint32_t)n_moments,
-                               .form = body.form,
-                               .n_pairs = body.n_pairs,
-                               .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
-                               .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
-                               .step = step };
-    *(op == PS_PUSH ? &out->sent_ns : &out->held_ns) = time_ns;
+    *out =
+        (struct ps_header){ .op = op,
+                            .n_elems = n_elems,
+                            .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
+                            .clock = bytes_get(from + OFFSET_CLOCK, 8),
+                            .staleness = ps_is_push(op) || op == PS_STATE ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
+                            .n_moments = (uint32_t)n_moments,
+                            .form = body.form,
+                            .n_pairs = body.n_pairs,
+                            .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
+                            .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
+                            .step = step };
+    *(ps_is_push(op) ? &out->sent_ns : &out->held_ns) = time_ns;
     memcpy(&out->lr, &lr_bits, sizeof lr_bits);
     if (!isfinite(out->lr))
         return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");

@@ -28,8 +28,11 @@
  *                                                         optimiser, each as long), and worker 0 has left
  *   LEAVE   worker    I push no more                      none
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
+ *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
+ *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *
- * A worker sends a server nothing while a PUSH, FETCH or LOOK of its own is unanswered.
+ * GIVE is a PUSH in all that is said of a PUSH; TAKEN, and a LATE that answers a GIVE, have no elements. PULL has no
+ * elements, and no step. A worker sends a server nothing while a PUSH, PULL, FETCH or LOOK of its own is unanswered.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
@@ -41,6 +44,7 @@
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,7 +53,7 @@
 
 enum { PS_HEADER_BYTES = 64, PS_MOST_MOMENTS = 2 };
 
-enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK, PS_LATE };
+enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK, PS_LATE, PS_GIVE, PS_PULL, PS_TAKEN };
 
 struct ps_header {
     enum ps_op op;
@@ -61,6 +65,11 @@ struct ps_header {
     uint32_t n_pairs;
     uint32_t n_moments; /* of STATE, else 0 */
 };
+
+static inline bool ps_is_push(enum ps_op op)
+{
+    return op == PS_PUSH || op == PS_GIVE;
+}
 
 static inline struct push_body ps_push_body(const struct ps_header *h)
 {

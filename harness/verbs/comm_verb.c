@@ -4,72 +4,19 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
-#include "harness/base/file.h"
-#include "harness/base/host_memory.h"
 #include "harness/base/text.h"
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/manifest.h"
-#include "harness/report/progress.h"
+#include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/refusal.h"
 #include "harness/verbs/verb.h"
-#include "harness/world/caches.h"
 #include "harness/world/stop.h"
-#include "harness/world/wait.h"
 
-enum { MESSAGE_LIMIT_MS = 240000, PROGRESS_PARTS = 1000, MOST_NAMES = 64 };
-
-#define MOST_BYTES ((size_t)1 << 34)          /* of a size */
-#define UNKNOWN_CACHE_BYTES ((size_t)1 << 26) /* where the system does not tell of its caches */
-#define PROGRESS_NS UINT64_C(100000000)
-
-struct comm_opts {
-    const char *reducer, *bytes, *memory, *json, *chart;
-    uint64_t root, repeats, warmup, rotate_bytes;
-    double budget_s;
-    bool hot, out_of_place;
-    struct machine_opts machine;
-    union module_values modules;
-};
-
-static const struct module_kind *const kinds[] = { &collective_kind, NULL };
-
-static const struct opt table[] = {
-    { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
-      "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
-      "why, is told",
-      &collective_kind, NULL },
-    OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
-              "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles"),
-    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "rank", "who has the data of a broadcast"),
-    OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "repeats",
-             "of each size and algorithm at most; 10 (or as many) at least, then until all intervals are narrower than "
-             "+-2 %; in sim 2"),
-    OPT_U64_(struct comm_opts, warmup, "warmup", "3", 1, 100, "repeats", "that are not kept; in sim none"),
-    OPT_F64_(struct comm_opts, budget_s, "budget-s", "60", 0.1, 1e6, "s",
-             "for all sizes together; one that has begun takes its 10 repeats all the same, and those that have not "
-             "begun by then are left out, which is told"),
-    OPT_U64_(struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
-             "memory of a host's ranks that calls go through in turn, and that is read before each repeat, so that no "
-             "data lies in a cache; without it: twice what the last-level caches hold"),
-    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "the same memory again and again, as caches keep it"),
-    OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
-              "measure that, too: our collectives work in place, so it is the copy of what a rank brings into the "
-              "result, and then the same; half of the time"),
-    OPT_CHOICE_(struct comm_opts, memory, "memory", "auto", "auto|private|shared",
-                "of data; auto: shared by a host's ranks for algorithms that can use that, else private"),
-    OPT_TEXT_(struct comm_opts, json, "json", "", "FILE", "write a manifest, then a record for each row"),
-    OPT_TEXT_(struct comm_opts, chart, "chart", "", "FILE.png",
-              "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
-    OPT_END_,
-};
-
-static const struct verb_group groups[] = { { "comm", table, 0 },
-                                            { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
-                                            { NULL, NULL, 0 } };
+enum { MOST_NAMES = 64 };
 
 struct run { /* shared by the ranks of this process */
     const struct comm_opts *opts;
@@ -81,9 +28,7 @@ struct run { /* shared by the ranks of this process */
     size_t cache_bytes;
     struct comm_terms terms;
     struct comm_results results;
-    struct progress progress;
-    bool has_progress;
-    uint64_t shown_ns;
+    struct comm_progress progress;
     struct refusal refusal; /* the compute of a rank does not open */
 };
 
@@ -93,7 +38,7 @@ struct run { /* shared by the ranks of this process */
 static enum rc check_reducer(const struct collective_ops *ops, const struct run *run)
 {
     const struct job_facts facts = { .n_workers = run->machine.n_ranks };
-    const void *opts = module_options(&run->opts->modules, kinds, &ops->module);
+    const void *opts = module_options(&run->opts->modules, comm_kinds, &ops->module);
     enum rc rc;
 
     TRY(collective_require(&collective_kind, ops, comm_collective_type(run->terms.type)));
@@ -125,7 +70,7 @@ static enum rc add_reducer(struct run *run, const struct collective_ops *ops)
         (struct comm_lane){ .name = ops->module.name,
                             .kind = COMM_LANE_REDUCER,
                             .ops = ops,
-                            .opts = module_options(&run->opts->modules, kinds, &ops->module) };
+                            .opts = module_options(&run->opts->modules, comm_kinds, &ops->module) };
     return RC_OK;
 }
 
@@ -197,15 +142,15 @@ static enum rc check_use(const struct verb_call *call, enum comm_type type)
         { "hot", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
         { "chart", 1u << COMM_BARRIER, "a barrier has no bandwidth; leave it out" },
         { "memory", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
+        { "servers", ~0u, "ps alone has servers" },
+        { "partition-bytes", ~0u, "it is of ps; leave it out" },
         { "out-of-place", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
     };
 
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
         if (useless[i].types >> type & 1 && verb_given(call, useless[i].option))
             return rc_raise(RC_INVAL, "--%s of %s: %s", useless[i].option, comm_type_name(type), useless[i].why);
-    if (verb_given(call, "rotate-bytes") && ((const struct comm_opts *)call->opts)->hot)
-        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; one of them would be right");
-    return RC_OK;
+    return comm_check_rotation(call);
 }
 
 /* Options of reducers that are not measured (module.U2). */
@@ -224,39 +169,11 @@ static enum rc check_modules(const struct verb_call *call, const struct run *run
     return RC_OK;
 }
 
-static enum rc check_files(const struct comm_opts *o)
-{
-    enum rc rc = RC_OK;
-
-    if (strcmp(o->json, "-") == 0)
-        FAIL(RC_INVAL, "--json -: name a file for the records; the table goes to standard output");
-    TRY(file_of_option(file_check_writable(o->json), "json"));
-    if (o->chart[0])
-        TRY(comm_check_chart(o->chart));
-out:
-    return rc;
-}
-
-/* Ranks whose memory is this host's; 0: not known. */
-static int n_ranks_here(const struct run *run)
-{
-    return run->machine.world->module.caps & WORLD_LAUNCHED ? world_launcher().n_host_ranks : run->machine.n_ranks;
-}
-
 static enum rc check_memory(const struct run *run)
 {
-    const int n_here = n_ranks_here(run);
-    const size_t available_bytes = host_memory_available("");
+    const int n_here = comm_ranks_here(&run->machine);
 
-    if (n_here == 0 || !run->machine.compute->touches_memory || available_bytes == SIZE_MAX)
-        return RC_OK;
-    const double needed_bytes = (double)comm_bench_bytes(&run->terms, n_here) * n_here;
-    if (needed_bytes > (double)available_bytes)
-        return rc_raise(RC_INVAL,
-                        "--bytes %s: needs %.0f MB on a host of %d ranks, %.0f MB are available; a smaller largest "
-                        "size would be right",
-                        run->opts->bytes, needed_bytes * 1e-6, n_here, (double)available_bytes * 1e-6);
-    return RC_OK;
+    return comm_check_memory(run->opts->bytes, &run->machine, comm_bench_bytes(&run->terms, n_here > 0 ? n_here : 1));
 }
 
 static int sim_ranks(const struct cluster *c)
@@ -282,21 +199,10 @@ static enum rc find_sizes(struct run *run)
     run->n_bytes[0] = 0;
     run->terms.n_sizes = 1;
     if (run->terms.type != COMM_BARRIER)
-        TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), MOST_BYTES),
+        TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), COMM_MOST_BYTES),
                       "--bytes %s: ", run->opts->bytes));
 out:
     return rc;
-}
-
-static void find_rotation(struct run *run)
-{
-    const struct comm_opts *o = run->opts;
-
-    if (o->hot || machine_is_virtual(&run->machine) || run->terms.type == COMM_BARRIER)
-        return;
-    run->cache_bytes = caches_last_level_bytes();
-    run->terms.rotated_bytes =
-        o->rotate_bytes > 0 ? (size_t)o->rotate_bytes : 2 * (run->cache_bytes ? run->cache_bytes : UNKNOWN_CACHE_BYTES);
 }
 
 static enum rc check_ranks(const struct run *run)
@@ -311,21 +217,6 @@ static enum rc check_ranks(const struct run *run)
         return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
                         run->machine.compute->module.name);
     return RC_OK;
-}
-
-static void show_progress(void *arg, double done_ratio, const char *what)
-{
-    struct run *run = arg;
-    const uint64_t now_ns = wait_clock_ns();
-
-    if (!run->has_progress)
-        progress_init(&run->progress, stderr, PROGRESS_PARTS, now_ns);
-    else if (done_ratio < 1 && now_ns - run->shown_ns < PROGRESS_NS)
-        return;
-    run->has_progress = true;
-    run->shown_ns = now_ns;
-    progress_weigh(&run->progress, done_ratio);
-    progress_update(&run->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, now_ns);
 }
 
 static enum rc prepare(struct run *run, const struct verb_call *call)
@@ -344,21 +235,22 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
                                       .memory = memory_choice(o->memory),
                                       .out_of_place = o->out_of_place,
                                       .leaves_out = strcmp(o->reducer, "all") == 0,
-                                      .progress = show_progress,
-                                      .arg = run };
+                                      .progress = comm_show_progress,
+                                      .arg = &run->progress };
     TRY(comm_type_find(&run->terms.type, call->operand[0]));
     TRY(check_use(call, run->terms.type));
     TRY(find_sizes(run));
     TRY(machine_prepare(&run->machine, &o->machine, sim_ranks));
     TRY(check_ranks(run));
     run->terms.transport = run->machine.transport;
-    run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : MESSAGE_LIMIT_MS;
+    run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     TRY(add_lanes(run));
     TRY(check_modules(call, run));
-    find_rotation(run);
+    if (!machine_is_virtual(&run->machine) && run->terms.type != COMM_BARRIER)
+        run->terms.rotated_bytes = comm_rotated_bytes(o, &run->cache_bytes);
     TRY(check_memory(run));
     if (run->machine.is_root)
-        TRY(check_files(o));
+        TRY(comm_check_files(o));
 out:
     return rc;
 }
@@ -385,23 +277,10 @@ out:
 
 static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct run *run)
 {
-    struct record *r = NULL, *options = NULL;
+    struct record *r = NULL;
     enum rc rc;
 
-    TRY(record_open(&options, "options"));
-    for (int i = 0; i < call->n_groups; i++) {
-        const struct opt_group *group = &call->group[i];
-        if (group->module)
-            record_module_options(options, group->module, group->into);
-        else
-            record_options(options, group->table, group->into);
-    }
-    TRY(record_open(&r, "manifest"));
-    record_text(r, "verb", "comm");
-    record_text(r, "type", call->operand[0]);
-    record_child(r, "options", &options);
-    record_i64(r, "ranks_count", run->results.n_ranks);
-    record_i64(r, "hosts_count", run->results.n_hosts);
+    TRY(comm_open_manifest(&r, call, run->results.n_ranks, run->results.n_hosts));
     record_u64(r, "last_level_cache_bytes", run->cache_bytes);
     record_u64(r, "rotated_host_bytes", run->terms.rotated_bytes);
     record_text(r, "pages", run->results.is_hollow ? NULL : pages_text(run->results.pages));
@@ -410,7 +289,6 @@ static enum rc manifest_of(struct record **out, const struct verb_call *call, co
     *out = r;
     r = NULL;
 out:
-    record_close(&options);
     record_close(&r);
     return rc;
 }
@@ -451,14 +329,17 @@ static enum rc comm_run(struct verb_call *call)
 
     if (!run)
         FAIL(RC_NOMEM, "no memory");
+    if (call->operand[0] && strcmp(call->operand[0], "ps") == 0) {
+        TRY(comm_ps_run(call));
+        goto out;
+    }
     run->opts = call->opts;
     TRY(prepare(run, call));
     call->stage = STAGE_RUN;
     stop_catch_first();
     const struct world_opts world = machine_world_opts(&run->machine);
     ran = world_run(run->machine.world, &world, run->machine.n_ranks, body, run);
-    if (run->has_progress)
-        progress_fini(&run->progress, wait_clock_ns());
+    comm_end_progress(&run->progress);
     if (run->results.n_rows > 0)
         TRY(report(run, call));
     TRY(refusal_raise(&run->refusal, call));
@@ -473,14 +354,16 @@ out:
 const struct verb verb_comm = {
     .name = "comm",
     .summary =
-        "time of collectives by each algorithm, over bytes, as nccl-tests prints it, beside the machine's ceiling",
+        "time of collectives by each algorithm, as nccl-tests prints it, or of push and pull, beside what the machine allows",
     .operands = "TYPE",
     .introduction =
         "usage: gradmark comm TYPE [--option value ...]\n"
         "       mpirun -np N gradmark comm TYPE [--option value ...]\n\n"
-        "TYPE: allreduce, broadcast, allgather, reduce-scatter, barrier or sendrecv (each rank to the next, from the "
-        "one "
-        "before).\n"
+        "TYPE: allreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv (each rank to the next, from the one "
+        "before),\nor ps: push, pull, and both, of --workers with --servers of the parameter server, as train has it. "
+        "goodput: bytes x\nworkers / time of the slowest one; what goes up and comes back counts once. p50, p99: of single "
+        "calls. Its bound is an\necho of the same messages that nobody works on, measured in turns with it: over sockets "
+        "bare ZeroMQ, within a process\ntwo copies through shared memory, else the bare transport.\n"
         "size: bytes S of an array of floats, of allgather and reduce-scatter that of all ranks together, whose count "
         "is "
         "a rank's\npart. time: of the slowest rank, the median of all repeats. algbw: S / time; busbw: x 2 (n - 1) / n "
@@ -491,8 +374,8 @@ const struct verb verb_comm = {
         "crossing one more often than it must. A barrier is "
         "messages of the transport (dissemination).\n\n",
     .opts_bytes = sizeof(struct comm_opts),
-    .group = groups,
-    .kinds = kinds,
+    .group = comm_groups,
+    .kinds = comm_kinds,
     .modules_offset_bytes = offsetof(struct comm_opts, modules),
     .rule = machine_opt_rules,
     .n_rules = MACHINE_N_OPT_RULES,

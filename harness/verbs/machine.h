@@ -20,6 +20,7 @@ struct machine_opts {
     struct opt_joined cluster_set;
     uint64_t workers, threads;
     bool bind;
+    uint64_t n_servers; /* no option: ranks behind the workers, of a verb that has them; else 0 */
 };
 extern const struct opt machine_opt_table[];
 enum { MACHINE_N_OPT_RULES = 2 };
@@ -31,7 +32,7 @@ struct machine { /* shared by the ranks of this process */
     const struct transport_ops *transport;
     const struct compute_backend *compute;
     struct cluster cluster; /* sim */
-    int n_ranks;
+    int n_ranks; /* with servers */
     bool is_root; /* the launcher's rank 0, or nothing was launched */
 };
 

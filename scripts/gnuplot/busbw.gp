@@ -5,9 +5,12 @@
 #   line  kind  bytes  gb_per_s  low  high
 # kind: "ceiling" (of line "memory" or "link", drawn thick and dark, with its name), else a line of its own colour. low and
 # high: an interval; nan: none.
-# Variables: model (the type), machine (style.gp).
+# Variables: model (the type), machine (style.gp); what is drawn and what the ceiling is, where these are others than said here: what,
+# ceiling_text.
 
 load share.'/style.gp'
+if (!exists('what')) { what = 'bus bandwidth' }
+each = exists('ceiling_text') ? '' : ' of each algorithm'
 ceiling = ''
 least = 1e300
 most = -1e300
@@ -47,10 +50,10 @@ if (highest / lowest < 1000) { # decades alone would be too few ticks
 }
 set grid x y lt 1 lc rgb '#dcdcdc' lw 0.8
 set xlabel 'bytes (logarithmic)'
-set ylabel 'bus bandwidth (GB/s, logarithmic)' offset 0, 0
+set ylabel what.' (GB/s, logarithmic)' offset 0, 0
 
 # --- text and legend ---
-set label 1 joined(model, 'bus bandwidth of each algorithm') at screen 0.02, 0.955 left font big_font(model.'  bus bandwidth of each algorithm')
+set label 1 joined(model, what.each) at screen 0.02, 0.955 left font big_font(model.'  '.what.each)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 line_colours = '#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #7A5195 #8C6D31 #6B6B6B'
 line_dashes = '1 13 12 14 15 16 1 13 12'
@@ -65,7 +68,7 @@ entry_widths = ''
 entry_letters = ''
 letters = 'o x + = % & @ $ ~'
 if (ceiling ne '') {
-    entry_names = ceiling eq 'memory' ? '"ceiling: memory, each input read once, each output written once"' : '"ceiling: links, as bare messages around all ranks load them"'
+    entry_names = exists('ceiling_text') ? '"ceiling: '.ceiling_text.'"' : ceiling eq 'memory' ? '"ceiling: memory, each input read once, each output written once"' : '"ceiling: links, as bare messages around all ranks load them"'
     entry_colours = '#404040'
     entry_points = '0'
     entry_lines = '1'

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_repeat.c - see ps_repeat.h. */
+#include "harness/bench/ps_repeat.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/barrier.h"
+#include "harness/compute/compute.h"
+#include "harness/exchange/sync_mode.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+#include "ps/ps.h"
+
+static bool is_server(const struct ps_repeats *r)
+{
+    return r->world->rank >= r->terms->n_workers;
+}
+
+static size_t piece_elems(const struct ps_repeats *r)
+{
+    return r->cut.n_part_elems * (size_t)r->terms->n_servers;
+}
+
+static size_t call_elems(const struct ps_repeats *r)
+{
+    return r->cut.n_pieces * piece_elems(r);
+}
+
+size_t ps_repeats_call_bytes(const struct ps_repeats *r)
+{
+    return call_elems(r) * sizeof(float);
+}
+
+/* --- open, close --- */
+
+enum rc ps_repeats_begin(struct ps_repeats *r)
+{
+    const struct world *w = r->world;
+    enum rc rc;
+
+    TRY(world_split(r->world, is_server(r) ? -1 : 0, w->rank, &r->workers));
+    if (!r->workers)
+        goto out;
+    if (r->terms->n_workers > 1 && !r->is_virtual)
+        TRY(transport_open(&r->line, r->terms->transport, r->workers));
+    r->latency = calloc(PS_N_LANES, sizeof *r->latency);
+    if (!r->latency)
+        FAIL(RC_NOMEM, "no memory for latencies");
+out:
+    return rc;
+}
+
+void ps_repeats_finish(struct ps_repeats *r)
+{
+    transport_close(&r->line);
+    world_split_close(&r->workers);
+    free(r->latency);
+}
+
+/* One tensor has all blocks, of which a piece has a part on every server. */
+static enum rc open_model(struct ps_repeats *r)
+{
+    const struct segment model = { 0, call_elems(r) * r->n_blocks };
+    const struct bucket_opts pieces = { .partition_bytes = piece_elems(r) * sizeof(float) };
+    const struct placement_opts parts = { .kind = PLACEMENT_CHUNK, .chunk_bytes = r->cut.n_part_elems * sizeof(float) };
+    enum rc rc;
+
+    TRY(buckets_open(&r->buckets, &model, 1, &pieces));
+    TRY(placement_open(&r->placement, &parts, &model, 1, r->terms->n_servers));
+    if (is_server(r) || r->is_hollow)
+        goto out;
+    TRY(arena_open(&r->arena, 2 * arena_floats_bytes(model.n_elems)));
+    r->param = arena_floats(&r->arena, model.n_elems);
+    r->grad = arena_floats(&r->arena, model.n_elems);
+    for (size_t i = 0; i < model.n_elems; i++)
+        r->grad[i] = 1;
+out:
+    return rc;
+}
+
+static enum rc open_sync(struct ps_repeats *r)
+{
+    const bool has_slice = is_server(r) && !r->is_hollow;
+    const size_t n_slice = is_server(r) ? r->placement.n_elems[r->world->rank - r->terms->n_workers] : 0;
+    struct sync_env env = { .world = r->world,
+                            .compute = r->compute,
+                            .buckets = &r->buckets,
+                            .placement = &r->placement,
+                            .n_workers = r->terms->n_workers,
+                            .n_servers = r->terms->n_servers,
+                            .timeout_ms = r->terms->timeout_ms };
+    float *zeros = has_slice ? calloc(n_slice, sizeof *zeros) : NULL;
+    enum rc rc;
+
+    if (has_slice && !zeros)
+        FAIL(RC_NOMEM, "no memory for %zu parameters", n_slice);
+    TRY(transport_open(&r->transport, r->terms->transport, r->world));
+    env.transport = r->transport;
+    env.slice_param = zeros;
+    TRY(sync_ps.open(&r->sync, &env));
+out:
+    free(zeros);
+    return rc;
+}
+
+enum rc ps_repeats_open(struct ps_repeats *r, int size)
+{
+    enum rc rc;
+
+    r->cut = ps_cut_of(r->terms, r->terms->n_bytes[size]);
+    r->n_blocks = (size_t)comm_rotation_of(ps_repeats_call_bytes(r), r->rotated_bytes).n_blocks;
+    r->n_used = r->n_wrong = 0;
+    for (int i = 0; r->latency && i < PS_N_LANES; i++)
+        histogram_init(&r->latency[i]);
+    TRY(open_model(r));
+    r->n_pushed = calloc(r->n_blocks, sizeof *r->n_pushed);
+    if (!r->n_pushed)
+        FAIL(RC_NOMEM, "no memory for %zu blocks", r->n_blocks);
+    TRY(open_sync(r));
+    const struct ps_echo_env echo = { .world = r->world,
+                                      .transport = r->terms->transport,
+                                      .n_workers = r->terms->n_workers,
+                                      .n_servers = r->terms->n_servers,
+                                      .n_frames = r->cut.n_pieces,
+                                      .n_part_bytes = r->cut.n_part_elems * sizeof(float),
+                                      .n_blocks = r->n_blocks,
+                                      .n_in_flight = PS_CREDITS,
+                                      .timeout_ms = r->terms->timeout_ms,
+                                      .is_hollow = r->is_hollow };
+    TRY(ps_echo_open(&r->echo, &echo));
+out:
+    return rc;
+}
+
+void ps_repeats_close(struct ps_repeats *r)
+{
+    ps_echo_close(&r->echo);
+    transport_close(&r->transport);
+    if (r->sync)
+        sync_ps.close(&r->sync);
+    buckets_close(&r->buckets);
+    placement_close(&r->placement);
+    arena_close(&r->arena);
+    r->param = r->grad = NULL;
+    free(r->n_pushed);
+    r->n_pushed = NULL;
+}
+
+enum rc ps_repeats_serve(struct ps_repeats *r)
+{
+    enum rc rc;
+
+    TRY(sync_ps.serve(r->sync, 0));
+    TRY(ps_echo_end(r->echo));
+out:
+    return rc;
+}
+
+/* --- one call --- */
+
+/* The pieces of a block, as many at once as ps lets. */
+static enum rc move_block(struct ps_repeats *r, enum ps_move move, size_t block)
+{
+    const size_t n = r->cut.n_pieces, first = block * n;
+    struct piece_cost cost = { 0 };
+    enum rc rc = RC_OK;
+
+    for (size_t n_posted = 0, n_ended = 0; n_ended < n; n_ended++) {
+        for (; n_posted < n && n_posted - n_ended < PS_CREDITS; n_posted++)
+            TRY(ps_post(r->sync, move, first + n_posted, 1.0f, r->param, r->grad));
+        TRY(ps_end(r->sync, r->param, &cost));
+    }
+    if (move != PS_MOVE_DOWN)
+        r->n_pushed[block]++;
+out:
+    return rc;
+}
+
+static enum rc call(struct ps_repeats *r, enum ps_lane lane, size_t block)
+{
+    switch (lane) {
+    case PS_LANE_PUSH:
+        return move_block(r, PS_MOVE_UP, block);
+    case PS_LANE_PULL:
+        return move_block(r, PS_MOVE_DOWN, block);
+    case PS_LANE_PUSH_PULL:
+        return move_block(r, PS_MOVE_BOTH, block);
+    case PS_LANE_BOUND:
+        return ps_echo_call(r->echo);
+    case PS_N_LANES:
+        break;
+    }
+    return rc_raise(RC_BUG, "comm ps: lane %d is none", (int)lane);
+}
+
+/* --- what is wrong --- */
+
+/* N5: elements of param[n_elems] that are not minus a whole number from least to most. Pure. */
+static uint64_t count_outside(const float *param, size_t n_elems, uint64_t least, uint64_t most)
+{
+    uint64_t n_wrong = 0;
+
+    for (size_t i = 0; i < n_elems; i++) {
+        const double n_taken = -(double)param[i];
+        n_wrong += !(n_taken >= (double)least && n_taken <= (double)most && n_taken == floor(n_taken));
+    }
+    return n_wrong;
+}
+
+/* Of the last calls, whose blocks are all different. All workers have made as many. */
+static uint64_t count_wrong(const struct ps_repeats *r, enum ps_lane lane, int n_calls)
+{
+    const size_t n_blocks = (size_t)n_calls < r->n_blocks ? (size_t)n_calls : r->n_blocks;
+    uint64_t n_wrong = 0;
+
+    if (r->is_hollow || (lane != PS_LANE_PULL && lane != PS_LANE_PUSH_PULL))
+        return 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        const size_t block = (size_t)((r->n_used - 1 - i) % r->n_blocks);
+        n_wrong += count_outside(r->param + block * call_elems(r), call_elems(r), r->n_pushed[block],
+                                 r->n_pushed[block] * (uint64_t)r->terms->n_workers);
+    }
+    return n_wrong;
+}
+
+/* --- a repeat --- */
+
+static enum rc align(struct ps_repeats *r)
+{
+    enum rc rc;
+
+    TRY(world_barrier(r->workers));
+    if (r->line)
+        TRY(barrier_run(r->line, r->terms->timeout_ms));
+out:
+    return rc;
+}
+
+enum rc ps_repeat_run(double *time_s, struct ps_repeats *r, enum ps_lane lane, int n_calls, bool is_kept)
+{
+    struct comm_repeat_result own = { 0 }, all;
+    uint64_t last_ns;
+    enum rc rc;
+
+    TRY(align(r));
+    const uint64_t started_ns = last_ns = world_now_ns(r->world);
+    for (int i = 0; i < n_calls; i++) {
+        TRY(call(r, lane, (size_t)(r->n_used % r->n_blocks)));
+        const uint64_t now_ns = world_now_ns(r->world);
+        if (is_kept)
+            histogram_add(&r->latency[lane], now_ns - last_ns);
+        last_ns = now_ns;
+        r->n_used += lane != PS_LANE_BOUND;
+    }
+    own.time_s = 1e-9 * (double)(last_ns - started_ns) / n_calls;
+    own.n_wrong = count_wrong(r, lane, n_calls);
+    TRY(comm_repeat_gather(&all, r->workers, &own));
+    r->n_wrong += own.n_wrong;
+    *time_s = all.time_s;
+out:
+    return rc;
+}
+
+enum rc ps_repeats_latency(struct ps_latency *out, struct ps_repeats *r, enum ps_lane lane)
+{
+    const size_t n = (size_t)r->workers->n_ranks;
+    struct histogram *all = r->workers->rank == 0 ? malloc(n * sizeof *all) : NULL;
+    enum rc rc = RC_OK;
+
+    if (r->workers->rank == 0 && !all)
+        FAIL(RC_NOMEM, "no memory for the latencies of %zu workers", n);
+    TRY(world_gather(r->workers, &r->latency[lane], all, sizeof *all));
+    for (size_t i = 1; all && i < n; i++)
+        histogram_merge(&all[0], &all[i]);
+    if (all)
+        *out = (struct ps_latency){ .p50_s = 1e-9 * histogram_percentile(all, 50),
+                                    .p99_s = 1e-9 * histogram_percentile(all, 99),
+                                    .n_values = all->n_values };
+out:
+    free(all);
+    return rc;
+}
+
+/* N5: what all workers have pushed is what the servers hold; of worker 0. */
+static uint64_t count_final(const struct ps_repeats *r)
+{
+    uint64_t n_wrong = 0;
+
+    for (size_t block = 0; block < r->n_blocks; block++) {
+        const uint64_t n_all = r->n_pushed[block] * (uint64_t)r->terms->n_workers;
+        n_wrong += count_outside(r->param + block * call_elems(r), call_elems(r), n_all, n_all);
+    }
+    return n_wrong;
+}
+
+enum rc ps_repeats_end(uint64_t *n_wrong, struct ps_repeats *r)
+{
+    struct comm_repeat_result own = { 0 }, all;
+    enum rc rc;
+
+    TRY(sync_ps.final(r->sync, r->param, NULL));
+    TRY(ps_echo_end(r->echo));
+    own.n_wrong = r->n_wrong + (r->workers->rank == 0 && !r->is_hollow ? count_final(r) : 0);
+    TRY(comm_repeat_gather(&all, r->workers, &own));
+    *n_wrong = all.n_wrong;
+out:
+    return rc;
+}

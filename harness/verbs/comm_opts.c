@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_opts.c - see comm_opts.h. */
+#include "harness/verbs/comm_opts.h"
+
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/base/host_memory.h"
+#include "harness/bench/comm_bench.h"
+#include "harness/exchange/collective.h"
+#include "allreduce/collective_list.h"
+#include "harness/verbs/comm_report.h"
+#include "harness/world/caches.h"
+#include "harness/world/wait.h"
+
+enum { PROGRESS_PARTS = 1000 };
+
+#define UNKNOWN_CACHE_BYTES ((size_t)1 << 26) /* where the system does not tell of its caches */
+#define PROGRESS_NS UINT64_C(100000000)
+
+const struct module_kind *const comm_kinds[] = { &collective_kind, NULL };
+
+static const struct opt table[] = {
+    { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
+      "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
+      "why, "
+      "is told",
+      &collective_kind, NULL },
+    OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
+              "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles; without it of ps "
+              "1Ki:64Mi:x4"),
+    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "rank", "who has the data of a broadcast"),
+    OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "repeats",
+             "of each size and algorithm at most; 10 (or as many) at least, then until all intervals are narrower than "
+             "+-2 %; in sim 2"),
+    OPT_U64_(struct comm_opts, warmup, "warmup", "3", 1, 100, "repeats", "that are not kept; in sim none"),
+    OPT_F64_(struct comm_opts, budget_s, "budget-s", "60", 0.1, 1e6, "s",
+             "for all sizes together; one that has begun takes its 10 repeats all the same, and those that have not "
+             "begun by then are left out, which is told"),
+    OPT_U64_(struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
+             "memory of a host's ranks that calls go through in turn, and that is read before each repeat, so that no "
+             "data lies in a cache; without it: twice what the last-level caches hold"),
+    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "the same memory again and again, as caches keep it"),
+    OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
+              "measure that, too: our collectives work in place, so it is the copy of what a rank brings into the "
+              "result, and then the same; half of the time"),
+    OPT_CHOICE_(struct comm_opts, memory, "memory", "auto", "auto|private|shared",
+                "of data; auto: shared by a host's ranks for algorithms that can use that, else private"),
+    OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "ranks",
+             "of ps: ranks behind the workers, each with an equal part of every array; --workers: without it 1, or all "
+             "others that were launched"),
+    OPT_U64_(struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
+             "of ps: an array is moved in pieces of so many bytes at most, several on the way at once; without it: whole"),
+    OPT_TEXT_(struct comm_opts, json, "json", "", "FILE", "write a manifest, then a record for each row"),
+    OPT_TEXT_(struct comm_opts, chart, "chart", "", "FILE.png",
+              "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
+    OPT_END_,
+};
+
+const struct verb_group comm_groups[] = { { "comm", table, 0 },
+                                            { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
+                                            { NULL, NULL, 0 } };
+
+/* --- what is asked for --- */
+
+enum rc comm_check_files(const struct comm_opts *o)
+{
+    enum rc rc = RC_OK;
+
+    if (strcmp(o->json, "-") == 0)
+        FAIL(RC_INVAL, "--json -: name a file for the records; the table goes to standard output");
+    TRY(file_of_option(file_check_writable(o->json), "json"));
+    if (o->chart[0])
+        TRY(comm_check_chart(o->chart));
+out:
+    return rc;
+}
+
+enum rc comm_check_rotation(const struct verb_call *call)
+{
+    if (verb_given(call, "rotate-bytes") && ((const struct comm_opts *)call->opts)->hot)
+        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; one of them would be right");
+    return RC_OK;
+}
+
+size_t comm_rotated_bytes(const struct comm_opts *o, size_t *cache_bytes)
+{
+    if (o->hot)
+        return 0;
+    *cache_bytes = caches_last_level_bytes();
+    return o->rotate_bytes > 0 ? (size_t)o->rotate_bytes : 2 * (*cache_bytes ? *cache_bytes : UNKNOWN_CACHE_BYTES);
+}
+
+int comm_ranks_here(const struct machine *m)
+{
+    return m->world->module.caps & WORLD_LAUNCHED ? world_launcher().n_host_ranks : m->n_ranks;
+}
+
+enum rc comm_check_memory(const char *bytes, const struct machine *m, size_t rank_bytes)
+{
+    const int n_here = comm_ranks_here(m);
+    const size_t available_bytes = host_memory_available("");
+
+    if (n_here == 0 || !m->compute->touches_memory || available_bytes == SIZE_MAX)
+        return RC_OK;
+    const double needed_bytes = (double)rank_bytes * n_here;
+    if (needed_bytes > (double)available_bytes)
+        return rc_raise(RC_INVAL,
+                        "--bytes %s: needs %.0f MB on a host of %d ranks, %.0f MB are available; a smaller largest "
+                        "size would be right",
+                        bytes, needed_bytes * 1e-6, n_here, (double)available_bytes * 1e-6);
+    return RC_OK;
+}
+
+/* --- what is told --- */
+
+void comm_show_progress(void *arg, double done_ratio, const char *what)
+{
+    struct comm_progress *p = arg;
+    const uint64_t now_ns = wait_clock_ns();
+
+    if (!p->has_progress)
+        progress_init(&p->progress, stderr, PROGRESS_PARTS, now_ns);
+    else if (done_ratio < 1 && now_ns - p->shown_ns < PROGRESS_NS)
+        return;
+    p->has_progress = true;
+    p->shown_ns = now_ns;
+    progress_weigh(&p->progress, done_ratio);
+    progress_update(&p->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, now_ns);
+}
+
+void comm_end_progress(struct comm_progress *p)
+{
+    if (p->has_progress)
+        progress_fini(&p->progress, wait_clock_ns());
+}
+
+enum rc comm_open_manifest(struct record **out, const struct verb_call *call, int n_ranks, int n_hosts)
+{
+    struct record *r = NULL, *options = NULL;
+    enum rc rc;
+
+    TRY(record_open(&options, "options"));
+    for (int i = 0; i < call->n_groups; i++) {
+        const struct opt_group *group = &call->group[i];
+        if (group->module)
+            record_module_options(options, group->module, group->into);
+        else
+            record_options(options, group->table, group->into);
+    }
+    TRY(record_open(&r, "manifest"));
+    record_text(r, "verb", "comm");
+    record_text(r, "type", call->operand[0]);
+    record_child(r, "options", &options);
+    record_i64(r, "ranks_count", n_ranks);
+    record_i64(r, "hosts_count", n_hosts);
+    *out = r;
+    r = NULL;
+out:
+    record_close(&options);
+    record_close(&r);
+    return rc;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_opts.h - the options of gradmark comm, and what all its types do with them. Of comm_verb.c and comm_ps.c. */
+#ifndef HARNESS_VERBS_COMM_OPTS_H
+#define HARNESS_VERBS_COMM_OPTS_H
+
+#include "harness/base/module.h"
+#include "harness/report/progress.h"
+#include "harness/report/record.h"
+#include "harness/verbs/machine.h"
+#include "harness/verbs/verb.h"
+
+enum { COMM_MESSAGE_LIMIT_MS = 240000 };
+
+#define COMM_MOST_BYTES ((size_t)1 << 34) /* of a size */
+
+struct comm_opts {
+    const char *reducer, *bytes, *memory, *json, *chart;
+    uint64_t root, repeats, warmup, rotate_bytes, servers, partition_bytes;
+    double budget_s;
+    bool hot, out_of_place;
+    struct machine_opts machine;
+    union module_values modules;
+};
+
+extern const struct module_kind *const comm_kinds[];
+extern const struct verb_group comm_groups[];
+
+/* RC_INVAL, RC_IO: no file can be written there. */
+enum rc comm_check_files(const struct comm_opts *o) MUST_CHECK;
+/* RC_INVAL: --rotate-bytes and --hot. */
+enum rc comm_check_rotation(const struct verb_call *call) MUST_CHECK;
+/* Of a host; 0: hot. *cache_bytes: what its last-level caches hold, 0: not known. */
+size_t comm_rotated_bytes(const struct comm_opts *o, size_t *cache_bytes);
+/* Ranks whose memory is this host's; 0: not known. */
+int comm_ranks_here(const struct machine *m);
+/* RC_INVAL: the host has less than its ranks need. */
+enum rc comm_check_memory(const char *bytes, const struct machine *m, size_t rank_bytes) MUST_CHECK;
+
+struct comm_progress { /* zeroed: nothing was told yet */
+    struct progress progress;
+    bool has_progress;
+    uint64_t shown_ns;
+};
+/* arg: a comm_progress. */
+void comm_show_progress(void *arg, double done_ratio, const char *what);
+void comm_end_progress(struct comm_progress *p);
+
+/* A manifest's first keys; the caller adds its own, and manifest_fill(). RC_NOMEM. */
+enum rc comm_open_manifest(struct record **out, const struct verb_call *call, int n_ranks, int n_hosts) MUST_CHECK;
+
+/* --- comm_ps.c --- */
+
+/* gradmark comm ps */
+enum rc comm_ps_run(struct verb_call *call) MUST_CHECK;
+
+#endif

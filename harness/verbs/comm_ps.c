@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_ps.c - gradmark comm ps: push and pull of the parameter server, and what the way between its ranks allows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/bench/byte_sizes.h"
+#include "harness/bench/ps_bench.h"
+#include "harness/report/manifest.h"
+#include "harness/verbs/comm_opts.h"
+#include "harness/verbs/comm_ps_report.h"
+#include "harness/verbs/comm_report.h"
+#include "harness/world/stop.h"
+
+static const char every_size[] = "1Ki:64Mi:x4";
+
+struct run { /* shared by the ranks of this process */
+    const struct comm_opts *opts;
+    struct machine_opts machine_opts;
+    struct machine machine;
+    size_t n_bytes[BYTE_SIZES_MAX];
+    size_t cache_bytes;
+    struct ps_terms terms;
+    struct ps_results results;
+    struct comm_progress progress;
+};
+
+/* --- all that can be wrong with the input --- */
+
+static enum rc check_use(const struct verb_call *call)
+{
+    static const char *const useless[] = { "root", "reducer", "memory", "out-of-place" };
+
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (verb_given(call, useless[i]))
+            return rc_raise(RC_INVAL, "--%s of ps: it is of collectives; leave it out", useless[i]);
+    for (int g = 0; g < call->n_groups; g++)
+        if (call->group[g].module && call->group[g].given != 0)
+            return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",
+                            call->group[g].module->name, call->group[g].module->name);
+    return comm_check_rotation(call);
+}
+
+static int no_ranks(const struct cluster *c)
+{
+    (void)c; /* there are servers, so that --workers says how many there are */
+    return 0;
+}
+
+static enum rc find_ranks(struct run *run)
+{
+    const int n_servers = (int)run->opts->servers;
+
+    run->terms.n_servers = n_servers;
+    run->terms.n_workers = run->machine.n_ranks - n_servers;
+    if (run->terms.n_workers < 1)
+        return rc_raise(RC_INVAL, "--servers %d: %d ranks were launched, and no worker is left; %d or fewer would be right",
+                        n_servers, run->machine.n_ranks, run->machine.n_ranks - 1);
+    if (run->machine.compute->touches_memory && !run->machine.compute->host_memory)
+        return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
+                        run->machine.compute->module.name);
+    return RC_OK;
+}
+
+static enum rc prepare(struct run *run, const struct verb_call *call)
+{
+    enum { LEAST_REPEATS = 10 };
+    const struct comm_opts *o = run->opts;
+    const char *bytes = verb_given(call, "bytes") ? o->bytes : every_size;
+    const int n_repeats = (int)o->repeats;
+    enum rc rc;
+
+    run->machine_opts = o->machine;
+    run->machine_opts.n_servers = o->servers;
+    run->terms = (struct ps_terms){ .n_bytes = run->n_bytes,
+                                    .partition_bytes = o->partition_bytes,
+                                    .least_repeats = n_repeats < LEAST_REPEATS ? n_repeats : LEAST_REPEATS,
+                                    .most_repeats = n_repeats,
+                                    .n_warmup = (int)o->warmup,
+                                    .budget_s = o->budget_s,
+                                    .progress = comm_show_progress,
+                                    .arg = &run->progress };
+    TRY(check_use(call));
+    TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, bytes, sizeof(float), COMM_MOST_BYTES),
+                  "--bytes %s: ", bytes));
+    TRY(machine_prepare(&run->machine, &run->machine_opts, no_ranks));
+    TRY(find_ranks(run));
+    run->terms.transport = run->machine.transport;
+    run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
+    if (!machine_is_virtual(&run->machine))
+        run->terms.rotated_bytes = comm_rotated_bytes(o, &run->cache_bytes);
+    const int n_here = comm_ranks_here(&run->machine);
+    TRY(comm_check_memory(bytes, &run->machine, ps_bench_bytes(&run->terms, n_here > 0 ? n_here : 1)));
+    if (run->machine.is_root)
+        TRY(comm_check_files(o));
+out:
+    return rc;
+}
+
+/* --- the run --- */
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+    struct compute *compute = NULL;
+    enum rc rc;
+
+    world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(machine_choose_wait(&run->machine, w));
+    TRY(machine_open_compute(&compute, &run->machine, w, run->machine.compute));
+    TRY(ps_bench(w->rank == 0 ? &run->results : NULL, w, compute, &run->terms));
+out:
+    compute_close(&compute);
+    return rc;
+}
+
+static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct run *run)
+{
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(comm_open_manifest(&r, call, run->machine.n_ranks, run->results.n_hosts));
+    record_u64(r, "last_level_cache_bytes", run->cache_bytes);
+    record_u64(r, "rotated_host_bytes", run->terms.rotated_bytes);
+    record_text(r, "ended", run->results.ended[0] ? run->results.ended : NULL);
+    manifest_fill(r, run->results.is_virtual);
+    *out = r;
+    r = NULL;
+out:
+    record_close(&r);
+    return rc;
+}
+
+static enum rc report(struct run *run, struct verb_call *call)
+{
+    const struct comm_ps_about about = { .terms = &run->terms,
+                                         .results = &run->results,
+                                         .world = run->machine.world->module.name,
+                                         .transport = run->machine.transport->module.name,
+                                         .compute = run->machine.compute->module.name,
+                                         .cache_bytes = run->cache_bytes };
+    const uint64_t n_wrong = comm_ps_wrong_count(&run->results);
+    struct record *manifest = NULL;
+    enum rc rc;
+
+    TRY(comm_ps_print(stdout, &about));
+    TRY(manifest_of(&manifest, call, run));
+    if (run->opts->json[0])
+        TRY(comm_ps_write(&about, manifest, run->opts->json));
+    if (run->opts->chart[0])
+        TRY(comm_ps_draw(&about, run->opts->chart));
+    if (run->results.stop_signal)
+        call->exit_code = VERB_STOPPED + run->results.stop_signal;
+    if (n_wrong > 0)
+        FAIL(RC_MISMATCH, "%llu elements are wrong; which rows have them: #wrong", (unsigned long long)n_wrong);
+out:
+    record_close(&manifest);
+    return rc;
+}
+
+enum rc comm_ps_run(struct verb_call *call)
+{
+    struct run *run = calloc(1, sizeof *run);
+    enum rc rc = RC_OK, ran;
+
+    if (!run)
+        FAIL(RC_NOMEM, "no memory");
+    run->opts = call->opts;
+    TRY(prepare(run, call));
+    call->stage = STAGE_RUN;
+    stop_catch_first();
+    struct world_opts world = machine_world_opts(&run->machine);
+    world.has_tasks = true; /* the echo's */
+    ran = world_run(run->machine.world, &world, run->machine.n_ranks, body, run);
+    comm_end_progress(&run->progress);
+    if (run->results.n_rows > 0)
+        TRY(report(run, call));
+    rc = ran; /* what was measured is reported, and the error of the run beside it */
+out:
+    if (run)
+        ps_results_close(&run->results);
+    free(run);
+    return rc;
+}

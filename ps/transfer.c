@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer.c - a piece between a worker and its servers.
+ *
+ * ps_post() posts the pushes of a piece to all servers that hold a part of it, and ps_end() takes the replies in server
+ * order; servers work at the same time. What a server has of a piece is one message each way: where it is one range of
+ * the parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing is copied
+ * here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own. A gradient that
+ * is compressed is packed into memory of its own (push_body.h); parameters come back as they are.
+ * Everything posted is ended before an error is returned.
+ */
+#include <assert.h>
+#include <stdio.h>
+
+#include "harness/world/world.h"
+#include "ps/protocol.h"
+#include "ps/worker_state.h"
+
+/* Where the n_bytes of a request or an answer are; hollow: as many bytes without content. */
+static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_bytes)
+{
+    x->ptr = ps_is_real(p) ? body : NULL;
+    *(ps_is_real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_bytes;
+}
+
+enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_header *h, float *body)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc;
+
+    ps_header_encode(l->request, h);
+    l->tx = (struct xfer){ .peer = p->base.env.n_workers + server,
+                           .tag = PS_TAG_REQUEST + (uint32_t)slot,
+                           .head = l->request,
+                           .n_head_bytes = PS_HEADER_BYTES };
+    set_body(p, &l->tx, body, push_body_bytes(&(struct push_body){ h->form, h->n_elems, h->n_pairs }));
+    TRY(transport_send(p->base.env.transport, &l->tx));
+    l->sends = true;
+out:
+    return rc;
+}
+
+enum rc ps_post_answer(struct ps *p, int server, int slot, float *body, size_t n_elems)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc;
+
+    l->rx = (struct xfer){ .peer = p->base.env.n_workers + server,
+                           .tag = PS_TAG_REPLY + (uint32_t)slot,
+                           .head = l->reply,
+                           .n_head_bytes = PS_HEADER_BYTES };
+    set_body(p, &l->rx, body, n_elems * sizeof(float));
+    TRY(transport_recv(p->base.env.transport, &l->rx));
+    l->receives = true;
+out:
+    return rc;
+}
+
+enum rc ps_end_request(struct ps *p, int server, int slot)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+
+    l->sends = false;
+    return transport_wait(p->base.env.transport, &l->tx, p->base.env.timeout_ms);
+}
+
+static bool may_be_late(const struct ps *p)
+{
+    return p->base.env.consistency.kind == CONSISTENCY_SYNC && p->base.env.consistency.bound_count > 0;
+}
+
+enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
+                      struct ps_header *out)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc;
+
+    l->receives = false;
+    TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
+    TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
+    const bool is_late = out->op == PS_LATE && want->op != PS_STATE && may_be_late(p);
+    if ((out->op != want->op && !is_late) || out->n_elems != want->n_elems || out->piece != want->piece ||
+        out->n_moments != want->n_moments)
+        FAIL(RC_MISMATCH,
+             "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs, or with "
+             "another optimiser's state",
+             server, (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
+out:
+    return rc;
+}
+
+enum rc ps_abandon(struct ps *p, enum rc rc)
+{
+    char first_message[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK)
+        return rc;
+    snprintf(first_message, sizeof first_message, "%s", rc_message());
+    for (int i = 0; i < p->base.env.n_servers * PS_CREDITS; i++) {
+        struct link_slot *l = &p->link[i / PS_CREDITS].slot[i % PS_CREDITS];
+        if (l->sends)
+            (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
+        if (l->receives)
+            (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
+        l->sends = l->receives = false;
+    }
+    p->n_ended = p->n_posted;
+    return rc_raise(rc, "%s", first_message);
+}
+
+/* lead: steps ahead of the slowest worker. */
+static void note_cost(struct piece_cost *cost, const struct ps_header *h, uint32_t lead)
+{
+    const uint64_t server_ns = h->queue_ns + h->apply_ns + h->held_ns;
+    if (server_ns >= cost->server_ns + cost->apply_ns + cost->held_ns) { /* the slowest server */
+        cost->server_ns = h->queue_ns;
+        cost->apply_ns = h->apply_ns;
+        cost->held_ns = h->held_ns;
+    }
+    cost->late_count += h->op == PS_LATE;
+    cost->lead_count = lead > cost->lead_count ? lead : cost->lead_count;
+    const uint32_t staleness = h->staleness < UINT32_MAX ? (uint32_t)h->staleness : UINT32_MAX;
+    if (staleness > cost->staleness_count)
+        cost->staleness_count = staleness;
+}
+
+/* Where the body of a message with this piece is: in `staged` (pushed, pulled), or where it belongs, in `all`. */
+static float *body_at(const struct ps *p, int server, const struct link_piece *piece, float *staged, float *all)
+{
+    if (!ps_is_real(p))
+        return NULL;
+    return piece->is_scattered ? staged + p->link[server].first_elem + piece->part.offset_elems : all + piece->first;
+}
+
+/* Simulated cost of a copy of a scattered piece: each float is read and written. */
+static void charge_copy(struct ps *p, const struct link_piece *piece)
+{
+    world_charge(p->base.env.world, 0, 2.0 * (double)piece->part.n_elems * sizeof(float));
+}
+
+/* The body of a push, whose floats are at *at; if it is compressed, *at becomes where it is packed. */
+static enum rc pack(struct ps *p, int server, struct range part, float **at, struct push_body *out)
+{
+    const struct compression *c = &p->base.env.compression;
+    float *packed = p->packed ? p->packed + p->link[server].first_elem + part.offset_elems : NULL;
+    const enum rc rc = push_body_pack(out, packed, c, p->base.env.compute, *at, (uint32_t)part.n_elems);
+
+    if (c->kind == COMPRESSION_TOPK)
+        world_charge(p->base.env.world, 0, PUSH_FIND_BYTES * (double)part.n_elems);
+    if (out->form != PS_FLOATS)
+        *at = packed;
+    return rc;
+}
+
+/* What a push says and carries of its gradient; *at: where its body is. */
+static enum rc pack_push(struct ps *p, int server, const struct link_piece *piece, float *grad, struct ps_header *h,
+                         float **at)
+{
+    const struct range part = piece->part;
+    struct push_body body;
+    enum rc rc;
+
+    *at = body_at(p, server, piece, p->pushed, grad);
+    if (piece->is_scattered && *at)
+        placement_gather(p->base.env.placement, server, part, *at, grad, 0);
+    if (piece->is_scattered)
+        charge_copy(p, piece);
+    TRY(pack(p, server, part, at, &body));
+    h->n_elems = (uint32_t)part.n_elems;
+    h->sent_ns = world_now_ns(p->base.env.world);
+    h->clock = piece->clock;
+    h->step = piece->step;
+    h->form = body.form;
+    h->n_pairs = body.n_pairs;
+out:
+    return rc;
+}
+
+/* Of the answer. */
+static size_t n_answered(const struct link_piece *piece, enum ps_move move)
+{
+    return move == PS_MOVE_UP ? 0 : piece->part.n_elems;
+}
+
+/* The request for what `server` has of the piece, and the receive of its answer. */
+static enum rc post_with(struct ps *p, int server, int slot, const struct ps_transfer *t, float lr, float *param,
+                         float *grad)
+{
+    static const enum ps_op op[] = { [PS_MOVE_BOTH] = PS_PUSH, [PS_MOVE_UP] = PS_GIVE, [PS_MOVE_DOWN] = PS_PULL };
+    const struct link_piece *piece = &p->link[server].piece[t->k];
+    struct ps_header h = { .op = op[t->move], .piece = (uint32_t)t->k };
+    float *at = NULL;
+    enum rc rc = RC_OK;
+
+    if (piece->part.n_elems == 0)
+        return RC_OK;
+    if (t->move != PS_MOVE_DOWN)
+        TRY(pack_push(p, server, piece, grad, &h, &at));
+    h.lr = t->move == PS_MOVE_DOWN ? 0 : lr;
+    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, param), n_answered(piece, t->move)));
+    TRY(ps_post_request(p, server, slot, &h, at));
+out:
+    return rc;
+}
+
+/* clocks.Q1, as the worker sees it, which has pushed n_steps. */
+static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, const struct ps_header *h)
+{
+    const struct consistency *rule = &p->base.env.consistency;
+
+    if (h->step > n_steps)
+        return rc_raise(RC_MISMATCH,
+                        "server %d says of piece %u that the slowest worker has done %u steps; this one did %u", server,
+                        h->piece, h->step, n_steps);
+    if (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count)
+        return rc_raise(RC_MISMATCH,
+                        "server %d answered step %u of piece %u when the slowest worker had done %u: not by "
+                        "--consistency ssp:%u",
+                        server, n_steps, h->piece, h->step, rule->bound_count);
+    return RC_OK;
+}
+
+static enum rc end_with(struct ps *p, int server, int slot, const struct ps_transfer *t, float *param,
+                        struct piece_cost *cost)
+{
+    struct link_piece *piece = &p->link[server].piece[t->k];
+    const bool has_params = t->move != PS_MOVE_UP;
+    const struct ps_header want = { .op = has_params ? PS_PARAMS : PS_TAKEN,
+                                    .n_elems = (uint32_t)n_answered(piece, t->move),
+                                    .piece = (uint32_t)t->k };
+    struct ps_header answer;
+    enum rc rc = RC_OK;
+
+    if (piece->part.n_elems == 0)
+        return RC_OK;
+    TRY(ps_end_request(p, server, slot));
+    TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer));
+    piece->step += t->move != PS_MOVE_DOWN;
+    TRY(check_lead(p, server, piece->step, &answer));
+    note_cost(cost, &answer, piece->step - answer.step);
+    if (!has_params)
+        return RC_OK;
+    piece->clock = answer.clock;
+    if (piece->is_scattered && ps_is_real(p))
+        placement_scatter(p->base.env.placement, server, piece->part, body_at(p, server, piece, p->pulled, param),
+                          param);
+    if (piece->is_scattered)
+        charge_copy(p, piece);
+out:
+    return rc;
+}
+
+/* The copy of a piece into messages, or out of them: the transport's. */
+static void charge_message(struct ps *p, size_t k)
+{
+    world_charge(p->base.env.world, 0, 2.0 * (double)p->base.env.buckets->piece[k].n_elems * sizeof(float));
+}
+
+enum rc ps_post(struct sync *s, enum ps_move move, size_t k, float lr, float *param, float *grad)
+{
+    struct ps *p = (struct ps *)s;
+    const int slot = (int)(p->n_posted % PS_CREDITS);
+    struct ps_transfer *t = &p->transfer[slot];
+    enum rc rc = RC_OK;
+
+    assert(p->n_posted - p->n_ended < PS_CREDITS);
+    *t = (struct ps_transfer){ move, k };
+    p->n_posted++;
+    if (move != PS_MOVE_DOWN)
+        charge_message(p, k);
+    for (int i = 0; i < s->env.n_servers; i++)
+        TRY(post_with(p, i, slot, t, lr, param, grad));
+out:
+    return ps_abandon(p, rc);
+}
+
+enum rc ps_end(struct sync *s, float *param, struct piece_cost *out)
+{
+    struct ps *p = (struct ps *)s;
+    const int slot = (int)(p->n_ended % PS_CREDITS);
+    const struct ps_transfer *t = &p->transfer[slot];
+    enum rc rc = RC_OK;
+
+    assert(p->n_ended < p->n_posted);
+    for (int i = 0; i < s->env.n_servers; i++)
+        TRY(end_with(p, i, slot, t, param, out));
+    if (t->move != PS_MOVE_UP)
+        charge_message(p, t->k);
+    p->n_ended++;
+out:
+    return ps_abandon(p, rc);
+}
+
+enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    enum rc rc;
+
+    TRY(ps_post(s, PS_MOVE_BOTH, k, lr, param, grad));
+    TRY(ps_end(s, param, out));
+out:
+    return rc;
+}
