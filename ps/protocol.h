@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.h - the message tags of worker and server; the contents of the messages are in wire.h. */
+/* protocol.h - the message tags of worker and server, to which the number of a slot is added (wire.P4); the contents of
+ * the messages are in wire.h. */
 #ifndef PS_PROTOCOL_H
 #define PS_PROTOCOL_H
 
 #include "harness/net/transport.h"
 
 #define PS_TAG_REQUEST (TAG_ANY | 0x30u)
-#define PS_TAG_REPLY 0x31u
+#define PS_TAG_REPLY 0x40u
 
 #endif

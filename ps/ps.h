@@ -16,7 +16,7 @@ extern const struct sync_mode sync_ps;
 
 /* --- on a worker, beside exchange(): halves of it, and several pieces at once --- */
 
-enum { PS_CREDITS = 1 }; /* transfers of a worker that are posted and not ended, at most (wire.P4) */
+enum { PS_CREDITS = 8 }; /* transfers of a worker that are posted and not ended, at most (wire.P4) */
 
 enum ps_move {
     PS_MOVE_BOTH, /* push and pull, as exchange() does */

@@ -15,11 +15,12 @@
  * this one, and so the run.
  *
  * Before it serves a request, the server receives all that have arrived, and notes the time: how long a request then
- * waits is the queueing time, which its reply reports (queue_ns). A worker has at most one request outstanding.
+ * waits is the queueing time, which its reply reports (queue_ns). A worker has at most PS_CREDITS requests outstanding
+ * (P4).
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
- * until the next request of the same worker proves that the reply arrived. The body of a reply is the server's own
+ * until the next request in the same slot proves that the reply arrived. The body of a reply is the server's own
  * parameter array, unless the push of another worker could change it before it is sent: with several workers over a
  * transport that does not copy what is posted, each worker has a reply buffer, into which the parameters are copied.
  */
@@ -98,7 +99,8 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     s->env = *env;
     s->n_elems = env->placement->n_elems[env->world->rank - env->n_workers];
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
-    s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
+    s->most_arrivals = env->n_workers * PS_CREDITS;
+    s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
     TRY(open_pieces(s));
@@ -150,12 +152,12 @@ static enum rc post_state(struct ps_server *s)
                                  .n_moments = (uint32_t)optimizer_n_moments(&s->env.optimizer) };
     enum rc rc;
 
-    TRY(server_end_reply(s, &s->client[0]));
+    TRY(server_end_reply(s, &s->client[0].request[0]));
     if (s->param) {
         memcpy(s->state, s->param, n_elems * sizeof(float));
         TRY(optimizer_moments(&s->optimizer, s->state + n_elems));
     }
-    TRY(server_post_reply(s, 0, &h, s->state));
+    TRY(server_post_reply(s, 0, 0, &h, s->state));
 out:
     return rc;
 }
@@ -172,6 +174,21 @@ out:
     return rc;
 }
 
+/* P4: a new request may come in its slot, and others than of pieces alone. */
+static enum rc check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op)
+{
+    const int worker = a->message.peer;
+    const uint32_t slot = server_slot_of(a);
+    const bool is_alone = !ps_is_push(op) && op != PS_PULL;
+
+    if (slot >= PS_CREDITS || (is_alone && slot != 0))
+        return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
+    for (uint32_t i = 0; i < PS_CREDITS; i++)
+        if (s->client[worker].request[i].waits && (is_alone || i == slot))
+            return rc_raise(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)op);
+    return RC_OK;
+}
+
 /* Handle one request as the state table above says; anything else is RC_MISMATCH. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
@@ -184,8 +201,7 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
     TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
     if (s->client[worker].state != TRAINING)
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
-    if (s->client[worker].waits)
-        FAIL(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)h.op);
+    TRY(check_slot(s, a, h.op));
     if (ps_is_push(h.op))
         TRY(server_push(s, a, &h));
     else if (h.op == PS_PULL)
@@ -211,13 +227,14 @@ static void drop_worker(struct ps_server *s, int w)
     struct client *c = &s->client[w];
     int n_kept = 0;
 
-    (void)!server_end_reply(s, c); /* transport.T6: an error, for it alone */
+    for (int i = 0; i < PS_CREDITS; i++)
+        (void)!server_end_reply(s, &c->request[i]); /* transport.T6: an error, for it alone */
     for (int i = 0; i < s->n_arrivals; i++) {
-        struct arrival *a = &s->arrival[(s->first_arrival + i) % s->env.n_workers];
+        struct arrival *a = &s->arrival[(s->first_arrival + i) % s->most_arrivals];
         if (a->message.peer == w)
             transport_release(s->env.transport, &a->message);
         else
-            s->arrival[(s->first_arrival + n_kept++) % s->env.n_workers] = *a;
+            s->arrival[(s->first_arrival + n_kept++) % s->most_arrivals] = *a;
     }
     s->n_arrivals = n_kept;
     if (c->state != LEFT)
@@ -267,7 +284,7 @@ static enum rc take_arrivals(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    while (s->n_arrivals < s->env.n_workers) {
+    while (s->n_arrivals < s->most_arrivals) {
         struct arrival a = { .message = { .peer = -1 } };
         TRY(receive(s, &a.message, DO_NOT_WAIT));
         if (a.message.peer < 0 && s->has_new_left) /* others may wait for it alone */
@@ -281,7 +298,7 @@ static enum rc take_arrivals(struct ps_server *s)
         a.seen_ns = world_now_ns(s->env.world);
         if (a.was_awaited)
             server_note_span(s, "wait", idle_ns > 0 ? idle_ns : a.seen_ns, a.seen_ns, -1, 0);
-        s->arrival[(s->first_arrival + s->n_arrivals++) % s->env.n_workers] = a;
+        s->arrival[(s->first_arrival + s->n_arrivals++) % s->most_arrivals] = a;
     }
 out:
     return rc;
@@ -305,8 +322,9 @@ static enum rc end_all_replies(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int w = 0; w < s->env.n_workers; w++) {
-        const enum rc ended = server_end_reply(s, &s->client[w]);
+    for (int i = 0; i < s->most_arrivals; i++) {
+        const int w = i / PS_CREDITS;
+        const enum rc ended = server_end_reply(s, &s->client[w].request[i % PS_CREDITS]);
         TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
     }
 out:
@@ -320,7 +338,7 @@ static enum rc serve_next(struct ps_server *s)
     struct arrival a = s->arrival[s->first_arrival];
     const int worker = a.message.peer;
 
-    s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
+    s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
     s->n_arrivals--;
     const enum rc served = serve_request(s, &a);
     transport_release(s->env.transport, &a.message); /* where it was not kept */
@@ -354,7 +372,7 @@ enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
 out:
     for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: requests received and not served */
         transport_release(s->env.transport, &s->arrival[s->first_arrival].message);
-        s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
+        s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
     }
     for (int w = 0; rc != RC_OK && w < s->env.n_workers; w++)
         server_forget(s, w); /* likewise: gradients that are kept */

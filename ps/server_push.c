@@ -23,29 +23,30 @@
 #include "ps/protocol.h"
 #include "ps/server_state.h"
 
-enum rc server_end_reply(struct ps_server *s, struct client *c)
+enum rc server_end_reply(struct ps_server *s, struct request *r)
 {
-    if (!c->reply_posted)
+    if (!r->reply_posted)
         return RC_OK;
-    c->reply_posted = false;
-    return transport_wait(s->env.transport, &c->reply, s->env.timeout_ms);
+    r->reply_posted = false;
+    return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
 }
 
-enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body)
+enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body)
 {
-    struct client *c = &s->client[worker];
+    struct request *r = &s->client[worker].request[slot];
     const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (1 + h->n_moments);
 
-    ps_header_encode(c->reply_header, h);
-    c->reply = (struct xfer){ .peer = worker,
-                              .tag = PS_TAG_REPLY,
-                              .head = c->reply_header,
+    ps_header_encode(r->reply_header, h);
+    r->reply = (struct xfer){ .peer = worker,
+                              .tag = PS_TAG_REPLY + (uint32_t)slot,
+                              .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
+                              .lends = h->op != PS_STATE && s->env.n_workers == 1, /* else another push may change it */
                               .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
-    const enum rc rc = transport_send(s->env.transport, &c->reply);
-    c->reply_posted = rc == RC_OK;
+    const enum rc rc = transport_send(s->env.transport, &r->reply);
+    r->reply_posted = rc == RC_OK;
     return rc;
 }
 
@@ -114,12 +115,17 @@ static const float *unpacked(struct ps_server *s, const struct push_body *b, con
     return s->sum;
 }
 
+static struct request *request_of(struct ps_server *s, const struct arrival *a)
+{
+    return &s->client[a->message.peer].request[server_slot_of(a)];
+}
+
 /* The gradient of the push counts: its update, at once. */
 static enum rc apply_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
     const struct piece_state *p = &s->piece[h->piece];
     const struct push_body body = ps_push_body(h);
-    struct ps_header *answer = &s->client[a->message.peer].answer;
+    struct ps_header *answer = &request_of(s, a)->answer;
     enum rc rc;
 
     answer->staleness = p->clock - h->clock; /* P2 */
@@ -132,9 +138,15 @@ out:
     return rc;
 }
 
-static bool is_of_round(const struct client *c, size_t k)
+/* What is kept of worker w of piece k; NULL: nothing. */
+static struct request *kept_of(struct ps_server *s, int w, size_t k)
 {
-    return c->is_kept && c->answer.piece == k;
+    for (int i = 0; i < PS_CREDITS; i++) {
+        struct request *r = &s->client[w].request[i];
+        if (r->is_kept && r->answer.piece == k)
+            return r;
+    }
+    return NULL;
 }
 
 /* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
@@ -145,23 +157,23 @@ static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
     int n_summed = 0;
 
     for (int w = 0; w < s->env.n_workers; w++) {
-        const struct client *c = &s->client[w];
-        if (!is_of_round(c, k))
+        const struct request *r = kept_of(s, w, k);
+        if (!r)
             continue;
         if (n_kept == 1)
-            return unpacked(s, &c->body, c->kept.ptr);
-        unpack(s, &c->body, c->kept.ptr, n_summed++ > 0);
+            return unpacked(s, &r->body, r->kept.ptr);
+        unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
         sum = s->sum;
     }
     return sum;
 }
 
-/* What was kept of worker c is not needed any more. */
-static void release_kept(struct ps_server *s, struct client *c)
+/* What was kept of it is not needed any more. */
+static void release_kept(struct ps_server *s, struct request *r)
 {
-    if (c->is_kept)
-        transport_release(s->env.transport, &c->kept);
-    c->is_kept = false;
+    if (r->is_kept)
+        transport_release(s->env.transport, &r->kept);
+    r->is_kept = false;
 }
 
 /* The round of piece k is full: the update of its step. */
@@ -173,21 +185,22 @@ static enum rc end_round(struct ps_server *s, size_t k)
     float lr = 0;
     enum rc rc;
 
-    for (int w = s->env.n_workers; w-- > 0;) /* the first one's; of one step all have the same */
-        if (is_of_round(&s->client[w], k))
-            lr = s->client[w].lr;
+    for (int w = s->env.n_workers; w-- > 0;) { /* the first one's; of one step all have the same */
+        const struct request *r = kept_of(s, w, k);
+        lr = r ? r->lr : lr;
+    }
     TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
     const uint64_t end_ns = world_now_ns(s->env.world);
     server_note_span(s, "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
     for (int w = 0; w < s->env.n_workers; w++) {
-        struct client *c = &s->client[w];
-        if (!is_of_round(c, k))
+        struct request *r = kept_of(s, w, k);
+        if (!r)
             continue;
-        release_kept(s, c);
-        s->facts.pushes_count[staleness_bin(c->answer.staleness)]++;
-        c->answer.held_ns += start_ns - c->waits_since_ns;
-        c->answer.apply_ns = end_ns - start_ns;
-        c->waits_since_ns = end_ns;
+        release_kept(s, r);
+        s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
+        r->answer.held_ns += start_ns - r->waits_since_ns;
+        r->answer.apply_ns = end_ns - start_ns;
+        r->waits_since_ns = end_ns;
     }
     clocks_end_round(&p->clocks);
 out:
@@ -196,31 +209,31 @@ out:
 
 /* --- answers --- */
 
-/* Answer the push of worker w with the parameters of its piece, as they are now. */
-static enum rc answer_push(struct ps_server *s, int w)
+/* Answer the request of worker w with the parameters of its piece, as they are now. */
+static enum rc answer_request(struct ps_server *s, int w, int slot)
 {
-    struct client *c = &s->client[w];
-    const struct piece_state *p = &s->piece[c->answer.piece];
-    const size_t n_bytes = c->answer.n_elems * sizeof(float);
-    float *param = server_is_hollow(s) ? NULL : s->param + p->part.offset_elems, *body = param;
-    const bool is_timed = c->waits || s->env.ring; /* else the clock need not be read */
+    struct request *r = &s->client[w].request[slot];
+    const struct piece_state *p = &s->piece[r->answer.piece];
+    const size_t n_bytes = r->answer.n_elems * sizeof(float), first = p->part.offset_elems;
+    float *param = server_is_hollow(s) ? NULL : s->param + first, *body = param;
+    const bool is_timed = r->waits || s->env.ring; /* else the clock need not be read */
     const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
     const uint32_t lead = p->clocks.clock[w] - p->clocks.slowest;
     enum rc rc;
 
-    if (c->waits)
-        c->answer.held_ns += start_ns - c->waits_since_ns;
-    c->waits = false;
-    c->answer.clock = p->clock;
-    c->answer.step = p->clocks.slowest;
+    if (r->waits)
+        r->answer.held_ns += start_ns - r->waits_since_ns;
+    r->waits = false;
+    r->answer.clock = p->clock;
+    r->answer.step = p->clocks.slowest;
     s->facts.lead_max_count = lead > s->facts.lead_max_count ? lead : s->facts.lead_max_count;
-    if (c->reply_params)
-        body = memcpy(c->reply_params, param, n_bytes);
+    if (s->client[w].reply_params && n_bytes > 0)
+        body = memcpy(s->client[w].reply_params + first, param, n_bytes);
     /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
     world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
-    TRY(server_post_reply(s, w, &c->answer, body));
+    TRY(server_post_reply(s, w, slot, &r->answer, body));
     if (s->env.ring)
-        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)c->answer.piece, c->answer.n_elems);
+        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
 out:
     return rc;
 }
@@ -233,10 +246,12 @@ static enum rc settle(struct ps_server *s, size_t k)
 
     if (clocks_round_is_full(clocks))
         TRY(end_round(s, k));
-    for (int w = 0; w < s->env.n_workers; w++) {
-        if (!s->client[w].waits || s->client[w].answer.piece != k || !clocks_may_read(clocks, w))
+    for (int i = 0; i < s->most_arrivals; i++) {
+        const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
+        const struct request *r = &s->client[w].request[slot];
+        if (!r->waits || r->answer.piece != k || !clocks_may_read(clocks, w))
             continue;
-        const enum rc answered = answer_push(s, w);
+        const enum rc answered = answer_request(s, w, slot);
         TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
     }
 out:
@@ -258,12 +273,12 @@ out:
 
 void server_forget(struct ps_server *s, int w)
 {
-    struct client *c = &s->client[w];
-
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        clocks_leave(&s->piece[k].clocks, w, is_of_round(c, k));
-    release_kept(s, c);
-    c->waits = false;
+        clocks_leave(&s->piece[k].clocks, w, kept_of(s, w, k) != NULL);
+    for (int i = 0; i < PS_CREDITS; i++) {
+        release_kept(s, &s->client[w].request[i]);
+        s->client[w].request[i].waits = false;
+    }
     s->has_new_left = s->env.consistency.kind != CONSISTENCY_ASYNC; /* else nobody waits */
 }
 
@@ -287,6 +302,17 @@ static enum rc check_body(const struct ps_server *s, const struct arrival *a, co
     return RC_OK;
 }
 
+/* Does another request of piece k of worker w wait? */
+static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
+{
+    for (int i = 0; i < PS_CREDITS; i++) {
+        const struct request *r = &s->client[w].request[i];
+        if (r->waits && r->answer.piece == k)
+            return true;
+    }
+    return false;
+}
+
 static enum rc check_push(const struct ps_server *s, int worker, const struct ps_header *h)
 {
     if (h->piece >= s->env.buckets->n_pieces)
@@ -302,6 +328,8 @@ static enum rc check_push(const struct ps_server *s, int worker, const struct ps
     if (h->step != p->clocks.clock[worker])
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
                         h->piece, h->step, p->clocks.clock[worker]);
+    if (waits_for_piece(s, worker, h->piece))
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u again, before its push was answered", worker, h->piece);
     return RC_OK;
 }
 
@@ -309,7 +337,7 @@ static enum rc check_push(const struct ps_server *s, int worker, const struct ps
 static enum rc count_push(struct ps_server *s, struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
     const int worker = a->message.peer;
-    struct client *c = &s->client[worker];
+    struct request *r = request_of(s, a);
     enum rc rc = RC_OK;
 
     switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
@@ -317,14 +345,14 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         TRY(apply_push(s, a, h, served_ns));
         break;
     case PUSH_IS_KEPT:
-        c->kept = a->message;
-        c->body = ps_push_body(h);
-        c->is_kept = true;
-        c->lr = h->lr;
+        r->kept = a->message;
+        r->body = ps_push_body(h);
+        r->is_kept = true;
+        r->lr = h->lr;
         a->message = (struct message){ .peer = -1 };
         break;
     case PUSH_IS_LATE:
-        c->answer.op = PS_LATE;
+        r->answer.op = PS_LATE;
         s->facts.late_count++;
         break;
     }
@@ -332,34 +360,34 @@ out:
     return rc;
 }
 
-/* Answer worker w as soon as it may read piece k. */
-static enum rc settle_request(struct ps_server *s, int w, size_t k)
+/* Answer it as soon as its worker may read. */
+static enum rc settle_request(struct ps_server *s, int w, int slot)
 {
-    struct client *c = &s->client[w];
+    struct request *r = &s->client[w].request[slot];
 
     if (s->env.consistency.kind == CONSISTENCY_ASYNC)
-        return answer_push(s, w);
-    c->waits = true;
-    c->waits_since_ns = world_now_ns(s->env.world);
-    return settle(s, k);
+        return answer_request(s, w, slot);
+    r->waits = true;
+    r->waits_since_ns = world_now_ns(s->env.world);
+    return settle(s, r->answer.piece);
 }
 
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
-    const int worker = a->message.peer;
-    struct client *c = &s->client[worker];
+    const int worker = a->message.peer, slot = (int)server_slot_of(a); /* what is kept takes the message from *a */
+    struct request *r = request_of(s, a);
     enum rc rc;
 
     TRY(check_push(s, worker, h));
     TRY(check_body(s, a, h));
     const uint64_t served_ns = world_now_ns(s->env.world);
-    TRY(server_end_reply(s, c));
-    c->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
+    TRY(server_end_reply(s, r));
+    r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
                                     .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
                                     .piece = h->piece,
                                     .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
     TRY(count_push(s, a, h, served_ns));
-    TRY(settle_request(s, worker, h->piece));
+    TRY(settle_request(s, worker, slot));
 out:
     return rc;
 }
@@ -367,18 +395,18 @@ out:
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
     const int worker = a->message.peer;
-    struct client *c = &s->client[worker];
+    struct request *r = request_of(s, a);
     enum rc rc;
 
     if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)
         return rc_raise(RC_MISMATCH, "worker %d pulled piece %u with %u elements, of which this server has none",
                         worker, h->piece, h->n_elems);
-    TRY(server_end_reply(s, c));
-    c->answer = (struct ps_header){ .op = PS_PARAMS,
+    TRY(server_end_reply(s, r));
+    r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,
                                     .piece = h->piece,
                                     .queue_ns = world_now_ns(s->env.world) - a->seen_ns };
-    TRY(settle_request(s, worker, h->piece));
+    TRY(settle_request(s, worker, (int)server_slot_of(a)));
 out:
     return rc;
 }

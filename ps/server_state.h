@@ -8,6 +8,8 @@
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
 #include "ps/clocks.h"
+#include "ps/protocol.h"
+#include "ps/ps.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 
@@ -19,9 +21,8 @@ struct arrival { /* a request received, not yet served */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
-struct client { /* a worker, as the server sees it */
-    enum worker_state state;
-    bool waits;          /* its push was served, and is not answered yet ... */
+struct request {         /* of a worker, in one of its slots (P4): the last one that came there */
+    bool waits;          /* it was served, and is not answered yet ... */
     bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
     struct message kept; /* lent by the transport; its body: */
     struct push_body body;
@@ -31,7 +32,13 @@ struct client { /* a worker, as the server sees it */
     bool reply_posted;
     struct xfer reply;
     unsigned char reply_header[PS_HEADER_BYTES];
-    float *reply_params; /* copy of the slice for the reply; NULL: the transport borrows ps_server.param */
+};
+
+struct client { /* a worker, as the server sees it */
+    enum worker_state state;
+    struct request request[PS_CREDITS];
+    float *reply_params; /* copy of the slice for replies, each at its place; NULL: the transport borrows
+                            ps_server.param */
 };
 
 struct piece_state {
@@ -55,11 +62,17 @@ struct ps_server {
     int n_left;                /* workers that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */
     struct client *client;     /* [n_workers] */
-    struct arrival *arrival;   /* [n_workers], a ring buffer */
-    int first_arrival, n_arrivals;
+    struct arrival *arrival;   /* [most_arrivals], a ring buffer */
+    int first_arrival, n_arrivals, most_arrivals;
     int silence_ms; /* how long nobody may send anything, while somebody is to */
     struct server_facts facts;
 };
+
+/* The slot of a request; PS_CREDITS or more: it has none. */
+static inline uint32_t server_slot_of(const struct arrival *a)
+{
+    return a->message.tag - PS_TAG_REQUEST;
+}
 
 static inline bool server_is_hollow(const struct ps_server *s)
 {
@@ -79,9 +92,9 @@ void server_forget(struct ps_server *s, int w);
 enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
 /* Send h, then body: float[h->n_elems], for STATE as often as it says; lent until server_end_reply(). NULL: hollow or
  * empty. */
-enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body) MUST_CHECK;
-/* Complete the send of the last reply to c, which has arrived if c has sent a new request. */
-enum rc server_end_reply(struct ps_server *s, struct client *c) MUST_CHECK;
+enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body) MUST_CHECK;
+/* Complete the send of the last reply to r, which has arrived if a new request came in its slot. */
+enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);

@@ -32,7 +32,8 @@ enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_head
     l->tx = (struct xfer){ .peer = p->base.env.n_workers + server,
                            .tag = PS_TAG_REQUEST + (uint32_t)slot,
                            .head = l->request,
-                           .n_head_bytes = PS_HEADER_BYTES };
+                           .n_head_bytes = PS_HEADER_BYTES,
+                           .lends = true };
     set_body(p, &l->tx, body, push_body_bytes(&(struct push_body){ h->form, h->n_elems, h->n_pairs }));
     TRY(transport_send(p->base.env.transport, &l->tx));
     l->sends = true;
@@ -233,8 +234,8 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct ps_tran
 
     if (piece->part.n_elems == 0)
         return RC_OK;
+    TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer)); /* behind it the request has arrived */
     TRY(ps_end_request(p, server, slot));
-    TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer));
     piece->step += t->move != PS_MOVE_DOWN;
     TRY(check_lead(p, server, piece->step, &answer));
     note_cost(cost, &answer, piece->step - answer.step);

@@ -32,7 +32,7 @@
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *
  * GIVE is a PUSH in all that is said of a PUSH; TAKEN, and a LATE that answers a GIVE, have no elements. PULL has no
- * elements, and no step. A worker sends a server nothing while a PUSH, PULL, FETCH or LOOK of its own is unanswered.
+ * elements, and no step.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
@@ -40,6 +40,10 @@
  *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
  *       that was applied.
  *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h.
+ *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, that of its answer is
+ * of the same one. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece
+ *       while another one of that is, and FETCH, LOOK and LEAVE in slot 0, while none is. Answers to requests in
+ *       different slots may come in any order.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H

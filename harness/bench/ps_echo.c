@@ -171,7 +171,8 @@ static enum rc send_zmq(struct ps_echo *e)
     enum rc rc = RC_OK;
 
     for (int s = 0; s < e->env.n_servers; s++) {
-        char *frame = e->own + ((size_t)(e->n_sent % e->n_places) * (size_t)e->env.n_servers + (size_t)s) * e->stride_bytes;
+        char *frame =
+            e->own + ((size_t)(e->n_sent % e->n_places) * (size_t)e->env.n_servers + (size_t)s) * e->stride_bytes;
         bytes_put((unsigned char *)frame, (uint64_t)e->env.world->rank, 4);
         TRY(zmq_echo_send(e->zmq, s, frame, frame_bytes(e)));
     }

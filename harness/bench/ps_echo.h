@@ -5,15 +5,14 @@
  *
  *   bound      where                                    a message
  *   zeromq     transports over sockets of ZeroMQ        is sent by bare ZeroMQ without a copy (net/zmq_echo.h)
- *   memory     inproc, and zmq between threads          is copied twice through shared memory: the server copies it from
- *                                                       the worker's block into its own, the worker back out of that
- *   transport  mpi, sim                                 is one of the transport, as it is
+ *   memory     inproc, and zmq between threads          is copied twice through shared memory: the server copies it
+ * from the worker's block into its own, the worker back out of that transport  mpi, sim is one of the transport, as it
+ * is
  *
  * Invariants
- *   X1  A call moves what one call of a push and pull does: each piece to all servers, of which each gets its part with a
- *       header, and back.
- *   X2  Blocks rotate as those of the parameters do.
- *   X3  A server echoes in a task of its own, which sleeps while nothing comes, beside the server of ps/.
+ *   X1  A call moves what one call of a push and pull does: each piece to all servers, of which each gets its part with
+ * a header, and back. X2  Blocks rotate as those of the parameters do. X3  A server echoes in a task of its own, which
+ * sleeps while nothing comes, beside the server of ps/.
  */
 #ifndef HARNESS_BENCH_PS_ECHO_H
 #define HARNESS_BENCH_PS_ECHO_H

@@ -18,10 +18,10 @@ struct ps_repeats { /* of this rank */
     struct world *world;
     struct compute *compute;
     bool is_virtual, is_hollow;
-    size_t rotated_bytes;       /* of this rank */
-    struct world *workers;      /* NULL: this is a server */
-    struct transport *line;     /* aligns workers; NULL: one alone, or in virtual time */
-    struct histogram *latency;  /* a worker's: [PS_N_LANES] */
+    size_t rotated_bytes;      /* of this rank */
+    struct world *workers;     /* NULL: this is a server */
+    struct transport *line;    /* aligns workers; NULL: one alone, or in virtual time */
+    struct histogram *latency; /* a worker's: [PS_N_LANES] */
     /* Of the size at hand: */
     struct ps_cut cut;
     size_t n_blocks;

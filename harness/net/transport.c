@@ -15,8 +15,8 @@
 enum { TOLD_MS = 500 };
 enum { NOTICED_MS = 2000 }; /* by then every process knows what one has noticed: some looks (peers.h) and a heartbeat */
 
-extern const struct transport_ops transport_inproc, transport_zmq, transport_ipc, transport_tcp,
-    transport_mpi, transport_sim;
+extern const struct transport_ops transport_inproc, transport_zmq, transport_ipc, transport_tcp, transport_mpi,
+    transport_sim;
 
 static const struct module *transport_at(int i)
 {

@@ -77,7 +77,10 @@ struct xfer {              /* one message; lives in the caller's frame; zero it 
     size_t n_head_bytes;   /* of head, as n_bytes is of ptr; 0: the message has no header */
     int peer;
     uint32_t tag;
-    int add;            /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
+    int add;    /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
+    bool lends; /* send: ptr need not be copied, TR_COPIES or not; its complete() may wait for the peer to receive it,
+                 * and for a later message of the peer to tell of that: of a request that is answered, an answer
+                 * that is followed by another request */
     bool receives;      /* set by transport_send() and transport_recv(), and so is */
     uint64_t posted_ns; /* with a log */
     void *priv;         /* this and what follows: the implementation's */

@@ -6,7 +6,8 @@
  * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to
  * (zmq_outbox.h): at the first message, or over ipc:// in open(), which then removes the folder of the socket again, so
  * that nothing of a run is left behind, however it ends. Posting a send copies the message once, into a ZeroMQ message
- * that the library owns from then on; a send is done when the window of its peer let it through. A receive is
+ * that the library owns from then on, but for long bodies that are lent (zmq_outbox.O5); a send is done when the window
+ * of its peer let it through, and what is lent has come back. A receive is
  * complete when the inbox has set its state to INBOX_DONE.
  *
  * A wait looks at most MOST_STRANGERS frames of strangers at a time before it reads the clock and asks whether a rank
@@ -35,9 +36,11 @@
 #include "harness/world/world.h"
 
 enum { SLICE_MS = WAIT_SLICE_NS / 1000000, N_SPINS = 100, MOST_STRANGERS = 64, ATTACH_MS = 20000 };
-enum { SILENCE_MS = 120000 }; /* where the plan has none */
-enum { LEAST_WINDOW = 64, UNPLANNED_WINDOW = 1024 };           /* messages */
-enum { SEND_QUEUED = INBOX_TOO_LONG + 1 };                     /* state of a send; x->priv: its number in the outbox */
+enum { SILENCE_MS = 120000 };                        /* where the plan has none */
+enum { LEAST_WINDOW = 64, UNPLANNED_WINDOW = 1024 }; /* messages */
+enum { SEND_QUEUED = INBOX_TOO_LONG + 1 };           /* state of a send, x->priv: its number in the outbox; */
+enum { SEND_LENT = INBOX_TOO_LONG + 2 };             /* likewise, x->priv: its frame_lent */
+enum { RELEASE_MS = 5000 };                          /* after an error, for ZeroMQ to let go of what is lent */
 
 struct outcome { /* of a rank in attach() */
     enum rc rc;
@@ -109,6 +112,7 @@ static enum rc open_outbox(struct zmq *t, const struct transport_plan *plan)
                               .window = t->bootstrap[w->rank].window,
                               .reconnects = t->address.reach == ZMQ_REACH_HOSTS,
                               .is_eager = t->address.reach == ZMQ_REACH_HOST,
+                              .is_copying = t->address.reach == ZMQ_REACH_PROCESS,
                               .silence_ms = plan->silence_ms };
     enum rc rc;
 
@@ -236,18 +240,22 @@ out:
 enum rc zmq_post_send(struct transport *base, struct xfer *x)
 {
     struct zmq *t = self(base);
-    uint64_t number = 0;
+    struct outbox_sent sent;
     enum rc rc;
 
     zmq_tender_lock(t->tender);
-    rc = outbox_post(t->outbox, x, inbox_n_received(t->inbox, x->peer), &number);
-    const bool is_handed = rc == RC_OK && outbox_is_handed(t->outbox, x->peer, number);
+    rc = outbox_post(t->outbox, x, inbox_n_received(t->inbox, x->peer), &sent);
+    const bool is_handed = rc == RC_OK && outbox_is_handed(t->outbox, x->peer, sent.number);
     zmq_tender_unlock(t->tender);
     TRY(rc);
     if (is_handed)
         inbox_note_told(t->inbox, x->peer);
-    x->priv = is_handed ? NULL : (void *)(uintptr_t)number;
-    atomic_store_explicit(&x->state, is_handed ? INBOX_DONE : SEND_QUEUED, memory_order_relaxed);
+    x->priv = sent.lent ? (void *)sent.lent : is_handed ? NULL : (void *)(uintptr_t)sent.number;
+    atomic_store_explicit(&x->state,
+                          sent.lent   ? SEND_LENT
+                          : is_handed ? INBOX_DONE
+                                      : SEND_QUEUED,
+                          memory_order_relaxed);
 out:
     return rc;
 }
@@ -286,8 +294,22 @@ out:
     return rc;
 }
 
-/* Hand over what can be. x, if any: is it handed, then, where it is a send? RC_PEER: its peer is lost. */
-static enum rc tend(struct zmq *t, const struct xfer *x, bool *is_handed)
+/* Is x a send that has ended? */
+static bool is_sent(struct zmq *t, struct xfer *x)
+{
+    const uint32_t state = atomic_load_explicit(&x->state, memory_order_relaxed);
+    struct frame_lent *lent = state == SEND_LENT ? x->priv : NULL;
+
+    if (state == SEND_QUEUED)
+        return outbox_is_handed(t->outbox, x->peer, (uintptr_t)x->priv);
+    if (state != SEND_LENT || !outbox_take_back(t->outbox, &lent))
+        return false;
+    x->priv = NULL;
+    return true;
+}
+
+/* Hand over what can be. x, if any: has it ended, then, where it is a send? RC_PEER: its peer is lost. */
+static enum rc tend(struct zmq *t, struct xfer *x, bool *is_handed)
 {
     enum rc rc;
 
@@ -295,7 +317,7 @@ static enum rc tend(struct zmq *t, const struct xfer *x, bool *is_handed)
     TRY(outbox_tend(t->outbox));
     if (x) {
         TRY(outbox_check(t->outbox, x->peer));
-        *is_handed = outbox_is_handed(t->outbox, x->peer, (uintptr_t)x->priv);
+        *is_handed = is_sent(t, x);
     }
 out:
     zmq_tender_unlock(t->tender);
@@ -358,6 +380,24 @@ out:
     return rc;
 }
 
+/* T3, after an error: what is still lent is not read any more, as its peer's connection is dropped with it. */
+static void take_back(struct zmq *t, struct xfer *x)
+{
+    const uint64_t started_ns = wait_clock_ns();
+    struct backoff backoff = { 0 };
+
+    if (atomic_load_explicit(&x->state, memory_order_relaxed) != SEND_LENT || !x->priv) {
+        if (x->receives)
+            inbox_withdraw(t->inbox, x);
+        return;
+    }
+    zmq_tender_lock(t->tender);
+    outbox_drop(t->outbox, x->peer);
+    zmq_tender_unlock(t->tender);
+    while (!is_sent(t, x) && wait_clock_ns() - started_ns < UINT64_C(1000000) * RELEASE_MS)
+        backoff_pause(&backoff, WAIT_SLICE_NS / 20);
+}
+
 enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
 {
     struct zmq *t = self(base);
@@ -381,16 +421,27 @@ enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
             continue;
         TRY(inbox_check(t->inbox, x->peer));
         TRY(tend(t, x, &is_handed));
-        if (state == SEND_QUEUED && is_handed)
+        if (is_handed)
             return RC_OK;
         if (wait.expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
-                 state == SEND_QUEUED ? "send" : "receive", timeout_ms);
+                 state >= SEND_QUEUED ? "send" : "receive", timeout_ms);
         TRY(wait_slice(t, &wait));
     }
 out:
-    inbox_withdraw(t->inbox, x);
+    take_back(t, x);
     return rc;
+}
+
+static void lend_arrival(struct message *out, struct arrival *a)
+{
+    *out = (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
+    if (a->n_body_bytes == 0)
+        return;
+    out->head = a->ptr;
+    out->n_head_bytes = a->n_bytes;
+    out->ptr = a->body_ptr;
+    out->n_bytes = a->n_body_bytes;
 }
 
 enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms)
@@ -404,8 +455,7 @@ enum rc zmq_recv_message(struct transport *base, struct message *out, int timeou
     for (;;) {
         TRY(inbox_take_any(t->inbox, &a));
         if (a) {
-            *out =
-                (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
+            lend_arrival(out, a);
             break;
         }
         TRY(look(t, &from));

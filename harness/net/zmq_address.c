@@ -83,7 +83,7 @@ enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zm
     if (wanted == ZMQ_WANT_HOST && are_several)
         return rc_raise(RC_INVAL, "transport ipc: ranks are on several hosts; tcp would be right");
     out->reach = wanted == ZMQ_WANT_TCP || (wanted == ZMQ_WANT_ANY && (are_several || has_interface)) ? ZMQ_REACH_HOSTS
-                                                                                                     : ZMQ_REACH_HOST;
+                                                                                                      : ZMQ_REACH_HOST;
     if (out->reach == ZMQ_REACH_HOST)
         return open_host(out);
     if (are_several && !has_interface)

@@ -17,7 +17,7 @@
 
 struct world;
 
-enum zmq_wanted { /* whatever the ranks are, ... */
+enum zmq_wanted {                /* whatever the ranks are, ... */
                   ZMQ_WANT_ANY,  /* as the table says */
                   ZMQ_WANT_HOST, /* ipc:// */
                   ZMQ_WANT_TCP,  /* tcp://, at the loopback where one host has all ranks and no --interface is given */
@@ -34,8 +34,8 @@ struct zmq_address { /* zeroed: none */
 };
 
 /* RC_INVAL: of several hosts, without --interface or with one that other hosts cannot reach (the message lists those
- * that this host has), or with ZMQ_WANT_HOST; TMPDIR (else /tmp) is no absolute path or too long for a socket. RC_IO: no folder can be made
- * there. */
+ * that this host has), or with ZMQ_WANT_HOST; TMPDIR (else /tmp) is no absolute path or too long for a socket. RC_IO:
+ * no folder can be made there. */
 enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zmq_wanted wanted) MUST_CHECK;
 /* Remove folder and socket, if there are any: who has connected stays connected. May be called again; accepts a zeroed
  * one. */

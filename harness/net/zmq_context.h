@@ -10,8 +10,8 @@
 struct world;
 struct zmq_context;
 
-/* One for all ranks of this process, if they are to share one: where ranks are threads, rank 0 creates it and the others
- * get its address; else each rank creates its own, with a thread of its own that moves bytes. Collective over w.
+/* One for all ranks of this process, if they are to share one: where ranks are threads, rank 0 creates it and the
+ * others get its address; else each rank creates its own, with a thread of its own that moves bytes. Collective over w.
  * RC_NOMEM. */
 enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares) MUST_CHECK;
 /* What ZeroMQ takes. */

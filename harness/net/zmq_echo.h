@@ -6,8 +6,8 @@
  *   socket       of                 connected to
  *   PULL         each rank          PUSH of every rank of the other side
  *
- * Addresses are of the kind that the transport uses between these ranks, and each rank has a context of its own with one
- * thread, as the transport has. A message begins with the client's rank in 4 bytes (bytes.h); nothing else is read.
+ * Addresses are of the kind that the transport uses between these ranks, and each rank has a context of its own with
+ * one thread, as the transport has. A message begins with the client's rank in 4 bytes (bytes.h); nothing else is read.
  */
 #ifndef HARNESS_NET_ZMQ_ECHO_H
 #define HARNESS_NET_ZMQ_ECHO_H
@@ -27,7 +27,8 @@ struct zmq_echo;
 bool zmq_echo_is_bound(const struct transport_ops *ops, const struct world *w);
 /* Ranks 0 to n_clients - 1 are clients, the others servers. Collective over w. RC_IO, RC_NOMEM, RC_PEER; those of
  * zmq_address_open(). */
-enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct transport_ops *ops, int n_clients) MUST_CHECK;
+enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct transport_ops *ops,
+                      int n_clients) MUST_CHECK;
 /* A client: send bytes[n_bytes] to a server; lent until as many messages have come back from it. Never waits long. */
 enum rc zmq_echo_send(struct zmq_echo *e, int server, void *bytes, size_t n_bytes) MUST_CHECK;
 /* A client: the next message back, of any server, which is dropped; RC_MISMATCH: it is not n_bytes long. */

@@ -45,7 +45,13 @@ struct buffer {
     _Alignas(64) char bytes[];
 };
 
+struct frame_lent {
+    atomic_bool is_released; /* set in whatever thread ZeroMQ lets go of it */
+    struct frame_lent *next;
+};
+
 struct frame_pool {
+    struct frame_lent *free_lent; /* the owner's */
     struct buffer *free[N_CLASSES];
     struct buffer *_Atomic returned;
     atomic_size_t n_users;
@@ -80,6 +86,10 @@ static void leave(struct frame_pool *pool)
     if (atomic_fetch_sub_explicit(&pool->n_users, 1, memory_order_acq_rel) != 1)
         return;
     take_back(pool);
+    for (struct frame_lent *lent; (lent = pool->free_lent) != NULL;) {
+        pool->free_lent = lent->next;
+        free(lent);
+    }
     for (int i = 0; i < N_CLASSES; i++)
         for (struct buffer *b; (b = pool->free[i]) != NULL;) {
             pool->free[i] = b->next;
@@ -162,9 +172,10 @@ static uint32_t magic_in_memory(void)
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x)
 {
     const size_t n_bytes = x ? xfer_n_bytes(x) : 0;
+    const bool is_whole = head->kind != FRAME_DIVIDED;
     enum rc rc;
 
-    TRY(make_message(msg, pool, FRAME_HEAD_BYTES + n_bytes));
+    TRY(make_message(msg, pool, FRAME_HEAD_BYTES + (is_whole ? n_bytes : x->n_head_bytes)));
     unsigned char *h = zmq_msg_data(msg);
     bytes_put(h + OFFSET_SENDER, (uint64_t)head->sender, 4);
     bytes_put(h + OFFSET_TAG, head->tag, 4);
@@ -174,11 +185,59 @@ enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame 
     bytes_put(h + OFFSET_RECEIVED, head->n_received, 8);
     bytes_put(h + OFFSET_ZERO, 0, 8);
     memcpy(h + OFFSET_TOKEN, head->token, FRAME_TOKEN_BYTES);
-    if (x)
+    if (x && is_whole)
         xfer_copy_out(h + FRAME_HEAD_BYTES, x);
+    else if (x && x->n_head_bytes > 0)
+        memcpy(h + FRAME_HEAD_BYTES, x->head, x->n_head_bytes);
     atomic_store_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), magic_in_memory(), memory_order_release);
 out:
     return rc;
+}
+
+static void set_released(void *bytes, void *hint)
+{
+    struct frame_lent *lent = hint;
+
+    (void)bytes;
+    atomic_store_explicit(&lent->is_released, true, memory_order_release);
+}
+
+enum rc frame_lend(zmq_msg_t *msg, struct frame_pool *pool, const struct xfer *x, struct frame_lent **out)
+{
+    struct frame_lent *lent = pool->free_lent;
+
+    if (lent)
+        pool->free_lent = lent->next;
+    else
+        lent = malloc(sizeof *lent);
+    if (lent)
+        atomic_init(&lent->is_released, false);
+    if (!lent || zmq_msg_init_data(msg, x->ptr, x->n_bytes, set_released, lent) != 0) {
+        free(lent);
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for a message");
+    }
+    *out = lent;
+    return RC_OK;
+}
+
+bool frame_take_back(struct frame_pool *pool, struct frame_lent **lent)
+{
+    if (!*lent)
+        return true;
+    if (!atomic_load_explicit(&(*lent)->is_released, memory_order_acquire))
+        return false;
+    (*lent)->next = pool->free_lent;
+    pool->free_lent = *lent;
+    *lent = NULL;
+    return true;
+}
+
+/* Is the length in the head h that of the part it is in, or of a divided payload more? */
+static bool is_of_length(const unsigned char *h, size_t n_all)
+{
+    const uint64_t n_payload = bytes_get(h + OFFSET_LENGTH, 8), n_here = n_all - FRAME_HEAD_BYTES;
+
+    return bytes_get(h + OFFSET_KIND, 4) == FRAME_DIVIDED ? n_payload > n_here : n_payload == n_here;
 }
 
 bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
@@ -194,8 +253,8 @@ bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_ms
         atomic_load_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), memory_order_acquire) != magic_in_memory())
         return false;
     if (bytes_get(h + OFFSET_MAGIC, 4) != FRAME_MAGIC || bytes_get(h + OFFSET_KIND, 4) >= FRAME_N_KINDS ||
-        bytes_get(h + OFFSET_ZERO, 8) != 0 || bytes_get(h + OFFSET_LENGTH, 8) != n_all - FRAME_HEAD_BYTES ||
-        bytes_get(h + OFFSET_SENDER, 4) > INT32_MAX || memcmp(h + OFFSET_TOKEN, token, FRAME_TOKEN_BYTES) != 0)
+        bytes_get(h + OFFSET_ZERO, 8) != 0 || !is_of_length(h, n_all) || bytes_get(h + OFFSET_SENDER, 4) > INT32_MAX ||
+        memcmp(h + OFFSET_TOKEN, token, FRAME_TOKEN_BYTES) != 0)
         return false;
     out->kind = (enum frame_kind)bytes_get(h + OFFSET_KIND, 4);
     out->sender = (int)bytes_get(h + OFFSET_SENDER, 4);
@@ -205,6 +264,7 @@ bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_ms
     if (out->kind == FRAME_ACK && (n_all != FRAME_HEAD_BYTES || out->tag != 0 || out->sequence != 0))
         return false;
     memcpy(out->token, h + OFFSET_TOKEN, FRAME_TOKEN_BYTES);
+    out->n_body_bytes = bytes_get(h + OFFSET_LENGTH, 8) - (n_all - FRAME_HEAD_BYTES);
     *payload = h + FRAME_HEAD_BYTES;
     *n_bytes = n_all - FRAME_HEAD_BYTES;
     return true;

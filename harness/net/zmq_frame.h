@@ -17,6 +17,9 @@
  *       40      8  zeros: the payload behind is aligned as the frame is
  *       48     16  token
  *
+ * A DIVIDED one is a message of two parts: the head and the first bytes of the payload, then all others, which are sent
+ * from where they are (xfer.lends).
+ *
  * Private to transport_zmq.c and its tests.
  */
 #ifndef HARNESS_NET_ZMQ_FRAME_H
@@ -36,6 +39,7 @@ struct xfer;
 enum frame_kind {
     FRAME_MESSAGE,
     FRAME_ACK, /* n_received alone: no payload, tag and sequence 0 */
+    FRAME_DIVIDED,
     FRAME_N_KINDS
 };
 
@@ -46,6 +50,7 @@ struct frame {
     uint64_t sequence;   /* of the messages of this sender to this receiver, from 0 */
     uint64_t n_received; /* messages of the receiver that this sender has received */
     unsigned char token[FRAME_TOKEN_BYTES];
+    uint64_t n_body_bytes; /* DIVIDED: in the second part; else 0. Set by frame_read() */
 };
 
 /* Send buffers of one rank, by powers of two, filled by that rank's thread and given back by whatever thread
@@ -56,12 +61,20 @@ enum rc frame_pool_open(struct frame_pool **out) MUST_CHECK;
 /* NULL-safe, nulls. Memory still with ZeroMQ lives on until it comes back. */
 void frame_pool_close(struct frame_pool **pool);
 
-/* Make *msg, of head and the header and body of x copied; x NULL: of no payload. The owner's thread only. RC_NOMEM: msg
- * is not to be closed. */
+/* Make *msg, of head and the header and body of x copied, but of DIVIDED ones the header alone; x NULL: of no payload.
+ * The owner's thread only. RC_NOMEM: msg is not to be closed. */
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x) MUST_CHECK;
 
-/* Read the head of *msg; payload lent by msg. False: not a frame of ours (too short, other magic, other
- * token than expected); then out is unspecified. */
+/* Memory of a caller's that ZeroMQ reads, until it does not any more. */
+struct frame_lent;
+/* Make *msg the second part: the body of x, as it is in memory. The owner's thread only. RC_NOMEM: msg is not to be
+ * closed. */
+enum rc frame_lend(zmq_msg_t *msg, struct frame_pool *pool, const struct xfer *x, struct frame_lent **out) MUST_CHECK;
+/* Has ZeroMQ let go of it? Then *lent is NULL, and true of NULL. The owner's thread only. */
+bool frame_take_back(struct frame_pool *pool, struct frame_lent **lent);
+
+/* Read the head of *msg; payload, of DIVIDED ones its first bytes, lent by msg. False: not a frame of ours (too short,
+ * other magic, other token than expected); then out is unspecified. */
 bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
                 const unsigned char token[FRAME_TOKEN_BYTES]);
 

@@ -161,8 +161,12 @@ void inbox_set_token(struct inbox *in, const unsigned char token[FRAME_TOKEN_BYT
 void inbox_end(struct inbox *in, struct arrival *a)
 {
     zmq_msg_close(&a->msg);
+    if (a->n_body_bytes > 0)
+        zmq_msg_close(&a->body);
     free(a->copy);
     a->copy = NULL;
+    a->body_ptr = NULL;
+    a->n_body_bytes = 0;
     a->next = in->free;
     in->free = a;
 }
@@ -172,12 +176,15 @@ static void deliver(struct inbox *in, struct xfer *x, struct arrival *a)
 {
     enum inbox_state state = INBOX_DONE;
 
-    if (a->n_bytes > xfer_n_bytes(x)) { /* T9 */
+    const size_t n_bytes = a->n_bytes + a->n_body_bytes;
+
+    if (n_bytes > xfer_n_bytes(x)) { /* T9 */
         state = INBOX_TOO_LONG;
-        x->priv = (void *)(uintptr_t)a->n_bytes;
-    } else {
+        x->priv = (void *)(uintptr_t)n_bytes;
+    } else if (a->n_body_bytes > 0)
+        xfer_deliver(x, a->ptr, a->n_bytes, a->body_ptr, a->n_body_bytes);
+    else
         xfer_deliver(x, NULL, 0, a->ptr, a->n_bytes);
-    }
     atomic_store_explicit(&x->state, state, memory_order_relaxed);
     inbox_end(in, a);
 }
@@ -244,7 +251,7 @@ static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
         return;
     }
     from->n_received++;
-    from->n_untold_bytes += a->n_bytes;
+    from->n_untold_bytes += a->n_bytes + a->n_body_bytes;
     if (a->tag & TAG_ANY) { /* T8 */
         append_waiting(in, from, &in->any, a);
         return;
@@ -306,15 +313,34 @@ int inbox_broken_sender(struct inbox *in)
     return -1;
 }
 
-/* A message of one part with our head, from a rank that exists. Anything else is a stray. */
+/* The second part of a divided frame, which has come with the first one. */
+static bool takes_body(struct inbox *in, struct arrival *a, uint64_t n_bytes)
+{
+    zmq_msg_init(&a->body);
+    if (zmq_msg_recv(&a->body, in->socket, ZMQ_DONTWAIT) >= 0) {
+        in->inside_stray = zmq_msg_more(&a->body) != 0;
+        a->body_ptr = zmq_msg_data(&a->body);
+        a->n_body_bytes = zmq_msg_size(&a->body);
+        if (!in->inside_stray && a->n_body_bytes == n_bytes)
+            return true;
+    }
+    zmq_msg_close(&a->body);
+    a->n_body_bytes = 0;
+    return false;
+}
+
+/* A message of one part with our head, or of two where that says so, from a rank that exists. Anything else is a stray.
+ */
 static bool is_ours(struct inbox *in, struct arrival *a, struct frame *head)
 {
-    const bool is_part = in->inside_stray || zmq_msg_more(&a->msg);
+    const bool is_inside = in->inside_stray, has_more = zmq_msg_more(&a->msg) != 0;
 
-    in->inside_stray = zmq_msg_more(&a->msg) != 0;
-    if (is_part || !frame_read(head, &a->ptr, &a->n_bytes, &a->msg, in->token))
+    in->inside_stray = has_more;
+    if (is_inside || !frame_read(head, &a->ptr, &a->n_bytes, &a->msg, in->token))
         return false;
-    return head->sender < in->n_ranks && head->sender != in->rank;
+    if (has_more != (head->kind == FRAME_DIVIDED) || head->sender >= in->n_ranks || head->sender == in->rank)
+        return false;
+    return !has_more || takes_body(in, a, head->n_body_bytes);
 }
 
 enum rc inbox_receive(struct inbox *in, int timeout_ms, int *from)
@@ -350,10 +376,30 @@ enum rc inbox_receive(struct inbox *in, int timeout_ms, int *from)
     a->tag = head.tag;
     if (in->sender[*from].n_acknowledged < head.n_received)
         in->sender[*from].n_acknowledged = head.n_received;
-    if (head.kind == FRAME_MESSAGE)
+    if (head.kind != FRAME_ACK)
         sort_in(in, a, head.sequence);
     else
         inbox_end(in, a);
+    return RC_OK;
+}
+
+/* From a socket, small frames may be at any address; long ones, and so bodies, are at one of malloc(). */
+static enum rc align_payload(struct arrival *a)
+{
+    const bool is_aligned = (uintptr_t)a->ptr % LENT_ALIGN_BYTES == 0 && (uintptr_t)a->body_ptr % LENT_ALIGN_BYTES == 0;
+    const size_t n_bytes = a->n_bytes + a->n_body_bytes;
+
+    if (is_aligned)
+        return RC_OK;
+    a->copy = malloc(n_bytes > 0 ? n_bytes : 1);
+    if (!a->copy)
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", n_bytes);
+    memcpy(a->copy, a->ptr, a->n_bytes);
+    a->ptr = a->copy;
+    if (a->n_body_bytes == 0)
+        return RC_OK;
+    memcpy((char *)a->copy + a->n_bytes, a->body_ptr, a->n_body_bytes);
+    a->body_ptr = (char *)a->copy + a->n_bytes;
     return RC_OK;
 }
 
@@ -361,20 +407,16 @@ enum rc inbox_take_any(struct inbox *in, struct arrival **out)
 {
     struct arrival *a = in->any.first;
 
+    enum rc rc = RC_OK;
+
     *out = NULL;
     if (!a)
         return RC_OK;
-    /* From a socket, small frames may be at any address. */
-    if ((uintptr_t)a->ptr % LENT_ALIGN_BYTES != 0) {
-        a->copy = malloc(a->n_bytes > 0 ? a->n_bytes : 1);
-        if (!a->copy)
-            return rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", a->n_bytes);
-        memcpy(a->copy, a->ptr, a->n_bytes);
-        a->ptr = a->copy;
-    }
+    TRY(align_payload(a));
     *out = arrivals_take(&in->any, &in->any.first);
     in->sender[a->sender].n_waiting--;
-    return RC_OK;
+out:
+    return rc;
 }
 
 uint64_t inbox_n_dropped(const struct inbox *in)

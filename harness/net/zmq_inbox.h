@@ -9,7 +9,7 @@
  * Invariants
  *   I1  A gap in a sender's sequence, because a connection was lost, ends what comes from that sender (transport.T6).
  *       Where senders reconnect, what is not due is dropped instead: it has come, or is sent again (zmq_outbox.O3).
- *   I2  A frame longer than most_message_bytes and a head is not read: ZeroMQ ends its connection, and takes no memory
+ *   I2  A part longer than most_message_bytes and a head is not read: ZeroMQ ends its connection, and takes no memory
  *       for it. Of a stranger's connection at most RECEIVED_MARK frames wait to be read. Not where no stranger can
  *       connect (is_private): there zmq_outbox.O1 is the bound, and ZeroMQ drops what waits behind its mark when the
  *       other end of an ipc:// connection closes.
@@ -41,9 +41,12 @@ struct arrival { /* one frame, received and not yet consumed */
     zmq_msg_t msg;
     int sender;
     uint32_t tag;
-    const void *ptr; /* payload; lent until inbox_end() */
+    zmq_msg_t body;  /* of a divided frame, else empty */
+    const void *ptr; /* payload, of a divided frame its first bytes; lent until inbox_end() */
     size_t n_bytes;
-    void *copy; /* of the payload, where msg had it at an odd address; else NULL */
+    const void *body_ptr; /* the others; NULL: there are none */
+    size_t n_body_bytes;
+    void *copy; /* of the payload, where msg or body had it at an odd address; else NULL */
     struct arrival *next;
 };
 

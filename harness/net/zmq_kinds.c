@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_kinds.c - the tables of the transports over ZeroMQ, and a look inside one; see zmq_kinds.h and transport_zmq.h. */
+/* zmq_kinds.c - the tables of the transports over ZeroMQ, and a look inside one; see zmq_kinds.h and transport_zmq.h.
+ */
 #include "harness/net/zmq_kinds.h"
 
 #include "harness/net/transport_zmq.h"
@@ -43,28 +44,28 @@ uint64_t transport_zmq_n_dropped(const struct transport *t)
 
 static const struct transport_plan any_plan = { .most_message_bytes = 0 };
 
-#define ZMQ_KIND_(KIND, WANTED)                                                                                        \
-    extern const struct transport_ops transport_##KIND;                                                                \
-    static enum rc KIND##_open_planned(struct transport **out, struct world *w, const struct transport_plan *plan)      \
-    {                                                                                                                  \
-        return zmq_open_transport(out, w, plan, &(struct zmq_kind){ &transport_##KIND, WANTED });                       \
-    }                                                                                                                  \
-    static enum rc KIND##_open(struct transport **out, struct world *w)                                                 \
-    {                                                                                                                  \
-        return KIND##_open_planned(out, w, &any_plan);                                                                  \
-    }                                                                                                                  \
-    const struct transport_ops transport_##KIND = {                                                                    \
-        .module.name = #KIND,                                                                                          \
-        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,                                                                  \
-        .module.refuses_world = WORLD_VIRTUAL_TIME,                                                                    \
-        .open = KIND##_open,                                                                                           \
-        .open_planned = KIND##_open_planned,                                                                           \
-        .post_send = zmq_post_send,                                                                                    \
-        .post_recv = zmq_post_recv,                                                                                    \
-        .complete = zmq_complete,                                                                                      \
-        .recv_message = zmq_recv_message,                                                                              \
-        .release = zmq_release,                                                                                        \
-        .close = zmq_close_transport,                                                                                  \
+#define ZMQ_KIND_(KIND, WANTED)                                                                                    \
+    extern const struct transport_ops transport_##KIND;                                                            \
+    static enum rc KIND##_open_planned(struct transport **out, struct world *w, const struct transport_plan *plan) \
+    {                                                                                                              \
+        return zmq_open_transport(out, w, plan, &(struct zmq_kind){ &transport_##KIND, WANTED });                  \
+    }                                                                                                              \
+    static enum rc KIND##_open(struct transport **out, struct world *w)                                            \
+    {                                                                                                              \
+        return KIND##_open_planned(out, w, &any_plan);                                                             \
+    }                                                                                                              \
+    const struct transport_ops transport_##KIND = {                                                                \
+        .module.name = #KIND,                                                                                      \
+        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,                                                              \
+        .module.refuses_world = WORLD_VIRTUAL_TIME,                                                                \
+        .open = KIND##_open,                                                                                       \
+        .open_planned = KIND##_open_planned,                                                                       \
+        .post_send = zmq_post_send,                                                                                \
+        .post_recv = zmq_post_recv,                                                                                \
+        .complete = zmq_complete,                                                                                  \
+        .recv_message = zmq_recv_message,                                                                          \
+        .release = zmq_release,                                                                                    \
+        .close = zmq_close_transport,                                                                              \
     }
 
 ZMQ_KIND_(zmq, ZMQ_WANT_ANY);

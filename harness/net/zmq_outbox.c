@@ -6,7 +6,7 @@
  * Neither says which. So everything that is not acknowledged is sent again (go-back-N), once the monitor of the
  * socket has told that a connection was made which is not the first.
  */
-#include "harness/net/zmq_outbox.h"
+#include "harness/net/zmq_outbox_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,33 +21,6 @@
 enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
 enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
 enum given { GIVEN, NOT_NOW, CLOSED, FAILED };
-
-struct queued {
-    zmq_msg_t msg;
-    struct queued *next;
-};
-
-struct peer {
-    const char *endpoint;
-    void *socket, *monitor; /* PUSH; PAIR: events of its connections. NULL until the first post, without reconnects */
-    uint64_t n_posted, n_acknowledged;
-    uint64_t n_handed;      /* over the connection there is now: from a new one on, as many as were acknowledged */
-    uint64_t n_handed_most; /* over any */
-    uint64_t n_told;        /* messages received from it, of which the last frame told */
-    struct queued *first, **end;
-    struct queued *next; /* message n_handed, where it is not the last: in the queue from first on */
-    uint64_t lost_ns;    /* since when there is no connection; 0: there is one, or nobody has tried */
-    bool was_connected, is_closed, is_given_up, owes_acknowledgement;
-};
-
-struct outbox {
-    struct outbox_env env;
-    struct frame_pool *pool;
-    struct queued *free;
-    uint64_t n_queued; /* messages that have not been handed */
-    uint64_t n_reconnected;
-    struct peer peer[]; /* env.n_ranks */
-};
 
 static enum rc raise_zmq(const char *what)
 {
@@ -167,15 +140,27 @@ out:
 
 /* --- the queue of a peer --- */
 
-/* Hand msg to ZeroMQ, whose it is then. */
-static enum given give(const struct outbox *o, struct peer *p, zmq_msg_t *msg)
+static enum given give_part(const struct outbox *o, struct peer *p, zmq_msg_t *msg, int flags)
 {
-    while (zmq_msg_send(msg, p->socket, ZMQ_DONTWAIT) < 0)
+    while (zmq_msg_send(msg, p->socket, ZMQ_DONTWAIT | flags) < 0)
         if (errno == EAGAIN)
             return o->env.reconnects ? NOT_NOW : CLOSED;
         else if (errno != EINTR)
             return FAILED;
     return GIVEN;
+}
+
+/* Hand msg to ZeroMQ, whose it is then, and behind it body, if any. Where the connection ends between, ZeroMQ drops the
+ * first part, too. */
+static enum given give(const struct outbox *o, struct peer *p, zmq_msg_t *msg, zmq_msg_t *body)
+{
+    const enum given given = give_part(o, p, msg, body ? ZMQ_SNDMORE : 0);
+    return given == GIVEN && body ? give_part(o, p, body, 0) : given;
+}
+
+static enum rc raise_closed(int peer)
+{
+    return rc_raise(RC_PEER, "rank %d closed its end", peer);
 }
 
 static bool is_window_open(const struct outbox *o, const struct peer *p)
@@ -197,6 +182,7 @@ static void drop_first(struct outbox *o, struct peer *p)
     struct queued *q = p->first;
 
     zmq_msg_close(&q->msg);
+    zmq_msg_close(&q->body);
     if (p->next == q)
         p->next = q->next;
     p->first = q->next;
@@ -214,23 +200,35 @@ static void drop_all(struct outbox *o, struct peer *p)
     p->n_handed = p->n_handed_most = p->n_posted;
 }
 
+/* Copies of the references, not of the bytes, so that it can be sent again. */
+static enum given give_copy(const struct outbox *o, struct peer *p, struct queued *q)
+{
+    enum given given = FAILED;
+    zmq_msg_t msg, body;
+
+    zmq_msg_init(&msg);
+    zmq_msg_init(&body);
+    if (zmq_msg_copy(&msg, &q->msg) == 0 && zmq_msg_copy(&body, &q->body) == 0)
+        given = give(o, p, &msg, q->is_divided ? &body : NULL);
+    zmq_msg_close(&msg); /* empty where it was given */
+    zmq_msg_close(&body);
+    return given;
+}
+
 /* Hand over the oldest message that waits. */
 static enum given give_next(struct outbox *o, struct peer *p)
 {
+    struct queued *q = p->next;
     enum given given;
-    zmq_msg_t copy;
 
     if (!o->env.reconnects) {
-        given = give(o, p, &p->next->msg);
+        given = give(o, p, &q->msg, q->is_divided ? &q->body : NULL);
         if (given == GIVEN)
             drop_first(o, p);
     } else {
-        zmq_msg_init(&copy); /* of the reference, not of the bytes */
-        given = zmq_msg_copy(&copy, &p->next->msg) == 0 ? give(o, p, &copy) : FAILED;
+        given = give_copy(o, p, q);
         if (given == GIVEN)
-            p->next = p->next->next;
-        else
-            zmq_msg_close(&copy);
+            p->next = q->next;
     }
     if (given == GIVEN)
         note_handed(o, p);
@@ -252,8 +250,8 @@ static enum rc hand_over(struct outbox *o, struct peer *p)
     return RC_OK;
 }
 
-/* Put msg, whose memory goes with it, at the end of the queue. */
-static enum rc enqueue(struct outbox *o, struct peer *p, zmq_msg_t *msg)
+/* Put msg and body, whose memory goes with them, at the end of the queue. */
+static enum rc enqueue(struct outbox *o, struct peer *p, zmq_msg_t *msg, zmq_msg_t *body)
 {
     struct queued *q = o->free;
 
@@ -262,7 +260,11 @@ static enum rc enqueue(struct outbox *o, struct peer *p, zmq_msg_t *msg)
     else if (!(q = malloc(sizeof *q)))
         return rc_raise(RC_NOMEM, "transport zmq: no memory for a message");
     zmq_msg_init(&q->msg);
+    zmq_msg_init(&q->body);
     zmq_msg_move(&q->msg, msg);
+    q->is_divided = body != NULL;
+    if (body)
+        zmq_msg_move(&q->body, body);
     q->next = NULL;
     *p->end = q;
     p->end = &q->next;
@@ -271,41 +273,63 @@ static enum rc enqueue(struct outbox *o, struct peer *p, zmq_msg_t *msg)
     return RC_OK;
 }
 
-static enum rc raise_closed(int peer)
+bool outbox_take_back(struct outbox *o, struct frame_lent **lent)
 {
-    return rc_raise(RC_PEER, "rank %d closed its end", peer);
+    return frame_take_back(o->pool, lent);
 }
 
-enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, uint64_t *number)
+/* Give the message, or put it into the queue; it is the caller's no more. */
+static enum rc give_or_queue(struct outbox *o, struct peer *p, zmq_msg_t *msg, zmq_msg_t *body)
 {
-    struct peer *p = &o->peer[x->peer];
-    struct frame head = { .sender = o->env.rank, .tag = x->tag, .sequence = p->n_posted, .n_received = n_received };
     enum given given = NOT_NOW;
-    zmq_msg_t msg;
     enum rc rc = RC_OK;
 
-    if (!p->socket)
-        TRY(connect_to(o, p));
-    TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
-    memcpy(head.token, o->env.token, sizeof head.token);
-    TRY(frame_write(&msg, o->pool, &head, x));
-    p->n_told = n_received;
     if (!o->env.reconnects && !p->next && is_window_open(o, p)) /* the usual case: no queue */
-        given = give(o, p, &msg);
+        given = give(o, p, msg, body);
     if (given == NOT_NOW)
-        rc = enqueue(o, p, &msg);
+        rc = enqueue(o, p, msg, body);
     else if (given == FAILED)
         rc = raise_zmq("send");
-    if (given != GIVEN)
-        zmq_msg_close(&msg); /* empty where it was moved */
+    zmq_msg_close(msg); /* empty where it was given or moved */
+    if (body)
+        zmq_msg_close(body);
     p->is_closed = p->is_closed || given == CLOSED;
-    TRY(rc != RC_OK ? rc : given == CLOSED ? raise_closed(x->peer) : RC_OK);
-    *number = p->n_posted++;
+    TRY(rc != RC_OK ? rc : given == CLOSED ? raise_closed((int)(p - o->peer)) : RC_OK);
+    p->n_posted++;
     o->n_queued++;
     if (given == GIVEN)
         note_handed(o, p);
     else
         TRY(hand_over(o, p));
+out:
+    return rc;
+}
+
+enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, struct outbox_sent *out)
+{
+    struct peer *p = &o->peer[x->peer];
+    const bool is_lent = x->lends && x->n_bytes >= LEND_LEAST_BYTES && !o->env.is_copying;
+    struct frame head = { .kind = is_lent ? FRAME_DIVIDED : FRAME_MESSAGE,
+                          .sender = o->env.rank,
+                          .tag = x->tag,
+                          .sequence = p->n_posted,
+                          .n_received = n_received };
+    zmq_msg_t msg, body;
+    enum rc rc;
+
+    *out = (struct outbox_sent){ .number = p->n_posted };
+    if (!p->socket)
+        TRY(connect_to(o, p));
+    TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
+    memcpy(head.token, o->env.token, sizeof head.token);
+    if (is_lent)
+        TRY(frame_lend(&body, o->pool, x, &out->lent));
+    rc = frame_write(&msg, o->pool, &head, x);
+    if (rc != RC_OK && is_lent)
+        zmq_msg_close(&body);
+    TRY(rc);
+    p->n_told = n_received;
+    TRY(give_or_queue(o, p, &msg, is_lent ? &body : NULL));
 out:
     return rc;
 }
@@ -344,11 +368,10 @@ enum rc outbox_acknowledge(struct outbox *o, int peer, uint64_t n_received)
         TRY(connect_to(o, p));
     memcpy(head.token, o->env.token, sizeof head.token);
     TRY(frame_write(&msg, o->pool, &head, NULL));
-    const enum given given = give(o, p, &msg);
+    const enum given given = give(o, p, &msg, NULL);
     if (given == FAILED)
         rc = raise_zmq("send");
-    if (given != GIVEN)
-        zmq_msg_close(&msg);
+    zmq_msg_close(&msg); /* empty where it was given */
     p->owes_acknowledgement = given == NOT_NOW || given == FAILED;
 out:
     return rc;
@@ -438,6 +461,18 @@ uint64_t outbox_n_reconnected(const struct outbox *o)
 void outbox_give_up(struct outbox *o, int peer)
 {
     o->peer[peer].is_given_up = true;
+}
+
+void outbox_drop(struct outbox *o, int peer)
+{
+    struct peer *p = &o->peer[peer];
+
+    drop_all(o, p);
+    if (p->socket)
+        (void)set_int(p->socket, ZMQ_LINGER, 0);
+    close_sockets(p);
+    p->is_closed = p->is_given_up = true;
+    p->owes_acknowledgement = false;
 }
 
 void outbox_close(struct outbox **op)

@@ -23,6 +23,9 @@
  *       computes does not call: there a thread does (zmq_tender.h).
  *   O4  With `reconnects`, a peer to which there has been no connection for silence_ms is an error of waits for it.
  *       Without it, a connection is made once, and its end is the peer's.
+ *   O5  Of a message that lends, a body of LEND_LEAST_BYTES and more is sent from the caller's memory, which is the
+ *       caller's again when nothing here refers to it (with `reconnects`: it was acknowledged) and ZeroMQ has let go of
+ *       it; and soon after outbox_drop(). Not where is_copying.
  *
  * One thread at a time.
  */
@@ -38,6 +41,8 @@
 struct xfer;
 struct outbox;
 
+enum { LEND_LEAST_BYTES = 1 << 15 }; /* a shorter copy is faster than a second part */
+
 struct outbox_env {
     void *context; /* of ZeroMQ; borrowed */
     int rank, n_ranks;
@@ -45,6 +50,7 @@ struct outbox_env {
     uint64_t window; /* O1; >= 1 */
     bool reconnects; /* O3 */
     bool is_eager;   /* outbox_attach() will connect */
+    bool is_copying; /* O5: between threads ZeroMQ lets go of a message when its receiver does */
     int silence_ms;  /* O4 */
 };
 
@@ -58,9 +64,17 @@ void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint);
 /* Begin to connect, and wait until there is a connection, but at most timeout_ms; *connected. RC_IO. */
 enum rc outbox_attach(struct outbox *o, int peer, int timeout_ms, bool *connected) MUST_CHECK;
 
-/* Queue the message of x, copied, and hand over what the window lets through. *number: for outbox_is_handed(). Never
+struct outbox_sent {         /* a message that was posted */
+    uint64_t number;         /* for outbox_is_handed() */
+    struct frame_lent *lent; /* NULL: it was copied */
+};
+/* Queue the message of x, copied, or (O5) with its body where it is, and hand over what the window lets through. Never
  * blocks. RC_PEER: the peer has closed its end (O4). RC_NOMEM, RC_IO. */
-enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, uint64_t *number) MUST_CHECK;
+enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, struct outbox_sent *out) MUST_CHECK;
+/* O5: is the body of x the caller's again? Then *lent is NULL. */
+bool outbox_take_back(struct outbox *o, struct frame_lent **lent);
+/* O5, after an error of a transfer with the peer: drop all that is queued for it, and its connection. */
+void outbox_drop(struct outbox *o, int peer);
 bool outbox_is_handed(const struct outbox *o, int peer, uint64_t number);
 /* The peer has received n_acknowledged of our messages. A number that cannot be is ignored. */
 void outbox_note_acknowledged(struct outbox *o, int peer, uint64_t n_acknowledged);

@@ -82,13 +82,14 @@ static void listen_again(struct pair *p)
 static void post(struct pair *p, uint64_t first, uint64_t n)
 {
     for (uint64_t i = first; i < first + n; i++) {
-        uint64_t value = i, number = 0;
+        struct outbox_sent sent = { 0 };
+        uint64_t value = i;
         const struct xfer x = { .ptr = &value, .n_bytes = sizeof value, .peer = PEER, .tag = 3 };
         zmq_tender_lock(p->tender);
-        const enum rc rc = outbox_post(p->outbox, &x, 100 + i, &number);
+        const enum rc rc = outbox_post(p->outbox, &x, 100 + i, &sent);
         zmq_tender_unlock(p->tender);
         assert_int_equal(rc, RC_OK);
-        assert_int_equal(number, i);
+        assert_int_equal(sent.number, i);
     }
 }
 
@@ -360,11 +361,11 @@ static void without_reconnection_a_closed_peer_is_gone_O4(void **state)
     p.pull = NULL;
     outbox_note_acknowledged(p.outbox, PEER, WINDOW);
     for (int i = 0; i < LIMIT_MS / POLL_MS && rc == RC_OK; i++) {
-        uint64_t number = 0;
+        struct outbox_sent sent = { 0 };
         tend(&p);
-        rc = outbox_post(p.outbox, &x, 0, &number);
+        rc = outbox_post(p.outbox, &x, 0, &sent);
         (void)zmq_poll(NULL, 0, POLL_MS);
-        outbox_note_acknowledged(p.outbox, PEER, number); /* so that no window holds it back */
+        outbox_note_acknowledged(p.outbox, PEER, sent.number); /* so that no window holds it back */
     }
     assert_int_equal(rc, RC_PEER);
     assert_string_equal(rc_message(), "rank 1 closed its end");

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "allreduce/collective_list.h"
 #include "harness/base/file.h"
 #include "harness/base/host_memory.h"
 #include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
-#include "allreduce/collective_list.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/world/caches.h"
 #include "harness/world/wait.h"
@@ -26,9 +26,10 @@ static const struct opt table[] = {
       "why, "
       "is told",
       &collective_kind, NULL },
-    OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
-              "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles; without it of ps "
-              "1Ki:64Mi:x4"),
+    OPT_TEXT_(
+        struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
+        "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles; without it of ps "
+        "1Ki:64Mi:x4"),
     OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "rank", "who has the data of a broadcast"),
     OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "repeats",
              "of each size and algorithm at most; 10 (or as many) at least, then until all intervals are narrower than "
@@ -49,8 +50,9 @@ static const struct opt table[] = {
     OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "ranks",
              "of ps: ranks behind the workers, each with an equal part of every array; --workers: without it 1, or all "
              "others that were launched"),
-    OPT_U64_(struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
-             "of ps: an array is moved in pieces of so many bytes at most, several on the way at once; without it: whole"),
+    OPT_U64_(
+        struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
+        "of ps: an array is moved in pieces of so many bytes at most, several on the way at once; without it: whole"),
     OPT_TEXT_(struct comm_opts, json, "json", "", "FILE", "write a manifest, then a record for each row"),
     OPT_TEXT_(struct comm_opts, chart, "chart", "", "FILE.png",
               "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
@@ -58,8 +60,8 @@ static const struct opt table[] = {
 };
 
 const struct verb_group comm_groups[] = { { "comm", table, 0 },
-                                            { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
-                                            { NULL, NULL, 0 } };
+                                          { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
+                                          { NULL, NULL, 0 } };
 
 /* --- what is asked for --- */
 

@@ -67,11 +67,12 @@ enum rc comm_ps_print(FILE *to, const struct comm_ps_about *about)
             about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
             about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->world,
             about->transport, about->compute);
-    fprintf(to, "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
-                "most %d pieces on the way in both\n",
+    fprintf(to,
+            "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
+            "most %d pieces on the way in both\n",
             bound_text(r->bound), r->n_in_flight);
-    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %19s  %19s  %6s\n", "", "", "push", "pull", "both", "bound", "", "both",
-            "bound", "");
+    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %19s  %19s  %6s\n", "", "", "push", "pull", "both", "bound", "",
+            "both", "bound", "");
     fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %9s %9s  %9s %9s  %6s\n", "size", "pieces", "GB/s", "GB/s", "GB/s",
             "GB/s", "of it", "p50 us", "p99 us", "p50 us", "p99 us", "#wrong");
     for (int i = 0; i < r->n_rows; i++)
@@ -210,10 +211,9 @@ enum rc comm_ps_draw(const struct comm_ps_about *about, const char *path)
              : r->rotated_bytes == 0 ? "hot memory"
                                      : "rotated memory",
              cpu[0] ? ", " : "", cpu);
-    const struct chart_var var[] = { { "model", model },
-                                     { "machine", machine },
-                                     { "what", "goodput" },
-                                     { "ceiling_text", bound_text(r->bound) } };
+    const struct chart_var var[] = {
+        { "model", model }, { "machine", machine }, { "what", "goodput" }, { "ceiling_text", bound_text(r->bound) }
+    };
     TRY(chart_draw("busbw", data, dir, name, var, 4));
 out:
     return rc;

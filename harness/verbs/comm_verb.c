@@ -199,8 +199,9 @@ static enum rc find_sizes(struct run *run)
     run->n_bytes[0] = 0;
     run->terms.n_sizes = 1;
     if (run->terms.type != COMM_BARRIER)
-        TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), COMM_MOST_BYTES),
-                      "--bytes %s: ", run->opts->bytes));
+        TRY(rc_prefix(
+            byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), COMM_MOST_BYTES),
+            "--bytes %s: ", run->opts->bytes));
 out:
     return rc;
 }
@@ -353,16 +354,18 @@ out:
 
 const struct verb verb_comm = {
     .name = "comm",
-    .summary =
-        "time of collectives by each algorithm, as nccl-tests prints it, or of push and pull, beside what the machine allows",
+    .summary = "time of collectives by each algorithm, as nccl-tests prints it, or of push and pull, beside what the "
+               "machine allows",
     .operands = "TYPE",
     .introduction =
         "usage: gradmark comm TYPE [--option value ...]\n"
         "       mpirun -np N gradmark comm TYPE [--option value ...]\n\n"
         "TYPE: allreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv (each rank to the next, from the one "
         "before),\nor ps: push, pull, and both, of --workers with --servers of the parameter server, as train has it. "
-        "goodput: bytes x\nworkers / time of the slowest one; what goes up and comes back counts once. p50, p99: of single "
-        "calls. Its bound is an\necho of the same messages that nobody works on, measured in turns with it: over sockets "
+        "goodput: bytes x\nworkers / time of the slowest one; what goes up and comes back counts once. p50, p99: of "
+        "single "
+        "calls. Its bound is an\necho of the same messages that nobody works on, measured in turns with it: over "
+        "sockets "
         "bare ZeroMQ, within a process\ntwo copies through shared memory, else the bare transport.\n"
         "size: bytes S of an array of floats, of allgather and reduce-scatter that of all ranks together, whose count "
         "is "

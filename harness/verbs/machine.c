@@ -150,17 +150,18 @@ static enum rc find_ranks(struct machine *m, machine_sim_ranks_fn *sim_ranks, in
         m->n_ranks = n_launched > 0 ? n_launched : 1;
         if (n_asked > 0 && n_asked != (uint64_t)m->n_ranks)
             return rc_raise(RC_INVAL, "--workers %llu: %d ranks were launched%s; leave it out, or launch as many",
-                            (unsigned long long)m->opts->workers, m->n_ranks, n_servers > 0 ? ", servers among them" : "");
+                            (unsigned long long)m->opts->workers, m->n_ranks,
+                            n_servers > 0 ? ", servers among them" : "");
         return RC_OK;
     }
     if (n_launched > 1)
         return rc_raise(RC_INVAL,
                         "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
                         m->world->module.name, n_launched);
-    m->n_ranks = n_asked > 0              ? (int)n_asked
-                 : n_servers > 0          ? (int)n_servers + 1
+    m->n_ranks = n_asked > 0             ? (int)n_asked
+                 : n_servers > 0         ? (int)n_servers + 1
                  : machine_is_virtual(m) ? sim_ranks(&m->cluster)
-                                          : 2;
+                                         : 2;
     return machine_is_virtual(m) ? cluster_check(&m->cluster, m->n_ranks, m->n_ranks) : RC_OK;
 }
 

@@ -32,8 +32,8 @@ struct machine { /* shared by the ranks of this process */
     const struct transport_ops *transport;
     const struct compute_backend *compute;
     struct cluster cluster; /* sim */
-    int n_ranks; /* with servers */
-    bool is_root; /* the launcher's rank 0, or nothing was launched */
+    int n_ranks;            /* with servers */
+    bool is_root;           /* the launcher's rank 0, or nothing was launched */
 };
 
 /* How many ranks a description has that measure in sim, where --workers is not given. */

@@ -368,6 +368,7 @@ static const struct suite_case {
     { "T11 parts for any", case_parts_any },
     { "T11 parts added", case_parts_add },
     { "T11 parts reused", case_parts_reuse },
+    { "T3 lent until the end", case_lent },
     { "T11 parts too long", case_parts_too_long },
     { "T11 parts hollow", case_parts_hollow },
     { "K6 tasks", case_tasks },

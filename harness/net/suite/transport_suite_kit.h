@@ -58,7 +58,8 @@ suite_case_fn case_timeout, case_timeout_ms, case_slow_peer, case_short_limit, c
 /* transport_suite_any.c: TAG_ANY messages. */
 suite_case_fn case_any, case_any_held, case_any_none, case_any_order, case_linger;
 /* transport_suite_parts.c: messages of header and body. */
-suite_case_fn case_parts, case_parts_any, case_parts_add, case_parts_reuse, case_parts_too_long, case_parts_hollow;
+suite_case_fn case_parts, case_parts_any, case_parts_add, case_parts_reuse, case_lent, case_parts_too_long,
+    case_parts_hollow;
 /* transport_suite_tasks.c: transports used by tasks of a rank, one after another and two at once. */
 suite_case_fn case_tasks, case_two_tasks;
 /* transport_suite_plan.c: plans, and more messages than a window has. */

@@ -236,6 +236,76 @@ void case_parts_reuse(struct suite *s, struct transport *t)
     free(in);
 }
 
+enum { LENT_REQUEST = 5, LENT_ANSWER, LENT_LAST };
+
+/* Post what is lent, of sent, to peer. */
+static void post_lent(struct suite *s, struct transport *t, struct sent *sent, int peer, uint32_t tag)
+{
+    sent->x.peer = peer;
+    sent->x.tag = tag;
+    sent->x.lends = true;
+    EXPECT_OK(s, transport_send(t, &sent->x));
+}
+
+/* It is the sender's again, who writes to it. */
+static void end_lent(struct suite *s, struct transport *t, struct sent *sent, const struct division *d)
+{
+    EXPECT_OK(s, transport_wait(t, &sent->x, s->timeout_ms));
+    memset(sent->head.ptr, 0, d->n_sent_head);
+    memset(sent->body.ptr, 0, d->n_sent_body);
+    sent_free(sent);
+}
+
+static void take_lent(struct suite *s, struct transport *t, unsigned char *in, const struct division *d, int peer,
+                      uint32_t tag, uint32_t i)
+{
+    struct xfer rx = {
+        .head = in, .n_head_bytes = d->n_room_head, .ptr = in + d->n_room_head, .n_bytes = d->n_room_body
+    };
+
+    rx.peer = peer;
+    rx.tag = tag;
+    EXPECT_OK(s, transport_recv(t, &rx));
+    EXPECT_OK(s, transport_wait(t, &rx, s->timeout_ms));
+    expect_parts(s, d, peer, i, in, rx.n_head_bytes, in + d->n_room_head, rx.n_bytes);
+}
+
+/* xfer.lends: requests to the next rank, and answers to the one before, each of which ends behind the next request. */
+void case_lent(struct suite *s, struct transport *t)
+{
+    enum { N_ROUNDS = 10, MOST_BYTES = 1 << 20 };
+    static const size_t n_body[] = { 0, 64, 32767, 32768, MOST_BYTES };
+    unsigned char *in = malloc(64 + MOST_BYTES), last;
+    const int next = suite_next(s, 1), prev = suite_prev(s, 1);
+    struct xfer tx = { .ptr = &last, .n_bytes = 1, .peer = next, .tag = LENT_LAST }, rx = tx;
+    struct sent request, answer = { 0 };
+    struct division d, before = { 0 };
+
+    last = 0;
+    rx.peer = prev;
+    for (uint32_t i = 0; EXPECT(s, in) && i < N_ROUNDS && s->w->n_ranks > 1 && s->n_failures == 0; i++) {
+        d = (struct division){ 64, n_body[i % 5], 64, n_body[i % 5] };
+        if (!sent_fill(s, &request, &d, next, LENT_REQUEST, i))
+            break;
+        post_lent(s, t, &request, next, LENT_REQUEST);
+        take_lent(s, t, in, &d, prev, LENT_REQUEST, i);
+        if (i > 0)
+            end_lent(s, t, &answer, &before);
+        if (!sent_fill(s, &answer, &d, prev, LENT_ANSWER, i))
+            break;
+        post_lent(s, t, &answer, prev, LENT_ANSWER);
+        take_lent(s, t, in, &d, next, LENT_ANSWER, i);
+        end_lent(s, t, &request, &d);
+        before = d;
+    }
+    if (s->w->n_ranks > 1 && s->n_failures == 0) {
+        EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms));
+        end_lent(s, t, &answer, &before);
+    }
+    transport_close(&t);
+    free(in);
+}
+
 /* One byte more than header and body have room for: both lengths are named, no byte beyond is written. */
 void case_parts_too_long(struct suite *s, struct transport *t)
 {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zmq_outbox_state.h - what an outbox holds. Of zmq_outbox.c alone. */
+#ifndef HARNESS_NET_ZMQ_OUTBOX_STATE_H
+#define HARNESS_NET_ZMQ_OUTBOX_STATE_H
+
+#include "harness/net/zmq_outbox.h"
+
+struct queued {
+    zmq_msg_t msg, body; /* body: of a divided one, else empty */
+    bool is_divided;
+    struct queued *next;
+};
+
+struct peer {
+    const char *endpoint;
+    void *socket, *monitor; /* PUSH; PAIR: events of its connections. NULL until the first post, without reconnects */
+    uint64_t n_posted, n_acknowledged;
+    uint64_t n_handed;      /* over the connection there is now: from a new one on, as many as were acknowledged */
+    uint64_t n_handed_most; /* over any */
+    uint64_t n_told;        /* messages received from it, of which the last frame told */
+    struct queued *first, **end;
+    struct queued *next; /* message n_handed, where it is not the last: in the queue from first on */
+    uint64_t lost_ns;    /* since when there is no connection; 0: there is one, or nobody has tried */
+    bool was_connected, is_closed, is_given_up, owes_acknowledgement;
+};
+
+struct outbox {
+    struct outbox_env env;
+    struct frame_pool *pool;
+    struct queued *free;
+    uint64_t n_queued; /* messages that have not been handed */
+    uint64_t n_reconnected;
+    struct peer peer[]; /* env.n_ranks */
+};
+
+#endif
