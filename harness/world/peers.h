@@ -80,7 +80,7 @@ struct peers {              /* of one rank: its own seat, and those of all */
     const int *number;   /* [n_ranks]: their ranks in the run; NULL: as they are indexed */
     unsigned char *told; /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
     const int *cell;     /* [n_ranks]: ranks whose seats are in one memory have equal numbers, the seats of others are
-                            copies (mpi_heartbeat.h); NULL: all are in one; borrowed */
+                            copies (heartbeat.h); NULL: all are in one; borrowed */
     bool is_cut_off;     /* not all of those copies are kept up to date */
     uint64_t abort_ns;   /* of the run's peer_opts */
 };

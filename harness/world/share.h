@@ -6,8 +6,8 @@
  * all. Only its rings order what the ranks do with them.
  *
  * Invariants
- *   H1  Each rank of a world is in one host group of it. threads: all ranks. sim: those of a simulated host. mpi: those
- *       that the launcher counts to one host (world.n_host_ranks) and that run on one kernel with the same process and
+ *   H1  Each rank of a world is in one host group of it. threads: all ranks. sim: those of a simulated host. mpi, tcp:
+ *       those that are counted to one host (world.n_host_ranks) and that run on one kernel with the same process and
  *       IPC namespaces. A group has its ranks in the world's order, and rank 0 leads. Hosts are numbered by their
  *       leader's rank in the world.
  *   H2  world_share_open() ends equally on all ranks of the group: with a share, or with the error of the first rank
@@ -24,7 +24,7 @@
  *       were stopped (K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8).
  *   H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until they close, whatever
  *       became of its owner; what a rank that died had open in threads or sim is freed when the run ends.
- *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi: memory without a name
+ *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi, tcp: memory without a name
  *       (memfd), which peers open through /proc. Where the system refuses memfd, files of /dev/shm that have no name
  *       either. Where it refuses /proc, such files get a name while peers map them in world_share_open(); a name that a
  *       killed rank left then is removed by the next one who gives one.

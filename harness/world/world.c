@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/world/tcp/gang.h"
 #include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 
-extern const struct world_ops world_threads, world_mpi, world_sim;
+extern const struct world_ops world_threads, world_mpi, world_sim, world_tcp;
 
 static const struct module *world_at(int i)
 {
@@ -19,6 +20,7 @@ static const struct module *world_at(int i)
 #if GRADMARK_HAVE_MPI
         &world_mpi.module,
 #endif
+        &world_tcp.module,
 #if GRADMARK_HAVE_SIMGRID
         &world_sim.module,
 #endif
@@ -54,7 +56,7 @@ out:
 enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched)
 {
     if (strcmp(name, "auto") == 0)
-        name = is_launched ? "mpi" : world_kind.default_name;
+        name = !is_launched ? world_kind.default_name : gang_is_told() ? "tcp" : "mpi";
     return world_find(out, name);
 }
 
@@ -79,6 +81,7 @@ static int host_rank_from(const char *variable)
 
 struct launcher world_launcher(void)
 {
+    struct gang gang;
     static const struct {
         const char *launcher, *rank, *n_ranks, *n_host_ranks, *host_rank;
     } known[] = {
@@ -88,6 +91,9 @@ struct launcher world_launcher(void)
         { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID" },
     };
 
+    if (gang_peek(&gang))
+        return (struct launcher){ "gradmark launch", gang.rank, gang.n_ranks, gang.n_host_ranks,
+                                  gang.n_host_ranks > 0 ? gang.host_rank : -1 };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
         const int n_host_ranks = number_from(known[i].n_host_ranks);

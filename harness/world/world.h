@@ -5,7 +5,8 @@
  * One program, several worlds:
  *   threads  ranks are threads of this process; the default: nothing to launch, no MPI
  *   mpi      ranks are processes started by mpirun or srun
- *   sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
+ *   tcp      ranks are processes that find each other by address: gradmark launch, lists of hosts, TF_CONFIG
+ * (tcp/gang.h) sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
  *
  * Invariants
  *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts
@@ -15,24 +16,22 @@
  *       same seed gives the same times to the digit and the same parameter bits as threads
  *       and mpi.
  *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first. In mpi it ends the
- *       processes; in a caller's MPI (world_opts.mpi_comm) none, but, as in threads, the waits of every rank, with
- *       RC_PEER, and run() returns the failure on every rank. There world_split() and opening an mpi transport end
- *       no sooner than rank 0 of that world calls them too or has left its body.
- *   W5  A rank that ends without returning from its body is noticed:
- *         threads, sim  (world_die) every wait of every other rank ends with RC_PEER naming it.
- *         mpi           (world_die, a killed process) the launcher notices, ends all processes and exits
- *                       non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No
- *                       call here returns RC_PEER for it: the other ranks end where they are. In a caller's
- *                       MPI world_die() ends no process, but the body: as in threads, and what that body had
- *                       opened is lost. A killed process ends that job too.
- *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h): it counts as lost, which is a
- *       failure of that rank (W4), unless the run has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the
- *       launcher ends nobody. In mpi the ranks of other hosts are heard over TCP (mpi/mpi_heartbeat.h), where the
- *       address of rank 0's host can be reached, else not: rank 0 says so at the start. In a caller's MPI nobody
- *       watches: there the time-outs of the transport end waits for its messages.
- *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
- *   W7  Ranks of one host can map each other's memory (share.h).
- *   W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends what waits for that rank, and nothing else:
+ *       processes; in a caller's MPI (world_opts.mpi_comm) none, but, as in threads and tcp, the waits of every rank,
+ *       with RC_PEER, and run() returns the failure on every rank; in tcp it ends a process that does not end so. There
+ * world_split() and opening an mpi transport end no sooner than rank 0 of that world calls them too or has left its
+ * body. W5  A rank that ends without returning from its body is noticed: threads, sim  (world_die) every wait of every
+ * other rank ends with RC_PEER naming it. mpi           (world_die, a killed process) the launcher notices, ends all
+ * processes and exits non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No call here
+ * returns RC_PEER for it: the other ranks end where they are. In a caller's MPI world_die() ends no process, but the
+ * body: as in threads, and what that body had opened is lost. A killed process ends that job too. tcp           as in
+ * threads: its connection to rank 0 ends. Where rank 0 ends, its ranks notice likewise. A rank that hangs is noticed
+ * where world_opts.stall asks for it (peers.h): it counts as lost, which is a failure of that rank (W4), unless the run
+ * has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the launcher ends nobody. In mpi and tcp the ranks of
+ * other hosts are heard over TCP (process/heartbeat.h), where the address of rank 0's host can be reached, else not:
+ * rank 0 says so at the start. In a caller's MPI nobody watches: there the time-outs of the transport end waits for its
+ * messages. W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its
+ * tasks. W7  Ranks of one host can map each other's memory (share.h). W8  With ON_LOSS_REPORT the loss of a rank
+ * (peers.P3, P4) ends what waits for that rank, and nothing else:
  *         - barrier, allgather, gather, broadcast, split, world_host_group() and world_share_open() of every world
  *           that it is a rank of end on every other rank with RC_PEER, those that wait and all later ones; the message
  *           names it by its number in the run, and says why it is lost. One operation ends equally on all ranks that
@@ -108,14 +107,14 @@ struct world_opts {
     const void *mpi_comm; /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
                              the level above: run() is collective over it, may be called again, and leaves
                              the job and MPI as they were. NULL: run() initialises and finalises MPI */
-    const char *interface;         /* mpi only: where other hosts reach this one, as host_address.h says; borrowed;
+    const char *interface;         /* mpi and tcp: where other hosts reach this one, as host_address.h says; borrowed;
                                       NULL or "": not given */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
     enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
-    int failure_exit_code;         /* threads, mpi: of a process that does not return from run(), since a rank failed or
-                                      does not end: world_abort() and watchers; 0: 1 */
+    int failure_exit_code; /* threads, mpi, tcp: of a process that does not return from run(), since a rank failed or
+                              does not end: world_abort() and watchers; 0: 1 */
 };
 
 /* The exit code of a process that the world ends. */
@@ -131,8 +130,9 @@ struct world_ops {
 
     /* Make n_ranks ranks and run body on each; returns when all ended, with the first
      * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
-     * once in this process, n_ranks must be 0 or their number. May be called again
-     * after it returned, except in sim and mpi (one engine, one MPI_Init a process) without mpi_comm. */
+     * once in this process, n_ranks must be 0 or their number; so in tcp, where all must come within the time that the
+     * gang is given (RC_TIMEOUT names who has not). May be called again after it returned, except in sim, tcp and mpi
+     * (one engine, one gang, one MPI_Init a process) without mpi_comm. */
     enum rc (*run)(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg);
     /* Optional, with close (may be NULL: RC_UNSUPPORTED). This rank of a world that lasts until it is closed, for a
      * library, whose caller cannot be a body. threads: the calling thread is the only rank. mpi: the ranks of
@@ -203,6 +203,7 @@ struct world { /* first member of each implementation's struct */
     const struct world_ops *ops;
     int rank, n_ranks;           /* 0 <= rank < n_ranks */
     int host_rank, n_host_ranks; /* among the ranks on this host */
+    int host_first_rank;         /* mpi, tcp: the rank in this world of the first of them; else 0 */
     int n_host_cores;            /* cores of this host that its ranks may use; 0: nobody spins (sim) */
     int n_busy_host_ranks;       /* ranks of this host that work while this world is in use */
     enum wait_policy wait;       /* of this rank: world_set_wait() */
@@ -211,11 +212,13 @@ struct world { /* first member of each implementation's struct */
     double memory_bytes_per_s;   /* sim: likewise */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
-    const char *interface;       /* world_opts.interface; NULL or "": not given, or this is not mpi */
+    const char *interface;       /* world_opts.interface; NULL or "": not given, or this is not mpi or tcp; tcp, of
+                                    several hosts, not given: the address by which rank 0 and this rank have found
+                                    each other */
     const char *mpi_level;       /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
                                     NULL */
     bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
-    struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
+    struct thread_tasks *tasks;  /* threads, mpi, tcp: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */
     struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi, not watched */
     enum on_loss on_loss;        /* of the run */
@@ -228,12 +231,12 @@ struct world { /* first member of each implementation's struct */
 extern const struct module_kind world_kind;
 /* By name. RC_UNSUPPORTED: known but not built in (says why). RC_INVAL: unknown name. */
 enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
-/* The same, but "auto" is the world of launched processes where there are such, else that of threads. */
+/* The same, but "auto" is the world of processes that their launcher has started, else that of threads. */
 enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched) MUST_CHECK;
 
 /* Who started this process, read from the environment before any MPI call. */
 struct launcher {
-    const char *name; /* "mpirun", "srun", NULL: none */
+    const char *name; /* "mpirun", "srun", "gradmark launch", NULL: none */
     int rank, n_ranks;
     int n_host_ranks; /* of them on this host; 0: it does not tell */
     int host_rank;    /* of this one among those; -1: it does not tell */

@@ -8,9 +8,9 @@
 
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_p2p.h"
-#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/world_mpi.h"
+#include "harness/world/process/process_peers.h"
 
 enum { MAX_SLEEP_NS = 1000000 };
 
@@ -35,7 +35,7 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
         if (done)
             break;
         world_tick(m);
-        TRY(mpi_peers_check(self(m)->self->peers));
+        TRY(process_peers_check(self(m)->self->peers));
         TRY(world_check_losses(w));            /* W8 */
         if (!self(m)->self->attach)            /* else MPI ends what it began, or the run could not end (M3) */
             TRY(thread_tasks_check(w->tasks)); /* K4 */

@@ -8,8 +8,8 @@
 
 #include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
-#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
+#include "harness/world/process/process_peers.h"
 #include "harness/world/wait.h"
 
 /* At most this many bytes per message. */
@@ -72,7 +72,7 @@ static enum rc check(const struct line *l, enum mpi_p2p_until until)
     if (l->attach)
         return mpi_attach_check(l->attach);
     world_tick(l->w);
-    TRY(mpi_peers_check(self(l->w)->self->peers));
+    TRY(process_peers_check(self(l->w)->self->peers));
     if (until != UNTIL_PEER_LOST)
         TRY(world_check_losses(l->w));
     else if (world_is_lost(l->w, l->peer))

@@ -13,9 +13,9 @@
 #include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_p2p.h"
-#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/world_mpi.h"
+#include "harness/world/process/process_peers.h"
 #include "harness/world/wait.h"
 
 enum { MAX_PARTS = 32767 / N_P2P_TAGS - 1, MAX_SLEEP_NS = 1000000 };
@@ -33,8 +33,8 @@ enum rc mpi_find_host_ranks(struct mpi_world *m)
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
     TRY_MPI_ALONE(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
     TRY_MPI_ALONE(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
-    m->host_first_rank = m->base.rank;
-    TRY_MPI_ALONE(MPI_Bcast(&m->host_first_rank, 1, MPI_INT, 0, m->host_comm));
+    m->base.host_first_rank = m->base.rank;
+    TRY_MPI_ALONE(MPI_Bcast(&m->base.host_first_rank, 1, MPI_INT, 0, m->host_comm));
 out:
     return rc;
 }
@@ -45,7 +45,7 @@ enum rc mpi_find_hosts(struct mpi_world *m)
 
     m->self->host_of = calloc((size_t)m->base.n_ranks, sizeof *m->self->host_of);
     TRY(mpi_agree_on_memory(m, m->self->host_of != NULL));
-    TRY_MPI_ALONE(MPI_Allgather(&m->host_first_rank, 1, MPI_INT, m->self->host_of, 1, MPI_INT, m->comm));
+    TRY_MPI_ALONE(MPI_Allgather(&m->base.host_first_rank, 1, MPI_INT, m->self->host_of, 1, MPI_INT, m->comm));
 out:
     return rc;
 }
@@ -85,7 +85,7 @@ static enum rc make_part(struct world **out, struct world *w, const int *member,
             continue;
         part->base.n_host_ranks++;
         part->base.host_rank += member[i] < w->rank;
-        part->host_first_rank = i;
+        part->base.host_first_rank = i;
     }
     part->base.number = part->number;
     part->base.n_ranks = n_ranks;
@@ -223,7 +223,7 @@ static size_t decision_bytes(const struct world *w)
 static enum rc check_run(struct world *w)
 {
     world_tick(w);
-    return mpi_peers_check(self(w)->self->peers);
+    return process_peers_check(self(w)->self->peers);
 }
 
 /* The lowest rank of w that is not lost. This rank is not. */

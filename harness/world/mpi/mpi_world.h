@@ -11,29 +11,28 @@
 #include "harness/world/world.h"
 
 struct mpi_attach;
-struct mpi_peers;
+struct process_peers;
 
 struct mpi_rank { /* what all worlds of a rank share */
     struct mpi_lock lock;
     struct thread_tasks tasks;
-    int rank;                  /* among all ranks of the run */
-    int64_t offset_ns;         /* mpi_clock_offset() */
-    struct mpi_peers *peers;   /* NULL: nobody watches */
-    struct mpi_attach *attach; /* in a caller's MPI; NULL: MPI is initialised for this run */
-    int *host_of;              /* [ranks of the run]: the first rank of each one's host; NULL without ON_LOSS_REPORT */
-    int failure_exit_code;     /* of world_opts, or 1 */
-    int n_made_parts;          /* parts made without MPI (mpi_parts.c) that this rank knows of */
+    int rank;                    /* among all ranks of the run */
+    int64_t offset_ns;           /* mpi_clock_offset() */
+    struct process_peers *peers; /* NULL: nobody watches */
+    struct mpi_attach *attach;   /* in a caller's MPI; NULL: MPI is initialised for this run */
+    int *host_of;          /* [ranks of the run]: the first rank of each one's host; NULL without ON_LOSS_REPORT */
+    int failure_exit_code; /* of world_opts, or 1 */
+    int n_made_parts;      /* parts made without MPI (mpi_parts.c) that this rank knows of */
 };
 
 struct mpi_world {
     struct world base;
     struct mpi_rank *self;
     MPI_Comm comm;
-    MPI_Comm host_comm;  /* the ranks of comm on this host */
-    int host_first_rank; /* of comm */
-    int *number;         /* base.number, of a part with ON_LOSS_REPORT */
-    int *comm_rank;      /* [n_ranks]: in comm, of a part made without MPI, which borrows comm; NULL: as in the world */
-    int first_tag;       /* of the part's messages in comm */
+    MPI_Comm host_comm; /* the ranks of comm on this host */
+    int *number;        /* base.number, of a part with ON_LOSS_REPORT */
+    int *comm_rank;     /* [n_ranks]: in comm, of a part made without MPI, which borrows comm; NULL: as in the world */
+    int first_tag;      /* of the part's messages in comm */
 };
 
 /* world_ops. */
@@ -53,10 +52,6 @@ enum rc mpi_find_hosts(struct mpi_world *m) MUST_CHECK;
 
 /* RC_NOMEM on all ranks of m->comm where is_ready is false on one of them. Before the body. */
 enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready) MUST_CHECK;
-
-/* Set what m->base and the tasks of the rank know of cores; bind the calling thread where opts ask for it. Before the
- * body; collective over m->host_comm. */
-enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts) MUST_CHECK;
 
 /* --- world_mpi.c --- */
 

@@ -23,9 +23,10 @@
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
 #include "harness/world/mpi/mpi_p2p.h"
-#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
-#include "harness/world/mpi/share_mpi.h"
+#include "harness/world/process/process_cores.h"
+#include "harness/world/process/process_peers.h"
+#include "harness/world/process/share_process.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -52,11 +53,6 @@ enum rc mpi_raise(int code, const char *file, int line, const char *call)
 bool world_is_mpi(const struct world *w)
 {
     return w->ops->run == world_mpi.run;
-}
-
-int world_mpi_host_first_rank(const struct world *w)
-{
-    return ((const struct mpi_world *)w)->host_first_rank;
 }
 
 struct mpi_lock *world_mpi_lock(const struct world *w)
@@ -154,7 +150,7 @@ static enum rc mpi_check(struct world *w)
 
     if (attach) /* else the launcher ends this process when another one fails (W5) */
         TRY(mpi_attach_check(attach));
-    TRY(mpi_peers_check(self(w)->self->peers));
+    TRY(process_peers_check(self(w)->self->peers));
     TRY(thread_tasks_check(w->tasks));
 out:
     return rc;
@@ -175,9 +171,9 @@ static void mpi_abort(struct world *w, enum rc why)
         snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->self->rank, host, message);
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
-    if (mpi_peers_lost_self(self(w)->self->peers)) /* no failure of the run (W8) */
+    if (process_peers_lost_self(self(w)->self->peers)) /* no failure of the run (W8) */
         _exit(self(w)->self->failure_exit_code);
-    mpi_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
+    process_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);
     MPI_Abort(MPI_COMM_WORLD, self(w)->self->failure_exit_code);
     abort(); /* MPI_Abort may return where it cannot end the job */
@@ -259,6 +255,22 @@ out:
     return rc;
 }
 
+static enum rc gather_on_host(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    enum rc rc = RC_OK;
+
+    TRY_MPI_ALONE(MPI_Allgather(in, (int)n_bytes_each, MPI_BYTE, out, (int)n_bytes_each, MPI_BYTE, self(w)->host_comm));
+out:
+    return rc;
+}
+
+static enum rc agree_on_memory(struct world *w, bool is_ready)
+{
+    return mpi_agree_on_memory(self(w), is_ready);
+}
+
+static const struct process_host mpi_host = { agree_on_memory, gather_on_host };
+
 enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Comm all, int n_ranks, int level)
 {
     enum rc rc = RC_OK;
@@ -274,7 +286,7 @@ enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Com
              m->self->attach ? "the communicator has" : "mpirun or srun started", m->base.n_ranks);
     TRY(mpi_find_host_ranks(m));
     TRY(mpi_clock_offset(m->comm, m->host_comm, &m->self->offset_ns));
-    TRY(mpi_cores_bind(m, opts));
+    TRY(process_cores_bind(&m->base, opts, &mpi_host));
 out:
     return rc;
 }
@@ -314,7 +326,7 @@ static enum rc leave_job(struct mpi_world *m)
 
     if (m->host_comm != MPI_COMM_NULL) {
         TRY(meet_at_end(m, &are_all));
-        mpi_peers_leave(m->self->peers);
+        process_peers_leave(m->self->peers);
         if (!are_all) {
             if (m->base.rank == 0 && m->base.n_host_ranks < m->base.n_ranks)
                 (void)!on_exit(end_job_at_exit, NULL);
@@ -340,7 +352,7 @@ static enum rc begin_watch(struct mpi_world *m, const struct world_opts *opts)
         TRY(peer_losses_open(&m->base.losses, m->base.n_ranks));
     }
     if (opts->stall.abort_ns > 0)
-        TRY(mpi_peers_open(&m->self->peers, &m->base, &opts->stall));
+        TRY(process_peers_open(&m->self->peers, &m->base, &opts->stall, m->self->failure_exit_code));
 out:
     return rc;
 }
@@ -386,7 +398,7 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
         rc = leave_job(m);
     if (rc != RC_OK)
         mpi_abort(&m->base, rc); /* the other ranks wait for this one */
-    mpi_peers_close(&m->self->peers);
+    process_peers_close(&m->self->peers);
 out:
     if (opts->bind_cores) /* what this process records of its machine later is what it was started with */
         cores_bind_self_to(&launchers_cores);
@@ -451,7 +463,7 @@ const struct world_ops world_mpi = {
     .module.name = "mpi",
     .module.caps = WORLD_LAUNCHED | WORLD_HAS_MPI,
     .tasks = &thread_task_ops,
-    .shares = &mpi_share_ops,
+    .shares = &process_share_ops,
     .run = mpi_run,
     .open = mpi_world_open,
     .close = mpi_world_close,

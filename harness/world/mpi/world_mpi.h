@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_mpi.h - what transport_mpi.c and share_mpi.c need of the mpi world. Private to harness/world and harness/net.
+/* world_mpi.h - what transport_mpi.c and share_process.c need of the mpi world. Private to harness/world and
+ * harness/net.
  */
 #ifndef HARNESS_WORLD_MPI_WORLD_MPI_H
 #define HARNESS_WORLD_MPI_WORLD_MPI_H
@@ -42,8 +43,5 @@ void world_mpi_type_free(const struct world *w, MPI_Datatype *type);
 
 /* "MPI_THREAD_FUNNELED" */
 const char *world_mpi_level_name(int level);
-
-/* The first rank of w on this rank's host, as the launcher counts hosts. */
-int world_mpi_host_first_rank(const struct world *w);
 
 #endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * beat_connection.h - a TCP connection that carries heartbeats, and the port where they are accepted. Private to
+ * harness/world.
+ *
+ * No call waits. A connection that ended, or whose peer sent what is no frame of this run, or that takes no more bytes,
+ * is closed by its owner and made anew.
+ */
+#ifndef HARNESS_WORLD_PROCESS_BEAT_CONNECTION_H
+#define HARNESS_WORLD_PROCESS_BEAT_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/world/host_address.h"
+#include "harness/world/process/beat_frame.h"
+
+struct beat_address {
+    char host[HOST_ADDRESS_BYTES];
+    uint16_t port;
+};
+
+struct beat_connection {
+    int fd; /* -1: none */
+    bool is_connecting;
+    uint64_t heard_ns; /* when a frame came last, or it was begun */
+    unsigned char *in; /* (n_in) of capacity_bytes */
+    size_t n_in, capacity_bytes;
+};
+
+/* Listen at address->host, any port, which is set. RC_IO. */
+enum rc beat_listen(int *fd, struct beat_address *address) MUST_CHECK;
+/* The next connection that somebody has begun; -1: none. */
+int beat_accept(int listening_fd);
+
+/* No connection yet; room for frames of at most n_seats. RC_NOMEM. */
+enum rc beat_connection_init(struct beat_connection *c, int n_seats) MUST_CHECK;
+void beat_connection_fini(struct beat_connection *c);
+/* An accepted one. */
+void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns);
+/* Begin to connect. false: not possible; errno says why. */
+bool beat_connection_begin(struct beat_connection *c, const struct beat_address *to, uint64_t now_ns);
+/* Has beat_connection_begin() come to an end? Returns an errno, 0: it is connected; -1: not yet. */
+int beat_connection_begun(struct beat_connection *c);
+void beat_connection_close(struct beat_connection *c);
+
+typedef void beat_taken_fn(void *arg, const struct beat_frame *f);
+/* Read what has come, and call taken for each frame. false: to be closed. */
+bool beat_connection_receive(struct beat_connection *c, const struct beat_run *run, bool from_hub, uint64_t now_ns,
+                             beat_taken_fn *taken, void *arg);
+/* All of it or nothing. false: to be closed. */
+bool beat_connection_send(struct beat_connection *c, const unsigned char *bytes, size_t n_bytes);
+
+#endif

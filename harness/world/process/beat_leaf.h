@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * beat_leaf.h - a process of another cell than rank 0's, at the rim of the star (beat_hub.h): it sends what the ranks
+ * of its cell show, and shows what the hub knows of others. Private to harness/world. Knows no clock and no MPI.
+ *
+ * One process of a cell has the connection: that of the lowest rank that is alive, or where none is, of the lowest that
+ * is not lost. So a cell is heard when the process is stopped or killed that had it before. A connection that ended,
+ * or brought nothing for a while, is made anew; where the hub's port is closed then, rank 0 has ended and is lost.
+ */
+#ifndef HARNESS_WORLD_PROCESS_BEAT_LEAF_H
+#define HARNESS_WORLD_PROCESS_BEAT_LEAF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/world/process/beat_connection.h"
+
+struct beat_leaf;
+
+/* run, what it refers to, and seat[run->n_ranks] are borrowed. retry_ns: how long a connection may bring nothing.
+ * RC_NOMEM. */
+enum rc beat_leaf_open(struct beat_leaf **out, const struct beat_run *run, struct peer_seat *seat, int own_rank,
+                       const struct beat_address *hub, uint64_t retry_ns) MUST_CHECK;
+/* Show in the seats what has come. Never waits. */
+void beat_leaf_receive(struct beat_leaf *l, uint64_t now_ns);
+/* Send what the cell's ranks show; connect, where this is to be done. Never waits. Has it
+ * sent? */
+bool beat_leaf_send(struct beat_leaf *l, uint64_t now_ns);
+/* Has it to keep the connection? */
+bool beat_leaf_leads(const struct beat_leaf *l);
+/* Has the hub answered, ever? */
+bool beat_leaf_has_heard(const struct beat_leaf *l);
+/* The errno with which the last attempt to connect ended; 0: none has failed. */
+int beat_leaf_error(const struct beat_leaf *l);
+void beat_leaf_close(struct beat_leaf **l); /* NULL-safe, nulls */
+
+#endif

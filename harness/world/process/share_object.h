@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share_object.h - memory of the kernel that other processes can map: a memfd, or a file in /dev/shm. Private to
+ * share_process.c.
+ *
+ * State       what there is                          function
+ *   created   memory, for this process               share_object_create()
+ *   open      ... and for peers, through /proc or,   share_object_publish()
+ *             a file only, under a name
+ *   closed    for who has it mapped                  share_object_close(), and the end of this process; only a name
+ *                                                    stays when it is killed, until the next one is given
+ *
+ * Errors of all: RC_NOMEM: a limit, or no room. RC_UNSUPPORTED: the system refuses this kind; the other may serve.
+ */
+#ifndef HARNESS_WORLD_PROCESS_SHARE_OBJECT_H
+#define HARNESS_WORLD_PROCESS_SHARE_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/world/share.h"
+
+enum { SHARE_PATH_BYTES = 64 };
+
+struct share_object {
+    enum share_kind kind;
+    int fd;                      /* -1: none */
+    size_t n_bytes;              /* whole pages */
+    char path[SHARE_PATH_BYTES]; /* of a file that has a name; else "" */
+};
+
+struct share_address { /* where a peer finds it */
+    char path[SHARE_PATH_BYTES];
+    uint64_t device, inode, n_bytes;
+};
+
+/* Of at least n_bytes, all zero; the pages of a memfd of 2 MiB or more are of the hugetlb pool, if that has enough. */
+enum rc share_object_create(struct share_object *out, enum share_kind kind, size_t n_bytes) MUST_CHECK;
+/* named: under a name in /dev/shm, from where names that killed processes left are removed (share.h, H8). */
+enum rc share_object_publish(struct share_object *o, bool named, struct share_address *out) MUST_CHECK;
+/* In another process of the same host group. The caller closes *fd. */
+enum rc share_object_open_peer(int *fd, const struct share_address *a) MUST_CHECK;
+/* Memory stays where it is mapped. Clears. Cannot fail. */
+void share_object_close(struct share_object *o);
+
+#endif

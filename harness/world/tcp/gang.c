@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gang.c - what GRADMARK_GANG_* say; the contract is in gang.h. */
+#include "harness/world/tcp/gang.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/text.h"
+
+#define PREFIX "GRADMARK_GANG_"
+
+enum { HEX_BYTES = 2 * GANG_KEY_BYTES };
+
+bool gang_is_told(void)
+{
+    return getenv(PREFIX "RANK") != NULL;
+}
+
+void gang_free(struct gang *g)
+{
+    free(g->member);
+    free(g->text);
+    sodium_memzero(g->key, sizeof g->key);
+    *g = (struct gang){ .listening_fd = -1 };
+}
+
+void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes)
+{
+    const struct gang_member *m = &g->member[rank];
+
+    (void)snprintf(out, n_bytes, "%s %d at %s", m->job, m->task, m->address);
+}
+
+bool gang_split_address(const char *address, char *host, uint16_t *port)
+{
+    const char *colon = strrchr(address, ':');
+    uint64_t number;
+
+    if (!colon || colon == address || (size_t)(colon - address) >= GANG_ADDRESS_BYTES ||
+        !text_to_u64(colon + 1, &number) || number == 0 || number > UINT16_MAX)
+        return false;
+    memcpy(host, address, (size_t)(colon - address));
+    host[colon - address] = '\0';
+    *port = (uint16_t)number;
+    return strpbrk(host, " \t,/@") == NULL;
+}
+
+static enum rc wrong(const char *name, const char *value, const char *right)
+{
+    return rc_raise(RC_INVAL, PREFIX "%s=%.80s: %s", name, value, right);
+}
+
+/* --- members --- */
+
+static int count_members(const char *text)
+{
+    int n = text[0] != '\0';
+
+    for (; *text; text++)
+        n += *text == ',';
+    return n;
+}
+
+static enum rc read_members(struct gang *g, const char *text)
+{
+    char one[GANG_JOB_BYTES + GANG_ADDRESS_BYTES];
+    const int n = count_members(text);
+    const char *rest = text;
+    enum rc rc = RC_OK;
+
+    if (n < 1 || n > GANG_MAX_MEMBERS)
+        return wrong("MEMBERS", text, "name each member as JOB@ADDRESS, with commas between");
+    g->text = strdup(text);
+    g->member = calloc((size_t)n, sizeof *g->member);
+    if (!g->member || !g->text)
+        return rc_raise(RC_NOMEM, "no memory for a gang of %d", n);
+    while (g->n_ranks < n && text_next(&rest, one, sizeof one)) {
+        struct gang_member *m = &g->member[g->n_ranks++];
+        const char *at = strchr(one, '@');
+        if (!at || at == one || (size_t)(at - one) >= sizeof m->job)
+            FAIL(RC_INVAL, PREFIX "MEMBERS: %.60s: is no JOB@ADDRESS, such as worker@10.0.0.1:2222", one);
+        memcpy(m->job, one, (size_t)(at - one));
+        (void)snprintf(m->address, sizeof m->address, "%s", at + 1);
+        for (const struct gang_member *before = g->member; before < m; before++)
+            m->task += strcmp(before->job, m->job) == 0;
+    }
+out:
+    return rc;
+}
+
+static bool read_number(const char *name, uint64_t most, int *out)
+{
+    const char *text = getenv(name);
+    uint64_t value;
+
+    if (!text || !text_to_u64(text, &value) || value > most)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+/* "0/2" */
+static bool read_here(struct gang *g, const char *text)
+{
+    return sscanf(text, "%d/%d", &g->host_rank, &g->n_host_ranks) == 2 && g->host_rank >= 0 &&
+           g->host_rank < g->n_host_ranks;
+}
+
+bool gang_peek(struct gang *out)
+{
+    const char *members = getenv(PREFIX "MEMBERS"), *here = getenv(PREFIX "HERE");
+
+    *out = (struct gang){ .listening_fd = -1 };
+    if (!members || !read_number(PREFIX "RANK", GANG_MAX_MEMBERS, &out->rank))
+        return false;
+    out->n_ranks = count_members(members);
+    return (!here || read_here(out, here)) && out->rank < out->n_ranks;
+}
+
+/* --- the key --- */
+
+/* 64 digits, and white space behind them alone. */
+static bool take_hex(struct gang *g, const char *text)
+{
+    const size_t n_digits = strspn(text, "0123456789abcdefABCDEF");
+    size_t n_bytes = 0;
+
+    if (n_digits != HEX_BYTES || text[n_digits + strspn(text + n_digits, "\r\n")] != '\0')
+        return false;
+    return sodium_hex2bin(g->key, sizeof g->key, text, HEX_BYTES, NULL, &n_bytes, NULL) == 0 &&
+           n_bytes == sizeof g->key;
+}
+
+/* A line of at most n_bytes - 1, without its end. Byte by byte: what follows is left for others. */
+static ssize_t read_line(int fd, char *out, size_t n_bytes)
+{
+    size_t n = 0;
+
+    for (; n < n_bytes - 1; n++) {
+        const ssize_t n_read = read(fd, out + n, 1);
+        if (n_read < 0 && errno == EINTR) {
+            n--;
+            continue;
+        }
+        if (n_read < 0)
+            return -1;
+        if (n_read == 0 || out[n] == '\n')
+            break;
+    }
+    out[n] = '\0';
+    return (ssize_t)n;
+}
+
+static enum rc read_key(struct gang *g)
+{
+    const char *text = getenv(PREFIX "KEY");
+    char line[HEX_BYTES + 2];
+    enum rc rc = RC_OK;
+
+    if (!text)
+        return RC_OK;
+    g->has_key = true;
+    if (text[0] == '@')
+        return gang_read_key_file(g->key, text + 1);
+    g->has_launcher = strcmp(text, "-") == 0;
+    if (!g->has_launcher)
+        return take_hex(g, text) ? RC_OK : rc_raise(RC_INVAL, PREFIX "KEY: is no key of 64 hexadecimal digits");
+    if (read_line(STDIN_FILENO, line, sizeof line) < 0)
+        FAIL(RC_IO, PREFIX "KEY=-: standard input cannot be read: %s", strerror(errno));
+    if (!take_hex(g, line))
+        FAIL(RC_INVAL, PREFIX "KEY=-: the first line of standard input is no key of 64 hexadecimal digits");
+out:
+    sodium_memzero(line, sizeof line);
+    return rc;
+}
+
+void gang_forget_key(void)
+{
+    const char *text = getenv(PREFIX "KEY");
+
+    if (text && text[0] != '@')
+        (void)unsetenv(PREFIX "KEY");
+}
+
+enum rc gang_read(struct gang *out)
+{
+    const char *members = getenv(PREFIX "MEMBERS"), *here = getenv(PREFIX "HERE"), *root = getenv(PREFIX "ROOT");
+    const char *start = getenv(PREFIX "START_S"), *listens = getenv(PREFIX "LISTENS");
+    char host[GANG_ADDRESS_BYTES];
+    uint16_t port;
+    enum rc rc;
+
+    *out = (struct gang){ .listening_fd = -1, .start_s = GANG_START_S, .n_host_ranks = 0 };
+    if (!members || !root)
+        FAIL(RC_INVAL, "world tcp: " PREFIX "%s is not set: start with gradmark launch, --worker-hosts or TF_CONFIG",
+             members ? "ROOT" : "MEMBERS");
+    TRY(read_members(out, members));
+    if (!read_number(PREFIX "RANK", (uint64_t)out->n_ranks - 1, &out->rank))
+        TRY(wrong("RANK", getenv(PREFIX "RANK") ? getenv(PREFIX "RANK") : "", "is no rank of the gang"));
+    if (here && !read_here(out, here))
+        TRY(wrong("HERE", here, "is no PLACE/NUMBER, such as 0/2"));
+    if (!gang_split_address(root, host, &port))
+        TRY(wrong("ROOT", root, "is no HOST:PORT"));
+    (void)snprintf(out->root, sizeof out->root, "%s", root);
+    if (listens && !read_number(PREFIX "LISTENS", 1 << 20, &out->listening_fd))
+        TRY(wrong("LISTENS", listens, "is no open file"));
+    if (start && (!text_to_f64(start, &out->start_s) || out->start_s <= 0))
+        TRY(wrong("START_S", start, "is no number of seconds above 0"));
+    TRY(read_key(out));
+out:
+    if (rc != RC_OK)
+        gang_free(out);
+    return rc;
+}
+
+/* --- to tell --- */
+
+static enum rc set(const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0 ? RC_OK : rc_raise(RC_NOMEM, "no memory for %s", name);
+}
+
+/* "worker@a:1,ps@b:2"; the caller frees it. NULL: no memory. */
+static char *members_text(const struct gang *g)
+{
+    const size_t n_each = GANG_JOB_BYTES + GANG_ADDRESS_BYTES + 2;
+    char *text = calloc((size_t)g->n_ranks, n_each);
+    size_t n = 0;
+
+    for (int r = 0; text && r < g->n_ranks; r++)
+        n += (size_t)sprintf(text + n, "%s%s@%s", r > 0 ? "," : "", g->member[r].job, g->member[r].address);
+    return text;
+}
+
+enum rc gang_export(const struct gang *g, const char *key)
+{
+    char text[64], *members = members_text(g);
+    enum rc rc;
+
+    if (!members)
+        FAIL(RC_NOMEM, "no memory for a gang of %d", g->n_ranks);
+    TRY(set(PREFIX "MEMBERS", members));
+    TRY(set(PREFIX "ROOT", g->root));
+    (void)snprintf(text, sizeof text, "%d", g->rank);
+    TRY(set(PREFIX "RANK", text));
+    (void)snprintf(text, sizeof text, "%d/%d", g->host_rank, g->n_host_ranks);
+    TRY(set(PREFIX "HERE", text));
+    (void)snprintf(text, sizeof text, "%.6g", g->start_s);
+    TRY(set(PREFIX "START_S", text));
+    if (key)
+        TRY(set(PREFIX "KEY", key));
+    else
+        (void)unsetenv(PREFIX "KEY");
+out:
+    free(members);
+    return rc;
+}

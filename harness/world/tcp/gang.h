@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gang.h - the processes of a run of world tcp: who they are, which of them this one is, and where rank 0 listens.
+ *
+ * A process has that from one of three: gradmark launch sets GRADMARK_GANG_* for those that it starts; TF_CONFIG, as
+ * TensorFlow reads it; lists of hosts, as options. gang_export() turns the last two into the first, so that all that
+ * asks who launched this process (world_launcher()) reads one thing.
+ *
+ *   GRADMARK_GANG_MEMBERS  "worker@a:1,worker@b:2,ps@c:3": job and address, by rank; without an address: "worker@host"
+ *   GRADMARK_GANG_RANK     of this process
+ *   GRADMARK_GANG_HERE     "0/2": the place among the members of this host, and their number
+ *   GRADMARK_GANG_ROOT     ADDRESS:PORT of rank 0
+ *   GRADMARK_GANG_LISTENS  number of an open file of the process of rank 0, which listens there already; optional
+ *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
+ *                          makes it; optional
+ *   GRADMARK_GANG_START_S  how long to wait for all members; optional
+ *
+ * Rank 0 is the chief, or else the first worker; workers come before parameter servers.
+ */
+#ifndef HARNESS_WORLD_TCP_GANG_H
+#define HARNESS_WORLD_TCP_GANG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+enum { GANG_KEY_BYTES = 32, GANG_ADDRESS_BYTES = 256, GANG_JOB_BYTES = 16, GANG_MAX_MEMBERS = 65536 };
+
+struct gang_member {
+    char job[GANG_JOB_BYTES]; /* "worker", "ps" or "chief" */
+    int task;                 /* among those of its job */
+    char address[GANG_ADDRESS_BYTES];
+};
+
+struct gang {
+    char *text;                 /* GRADMARK_GANG_MEMBERS */
+    struct gang_member *member; /* [n_ranks], by rank */
+    int rank, n_ranks;
+    int host_rank, n_host_ranks; /* among the members of this host */
+    char root[GANG_ADDRESS_BYTES];
+    int listening_fd;  /* -1: none is given */
+    bool has_launcher; /* that key came by standard input: launch.h, L1 */
+    bool has_key;      /* else key is zeros, as in all runs without one */
+    unsigned char key[GANG_KEY_BYTES];
+    double start_s;
+};
+
+#define GANG_START_S 60.0
+
+/* Has this process been told of a gang, by GRADMARK_GANG_*? Cheap. */
+bool gang_is_told(void);
+/* What they say. RC_INVAL: names the variable, its value and what is right; RC_IO: the file or standard input cannot be
+ * read; RC_NOMEM. */
+enum rc gang_read(struct gang *out) MUST_CHECK;
+/* What needs no key: rank, n_ranks, host_rank, n_host_ranks; false: nothing is told, or it is wrong. */
+bool gang_peek(struct gang *out);
+/* The key is not in the environment any more, for programs that this one starts. */
+void gang_forget_key(void);
+void gang_free(struct gang *g); /* accepts a zeroed one */
+/* "worker 1 at b:2". */
+void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes);
+/* "HOST:PORT" in two; false: it is none such. host[GANG_ADDRESS_BYTES]. */
+bool gang_split_address(const char *address, char *host, uint16_t *port);
+
+/* Does this host name or address reach a host from itself alone? */
+bool gang_is_loopback(const char *host);
+/* Listen at HOST:PORT; where the name is that of the loopback on this host alone, as systems have it of their own name,
+ * at all its addresses. RC_INVAL, RC_IO. */
+enum rc gang_listen(int *fd, const char *address) MUST_CHECK;
+
+/* What lists of hosts say, with commas between, as of --worker-hosts and --ps-hosts ("": none); job and task: which
+ * member this process is. RC_INVAL names the option. out->root is the first worker's address. */
+struct gang_hosts {
+    const char *worker_hosts, *ps_hosts, *chief_hosts;
+    const char *job;
+    int64_t task;         /* -1: not given */
+    const char *names[5]; /* how errors name these five, in their order */
+};
+enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts) MUST_CHECK;
+/* What TF_CONFIG says: { "cluster": { "chief": ["a:1"], "worker": [...], "ps": [...] }, "task": { "type": "worker",
+ * "index": 0 } }. An evaluator has no place in a gang. RC_INVAL. */
+enum rc gang_of_tf_config(struct gang *out, const char *text) MUST_CHECK;
+/* Set GRADMARK_GANG_*; key: of GRADMARK_GANG_KEY, NULL: none. RC_NOMEM. */
+enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;
+/* The key of a run from a file that gradmark keys makes: three lines, "gradmark-keys 1", "public ...", "secret ...",
+ * the last two of 40 characters each: a digest of the secret. RC_IO; RC_INVAL: it is none, or others than its owner may
+ * read or change it. Messages name --key-file. */
+enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path) MUST_CHECK;
+/* RC_INVAL: a member is beyond loopback, and there is no key. */
+enum rc gang_check_key(const struct gang *g, bool has_key, bool is_insecure) MUST_CHECK;
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gang_hosts.c - gangs as lists of hosts, and as TF_CONFIG. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/world/tcp/gang.h"
+
+enum { CHIEF, WORKER, PS, N_JOBS };
+
+static const char *const job_names[N_JOBS + 1] = { "chief", "worker", "ps", NULL };
+
+struct list {           /* of a job's addresses */
+    const char *text;   /* with commas between; "": none */
+    const char *option; /* how messages name it */
+};
+
+static int count(const char *text)
+{
+    int n = text[0] != '\0';
+
+    for (; *text; text++)
+        n += *text == ',';
+    return n;
+}
+
+static enum rc add_members(struct gang *g, const struct list *list, const char *job)
+{
+    char one[GANG_ADDRESS_BYTES], host[GANG_ADDRESS_BYTES];
+    const char *rest = list->text;
+    uint16_t port;
+    int task = 0;
+
+    while (list->text[0] != '\0' && text_next(&rest, one, sizeof one)) {
+        struct gang_member *m = &g->member[g->n_ranks];
+        if (!gang_split_address(one, host, &port))
+            return rc_raise(RC_INVAL, "%s: %.100s is no HOST:PORT, such as node1:2222", list->option, one);
+        for (int r = 0; r < g->n_ranks; r++)
+            if (strcmp(g->member[r].address, one) == 0)
+                return rc_raise(RC_INVAL, "%s: %.100s is named twice; each task needs an address of its own",
+                                list->option, one);
+        *m = (struct gang_member){ .task = task++ };
+        (void)snprintf(m->job, sizeof m->job, "%s", job);
+        (void)snprintf(m->address, sizeof m->address, "%s", one);
+        g->n_ranks++;
+    }
+    return RC_OK;
+}
+
+/* The same host, however often it has a task. */
+static bool is_same_host(const struct gang *g, int a, int b)
+{
+    char host_a[GANG_ADDRESS_BYTES], host_b[GANG_ADDRESS_BYTES];
+    uint16_t port;
+
+    return gang_split_address(g->member[a].address, host_a, &port) &&
+           gang_split_address(g->member[b].address, host_b, &port) && strcmp(host_a, host_b) == 0;
+}
+
+static void count_host_ranks(struct gang *g)
+{
+    g->host_rank = g->n_host_ranks = 0;
+    for (int r = 0; r < g->n_ranks; r++) {
+        const bool is_here = is_same_host(g, r, g->rank);
+        g->host_rank += is_here && r < g->rank;
+        g->n_host_ranks += is_here;
+    }
+}
+
+static enum rc list_gang(struct gang *g, const struct list list[N_JOBS])
+{
+    int n = 0;
+    enum rc rc = RC_OK;
+
+    *g = (struct gang){ .listening_fd = -1, .start_s = GANG_START_S };
+    for (int j = 0; j < N_JOBS; j++)
+        n += count(list[j].text);
+    if (n > GANG_MAX_MEMBERS)
+        FAIL(RC_INVAL, "%s: a gang of %d; %d at most are possible", list[WORKER].option, n, GANG_MAX_MEMBERS);
+    if (count(list[CHIEF].text) > 1)
+        FAIL(RC_INVAL, "%s: there can be one chief", list[CHIEF].option);
+    if (count(list[WORKER].text) + count(list[CHIEF].text) == 0)
+        FAIL(RC_INVAL, "%s: is empty; name each worker as HOST:PORT, with commas between", list[WORKER].option);
+    g->member = calloc((size_t)n, sizeof *g->member);
+    if (!g->member)
+        FAIL(RC_NOMEM, "no memory for a gang of %d", n);
+    for (int j = 0; j < N_JOBS; j++)
+        TRY(add_members(g, &list[j], job_names[j]));
+    (void)snprintf(g->root, sizeof g->root, "%s", g->member[0].address);
+out:
+    return rc;
+}
+
+/* Find the member that this process is. */
+static enum rc find_own(struct gang *g, const char *job, int64_t task, const char *job_option, const char *task_option)
+{
+    int n_tasks = 0;
+
+    for (int r = 0; r < g->n_ranks; r++) {
+        if (strcmp(g->member[r].job, job) != 0)
+            continue;
+        if (g->member[r].task == task) {
+            g->rank = r;
+            count_host_ranks(g);
+            return RC_OK;
+        }
+        n_tasks++;
+    }
+    if (n_tasks == 0)
+        return rc_raise(RC_INVAL, "%s %.40s: the gang has no such job; %s would be right", job_option, job,
+                        strcmp(g->member[g->n_ranks - 1].job, "ps") == 0 ? "worker or ps" : "worker");
+    return rc_raise(RC_INVAL, "%s %lld: the gang has %d of job %s; a whole number from 0 to %d would be right",
+                    task_option, (long long)task, n_tasks, job, n_tasks - 1);
+}
+
+enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts)
+{
+    const struct list list[N_JOBS] = { [CHIEF] = { hosts->chief_hosts, hosts->names[2] },
+                                       [WORKER] = { hosts->worker_hosts, hosts->names[0] },
+                                       [PS] = { hosts->ps_hosts, hosts->names[1] } };
+    struct gang g;
+    enum rc rc;
+
+    TRY(list_gang(&g, list));
+    TRY(find_own(&g, hosts->job, hosts->task, hosts->names[3], hosts->names[4]));
+    *out = g;
+    return RC_OK;
+out:
+    gang_free(&g);
+    return rc;
+}
+
+/* --- TF_CONFIG --- */
+
+/* The addresses in an array, with commas between; the caller frees it. */
+static enum rc join_addresses(char **out, const json_t *cluster, const char *job)
+{
+    const json_t *list = json_object_get(cluster, job), *one;
+    size_t i, n = 0;
+
+    *out = calloc(json_array_size(list) + 1, GANG_ADDRESS_BYTES + 1);
+    if (!*out)
+        return rc_raise(RC_NOMEM, "no memory for TF_CONFIG");
+    if (list && !json_is_array(list))
+        return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%s is no list of \"HOST:PORT\"", job);
+    json_array_foreach(list, i, one)
+    {
+        const char *address = json_string_value(one);
+        if (!address || strlen(address) >= GANG_ADDRESS_BYTES || strchr(address, ','))
+            return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%s has an entry that is no \"HOST:PORT\"", job);
+        n += (size_t)sprintf(*out + n, "%s%s", i > 0 ? "," : "", address);
+    }
+    return RC_OK;
+}
+
+static enum rc read_task(const json_t *root, const char **job, int64_t *index)
+{
+    const json_t *task = json_object_get(root, "task");
+    const json_t *number = json_object_get(task, "index");
+
+    *job = json_string_value(json_object_get(task, "type"));
+    if (!*job || (number && !json_is_integer(number)))
+        return rc_raise(RC_INVAL, "TF_CONFIG: task is no { \"type\": \"worker\", \"index\": 0 }");
+    if (strcmp(*job, "evaluator") == 0)
+        return rc_raise(RC_INVAL,
+                        "TF_CONFIG: task.type is evaluator, which trains nothing and has no place in the gang");
+    *index = number ? json_integer_value(number) : 0;
+    return RC_OK;
+}
+
+enum rc gang_of_tf_config(struct gang *out, const char *text)
+{
+    static const char *const options[N_JOBS] = { "TF_CONFIG: cluster.chief", "TF_CONFIG: cluster.worker",
+                                                 "TF_CONFIG: cluster.ps" };
+    char *joined[N_JOBS] = { NULL };
+    struct list list[N_JOBS];
+    struct gang g = { .listening_fd = -1 };
+    json_error_t error;
+    const char *job = NULL;
+    int64_t task = 0;
+    json_t *root = json_loads(text, 0, &error);
+    enum rc rc = RC_OK;
+
+    if (!root)
+        FAIL(RC_INVAL, "TF_CONFIG: line %d: %s", error.line, error.text);
+    const json_t *cluster = json_object_get(root, "cluster");
+    if (!json_is_object(cluster))
+        FAIL(RC_INVAL, "TF_CONFIG: has no cluster, such as { \"cluster\": { \"worker\": [\"a:1\"] } }");
+    for (int j = 0; j < N_JOBS; j++) {
+        TRY(join_addresses(&joined[j], cluster, job_names[j]));
+        list[j] = (struct list){ joined[j], options[j] };
+    }
+    TRY(read_task(root, &job, &task));
+    TRY(list_gang(&g, list));
+    TRY(find_own(&g, job, task, "TF_CONFIG: task.type", "TF_CONFIG: task.index"));
+    *out = g;
+    g = (struct gang){ .listening_fd = -1 };
+out:
+    for (int j = 0; j < N_JOBS; j++)
+        free(joined[j]);
+    json_decref(root);
+    gang_free(&g);
+    return rc;
+}
+
+/* --- who is let in --- */
+
+enum rc gang_check_key(const struct gang *g, bool has_key, bool is_insecure)
+{
+    char host[GANG_ADDRESS_BYTES], name[GANG_ADDRESS_BYTES + 32];
+    uint16_t port;
+
+    for (int r = 0; r < g->n_ranks && !has_key && !is_insecure; r++) {
+        gang_member_text(g, r, name, sizeof name);
+        if (!gang_split_address(g->member[r].address, host, &port) || !gang_is_loopback(host))
+            return rc_raise(RC_INVAL,
+                            "--key-file: %.200s is beyond this host, where others may listen and connect; give all "
+                            "members the same key by --key-file FILE (gradmark keys makes one), or let everybody in by "
+                            "--insecure",
+                            name);
+    }
+    return RC_OK;
+}

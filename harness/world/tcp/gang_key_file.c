@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gang_key_file.c - the key of a run out of a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/world/tcp/gang.h"
+
+#define FIRST_LINE "gradmark-keys 1\n"
+#define SECRET "\nsecret "
+#define PURPOSE "gradmark world tcp" /* so that the key is of no use to who has another digest of the secret */
+
+enum { TEXT_BYTES = 40, MOST_BYTES = 256 };
+
+static enum rc take_secret(unsigned char key[GANG_KEY_BYTES], const char *text, const char *path)
+{
+    const char *secret = strstr(text, SECRET);
+    crypto_generichash_state digest;
+
+    if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0 || !secret ||
+        strcspn(secret + strlen(SECRET), "\n") != TEXT_BYTES)
+        return rc_raise(RC_INVAL, "--key-file %.200s: is no key file as gradmark keys makes it", path);
+    if (sodium_init() < 0)
+        return rc_raise(RC_IO, "libsodium cannot be initialised: the system gives no random numbers");
+    (void)crypto_generichash_init(&digest, NULL, 0, GANG_KEY_BYTES);
+    (void)crypto_generichash_update(&digest, (const unsigned char *)PURPOSE, strlen(PURPOSE));
+    (void)crypto_generichash_update(&digest, (const unsigned char *)secret + strlen(SECRET), TEXT_BYTES);
+    (void)crypto_generichash_final(&digest, key, GANG_KEY_BYTES);
+    return RC_OK;
+}
+
+enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
+{
+    char text[MOST_BYTES + 1];
+    struct stat about;
+    size_t n_bytes = 0;
+    enum rc rc = RC_OK;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &about) != 0)
+        FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
+    if (about.st_mode & (S_IRWXG | S_IRWXO))
+        FAIL(RC_INVAL, "--key-file %.200s: others than its owner may use it; chmod 600 would be right", path);
+    for (ssize_t n = 1; n > 0 && n_bytes<MOST_BYTES; n_bytes += n> 0 ? (size_t)n : 0) {
+        n = read(fd, text + n_bytes, MOST_BYTES - n_bytes);
+        if (n < 0)
+            FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
+    }
+    text[n_bytes] = '\0';
+    TRY(take_secret(key, text, path));
+out:
+    sodium_memzero(text, sizeof text);
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}

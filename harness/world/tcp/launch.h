@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.h - start the processes of a gang, here and on other hosts, and wait for them.
+ *
+ * Invariants
+ *   L1  A process reads on its standard input: a line with the key of the run, and later bytes, each the number of a
+ *       signal that it is to take as its own. Its end is that of the launcher: a process that goes on 5 s after it is
+ *       killed by itself (gang_watch_launcher()). So nothing is left of a run, on other hosts neither.
+ *   L2  The key is made for each run, and is on no command line.
+ *   L3  Output comes line by line: no two processes' are mixed within one.
+ *   L4  When one fails, the others have GRACE to end by themselves, as their world makes them; then they are killed.
+ * All have ended and are reaped when launch_run() returns.
+ */
+#ifndef HARNESS_WORLD_TCP_LAUNCH_H
+#define HARNESS_WORLD_TCP_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct launch_opts {
+    uint64_t n_ranks;      /* 0: one for each slot of hosts */
+    const char *hosts;     /* "HOST[:SLOTS],...", "": this one, with any number of slots */
+    const char *agent;     /* program and arguments that get a host and a command line for a shell; "": ssh */
+    const char *interface; /* at which other hosts reach this one, as host_address.h says; "": any */
+    uint64_t port;         /* of rank 0 where that is on another host; 0: any */
+    double start_s;        /* of the gang */
+    bool has_prefix;       /* "[rank] " before each line */
+    bool goes_on;          /* a process that fails is no reason to end the others: the exit code is rank 0's */
+    char *const *argv;     /* NULL-terminated: the program, by its path, and its arguments */
+};
+
+/* *exit_code: 0; of the first process that failed, 128 + its signal where it was killed by one; 128 + the signal that
+ * stopped the launcher. RC_INVAL: hosts and n_ranks do not fit, or there is no such interface; RC_IO: a process cannot
+ * be started; RC_NOMEM. */
+enum rc launch_run(const struct launch_opts *opts, int *exit_code) MUST_CHECK;
+
+/* --- launch_plan.c: for launch.c and tests --- */
+
+struct launch_process {
+    char host[256];
+    bool is_local;
+    int host_rank, n_host_ranks;
+};
+
+struct launch_plan {
+    int n_ranks;
+    struct launch_process *process; /* [n_ranks] */
+    bool is_one_host;
+    char root[300];   /* HOST:PORT of rank 0 */
+    int listening_fd; /* there; -1: rank 0 is on another host */
+    char *members;    /* GRADMARK_GANG_MEMBERS */
+    char key[65];     /* hexadecimal */
+};
+
+enum rc launch_plan_open(struct launch_plan *out, const struct launch_opts *opts) MUST_CHECK;
+void launch_plan_close(struct launch_plan *p); /* accepts a zeroed one, whose listening_fd is -1 */
+/* GRADMARK_GANG_* of a process, i < LAUNCH_N_VARIABLES, as NAME=VALUE; false: it has none such. The caller frees *out;
+ * NULL: no memory. */
+enum { LAUNCH_N_VARIABLES = 7 };
+bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i);
+
+/* --- of a process that was started so --- */
+
+/* Begin to read standard input: L1. GRADMARK_GANG_KEY has been read. Once a process; else nothing. */
+void gang_watch_launcher(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_child.h - one process of a launch: its command, its start, its lines. Private to launch.c. */
+#ifndef HARNESS_WORLD_TCP_LAUNCH_CHILD_H
+#define HARNESS_WORLD_TCP_LAUNCH_CHILD_H
+
+#include <sys/types.h>
+
+#include "harness/world/tcp/launch.h"
+
+struct launch_command {
+    char **argv;        /* NULL-terminated; owned, and so is each */
+    char **environment; /* NAME=VALUE, to be set; likewise */
+};
+
+/* RC_NOMEM, RC_IO. */
+enum rc launch_command_open(struct launch_command *out, const struct launch_plan *p, const struct launch_opts *opts,
+                            int rank) MUST_CHECK;
+void launch_command_close(struct launch_command *c);
+/* In a process group of its own, which ends with this process; stream[3]: its standard ones; kept_fd: it gets this
+ * one, too, by the same number; -1: none. Returns an errno, or 0. */
+int launch_spawn(pid_t *pid, const struct launch_command *c, const int stream[3], int kept_fd);
+
+struct launch_lines {
+    int fd; /* -1: it has ended */
+    char *text;
+    size_t n_bytes, capacity_bytes; /* of a line that has no end yet */
+};
+
+/* Write what has come to fd `to`, in whole lines; rank: "[rank] " before each, -1: nothing. */
+void launch_lines_read(struct launch_lines *l, int to, int rank);
+/* Write what is left, and close. */
+void launch_lines_fini(struct launch_lines *l, int to, int rank);
+
+#endif

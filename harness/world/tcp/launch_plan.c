@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_plan.c - which process runs where, and what it is told. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/base/text.h"
+#include "harness/world/child.h"
+#include "harness/world/host_address.h"
+#include "harness/world/tcp/gang.h"
+#include "harness/world/tcp/launch.h"
+
+enum { MAX_HOSTS = 4096, FIRST_PORT = 20000, N_PORTS = 12000, HOST_BYTES = sizeof((struct launch_process *)0)->host };
+
+struct host {
+    char name[HOST_BYTES];
+    int n_slots;
+};
+
+/* --- hosts --- */
+
+static bool is_local(const char *host)
+{
+    char own[HOST_BYTES];
+
+    child_host_name(own, sizeof own);
+    return gang_is_loopback(host) || strcmp(host, own) == 0;
+}
+
+/* "host1:2": a host that is named twice has the slots of both. */
+static enum rc read_host(struct host *hosts, int *n_hosts, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    const size_t n_name = colon ? (size_t)(colon - text) : strlen(text);
+    uint64_t n_slots = 1;
+    int i = 0;
+
+    if (n_name == 0 || n_name >= HOST_BYTES || strcspn(text, " \t@/'\"") != strlen(text) || text[0] == '-')
+        return rc_raise(RC_INVAL, "-H: %.80s: is no HOST or HOST:SLOTS, such as node1:2", text);
+    if (colon && (!text_to_u64(colon + 1, &n_slots) || n_slots == 0 || n_slots > GANG_MAX_MEMBERS))
+        return rc_raise(RC_INVAL, "-H: %.80s: its slots are no whole number from 1 to %d", text, GANG_MAX_MEMBERS);
+    while (i < *n_hosts && (strlen(hosts[i].name) != n_name || strncmp(hosts[i].name, text, n_name) != 0))
+        i++;
+    if (i == MAX_HOSTS)
+        return rc_raise(RC_INVAL, "-H: more than %d hosts", MAX_HOSTS);
+    if (i == *n_hosts) {
+        memcpy(hosts[i].name, text, n_name);
+        hosts[(*n_hosts)++].name[n_name] = '\0';
+    }
+    hosts[i].n_slots += (int)n_slots;
+    return RC_OK;
+}
+
+static enum rc read_hosts(struct host *hosts, int *n_hosts, const struct launch_opts *opts, int *n_slots)
+{
+    char one[HOST_BYTES + 16];
+    const char *rest = opts->hosts;
+    enum rc rc = RC_OK;
+
+    *n_slots = 0;
+    while (opts->hosts[0] != '\0' && text_next(&rest, one, sizeof one))
+        TRY(read_host(hosts, n_hosts, one));
+    if (*n_hosts == 0) {
+        (void)snprintf(hosts[0].name, sizeof hosts[0].name, "localhost");
+        hosts[0].n_slots = opts->n_ranks > 0 ? (int)opts->n_ranks : 1;
+        *n_hosts = 1;
+    }
+    for (int i = 0; i < *n_hosts; i++)
+        *n_slots += hosts[i].n_slots;
+out:
+    return rc;
+}
+
+/* Fill host after host. */
+static enum rc place(struct launch_plan *p, const struct launch_opts *opts)
+{
+    struct host *hosts = calloc(MAX_HOSTS + 1, sizeof *hosts);
+    int n_hosts = 0, n_slots, r = 0;
+    enum rc rc;
+
+    if (!hosts)
+        FAIL(RC_NOMEM, "no memory for the hosts of a gang");
+    TRY(read_hosts(hosts, &n_hosts, opts, &n_slots));
+    p->n_ranks = opts->n_ranks > 0 ? (int)opts->n_ranks : n_slots;
+    if (p->n_ranks > n_slots)
+        FAIL(RC_INVAL, "-np %d: the hosts of -H have %d slots; name more hosts, or more slots as HOST:SLOTS",
+             p->n_ranks, n_slots);
+    p->process = calloc((size_t)p->n_ranks, sizeof *p->process);
+    if (!p->process)
+        FAIL(RC_NOMEM, "no memory for %d processes", p->n_ranks);
+    for (int i = 0; i < n_hosts; i++) {
+        const int n_left = p->n_ranks - r, n_here = hosts[i].n_slots < n_left ? hosts[i].n_slots : n_left;
+        for (int k = 0; k < n_here; k++, r++) {
+            struct launch_process *x = &p->process[r];
+            *x = (struct launch_process){ .is_local = is_local(hosts[i].name), .host_rank = k, .n_host_ranks = n_here };
+            memcpy(x->host, hosts[i].name, sizeof x->host);
+        }
+    }
+    p->is_one_host = p->process[0].is_local;
+    for (int i = 0; i < p->n_ranks; i++)
+        p->is_one_host = p->is_one_host && p->process[i].is_local;
+out:
+    free(hosts);
+    return rc;
+}
+
+/* --- where rank 0 listens --- */
+
+static enum rc listen_here(struct launch_plan *p, const char *address)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    socklen_t n_bytes = sizeof at;
+    enum rc rc = RC_OK;
+
+    if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
+        return rc_raise(RC_IO, "%s: is no address", address);
+    p->listening_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (p->listening_fd < 0 || bind(p->listening_fd, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(p->listening_fd, SOMAXCONN) != 0 || getsockname(p->listening_fd, (struct sockaddr *)&at, &n_bytes) != 0)
+        FAIL(RC_IO, "%s: rank 0 cannot listen there: %s", address, strerror(errno));
+    (void)snprintf(p->root, sizeof p->root, "%s:%d", address, ntohs(at.sin_port));
+out:
+    return rc;
+}
+
+static enum rc find_root(struct launch_plan *p, const struct launch_opts *opts)
+{
+    char address[HOST_ADDRESS_BYTES] = "127.0.0.1";
+    uint32_t random = 0;
+    enum rc rc = RC_OK;
+
+    if (p->process[0].is_local) {
+        if (!p->is_one_host)
+            TRY(host_address(address, opts->interface));
+        return listen_here(p, address);
+    }
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        FAIL(RC_IO, "no random numbers: %s", strerror(errno));
+    (void)snprintf(p->root, sizeof p->root, "%s:%u", p->process[0].host,
+                   opts->port > 0 ? (unsigned)opts->port : FIRST_PORT + random % N_PORTS);
+out:
+    return rc;
+}
+
+/* --- what processes are told --- */
+
+static enum rc write_members(struct launch_plan *p)
+{
+    const size_t n_each = HOST_BYTES + 8;
+    size_t n = 0;
+
+    p->members = calloc((size_t)p->n_ranks, n_each);
+    if (!p->members)
+        return rc_raise(RC_NOMEM, "no memory for the names of %d ranks", p->n_ranks);
+    for (int r = 0; r < p->n_ranks; r++)
+        n += (size_t)snprintf(p->members + n, n_each, "%srank@%s", r > 0 ? "," : "", p->process[r].host);
+    return RC_OK;
+}
+
+static enum rc make_key(struct launch_plan *p)
+{
+    unsigned char key[GANG_KEY_BYTES];
+
+    if (sodium_init() < 0)
+        return rc_raise(RC_IO, "libsodium cannot be initialised: the system gives no random numbers");
+    randombytes_buf(key, sizeof key);
+    (void)sodium_bin2hex(p->key, sizeof p->key, key, sizeof key);
+    sodium_memzero(key, sizeof key);
+    return RC_OK;
+}
+
+enum rc launch_plan_open(struct launch_plan *out, const struct launch_opts *opts)
+{
+    struct launch_plan p = { .listening_fd = -1 };
+    enum rc rc;
+
+    TRY(place(&p, opts));
+    TRY(find_root(&p, opts));
+    TRY(write_members(&p));
+    TRY(make_key(&p));
+    *out = p;
+    return RC_OK;
+out:
+    launch_plan_close(&p);
+    return rc;
+}
+
+void launch_plan_close(struct launch_plan *p)
+{
+    if (p->listening_fd >= 0)
+        (void)close(p->listening_fd);
+    free(p->process);
+    free(p->members);
+    sodium_memzero(p->key, sizeof p->key);
+    *p = (struct launch_plan){ .listening_fd = -1 };
+}
+
+bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i)
+{
+    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",   "ROOT",
+                                                           "KEY",     "START_S", "LISTENS" };
+    const size_t n_bytes = strlen(p->members) + 400;
+    const struct launch_process *x = &p->process[rank];
+    char value[64] = "";
+    const char *text = value;
+
+    if (i == 6 && (rank > 0 || p->listening_fd < 0))
+        return false;
+    if (i == 0)
+        text = p->members;
+    else if (i == 1)
+        (void)snprintf(value, sizeof value, "%d", rank);
+    else if (i == 2)
+        (void)snprintf(value, sizeof value, "%d/%d", x->host_rank, x->n_host_ranks);
+    else if (i == 3)
+        text = p->root;
+    else if (i == 4)
+        text = "-"; /* L2 */
+    else if (i == 5)
+        (void)snprintf(value, sizeof value, "%.6g", opts->start_s);
+    else
+        (void)snprintf(value, sizeof value, "%d", p->listening_fd);
+    *out = malloc(n_bytes);
+    if (*out)
+        (void)snprintf(*out, n_bytes, "GRADMARK_GANG_%s=%s", names[i], text);
+    return true;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_connect.c - see tcp_connect.h. Rank 0 may come later than others: they try again until the limit. */
+#include "harness/world/tcp/tcp_connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/bytes.h"
+#include "harness/world/stop.h"
+#include "harness/world/tcp/tcp_protocol.h"
+#include "harness/world/wait.h"
+
+/* What the hub may need longer than a member that came at its limit. */
+#define GRACE_NS UINT64_C(10000000000)
+
+enum { RETRY_MS = 50, ATTEMPT_MS = 3000 };
+
+static uint64_t ms_until(uint64_t limit_ns)
+{
+    const uint64_t now_ns = wait_clock_ns();
+
+    return now_ns >= limit_ns ? 0 : (limit_ns - now_ns) / 1000000 + 1;
+}
+
+/* Wait until the socket can be read or, where wanted, written. */
+static void wait_for(int fd, bool writes, uint64_t most_ms)
+{
+    struct pollfd p = { .fd = fd, .events = (short)(writes ? POLLIN | POLLOUT : POLLIN) };
+
+    (void)poll(&p, 1, most_ms > 1000 ? 1000 : (int)most_ms);
+}
+
+/* A socket that is connected to one of the addresses; -1: errno says why not. */
+static int connect_to(const struct addrinfo *to, uint64_t limit_ns)
+{
+    int why = 0;
+    socklen_t n_bytes = sizeof why;
+    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0) {
+        why = errno;
+        if (why == EINPROGRESS) {
+            const uint64_t left_ms = ms_until(limit_ns);
+            struct pollfd p = { .fd = fd, .events = POLLOUT };
+            why = ETIMEDOUT;
+            if (poll(&p, 1, left_ms < ATTEMPT_MS ? (int)left_ms : ATTEMPT_MS) == 1 &&
+                getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n_bytes) != 0)
+                why = errno;
+        }
+    }
+    if (why == 0)
+        return fd;
+    (void)close(fd);
+    errno = why;
+    return -1;
+}
+
+/* Connect with rank 0, which may not listen yet, by a name that may not be known yet. */
+static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
+{
+    const struct timespec pause = { .tv_nsec = RETRY_MS * 1000000 };
+    const struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+    char host[GANG_ADDRESS_BYTES], service[8], name[GANG_ADDRESS_BYTES + 32];
+    const char *why = "";
+    uint16_t port = 0;
+
+    gang_member_text(gang, 0, name, sizeof name);
+    if (!gang_split_address(gang->root, host, &port))
+        return rc_raise(RC_INVAL, "%s: is no HOST:PORT", gang->root);
+    (void)snprintf(service, sizeof service, "%d", port);
+    do {
+        struct addrinfo *found = NULL;
+        const int error = getaddrinfo(host, service, &wanted, &found);
+        *fd = -1;
+        if (error != 0)
+            why = gai_strerror(error);
+        for (const struct addrinfo *to = found; to && *fd < 0; to = to->ai_next) {
+            *fd = connect_to(to, limit_ns);
+            why = *fd < 0 ? strerror(errno) : "";
+        }
+        if (found)
+            freeaddrinfo(found);
+        if (*fd >= 0)
+            return RC_OK;
+        (void)nanosleep(&pause, NULL);
+        if (stop_wanted())
+            return rc_raise(RC_PEER, "%s while rank 0 was not there yet: %s", stop_signal_name(stop_signal()), name);
+    } while (ms_until(limit_ns) > 0);
+    return rc_raise(RC_TIMEOUT, "not there after %.3g s: %s, by %s: %s", gang->start_s, name, gang->root, why);
+}
+
+enum rc tcp_await_message(struct tcp_stream *s, struct tcp_message *out, uint64_t limit_ns)
+{
+    enum rc rc;
+
+    for (;;) {
+        TRY(tcp_stream_tend(s));
+        if (tcp_stream_take(s, out))
+            return RC_OK;
+        const uint64_t left_ms = ms_until(limit_ns);
+        if (stop_wanted())
+            return rc_raise(RC_TIMEOUT, "%s while the gang was not there yet", stop_signal_name(stop_signal()));
+        if (left_ms == 0)
+            return rc_raise(RC_TIMEOUT, "does not answer");
+        wait_for(tcp_stream_fd(s), tcp_stream_has_to_send(s), left_ms);
+    }
+out:
+    return rc;
+}
+
+static enum rc say_hello(struct tcp_stream *s, const struct tcp_link_opts *opts, uint64_t limit_ns)
+{
+    const size_t n_text = strlen(opts->gang->text), n_bytes = TCP_HELLO_FIXED_BYTES + n_text;
+    unsigned char *body = malloc(n_bytes);
+    enum rc rc = RC_OK;
+
+    if (!body)
+        return rc_raise(RC_NOMEM, "no memory for %zu bytes", n_bytes);
+    bytes_put(body, (uint64_t)opts->gang->rank, 4);
+    bytes_put(body + 4, (uint64_t)opts->gang->n_ranks, 4);
+    bytes_put(body + 8, (uint64_t)opts->on_loss, 4);
+    memcpy(body + 12, opts->place, TCP_PLACE_BYTES);
+    memcpy(body + TCP_HELLO_FIXED_BYTES, opts->gang->text, n_text);
+    while (!tcp_stream_is_open(s)) {
+        TRY(tcp_stream_tend(s));
+        const uint64_t left_ms = ms_until(limit_ns);
+        if (left_ms == 0)
+            FAIL(RC_TIMEOUT, "what listens at %s does not answer", opts->gang->root);
+        if (!tcp_stream_is_open(s))
+            wait_for(tcp_stream_fd(s), tcp_stream_has_to_send(s), left_ms);
+    }
+    TRY(tcp_stream_post(s, &(struct tcp_message){ .type = TCP_HELLO, .body = body, .n_bytes = n_bytes }));
+out:
+    free(body);
+    return rc;
+}
+
+/* TCP_GO or TCP_STOP. */
+static enum rc take_answer(const struct tcp_message *m, const struct gang *gang, int *host_of)
+{
+    const size_t n_hosts_bytes = 4 * (size_t)gang->n_ranks;
+
+    if (m->type == TCP_STOP && m->n_bytes >= 4) {
+        const int32_t code = (int32_t)bytes_get(m->body, 4);
+        return rc_raise(code == RC_TIMEOUT ? RC_TIMEOUT : RC_MISMATCH, "%.*s", (int)(m->n_bytes - 4),
+                        (const char *)m->body + 4);
+    }
+    if (m->type != TCP_GO || m->n_bytes != n_hosts_bytes)
+        return rc_raise(RC_MISMATCH, "rank 0 at %s answers with a message of type %u", gang->root, m->type);
+    for (int r = 0; r < gang->n_ranks; r++)
+        host_of[r] = (int)bytes_get(m->body + 4 * (size_t)r, 4);
+    return RC_OK;
+}
+
+enum rc tcp_connect(struct tcp_stream **out, const struct tcp_link_opts *opts, int *host_of)
+{
+    const struct gang *gang = opts->gang;
+    const uint64_t limit_ns = wait_clock_ns() + (uint64_t)(1e9 * gang->start_s);
+    struct tcp_message answer = { .body = NULL };
+    struct tcp_stream *s = NULL;
+    int fd = opts->fd;
+    enum rc rc;
+
+    if (fd < 0)
+        TRY(reach_hub(&fd, gang, limit_ns));
+    TRY(tcp_stream_open(&s, fd, true, gang->key));
+    tcp_stream_limit(s, TCP_MOST_BYTES);
+    rc = say_hello(s, opts, limit_ns + GRACE_NS);
+    if (rc == RC_OK)
+        rc = tcp_await_message(s, &answer, wait_clock_ns() + (uint64_t)(1e9 * gang->start_s) + GRACE_NS);
+    if (rc == RC_PEER)
+        FAIL(RC_PEER, "rank 0 at %s has ended the connection before it answered: it has another key, or has failed",
+             gang->root);
+    if (rc != RC_OK)
+        FAIL(rc == RC_TIMEOUT ? rc : RC_MISMATCH, "rank 0 at %s: %.300s", gang->root, rc_message());
+    TRY(take_answer(&answer, gang, host_of));
+    *out = s;
+    s = NULL;
+out:
+    free(answer.body);
+    tcp_stream_close(&s);
+    return rc;
+}

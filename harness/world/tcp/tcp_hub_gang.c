@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_hub_gang.c - how a gang gathers: who connects, who is a member, who is missing (G1, G2). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "harness/base/bytes.h"
+#include "harness/world/tcp/tcp_hub_state.h"
+
+/* Within this time a connection says whose it is, or takes the reason why it is refused. */
+#define STRANGER_NS UINT64_C(10000000000)
+
+enum { MAX_NEW = 64, MOST_NAMED = 8 };
+
+static uint64_t limit_ns(const struct tcp_hub *h)
+{
+    return h->started_ns + (uint64_t)(1e9 * h->gang->start_s);
+}
+
+int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns)
+{
+    if (h->has_gone || h->has_stopped)
+        return -1;
+    return now_ns >= limit_ns(h) ? 0 : (int)((limit_ns(h) - now_ns) / 1000000 + 1);
+}
+
+/* --- strangers --- */
+
+/* A place for a new connection: a free one, else that of who has been there for longest. */
+static struct hub_stranger *find_place(struct tcp_hub *h)
+{
+    struct hub_stranger *oldest = &h->stranger[0];
+
+    for (int i = 0; i < HUB_N_STRANGERS; i++) {
+        struct hub_stranger *s = &h->stranger[i];
+        if (!s->stream)
+            return s;
+        if (s->came_ns < oldest->came_ns)
+            oldest = s;
+    }
+    tcp_stream_close(&oldest->stream);
+    return oldest;
+}
+
+static void accept_new(struct tcp_hub *h, uint64_t now_ns)
+{
+    for (int i = 0, fd; i < MAX_NEW && (fd = accept4(h->listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;
+         i++) {
+        struct hub_stranger *s = find_place(h);
+        *s = (struct hub_stranger){ .came_ns = now_ns };
+        if (tcp_stream_open(&s->stream, fd, false, h->gang->key) == RC_OK)
+            tcp_stream_limit(s->stream, TCP_HELLO_MOST_BYTES);
+        atomic_fetch_add(&h->n_strangers, 1);
+    }
+}
+
+static void post_stop(struct tcp_stream *s, enum rc code, const char *why)
+{
+    unsigned char body[4 + RC_MESSAGE_BYTES];
+    const size_t n_text = strnlen(why, RC_MESSAGE_BYTES - 1);
+
+    bytes_put(body, (uint32_t)code, 4);
+    memcpy(body + 4, why, n_text);
+    /* without memory for it the connection ends without a reason */
+    (void)!tcp_stream_post(s, &(struct tcp_message){ .type = TCP_STOP, .body = body, .n_bytes = 4 + n_text });
+}
+
+/* All members, and whoever came in vain, learn that nothing comes of it (G2). */
+static void stop_all(struct tcp_hub *h, enum rc code, const char *why)
+{
+    h->has_stopped = true;
+    for (int r = 0; r < h->n_ranks; r++)
+        if (h->member[r].stream)
+            post_stop(h->member[r].stream, code, why);
+}
+
+/* --- members --- */
+
+/* What a hello says that this gang cannot be; false: nothing. is_fatal: with that it never will be. */
+static bool find_fault(const struct tcp_hub *h, const struct tcp_message *m, const char *members, char *why,
+                       bool *is_fatal)
+{
+    const uint64_t rank = bytes_get(m->body, 4), n_ranks = bytes_get(m->body + 4, 4);
+    char name[GANG_ADDRESS_BYTES + 32];
+
+    *is_fatal = true;
+    if (rank >= (uint64_t)h->n_ranks || n_ranks != (uint64_t)h->n_ranks) {
+        snprintf(why, RC_MESSAGE_BYTES, "rank %u of %u does not belong to the %d ranks of worker 0 at %s",
+                 (unsigned)rank, (unsigned)n_ranks, h->n_ranks, h->gang->root);
+        return true;
+    }
+    gang_member_text(h->gang, (int)rank, name, sizeof name);
+    if (strcmp(members, h->gang->text) != 0) {
+        snprintf(why, RC_MESSAGE_BYTES, "%.100s was told of other members: %.120s, and rank 0 of %.120s", name, members,
+                 h->gang->text);
+        return true;
+    }
+    if (bytes_get(m->body + 8, 4) != (uint64_t)h->on_loss) {
+        snprintf(why, RC_MESSAGE_BYTES, "%.200s has another --on-loss than rank 0", name);
+        return true;
+    }
+    *is_fatal = false;
+    snprintf(why, RC_MESSAGE_BYTES, "%.200s is there already: two processes have the same task", name);
+    return h->member[rank].stream != NULL;
+}
+
+static void admit(struct tcp_hub *h, struct hub_stranger *s, const struct tcp_message *m)
+{
+    struct hub_member *member = &h->member[bytes_get(m->body, 4)];
+
+    member->stream = s->stream;
+    s->stream = NULL;
+    memcpy(member->place, m->body + 12, TCP_PLACE_BYTES);
+    tcp_stream_limit(member->stream, TCP_MOST_BYTES);
+    atomic_fetch_sub(&h->n_strangers, 1);
+}
+
+/* false: its connection is to be closed. */
+static bool greet(struct tcp_hub *h, struct hub_stranger *s, const struct tcp_message *m)
+{
+    char why[RC_MESSAGE_BYTES], *members;
+    bool is_fatal;
+
+    if (m->type != TCP_HELLO || m->n_bytes < TCP_HELLO_FIXED_BYTES || s->is_refused)
+        return false;
+    members = strndup((const char *)m->body + TCP_HELLO_FIXED_BYTES, m->n_bytes - TCP_HELLO_FIXED_BYTES);
+    if (!members)
+        return false;
+    const bool has_fault = find_fault(h, m, members, why, &is_fatal);
+    free(members);
+    if (!has_fault) {
+        admit(h, s, m);
+        return true;
+    }
+    s->is_refused = true;
+    post_stop(s->stream, RC_MISMATCH, why);
+    if (is_fatal && !h->has_gone && !h->has_stopped)
+        stop_all(h, RC_MISMATCH, why);
+    return true;
+}
+
+static void tend_stranger(struct tcp_hub *h, struct hub_stranger *s, uint64_t now_ns)
+{
+    struct tcp_message m;
+    bool stays = tcp_stream_tend(s->stream) == RC_OK && now_ns - s->came_ns < STRANGER_NS;
+
+    while (stays && s->stream && tcp_stream_take(s->stream, &m)) {
+        stays = greet(h, s, &m);
+        free(m.body);
+    }
+    if (stays && s->stream && tcp_stream_has_to_send(s->stream))
+        stays = tcp_stream_tend(s->stream) == RC_OK;
+    if (!stays)
+        tcp_stream_close(&s->stream);
+}
+
+/* --- all are there, or not --- */
+
+static bool are_all_here(const struct tcp_hub *h)
+{
+    for (int r = 0; r < h->n_ranks; r++)
+        if (!h->member[r].stream)
+            return false;
+    return true;
+}
+
+static void find_hosts(struct tcp_hub *h)
+{
+    for (int r = 0; r < h->n_ranks; r++)
+        for (h->member[r].host = 0;
+             memcmp(h->member[h->member[r].host].place, h->member[r].place, TCP_PLACE_BYTES) != 0;)
+            h->member[r].host++;
+}
+
+static void go(struct tcp_hub *h)
+{
+    const size_t n_bytes = 4 * (size_t)h->n_ranks;
+    unsigned char *body = malloc(n_bytes);
+
+    h->has_gone = true;
+    if (!body) {
+        hub_fail(h, -1, RC_NOMEM, "no memory for the hosts of all ranks");
+        return;
+    }
+    find_hosts(h);
+    for (int r = 0; r < h->n_ranks; r++)
+        bytes_put(body + 4 * (size_t)r, (uint64_t)h->member[r].host, 4);
+    for (int r = 0; r < h->n_ranks; r++)
+        hub_post(h, r, &(struct tcp_message){ .type = TCP_GO, .body = body, .n_bytes = n_bytes });
+    free(body);
+}
+
+/* Who is missing, by job, task and address. */
+static void give_up(struct tcp_hub *h)
+{
+    char why[RC_MESSAGE_BYTES], name[GANG_ADDRESS_BYTES + 32];
+    int n_missing = 0;
+    size_t n = (size_t)snprintf(why, sizeof why, "not there after %.3g s:", h->gang->start_s);
+
+    for (int r = 0; r < h->n_ranks; r++) {
+        if (h->member[r].stream || n_missing++ >= MOST_NAMED || n >= sizeof why)
+            continue;
+        gang_member_text(h->gang, r, name, sizeof name);
+        n += (size_t)snprintf(why + n, sizeof why - n, "%s %s", n_missing > 1 ? "," : "", name);
+    }
+    if (n_missing > MOST_NAMED && n < sizeof why)
+        (void)snprintf(why + n, sizeof why - n, " and %d more", n_missing - MOST_NAMED);
+    stop_all(h, RC_TIMEOUT, why);
+}
+
+void hub_gather(struct tcp_hub *h, uint64_t now_ns)
+{
+    accept_new(h, now_ns);
+    for (int i = 0; i < HUB_N_STRANGERS; i++)
+        if (h->stranger[i].stream)
+            tend_stranger(h, &h->stranger[i], now_ns);
+    if (h->has_gone || h->has_stopped)
+        return;
+    if (are_all_here(h))
+        go(h);
+    else if (now_ns >= limit_ns(h))
+        give_up(h);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tcp_protocol.h - what the processes of a gang and the hub, a thread of the process of rank 0, tell each other.
+ * Private to harness/world/tcp. Messages are those of tcp_stream.h; numbers are little-endian.
+ *
+ * Invariants
+ *   G1  Nothing but TCP_HELLO is taken from who is no member yet, of at most TCP_HELLO_MOST_BYTES. A member is one
+ *       connection, the first that says it is that rank.
+ *   G2  Nobody gets TCP_GO before all members are there. Else all that are get TCP_STOP, which names who is missing.
+ *   G3  A rank has one call under way. One call of a world ends equally on all its ranks that are not lost: the hub
+ *       answers when all have called, or with the loss of one of them, or with what they disagree on.
+ *   G4  The first failure is the run's; the hub tells it to all members. A connection that ends without TCP_LEAVE is
+ *       one: of its rank (W5), or is that rank's loss where losses are reported (W8).
+ *
+ *   message      from       body
+ *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
+ *   TCP_STOP     the hub    code 4 (enum rc), text: who is missing, or why the member is refused
+ *   TCP_GO       the hub    for each rank 4: the lowest rank of its host
+ *   TCP_PING     a member   nothing; number: any
+ *   TCP_PONG     the hub    the clock of its host 8; number: as asked
+ *   TCP_CALL     a member   world 4, operation 4, n_bytes_each 8, input; number: of the call
+ *   TCP_RESULT   the hub    code 4, lost rank or -1 4, text of an error or output; number: of the call
+ *   TCP_CLOSE    a member   world 4: it uses it no more
+ *   TCP_FAIL     both       rank 4, code 4, text
+ *   TCP_LEAVE    a member   nothing: all it had to do is done
+ */
+#ifndef HARNESS_WORLD_TCP_TCP_PROTOCOL_H
+#define HARNESS_WORLD_TCP_TCP_PROTOCOL_H
+
+#include <stdint.h>
+
+enum tcp_message_type {
+    TCP_HELLO = 1,
+    TCP_STOP,
+    TCP_GO,
+    TCP_PING,
+    TCP_PONG,
+    TCP_CALL,
+    TCP_RESULT,
+    TCP_CLOSE,
+    TCP_FAIL,
+    TCP_LEAVE,
+};
+
+enum tcp_operation {
+    TCP_BARRIER,
+    TCP_ALLGATHER,
+    TCP_GATHER,    /* output on rank 0 alone */
+    TCP_BROADCAST, /* input of rank 0 alone */
+    TCP_SPLIT,     /* input: color 4, key 4; output: as TCP_SURVIVORS, or nothing where color is below 0 */
+    TCP_SURVIVORS, /* output: world 4, busy ranks of the host 4, and of each rank its number in the run 4 */
+    TCP_N_OPERATIONS
+};
+
+enum {
+    TCP_PLACE_BYTES = 64,
+    TCP_HELLO_FIXED_BYTES = 12 + TCP_PLACE_BYTES,
+    TCP_CALL_FIXED_BYTES = 16,
+    TCP_RESULT_FIXED_BYTES = 8,
+    TCP_FAIL_FIXED_BYTES = 8,
+    TCP_PART_FIXED_BYTES = 8,
+    TCP_NO_WORLD = 0, /* no world of a run has this id; the run's own is 1 */
+    TCP_RUN_WORLD = 1,
+};
+
+#define TCP_HELLO_MOST_BYTES ((size_t)1 << 24)
+/* Of a member, which has the key: a part of memory that no machine has. */
+#define TCP_MOST_BYTES ((size_t)1 << 44)
+
+#endif

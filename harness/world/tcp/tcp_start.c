@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_start.c - how the world of a gang begins and ends. */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/bytes.h"
+#include "harness/world/host_load.h"
+#include "harness/world/process/process_cores.h"
+#include "harness/world/tcp/launch.h"
+#include "harness/world/tcp/tcp_world.h"
+
+_Static_assert(TCP_PLACE_BYTES == 24 + HOST_KERNEL_BYTES, "three namespaces and a kernel");
+
+/* 0: unknown. */
+static uint64_t namespace_id(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 ? file.st_ino : 0;
+}
+
+/* Ranks for which all of it is equal are on one host: a host may be a container, or a network namespace. */
+static void own_place(unsigned char place[TCP_PLACE_BYTES])
+{
+    char kernel[HOST_KERNEL_BYTES];
+
+    memset(kernel, 0, sizeof kernel);
+    host_kernel_id(kernel, "");
+    bytes_put(place, namespace_id("/proc/self/ns/pid"), 8);
+    bytes_put(place + 8, namespace_id("/proc/self/ns/ipc"), 8);
+    bytes_put(place + 16, namespace_id("/proc/self/ns/net"), 8);
+    memcpy(place + 24, kernel, sizeof kernel);
+}
+
+/* The IPv4 address of the host in gang->root; out stays as it is where there is none. */
+static void root_address(const struct gang *gang, char out[HOST_ADDRESS_BYTES])
+{
+    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    char host[GANG_ADDRESS_BYTES];
+    struct addrinfo *found = NULL;
+    uint16_t port;
+
+    if (!gang_split_address(gang->root, host, &port) || getaddrinfo(host, NULL, &wanted, &found) != 0)
+        return;
+    (void)inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)found->ai_addr)->sin_addr, out,
+                    HOST_ADDRESS_BYTES);
+    freeaddrinfo(found);
+}
+
+static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
+{
+    unsigned char place[TCP_PLACE_BYTES];
+    struct tcp_link_opts link = { .gang = &self->gang,
+                                  .on_loss = opts->on_loss,
+                                  .fd = -1,
+                                  .failure_exit_code = self->failure_exit_code,
+                                  .place = place };
+    enum rc rc;
+
+    own_place(place);
+    self->host_of = calloc((size_t)self->gang.n_ranks, sizeof *self->host_of);
+    if (!self->host_of)
+        FAIL(RC_NOMEM, "no memory for a gang of %d", self->gang.n_ranks);
+    if (self->rank == 0)
+        TRY(tcp_hub_open(&self->hub, &self->gang, opts->on_loss, &link.fd));
+    TRY(tcp_link_open(&self->link, &link, self->host_of));
+    if (self->rank == 0)
+        root_address(&self->gang, self->address);
+    else
+        tcp_link_own_address(self->link, self->address);
+out:
+    return rc;
+}
+
+/* One clock: hosts that are namespaces of one system have it anyway. Collective. */
+static enum rc find_clock(struct tcp_world *t, int64_t measured_ns)
+{
+    char own[HOST_KERNEL_BYTES] = "", of_0[HOST_KERNEL_BYTES];
+    enum rc rc;
+
+    host_kernel_id(own, "");
+    memcpy(of_0, own, sizeof of_0);
+    TRY(world_broadcast(&t->base, of_0, sizeof of_0));
+    t->self->offset_ns = own[0] != '\0' && strcmp(own, of_0) == 0 ? 0 : measured_ns;
+out:
+    return rc;
+}
+
+static enum rc agree_on_memory(struct world *w, bool is_ready)
+{
+    (void)w; /* the run fails with this rank */
+    return is_ready ? RC_OK : rc_raise(RC_NOMEM, "no memory for the cores of this host");
+}
+
+static enum rc gather_on_host(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    return world_allgather(tcp_world_of(w)->self->host_part, in, out, n_bytes_each);
+}
+
+static enum rc bind_cores(struct tcp_world *t, const struct world_opts *opts)
+{
+    static const struct process_host host = { agree_on_memory, gather_on_host };
+    enum rc rc;
+
+    TRY(world_split(&t->base, t->base.host_first_rank, t->base.rank, &t->self->host_part));
+    TRY(process_cores_bind(&t->base, opts, &host));
+out:
+    world_split_close(&t->self->host_part);
+    return rc;
+}
+
+static enum rc begin_watch(struct tcp_world *t, const struct world_opts *opts)
+{
+    enum rc rc = RC_OK;
+
+    if (opts->on_loss == ON_LOSS_REPORT) {
+        t->base.on_loss = opts->on_loss;
+        TRY(peer_losses_open(&t->base.losses, t->base.n_ranks));
+    }
+    if (opts->stall.abort_ns > 0)
+        TRY(process_peers_open(&t->self->peers, &t->base, &opts->stall, t->self->failure_exit_code));
+    if (opts->on_loss == ON_LOSS_REPORT)
+        tcp_hub_watch(t->self->hub, t->base.peers->seat, t->base.losses);
+out:
+    return rc;
+}
+
+enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct world_opts *opts, int n_ranks)
+{
+    const struct gang *gang = &self->gang;
+    int64_t measured_ns = 0;
+    enum rc rc;
+
+    if (opts->on_loss == ON_LOSS_REPORT && opts->stall.abort_ns == 0)
+        FAIL(RC_UNSUPPORTED, "world tcp: nobody notices a lost rank without a limit for its silence");
+    TRY(gang_read(&self->gang));
+    gang_forget_key();
+    if (gang->has_launcher)
+        gang_watch_launcher();
+    self->rank = gang->rank;
+    if (n_ranks != 0 && n_ranks != gang->n_ranks)
+        FAIL(RC_INVAL, "world tcp: %d ranks were asked for, but the gang has %d", n_ranks, gang->n_ranks);
+    TRY(join_gang(self, opts));
+    t->base.rank = self->rank;
+    t->base.n_ranks = gang->n_ranks;
+    tcp_find_host_ranks(t);
+    t->base.n_busy_host_ranks = t->base.n_host_ranks;
+    if (t->base.n_host_ranks < t->base.n_ranks && (!opts->interface || opts->interface[0] == '\0'))
+        t->base.interface = self->address;
+    if (self->host_of[self->rank] != 0)
+        TRY(tcp_link_clock_offset(self->link, &measured_ns));
+    TRY(tcp_link_start(self->link));
+    TRY(find_clock(t, measured_ns));
+    TRY(bind_cores(t, opts));
+    TRY(begin_watch(t, opts));
+out:
+    return rc;
+}
+
+/* The last meeting, of all ranks that are not lost. */
+static enum rc meet_at_end(struct tcp_world *t)
+{
+    struct world *left = NULL;
+    enum rc rc;
+
+    if (t->base.on_loss != ON_LOSS_REPORT)
+        return tcp_barrier(&t->base);
+    TRY(tcp_survivors(&t->base, &left)); /* equal on all ranks, which a barrier is not */
+    tcp_split_close(&left);
+out:
+    return rc;
+}
+
+/* This rank's body has failed with rc, perhaps since another one did. */
+static void tell_failure(struct tcp_rank *self, enum rc rc)
+{
+    const char *why;
+    int lost;
+
+    if (process_peers_failure(self->peers, &lost, &why))
+        tcp_link_fail(self->link, lost, RC_PEER, why);
+    else
+        tcp_link_fail(self->link, self->rank, rc, rc_message()[0] != '\0' ? rc_message() : rc_text(rc));
+}
+
+/* This rank counts as lost, and the run goes on without it (W8): it ends as a process that was killed, which is no
+ * failure to its launcher. */
+static _Noreturn void end_lost(const struct tcp_rank *self)
+{
+    fprintf(stderr, "gradmark: rank %d: %s\n", self->rank, rc_message());
+    _exit(128 + SIGKILL);
+}
+
+/* The failure of the run in place of what this rank's body made of it. */
+static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
+{
+    char why[RC_MESSAGE_BYTES];
+    const char *message;
+    enum rc code;
+    int rank;
+
+    if (rc == RC_OK || !self->link || !tcp_link_failure(self->link, &rank, &code, &message))
+        return rc;
+    (void)snprintf(why, sizeof why, "%s", message);
+    return rank < 0 ? rc_raise(code, "%s", why) : rc_raise(code, "rank %d: %s", rank, why);
+}
+
+enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
+{
+    struct tcp_rank *self = t->self;
+    const bool has_begun = self->link && tcp_link_is_started(self->link);
+
+    if (rc == RC_OK)
+        rc = meet_at_end(t);
+    if (rc != RC_OK && has_begun)
+        tell_failure(self, rc);
+    if (rc != RC_OK && process_peers_lost_self(self->peers))
+        end_lost(self);
+    rc = raise_failure(self, rc);
+    tcp_hub_watch(self->hub, NULL, NULL);
+    if (rc == RC_OK)
+        process_peers_leave(self->peers);
+    else
+        process_peers_close(&self->peers); /* which has a part of the world: before the connection */
+    tcp_link_close(&self->link);
+    tcp_hub_close(&self->hub);
+    process_peers_close(&self->peers);
+    return rc;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_world.h - the state of a tcp world. Private to harness/world/tcp. */
+#ifndef HARNESS_WORLD_TCP_TCP_WORLD_H
+#define HARNESS_WORLD_TCP_TCP_WORLD_H
+
+#include <stdint.h>
+
+#include "harness/world/host_address.h"
+#include "harness/world/process/process_peers.h"
+#include "harness/world/tcp/gang.h"
+#include "harness/world/tcp/tcp_hub.h"
+#include "harness/world/tcp/tcp_link.h"
+#include "harness/world/thread_tasks.h"
+#include "harness/world/world.h"
+
+struct tcp_rank { /* what all worlds of a rank share */
+    struct gang gang;
+    struct tcp_hub *hub; /* of rank 0; else NULL */
+    struct tcp_link *link;
+    struct thread_tasks tasks;
+    struct process_peers *peers; /* NULL: nobody watches */
+    int rank;                    /* in the run */
+    int *host_of;                /* [ranks of the run]: the lowest rank of each one's host */
+    int64_t offset_ns;           /* of rank 0's clock to this host's */
+    uint64_t n_calls;
+    int failure_exit_code;
+    char address[HOST_ADDRESS_BYTES]; /* at which other hosts reach this one; "": it is not known */
+    struct world *host_part;          /* the ranks of this host, before the body */
+};
+
+struct tcp_world {
+    struct world base;
+    struct tcp_rank *self;
+    uint32_t id;
+    int *number; /* [n_ranks], base.number; NULL: the run's own world */
+};
+
+static inline struct tcp_world *tcp_world_of(struct world *w)
+{
+    return (struct tcp_world *)w;
+}
+
+/* --- tcp_collectives.c: world_ops --- */
+
+enum rc tcp_barrier(struct world *w);
+enum rc tcp_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
+enum rc tcp_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);
+enum rc tcp_broadcast(struct world *w, void *bytes, size_t n_bytes);
+enum rc tcp_split(struct world *w, int color, int key, struct world **out);
+void tcp_split_close(struct world **w);
+enum rc tcp_survivors(struct world *w, struct world **out);
+/* Set host_rank, n_host_ranks and host_first_rank. */
+void tcp_find_host_ranks(struct tcp_world *t);
+/* RC_PEER: the run has failed, or this rank's tasks were stopped. */
+enum rc tcp_check(struct world *w);
+
+/* --- tcp_start.c --- */
+
+/* Find the gang, and make t the world of all of it. RC_INVAL, RC_TIMEOUT, RC_MISMATCH, ...: no rank begins. */
+enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct world_opts *opts,
+                       int n_ranks) MUST_CHECK;
+/* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
+enum rc tcp_world_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
+
+#endif

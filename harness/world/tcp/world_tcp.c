@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world_tcp.c - ranks as processes that find each other by address, without MPI and its launcher.
+ *
+ * They meet at a hub, a thread of the process of rank 0 (tcp_hub.h): for bootstrap, never on a measured path. A process
+ * that ends is noticed by its connection, one that is silent as in mpi (process/process_peers.h).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/process/share_process.h"
+#include "harness/world/tcp/tcp_world.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_tcp;
+
+static uint64_t tcp_now_ns(struct world *w)
+{
+    return wait_clock_ns() + (uint64_t)tcp_world_of(w)->self->offset_ns;
+}
+
+static void tcp_pause(struct world *w, uint64_t ns)
+{
+    struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+
+    (void)w;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+static void tcp_abort(struct world *w, enum rc why)
+{
+    struct tcp_rank *self = tcp_world_of(w)->self;
+
+    tcp_link_fail(self->link, self->rank, why, rc_message()[0] != '\0' ? rc_message() : rc_text(why));
+}
+
+static void tcp_die(struct world *w)
+{
+    (void)w;
+    (void)raise(SIGKILL);
+}
+
+static void tcp_hang(struct world *w)
+{
+    (void)w;
+    for (;;)
+        (void)raise(SIGSTOP);
+}
+
+static enum rc tcp_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
+{
+    struct tcp_rank rank = { .failure_exit_code = world_failure_exit_code(opts), .gang.listening_fd = -1 };
+    struct tcp_world t = {
+        .base = { .ops = &world_tcp, .interface = opts->interface, .tasks = &rank.tasks, .has_tasks = true },
+        .self = &rank,
+        .id = TCP_RUN_WORLD
+    };
+    struct core_set launchers_cores;
+    enum rc rc;
+
+    cores_thread_set(&launchers_cores);
+    thread_tasks_init(&rank.tasks);
+    rc = tcp_world_open(&t, &rank, opts, n_ranks);
+    if (rc == RC_OK)
+        rc = body(&t.base, arg);
+    thread_tasks_end(t.base.tasks);
+    rc = tcp_world_close(&t, rc);
+    thread_tasks_fini(&rank.tasks);
+    peer_losses_close(&t.base.losses);
+    gang_free(&rank.gang);
+    free(rank.host_of);
+    if (opts->bind_cores) /* what this process records of its machine later is what it was started with */
+        cores_bind_self_to(&launchers_cores);
+    return rc;
+}
+
+const struct world_ops world_tcp = {
+    .module.name = "tcp",
+    .module.caps = WORLD_LAUNCHED,
+    .tasks = &thread_task_ops,
+    .shares = &process_share_ops,
+    .run = tcp_run,
+    .now_ns = tcp_now_ns,
+    .pause = tcp_pause,
+    .barrier = tcp_barrier,
+    .allgather = tcp_allgather,
+    .gather = tcp_gather,
+    .broadcast = tcp_broadcast,
+    .split = tcp_split,
+    .split_close = tcp_split_close,
+    .survivors = tcp_survivors,
+    .check = tcp_check,
+    .abort = tcp_abort,
+    .die = tcp_die,
+    .hang = tcp_hang,
+};
