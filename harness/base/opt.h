@@ -68,9 +68,10 @@ struct opt {
     {                                                                              \
         nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, NULL \
     }
-#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                               \
+#define OPT_TEXT_(S, m, nm, def_, what_, help_) OPT_TEXT_WAS_(S, m, nm, NULL, def_, what_, help_)
+#define OPT_TEXT_WAS_(S, m, nm, was_, def_, what_, help_)                                     \
     {                                                                                         \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, NULL \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, was_ \
     }
 #define OPT_JOINED_(S, m, nm, what_, help_)                                                        \
     {                                                                                              \

@@ -209,7 +209,7 @@ bool row_model_is_named(const char *text)
 
 static enum rc take_row(struct reader *r, struct published_row *row, char *const *field)
 {
-    static const char *const transports[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
+    static const char *const protocols[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
     static const char *const yes_no[] = { "", "yes", "no", NULL };
     const char *model = field_of(r, field, MODEL), *gpus = field_of(r, field, GPUS);
     enum rc rc;
@@ -226,7 +226,7 @@ static enum rc take_row(struct reader *r, struct published_row *row, char *const
     TRY(take_mode(r, row, field_of(r, field, MODE)));
     TRY(take_efficiency(r, &row->efficiency_ratio, field_of(r, field, EFFICIENCY)));
     TRY(take_servers(r, row, field_of(r, field, SERVERS)));
-    TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), transports, "rdma, tcp, grpc, bare or nothing"));
+    TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), protocols, "rdma, tcp, grpc, bare or nothing"));
     TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
     TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
     TRY(take_rate(r, &row->one_gpu_images_per_s, field_of(r, field, RATE)));

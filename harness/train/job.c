@@ -72,8 +72,8 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
     TRY(world_choose(&job->world, o->world, n_given_ranks > 0));
     o->world = job->world->module.name;
     if (!(job->world->module.caps & WORLD_LAUNCHED) && n_given_ranks > 1)
-        FAIL(RC_INVAL, "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
-             o->world, n_given_ranks);
+        FAIL(RC_INVAL, "--world %s: %d processes were launched; use --world %s, or start without the launcher",
+             o->world, n_given_ranks, world_of_launcher());
     if (job->world->module.caps & WORLD_VIRTUAL_TIME && o->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);

@@ -10,7 +10,7 @@ enum { MAX_RANKS = 65536 };
 
 const struct opt train_opt_table[] = {
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun or srun, else threads"),
+                     "how ranks run; auto: mpi under mpirun or srun, tcp under gradmark launch, else threads"),
     OPT_U64_(struct train_opts, servers, "servers", "", 1, TRAIN_MAX_SERVERS, "ranks",
              "number of parameter servers, ps only; without it: 1, or with --colocate one beside each worker"),
     OPT_BOOL_(struct train_opts, colocate, "colocate", "false",
@@ -27,10 +27,10 @@ const struct opt train_opt_table[] = {
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
-    OPT_TEXT_(
-        struct train_opts, interface, "interface", "", "NAME|ADDRESS",
-        "network interface at which other hosts reach a rank, mpi only: its name, its IPv4 address, or ADDRESS/BITS, "
-        "a network it is in; with several hosts transport zmq needs it"),
+    OPT_TEXT_(struct train_opts, interface, "interface", "", "NAME|ADDRESS",
+              "network interface at which other hosts reach a rank, mpi and tcp: its name, its IPv4 address, or "
+              "ADDRESS/BITS, "
+              "a network it is in; with several hosts transport zmq needs it"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",

@@ -16,7 +16,7 @@ enum { MAX_WORKERS = 65536 };
 
 const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun or srun, else threads"),
+                     "how ranks run; auto: mpi under mpirun or srun, tcp under gradmark launch, else threads"),
     OPT_U64_(
         struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
         "that measure; without it: all that were launched, in threads 2, in sim those of all hosts (accept; comm, 64 "
@@ -24,7 +24,7 @@ const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: as train does for allreduce, inproc, mpi, or sim"),
     OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",
-              "network interface at which other hosts reach a rank, mpi only, as for train"),
+              "network interface at which other hosts reach a rank, mpi and tcp, as for train"),
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
                      "backend that is measured; auto: cpu, in sim hollow"),
     OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
@@ -156,8 +156,8 @@ static enum rc find_ranks(struct machine *m, machine_sim_ranks_fn *sim_ranks, in
     }
     if (n_launched > 1)
         return rc_raise(RC_INVAL,
-                        "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
-                        m->world->module.name, n_launched);
+                        "--world %s: %d processes were launched; use --world %s, or start without the launcher",
+                        m->world->module.name, n_launched, world_of_launcher());
     m->n_ranks = n_asked > 0             ? (int)n_asked
                  : n_servers > 0         ? (int)n_servers + 1
                  : machine_is_virtual(m) ? sim_ranks(&m->cluster)

@@ -13,16 +13,17 @@
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
-static const struct verb *const verbs[] = { &verb_compare,   &verb_train,     &verb_simulate,
-                                            &verb_reproduce, &verb_calibrate, &verb_predict,
-                                            &verb_profile,   &verb_comm,      &verb_accept,
-                                            &verb_lab,       &verb_report,    &verb_diff,
-                                            &verb_pack,      &verb_info,      NULL };
+static const struct verb *const verbs[] = {
+    &verb_compare, &verb_train,   &verb_simulate, &verb_reproduce, &verb_calibrate,
+    &verb_predict, &verb_profile, &verb_comm,     &verb_accept,    &verb_lab,
+    &verb_report,  &verb_diff,    &verb_pack,     &verb_info,      &verb_launch,
+    &verb_serve,   NULL
+};
 
 /* True when the arguments ask for help: --help or -h among them. */
 static bool wants_help(int argc, char **argv)
 {
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;
@@ -102,7 +103,9 @@ static void wait_for_rank_0(void)
 /* One of the processes of a launch tells of bad input, which all see; of a failed run, each its own. */
 static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
 {
-    if (stage == STAGE_RUN || world_launcher().rank == 0) {
+    const struct launcher launcher = world_launcher();
+
+    if (stage == STAGE_RUN || launcher.rank == 0 || launcher.is_by_hand) {
         fprintf(stderr, "gradmark %s: %s\n", v->name, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
             rc_print_trace(stderr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_verb.c - gradmark train: one run, its records, its checkpoint. What it prints: train_report.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
@@ -11,6 +12,7 @@
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
 #include "harness/train/trajectory.h"
+#include "harness/verbs/gang_options.h"
 #include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/train_sets.h"
@@ -21,6 +23,7 @@
 struct train_verb_opts {
     struct train_opts train;
     struct autotune_opts tune;
+    struct gang_opts gang;
     const char *out, *cost;
     bool lines;
 };
@@ -37,10 +40,12 @@ static const struct opt own_table[] = {
 static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },
                                             { "training", train_opt_table, offsetof(struct train_verb_opts, train) },
                                             { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune) },
+                                            { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang) },
                                             { "output", own_table, 0 },
                                             { NULL, NULL, 0 } };
 
 struct run { /* shared by the ranks of this process */
+    const struct verb_call *call;
     const struct train_verb_opts *own;
     struct train_job job;
     struct progress progress;
@@ -158,8 +163,13 @@ out:
 static enum rc body(struct world *w, void *arg)
 {
     struct run *run = arg;
+    enum rc rc = RC_OK;
 
-    return run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job);
+    if (world_launcher().is_by_hand)
+        TRY(gang_agree_on_options(w, run->call));
+    TRY(run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job));
+out:
+    return rc;
 }
 
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
@@ -288,7 +298,7 @@ static bool is_trained(const struct run *run)
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts)
 {
     const struct train_verb_opts *own = call->opts;
-    struct run run = { .own = own };
+    struct run run = { .call = call, .own = own };
     const struct train_watch watch = { show_step, &run.progress };
     struct world_cost cost = { 0 };
     enum rc rc;
@@ -351,19 +361,39 @@ out:
 }
 
 /* --restarts: in a child process, once or more often. */
-static enum rc train_run(struct verb_call *call)
+static enum rc train_as(struct verb_call *call, enum gang_job job)
 {
     struct train_verb_opts *own = call->opts;
     struct train_restarts restarts = { 0 };
     bool runs_here = true;
     enum rc rc = RC_OK;
 
+    TRY(gang_resolve(call, &own->gang, &own->train, job));
     if (own->train.sets > 0)
         return run_sets(call);
     if (own->train.restarts > 0)
         TRY(restart_run(call, &own->train, &restarts, &runs_here));
     if (runs_here)
         TRY(run_once(call, &restarts));
+out:
+    return rc;
+}
+
+static enum rc train_run(struct verb_call *call)
+{
+    return train_as(call, GANG_WORKER);
+}
+
+static enum rc serve_run(struct verb_call *call)
+{
+    const struct train_verb_opts *own = call->opts;
+    enum rc rc = RC_OK;
+
+    if (verb_given(call, "job") && strcmp(own->gang.job, gang_job_key(GANG_PS)) != 0)
+        FAIL(RC_INVAL, "--job %s: a server's is ps; gradmark train is for workers", own->gang.job);
+    if (own->gang.ps_hosts[0] == '\0' && !getenv("TF_CONFIG"))
+        FAIL(RC_INVAL, "--ps-hosts: is not given; name the servers and, by --worker-hosts, the workers as HOST:PORT");
+    TRY(train_as(call, GANG_PS));
 out:
     return rc;
 }
@@ -385,4 +415,17 @@ const struct verb verb_train = {
     .n_rules = TRAIN_N_OPT_RULES,
     .hint = hints,
     .run = train_run,
+};
+
+const struct verb verb_serve = {
+    .name = "serve",
+    .summary = "a parameter server of a run of world tcp; options as of train, the same as the workers have",
+    .opts_bytes = sizeof(struct train_verb_opts),
+    .group = groups,
+    .kinds = train_kinds,
+    .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules),
+    .rule = train_opt_rules,
+    .n_rules = TRAIN_N_OPT_RULES,
+    .hint = hints,
+    .run = serve_run,
 };

@@ -73,6 +73,26 @@ static int take_operands(struct verb_call *call, const struct verb *v, int argc,
     return n_options;
 }
 
+/* Take what stands behind -- out of argv; returns how many words are before it. */
+static int take_command(struct verb_call *call, const struct verb *v, int argc, char *const argv[])
+{
+    for (int i = 0; v->command && i < argc; i++)
+        if (strcmp(argv[i], "--") == 0) {
+            call->command = argv + i + 1;
+            return i;
+        }
+    return argc;
+}
+
+/* Spell options as the tables do. */
+static void spell(const struct verb *v, int n, char **options)
+{
+    for (int i = 0; i < n; i++)
+        for (const struct verb_short *s = v->shorts; s && s->given; s++)
+            if (strcmp(options[i], s->given) == 0)
+                options[i] = (char *)s->option; /* which nobody writes to */
+}
+
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[])
 {
     char **options = NULL;
@@ -84,7 +104,8 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     if (!call->opts || !options)
         FAIL(RC_NOMEM, "no memory for options");
     call->n_groups = groups_of(call->group, v, call->opts);
-    const int n_options = take_operands(call, v, argc, argv, options);
+    const int n_options = take_operands(call, v, take_command(call, v, argc, argv), argv, options);
+    spell(v, n_options, options);
     TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, n_options, options), v));
     if (v->check)
         TRY(v->check(call));

@@ -24,6 +24,7 @@ struct verb_call { /* one use of a verb, its options parsed */
     struct opt_group group[VERB_MAX_GROUPS];
     int n_groups;
     const char *operand[VERB_MAX_OPERANDS]; /* borrowed from argv; NULL: not given */
+    char *const *command;                   /* what stands behind --, of a verb that takes that; likewise */
     enum verb_stage stage;                  /* STAGE_INPUT when run begins; run sets it */
     int exit_code;                          /* of the program, where run returns RC_OK; 0 when run begins */
     int failure_exit_code;                  /* the same where it does not; 0, as when run begins: the stage's */
@@ -39,17 +40,23 @@ struct verb_group {
     size_t offset_bytes; /* of what the table fills, in the verb's option struct */
 };
 
+struct verb_short { /* another spelling of an option, as other programs have it */
+    const char *given, *option;
+};
+
 struct verb_hint { /* an option that the verb does not have, and what does what its user wants */
     const char *option, *instead;
 };
 
 struct verb {
-    const char *name, *summary;     /* summary: one line, no full stop */
-    const char *operands;           /* words it needs beside options: a name for each, "A B"; "[A]": may be left out;
-                                       NULL: none */
-    const char *introduction;       /* before the options in --help; NULL: none */
-    size_t opts_bytes;              /* of its option struct; 0: it has no options */
-    const struct verb_group *group; /* table NULL last */
+    const char *name, *summary;      /* summary: one line, no full stop */
+    const char *operands;            /* words it needs beside options: a name for each, "A B"; "[A]": may be left out;
+                                        NULL: none */
+    const char *command;             /* likewise, what stands behind --, NULL-terminated by its caller; NULL: nothing */
+    const struct verb_short *shorts; /* given NULL last; NULL: none */
+    const char *introduction;        /* before the options in --help; NULL: none */
+    size_t opts_bytes;               /* of its option struct; 0: it has no options */
+    const struct verb_group *group;  /* table NULL last */
     /* The kinds whose modules' options it takes, NULL-terminated, and where their values go (a union module_values);
      * NULL: none. */
     const struct module_kind *const *kinds;
@@ -63,7 +70,8 @@ struct verb {
 };
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
-    verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm;
+    verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm, verb_launch,
+    verb_serve;
 
 /* Parse argv[0..argc), what follows the verb, and check it. RC_INVAL names option, value and remedy; RC_NOMEM. The
  * owner closes call, also after an error. Options borrow from argv. */

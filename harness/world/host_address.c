@@ -150,7 +150,8 @@ enum rc host_address_check_option(const char *interface, const struct module *wo
         return RC_OK;
     if (!(world->caps & WORLD_LAUNCHED))
         return rc_raise(RC_INVAL,
-                        "--interface %s: the ranks of world %s are in one process; needs processes of mpirun or srun",
+                        "--interface %s: the ranks of world %s are in one process; needs processes of mpirun, srun or "
+                        "gradmark launch",
                         interface, world->name);
     return world_launcher().rank == 0 ? host_address(address, interface) : RC_OK;
 }

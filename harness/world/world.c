@@ -53,11 +53,40 @@ out:
     return rc;
 }
 
+bool world_may_be_gang(const char *name)
+{
+    return strcmp(name, "auto") == 0 || strcmp(name, world_tcp.module.name) == 0;
+}
+
+const char *world_of_launcher(void)
+{
+    return gang_is_told() ? "tcp" : "mpi";
+}
+
+/* Processes of a gang are in world tcp, and there are no others there. */
+static enum rc check_gang(const struct world_ops *world)
+{
+    const bool is_tcp = world == &world_tcp;
+
+    if (is_tcp && !gang_is_told())
+        return rc_raise(RC_INVAL, "--world tcp: nothing says which processes belong to this run; start it by gradmark "
+                                  "launch -np N -- ..., with --worker-hosts, or with TF_CONFIG");
+    if (!is_tcp && gang_is_told() && (world->module.caps & WORLD_LAUNCHED))
+        return rc_raise(RC_INVAL, "--world %s: this process was started by %s; needs --world tcp", world->module.name,
+                        world_launcher().name);
+    return RC_OK;
+}
+
 enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched)
 {
+    enum rc rc;
+
     if (strcmp(name, "auto") == 0)
-        name = !is_launched ? world_kind.default_name : gang_is_told() ? "tcp" : "mpi";
-    return world_find(out, name);
+        name = is_launched ? world_of_launcher() : world_kind.default_name;
+    TRY(world_find(out, name));
+    TRY(check_gang(*out));
+out:
+    return rc;
 }
 
 static int number_from(const char *variable)
@@ -92,16 +121,24 @@ struct launcher world_launcher(void)
     };
 
     if (gang_peek(&gang))
-        return (struct launcher){ "gradmark launch", gang.rank, gang.n_ranks, gang.n_host_ranks,
-                                  gang.n_host_ranks > 0 ? gang.host_rank : -1 };
+        return (struct launcher){ gang.is_by_hand ? "a list of hosts" : "gradmark launch",
+                                  gang.rank,
+                                  gang.n_ranks,
+                                  gang.n_host_ranks,
+                                  gang.n_host_ranks > 0 ? gang.host_rank : -1,
+                                  gang.is_by_hand };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
         const int n_host_ranks = number_from(known[i].n_host_ranks);
         if (rank >= 0 && n_ranks > 0)
-            return (struct launcher){ known[i].launcher, rank, n_ranks, n_host_ranks > 0 ? n_host_ranks : 0,
-                                      host_rank_from(known[i].host_rank) };
+            return (struct launcher){ known[i].launcher,
+                                      rank,
+                                      n_ranks,
+                                      n_host_ranks > 0 ? n_host_ranks : 0,
+                                      host_rank_from(known[i].host_rank),
+                                      false };
     }
-    return (struct launcher){ NULL, 0, 1, 1, 0 };
+    return (struct launcher){ NULL, 0, 1, 1, 0, false };
 }
 
 /* Who it is need not be asked while there is no other: a rank ticks about twenty times in a step of 6 us. */

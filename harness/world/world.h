@@ -231,8 +231,13 @@ struct world { /* first member of each implementation's struct */
 extern const struct module_kind world_kind;
 /* By name. RC_UNSUPPORTED: known but not built in (says why). RC_INVAL: unknown name. */
 enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
-/* The same, but "auto" is the world of processes that their launcher has started, else that of threads. */
+/* The same, but "auto" is the world of processes that their launcher has started, else that of threads. RC_INVAL, too:
+ * "tcp" of a process that knows of no gang (tcp/gang.h), or another world of processes in one. */
 enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched) MUST_CHECK;
+/* Is this name of --world that of the gangs' world, or "auto", which may be it? */
+bool world_may_be_gang(const char *name);
+/* The world of the processes that this one's launcher starts: "mpi", or "tcp" in a gang. */
+const char *world_of_launcher(void);
 
 /* Who started this process, read from the environment before any MPI call. */
 struct launcher {
@@ -240,6 +245,7 @@ struct launcher {
     int rank, n_ranks;
     int n_host_ranks; /* of them on this host; 0: it does not tell */
     int host_rank;    /* of this one among those; -1: it does not tell */
+    bool is_by_hand;  /* each process has a terminal of its own: world tcp by lists of hosts */
 };
 struct launcher world_launcher(void);
 

@@ -71,7 +71,7 @@ void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n_buffer_bytes, sizeof n_buffer_bytes);
     c->fd = fd;
-    c->is_connecting = false;
+    c->is_connecting = c->is_client = false;
     c->n_in = 0;
     c->heard_ns = now_ns;
 }
@@ -93,7 +93,7 @@ bool beat_connection_begin(struct beat_connection *c, const struct beat_address 
         return false;
     }
     beat_connection_set(c, fd, now_ns);
-    c->is_connecting = true;
+    c->is_connecting = c->is_client = true;
     return true;
 }
 
@@ -115,7 +115,9 @@ int beat_connection_begun(struct beat_connection *c)
 
 void beat_connection_close(struct beat_connection *c)
 {
-    if (c->fd >= 0)
+    if (c->stream)
+        tcp_stream_close(&c->stream);
+    else if (c->fd >= 0)
         (void)close(c->fd);
     c->fd = -1;
     c->is_connecting = false;
@@ -143,9 +145,60 @@ static bool take_frames(struct beat_connection *c, const struct beat_run *run, b
     return c->n_in < c->capacity_bytes; /* a frame of so many bytes is none of this cell's */
 }
 
+/* --- sealed --- */
+
+/* Send and receive what is possible now. false: to be closed. */
+static bool tend_stream(struct beat_connection *c, const struct beat_run *run)
+{
+    unsigned char key[STREAM_KEY_BYTES] = { 0 };
+
+    if (!c->stream) {
+        memcpy(key, run->token, BEAT_TOKEN_BYTES);
+        if (tcp_stream_open(&c->stream, c->fd, c->is_client, key) != RC_OK) {
+            c->fd = -1; /* it is closed */
+            return false;
+        }
+        tcp_stream_limit(c->stream, c->capacity_bytes);
+    }
+    return tcp_stream_tend(c->stream) == RC_OK;
+}
+
+static bool receive_sealed(struct beat_connection *c, const struct beat_run *run, bool from_hub, uint64_t now_ns,
+                           beat_taken_fn *taken, void *arg)
+{
+    struct tcp_message m;
+    struct beat_frame f;
+    bool is_well = tend_stream(c, run);
+
+    while (is_well && tcp_stream_take(c->stream, &m)) {
+        is_well = beat_read(&f, run, from_hub, m.body, m.n_bytes) == RC_OK && f.n_bytes == m.n_bytes;
+        if (is_well) {
+            c->heard_ns = now_ns;
+            taken(arg, &f);
+        }
+        free(m.body);
+    }
+    return is_well;
+}
+
+bool beat_connection_is_ready(struct beat_connection *c, const struct beat_run *run)
+{
+    if (!run->is_sealed)
+        return true;
+    if (!tend_stream(c, run)) {
+        beat_connection_close(c);
+        return false;
+    }
+    return tcp_stream_is_open(c->stream);
+}
+
+/* --- either way --- */
+
 bool beat_connection_receive(struct beat_connection *c, const struct beat_run *run, bool from_hub, uint64_t now_ns,
                              beat_taken_fn *taken, void *arg)
 {
+    if (run->is_sealed)
+        return receive_sealed(c, run, from_hub, now_ns, taken, arg);
     enum { MAX_READS = 64 }; /* a stranger may send without end */
 
     for (int i = 0; i < MAX_READS; i++) {
@@ -165,5 +218,10 @@ bool beat_connection_receive(struct beat_connection *c, const struct beat_run *r
 
 bool beat_connection_send(struct beat_connection *c, const unsigned char *bytes, size_t n_bytes)
 {
-    return send(c->fd, bytes, n_bytes, MSG_NOSIGNAL) == (ssize_t)n_bytes;
+    const struct tcp_message m = { .body = (unsigned char *)bytes, .n_bytes = n_bytes }; /* which is only read */
+
+    if (!c->stream)
+        return send(c->fd, bytes, n_bytes, MSG_NOSIGNAL) == (ssize_t)n_bytes;
+    return !tcp_stream_has_to_send(c->stream) && tcp_stream_post(c->stream, &m) == RC_OK &&
+           tcp_stream_tend(c->stream) == RC_OK;
 }

@@ -16,6 +16,7 @@
 #include "harness/base/rc.h"
 #include "harness/world/host_address.h"
 #include "harness/world/process/beat_frame.h"
+#include "harness/world/tcp/tcp_stream.h"
 
 struct beat_address {
     char host[HOST_ADDRESS_BYTES];
@@ -25,8 +26,10 @@ struct beat_address {
 struct beat_connection {
     int fd; /* -1: none */
     bool is_connecting;
-    uint64_t heard_ns; /* when a frame came last, or it was begun */
-    unsigned char *in; /* (n_in) of capacity_bytes */
+    bool is_client;            /* it was begun here, not accepted */
+    struct tcp_stream *stream; /* of a sealed one, which has fd then; NULL: not yet */
+    uint64_t heard_ns;         /* when a frame came last, or it was begun */
+    unsigned char *in;         /* (n_in) of capacity_bytes */
     size_t n_in, capacity_bytes;
 };
 
@@ -50,7 +53,9 @@ typedef void beat_taken_fn(void *arg, const struct beat_frame *f);
 /* Read what has come, and call taken for each frame. false: to be closed. */
 bool beat_connection_receive(struct beat_connection *c, const struct beat_run *run, bool from_hub, uint64_t now_ns,
                              beat_taken_fn *taken, void *arg);
-/* All of it or nothing. false: to be closed. */
+/* Can frames be sent yet, on one that is connected? One that never will is closed. */
+bool beat_connection_is_ready(struct beat_connection *c, const struct beat_run *run);
+/* Of one that is ready: all of it or nothing. false: to be closed. */
 bool beat_connection_send(struct beat_connection *c, const unsigned char *bytes, size_t n_bytes);
 
 #endif

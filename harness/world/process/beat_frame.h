@@ -32,6 +32,7 @@ struct beat_run { /* what all processes of a run know */
     unsigned char token[BEAT_TOKEN_BYTES];
     int n_ranks;
     const int *cell; /* [n_ranks]: the first rank of each one's cell; borrowed */
+    bool is_sealed;  /* frames pass as messages of tcp_stream.h, whose key is the token: a token is then never sent */
 };
 
 struct beat_frame {

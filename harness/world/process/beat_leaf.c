@@ -135,7 +135,7 @@ bool beat_leaf_send(struct beat_leaf *l, uint64_t now_ns)
         return false;
     if (c->fd < 0 && !beat_connection_begin(c, &l->hub, now_ns))
         fail(l, errno, now_ns);
-    if (c->fd < 0 || c->is_connecting)
+    if (c->fd < 0 || c->is_connecting || !beat_connection_is_ready(c, l->run))
         return false;
     for (int r = l->cell; r < l->run->n_ranks; r++)
         if (l->run->cell[r] == l->cell) {

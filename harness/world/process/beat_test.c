@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * beat_test.c - heartbeats between a hub and leaves in this process, over the loopback, at times that the test makes
- * up; strangers at the hub's port; and frames with random bytes changed.
+ * up; and strangers at the hub's port. With BEAT_TEST_SEALED in its environment: what
+ * can be, through sealed connections.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,6 @@
 
 #include <cmocka.h>
 
-#include "harness/base/rng.h"
 #include "harness/world/process/beat_hub.h"
 #include "harness/world/process/beat_leaf.h"
 #include "harness/world/stop.h"
@@ -37,14 +37,21 @@ struct star {
     uint64_t now_ns;
 };
 
+static bool is_sealed(void)
+{
+    return getenv("BEAT_TEST_SEALED") != NULL;
+}
+
 static void star_open(struct star *s)
 {
-    *s = (struct star){ .run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell },
-                        .address.host = "127.0.0.1",
-                        .at_hub = peer_seats_alloc(N_RANKS),
-                        .at_1 = peer_seats_alloc(N_RANKS),
-                        .at_2 = peer_seats_alloc(N_RANKS),
-                        .now_ns = 1000 * MS };
+    *s = (struct star){
+        .run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell, .is_sealed = is_sealed() },
+        .address.host = "127.0.0.1",
+        .at_hub = peer_seats_alloc(N_RANKS),
+        .at_1 = peer_seats_alloc(N_RANKS),
+        .at_2 = peer_seats_alloc(N_RANKS),
+        .now_ns = 1000 * MS
+    };
     assert_true(s->at_hub && s->at_1 && s->at_2);
     assert_int_equal(beat_hub_open(&s->hub, &s->run, s->at_hub, &s->address), RC_OK);
     assert_int_equal(beat_leaf_open(&s->leaf_1, &s->run, s->at_1, 1, &s->address, RETRY_NS), RC_OK);
@@ -335,110 +342,26 @@ static void who_has_the_token_is_believed(void **state)
     star_close(&s);
 }
 
-/* --- frames ------------------------------------------------------------------------------------------------------- */
-
-static void frames_are_read_whole_or_refused(void **state)
+/* Where frames are sealed, one in clear is not believed, whatever token it has. */
+static void a_token_in_clear_is_of_no_use(void **state)
 {
-    static const struct {
-        size_t offset_bytes;
-        unsigned char value;
-    } wrong[] = {
-        { 0, 'X' },                     /* magic */
-        { 4, BEAT_VERSION + 1 },        /* version */
-        { 23, 1 },                      /* token */
-        { 24, N_RANKS + 1 },            /* ranks of the run */
-        { 28, 4 },                      /* sender that is not the first of its cell */
-        { 28, 2 },                      /* sender of another cell */
-        { 28, 0 },                      /* the hub */
-        { 28, N_RANKS },                /* no rank */
-        { 32, N_RANKS + 1 },            /* too many seats */
-        { 36, 2 },                      /* rank of another cell */
-        { 36 + 48, 1 },                 /* the same rank again */
-        { 36 + 48, N_RANKS },           /* no rank */
-        { 36 + 48 + 4, PEER_LEFT + 1 }, /* state */
-        { 36 + 48 + 5, PHASE_END + 1 }, /* phase */
-        { 36 + 6, 2 },                  /* has_failed */
-        { 36 + 7, 65 },                 /* no signal */
-    };
-    const struct beat_run run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell };
     unsigned char frame[256];
-    struct beat_frame f;
-    struct peer_view v;
-    const size_t n_bytes = make_frame(&run, frame);
+    struct beat_connection c;
+    struct star s;
 
     (void)state;
-    assert_int_equal(beat_read(&f, &run, false, frame, sizeof frame), RC_OK);
-    assert_int_equal(f.n_bytes, n_bytes);
-    assert_int_equal(f.from, 1);
-    assert_int_equal(f.n_seats, 2);
-    assert_int_equal(beat_seat(&f, 1, &v), 4);
-    assert_int_equal(v.state, PEER_LOST);
-    assert_int_equal(v.silent_ms, 1);
-    for (size_t n = 0; n < n_bytes; n++) {
-        assert_int_equal(beat_read(&f, &run, false, frame, n), RC_OK);
-        assert_int_equal(f.n_bytes, 0);
-    }
-    assert_int_equal(beat_read(&f, &run, true, frame, n_bytes), RC_MISMATCH); /* not from the hub */
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        unsigned char other[256];
-        memcpy(other, frame, sizeof other);
-        other[wrong[i].offset_bytes] = wrong[i].value;
-        assert_int_equal(beat_read(&f, &run, false, other, n_bytes), RC_MISMATCH);
-        assert_int_equal(f.n_bytes, 0);
-    }
-}
-
-static uint64_t draw(uint64_t *next, uint64_t below)
-{
-    return rng_u64(13, RNG_TEST, (*next)++) % below;
-}
-
-/* A frame with some bytes changed, in memory of its own length: what is taken has no other ranks than its cell's. */
-static void fuzzed_frame(const struct beat_run *run, bool from_hub, uint64_t *next, int *n_taken, int *n_refused)
-{
-    static const unsigned char value[] = { 0, 1, 2, 4, 5, 6, 127, 128, 255 };
-    unsigned char frame[256];
-    struct beat_frame f;
-    struct peer_view v;
-    size_t n_bytes = make_frame(run, frame);
-
-    if (from_hub)
-        beat_put_header(frame, run, 0, 2);
-    for (uint64_t i = draw(next, 4); i > 0; i--)
-        frame[draw(next, n_bytes)] = value[draw(next, sizeof value)];
-    if (draw(next, 4) == 0)
-        n_bytes = draw(next, n_bytes + 1);
-    unsigned char *own = malloc(n_bytes > 0 ? n_bytes : 1);
-    assert_non_null(own);
-    memcpy(own, frame, n_bytes);
-    const enum rc rc = beat_read(&f, run, from_hub, own, n_bytes);
-    assert_true(rc == RC_OK || rc == RC_MISMATCH);
-    *n_refused += rc != RC_OK;
-    *n_taken += rc == RC_OK && f.n_bytes > 0;
-    assert_true(f.n_bytes <= n_bytes);
-    for (int i = 0, previous = -1; f.n_bytes > 0 && i < f.n_seats; i++) {
-        const int r = beat_seat(&f, i, &v);
-        assert_in_range(r, previous + 1, N_RANKS - 1);
-        assert_true(from_hub ? f.from == 0 : cell[r] == f.from && f.from != 0);
-        assert_in_range(v.state, PEER_ALIVE, PEER_LEFT);
-        assert_in_range(v.duty.phase, PHASE_START, PHASE_END);
-        previous = r;
-    }
-    free(own);
-}
-
-static void fuzzed_frames(void **state)
-{
-    enum { N_TRIALS = 100000 };
-    const struct beat_run run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell };
-    int n_taken = 0, n_refused = 0;
-    uint64_t next = 0;
-
-    (void)state;
-    for (int i = 0; i < N_TRIALS; i++)
-        fuzzed_frame(&run, i % 2 != 0, &next, &n_taken, &n_refused);
-    assert_true(n_taken > N_TRIALS / 10); /* both occur, or nothing was tried */
-    assert_true(n_refused > N_TRIALS / 10);
+    star_open(&s);
+    const size_t n_bytes = make_frame(&s.run, frame);
+    connect_stranger(&s, &c);
+    (void)beat_connection_send(&c, frame, n_bytes);
+    peer_tick(&s.at_1[4]);
+    await_ticks(&s, s.at_hub, 4, 1);
+    for (int i = 0; i < 20; i++)
+        look(&s);
+    assert_int_equal(atomic_load(&s.at_hub[4].state), PEER_ALIVE);
+    assert_int_equal(atomic_load(&s.at_hub[1].n_ticks), 0);
+    beat_connection_fini(&c);
+    star_close(&s);
 }
 
 /* One look of every process, and what its watcher does about a run that stops (stop.Z2). */
@@ -489,10 +412,21 @@ int main(void)
         cmocka_unit_test(a_silent_connection_is_made_anew),
         cmocka_unit_test(strangers_change_nothing),
         cmocka_unit_test(who_has_the_token_is_believed),
-        cmocka_unit_test(frames_are_read_whole_or_refused),
-        cmocka_unit_test(fuzzed_frames),
         cmocka_unit_test(all_hosts_end_after_the_same_step),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest sealed[] = {
+        cmocka_unit_test(seats_reach_the_hub_and_rank_0_reaches_all),
+        cmocka_unit_test(states_reach_all_hosts),
+        cmocka_unit_test(failures_reach_all_hosts),
+        cmocka_unit_test(a_lost_rank_is_told),
+        cmocka_unit_test(another_process_takes_over),
+        cmocka_unit_test(a_closed_port_is_the_loss_of_rank_0),
+        cmocka_unit_test(a_silent_connection_is_made_anew),
+        cmocka_unit_test(strangers_change_nothing),
+        cmocka_unit_test(a_token_in_clear_is_of_no_use),
+        cmocka_unit_test(all_hosts_end_after_the_same_step),
+    };
+
+    return is_sealed() ? cmocka_run_group_tests(sealed, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heartbeat.h - cells of ranks that show each other their seats: a star over TCP, never MPI, with the process of
- * rank 0 in the middle (beat_hub.h, beat_leaf.h). Private to harness/world.
+ * rank 0 in the middle (beat_hub.h, beat_leaf.h), encrypted with a key of the run that its bootstrap hands out. Private
+ * to harness/world.
  *
  * Each rank is judged by the processes of its own cell. The hub judges the ranks of other cells too, and all judge rank
  * 0, a little later: so a cell from which nothing comes is noticed, and one that hears nothing from the hub ends.

@@ -118,6 +118,7 @@ bool gang_peek(struct gang *out)
     if (!members || !read_number(PREFIX "RANK", GANG_MAX_MEMBERS, &out->rank))
         return false;
     out->n_ranks = count_members(members);
+    out->is_by_hand = getenv(PREFIX "BY_HAND") != NULL;
     return (!here || read_here(out, here)) && out->rank < out->n_ranks;
 }
 
@@ -224,6 +225,17 @@ static enum rc set(const char *name, const char *value)
     return setenv(name, value, 1) == 0 ? RC_OK : rc_raise(RC_NOMEM, "no memory for %s", name);
 }
 
+void gang_own_text(char *out, size_t n_bytes)
+{
+    const char *members = getenv(PREFIX "MEMBERS");
+    struct gang g = { .listening_fd = -1 };
+
+    (void)snprintf(out, n_bytes, "this process");
+    if (members && read_members(&g, members) == RC_OK && read_number(PREFIX "RANK", (uint64_t)g.n_ranks - 1, &g.rank))
+        gang_member_text(&g, g.rank, out, n_bytes);
+    gang_free(&g);
+}
+
 /* "worker@a:1,ps@b:2"; the caller frees it. NULL: no memory. */
 static char *members_text(const struct gang *g)
 {
@@ -245,6 +257,7 @@ enum rc gang_export(const struct gang *g, const char *key)
         FAIL(RC_NOMEM, "no memory for a gang of %d", g->n_ranks);
     TRY(set(PREFIX "MEMBERS", members));
     TRY(set(PREFIX "ROOT", g->root));
+    TRY(set(PREFIX "BY_HAND", "1"));
     (void)snprintf(text, sizeof text, "%d", g->rank);
     TRY(set(PREFIX "RANK", text));
     (void)snprintf(text, sizeof text, "%d/%d", g->host_rank, g->n_host_ranks);

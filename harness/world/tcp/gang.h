@@ -13,6 +13,7 @@
  *   GRADMARK_GANG_LISTENS  number of an open file of the process of rank 0, which listens there already; optional
  *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
  *                          makes it; optional
+ *   GRADMARK_GANG_BY_HAND  each member was started on its own, and has a terminal of its own; optional
  *   GRADMARK_GANG_START_S  how long to wait for all members; optional
  *
  * Rank 0 is the chief, or else the first worker; workers come before parameter servers.
@@ -40,6 +41,7 @@ struct gang {
     int host_rank, n_host_ranks; /* among the members of this host */
     char root[GANG_ADDRESS_BYTES];
     int listening_fd;  /* -1: none is given */
+    bool is_by_hand;   /* GRADMARK_GANG_BY_HAND */
     bool has_launcher; /* that key came by standard input: launch.h, L1 */
     bool has_key;      /* else key is zeros, as in all runs without one */
     unsigned char key[GANG_KEY_BYTES];
@@ -60,6 +62,8 @@ void gang_forget_key(void);
 void gang_free(struct gang *g); /* accepts a zeroed one */
 /* "worker 1 at b:2". */
 void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes);
+/* The same of this process; "this process" where it is told of no gang. */
+void gang_own_text(char *out, size_t n_bytes);
 /* "HOST:PORT" in two; false: it is none such. host[GANG_ADDRESS_BYTES]. */
 bool gang_split_address(const char *address, char *host, uint16_t *port);
 
@@ -68,6 +72,12 @@ bool gang_is_loopback(const char *host);
 /* Listen at HOST:PORT; where the name is that of the loopback on this host alone, as systems have it of their own name,
  * at all its addresses. RC_INVAL, RC_IO. */
 enum rc gang_listen(int *fd, const char *address) MUST_CHECK;
+
+enum gang_job { GANG_CHIEF, GANG_WORKER, GANG_PS, GANG_N_JOBS };
+/* "chief", "worker", "ps": as in TF_CONFIG. */
+const char *gang_job_key(enum gang_job job);
+/* Members that are parameter servers. */
+int gang_n_servers(const struct gang *g);
 
 /* What lists of hosts say, with commas between, as of --worker-hosts and --ps-hosts ("": none); job and task: which
  * member this process is. RC_INVAL names the option. out->root is the first worker's address. */

@@ -8,9 +8,25 @@
 #include "harness/base/text.h"
 #include "harness/world/tcp/gang.h"
 
-enum { CHIEF, WORKER, PS, N_JOBS };
+static const char *const job_key[] = {
+    [GANG_CHIEF] = "chief",
+    [GANG_WORKER] = "worker",
+    [GANG_PS] = "ps",
+};
 
-static const char *const job_names[N_JOBS + 1] = { "chief", "worker", "ps", NULL };
+const char *gang_job_key(enum gang_job job)
+{
+    return job_key[job];
+}
+
+int gang_n_servers(const struct gang *g)
+{
+    int n = 0;
+
+    for (int r = 0; r < g->n_ranks; r++)
+        n += strcmp(g->member[r].job, job_key[GANG_PS]) == 0;
+    return n;
+}
 
 struct list {           /* of a job's addresses */
     const char *text;   /* with commas between; "": none */
@@ -69,25 +85,25 @@ static void count_host_ranks(struct gang *g)
     }
 }
 
-static enum rc list_gang(struct gang *g, const struct list list[N_JOBS])
+static enum rc list_gang(struct gang *g, const struct list list[GANG_N_JOBS])
 {
     int n = 0;
     enum rc rc = RC_OK;
 
     *g = (struct gang){ .listening_fd = -1, .start_s = GANG_START_S };
-    for (int j = 0; j < N_JOBS; j++)
+    for (int j = 0; j < GANG_N_JOBS; j++)
         n += count(list[j].text);
     if (n > GANG_MAX_MEMBERS)
-        FAIL(RC_INVAL, "%s: a gang of %d; %d at most are possible", list[WORKER].option, n, GANG_MAX_MEMBERS);
-    if (count(list[CHIEF].text) > 1)
-        FAIL(RC_INVAL, "%s: there can be one chief", list[CHIEF].option);
-    if (count(list[WORKER].text) + count(list[CHIEF].text) == 0)
-        FAIL(RC_INVAL, "%s: is empty; name each worker as HOST:PORT, with commas between", list[WORKER].option);
+        FAIL(RC_INVAL, "%s: a gang of %d; %d at most are possible", list[GANG_WORKER].option, n, GANG_MAX_MEMBERS);
+    if (count(list[GANG_CHIEF].text) > 1)
+        FAIL(RC_INVAL, "%s: there can be one chief", list[GANG_CHIEF].option);
+    if (count(list[GANG_WORKER].text) + count(list[GANG_CHIEF].text) == 0)
+        FAIL(RC_INVAL, "%s: is empty; name each worker as HOST:PORT, with commas between", list[GANG_WORKER].option);
     g->member = calloc((size_t)n, sizeof *g->member);
     if (!g->member)
         FAIL(RC_NOMEM, "no memory for a gang of %d", n);
-    for (int j = 0; j < N_JOBS; j++)
-        TRY(add_members(g, &list[j], job_names[j]));
+    for (int j = 0; j < GANG_N_JOBS; j++)
+        TRY(add_members(g, &list[j], job_key[j]));
     (void)snprintf(g->root, sizeof g->root, "%s", g->member[0].address);
 out:
     return rc;
@@ -110,16 +126,16 @@ static enum rc find_own(struct gang *g, const char *job, int64_t task, const cha
     }
     if (n_tasks == 0)
         return rc_raise(RC_INVAL, "%s %.40s: the gang has no such job; %s would be right", job_option, job,
-                        strcmp(g->member[g->n_ranks - 1].job, "ps") == 0 ? "worker or ps" : "worker");
+                        gang_n_servers(g) > 0 ? "worker or ps" : "worker");
     return rc_raise(RC_INVAL, "%s %lld: the gang has %d of job %s; a whole number from 0 to %d would be right",
                     task_option, (long long)task, n_tasks, job, n_tasks - 1);
 }
 
 enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts)
 {
-    const struct list list[N_JOBS] = { [CHIEF] = { hosts->chief_hosts, hosts->names[2] },
-                                       [WORKER] = { hosts->worker_hosts, hosts->names[0] },
-                                       [PS] = { hosts->ps_hosts, hosts->names[1] } };
+    const struct list list[GANG_N_JOBS] = { [GANG_CHIEF] = { hosts->chief_hosts, hosts->names[2] },
+                                            [GANG_WORKER] = { hosts->worker_hosts, hosts->names[0] },
+                                            [GANG_PS] = { hosts->ps_hosts, hosts->names[1] } };
     struct gang g;
     enum rc rc;
 
@@ -172,10 +188,10 @@ static enum rc read_task(const json_t *root, const char **job, int64_t *index)
 
 enum rc gang_of_tf_config(struct gang *out, const char *text)
 {
-    static const char *const options[N_JOBS] = { "TF_CONFIG: cluster.chief", "TF_CONFIG: cluster.worker",
-                                                 "TF_CONFIG: cluster.ps" };
-    char *joined[N_JOBS] = { NULL };
-    struct list list[N_JOBS];
+    static const char *const options[GANG_N_JOBS] = { "TF_CONFIG: cluster.chief", "TF_CONFIG: cluster.worker",
+                                                      "TF_CONFIG: cluster.ps" };
+    char *joined[GANG_N_JOBS] = { NULL };
+    struct list list[GANG_N_JOBS];
     struct gang g = { .listening_fd = -1 };
     json_error_t error;
     const char *job = NULL;
@@ -188,8 +204,8 @@ enum rc gang_of_tf_config(struct gang *out, const char *text)
     const json_t *cluster = json_object_get(root, "cluster");
     if (!json_is_object(cluster))
         FAIL(RC_INVAL, "TF_CONFIG: has no cluster, such as { \"cluster\": { \"worker\": [\"a:1\"] } }");
-    for (int j = 0; j < N_JOBS; j++) {
-        TRY(join_addresses(&joined[j], cluster, job_names[j]));
+    for (int j = 0; j < GANG_N_JOBS; j++) {
+        TRY(join_addresses(&joined[j], cluster, job_key[j]));
         list[j] = (struct list){ joined[j], options[j] };
     }
     TRY(read_task(root, &job, &task));
@@ -198,7 +214,7 @@ enum rc gang_of_tf_config(struct gang *out, const char *text)
     *out = g;
     g = (struct gang){ .listening_fd = -1 };
 out:
-    for (int j = 0; j < N_JOBS; j++)
+    for (int j = 0; j < GANG_N_JOBS; j++)
         free(joined[j]);
     json_decref(root);
     gang_free(&g);

@@ -18,7 +18,7 @@
 #include "harness/world/tcp/launch_child.h"
 #include "harness/world/wait.h"
 
-#define GRACE_NS UINT64_C(10000000000)      /* L4 */
+#define GRACE_NS UINT64_C(6000000000)       /* L4 */
 #define STOP_GRACE_NS UINT64_C(60000000000) /* of a run that was told to stop: it writes what it has */
 
 enum { POLL_MS = 50, N_STREAMS = 2 };
@@ -196,7 +196,8 @@ static void await_all(struct run *run)
             reap(run, r);
         if (!were_killed && run->ends_ns > 0 && wait_clock_ns() >= run->ends_ns) {
             if (run->n_running > 0)
-                fprintf(stderr, "gradmark launch: %d processes have not ended, and are killed\n", run->n_running);
+                fprintf(stderr, "gradmark launch: %d process%s not ended, and %s killed\n", run->n_running,
+                        run->n_running == 1 ? " has" : "es have", run->n_running == 1 ? "is" : "are");
             kill_all(run);
             were_killed = true;
         }

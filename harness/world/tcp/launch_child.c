@@ -135,13 +135,19 @@ out:
 
 /* --- its start --- */
 
+/* Let the program have fd, as this one of its standard streams. */
+static bool hand_over(int fd, int stream)
+{
+    return (fd == stream || dup3(fd, stream, O_CLOEXEC) == stream) && fcntl(stream, F_SETFD, 0) == 0;
+}
+
 /* Behind fork(). */
 static _Noreturn void become(const struct launch_command *c, const int stream[3], int kept_fd, pid_t parent, int failed)
 {
     bool is_well = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
 
     for (int i = 0; is_well && i < 3; i++)
-        is_well = dup2(stream[i], i) == i;
+        is_well = hand_over(stream[i], i);
     if (is_well && kept_fd >= 0)
         is_well = fcntl(kept_fd, F_SETFD, 0) == 0;
     for (char **v = c->environment; is_well && *v; v++)

@@ -154,7 +154,7 @@ static void wait_for_any(struct tcp_hub *h, uint64_t now_ns)
     int n = 0;
 
     p[n++] = (struct pollfd){ .fd = h->wake_fd, .events = POLLIN };
-    p[n++] = (struct pollfd){ .fd = h->listening_fd, .events = POLLIN };
+    p[n++] = (struct pollfd){ .fd = hub_has_place(h) ? h->listening_fd : -1, .events = POLLIN };
     for (int i = 0; i < h->n_ranks + HUB_N_STRANGERS; i++) {
         const struct tcp_stream *s = i < h->n_ranks ? h->member[i].stream : h->stranger[i - h->n_ranks].stream;
         if (s)
@@ -214,6 +214,7 @@ static enum rc begin(struct tcp_hub *h, int *link_fd)
     TRY(tcp_stream_open(&h->stranger[0].stream, pair[0], false, h->gang->key));
     tcp_stream_limit(h->stranger[0].stream, TCP_HELLO_MOST_BYTES);
     h->stranger[0].came_ns = h->started_ns;
+    atomic_store(&h->n_strangers, 1);
     if (pthread_create(&h->thread, NULL, hub_main, h) != 0)
         FAIL(RC_NOMEM, "the thread of the hub cannot be started");
 out:

@@ -11,6 +11,8 @@
 
 /* Within this time a connection says whose it is, or takes the reason why it is refused. */
 #define STRANGER_NS UINT64_C(10000000000)
+/* Within this time nobody takes its place; who comes meanwhile waits. */
+#define PATIENCE_NS UINT64_C(1000000000)
 
 enum { MAX_NEW = 64, MOST_NAMED = 8 };
 
@@ -28,8 +30,17 @@ int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns)
 
 /* --- strangers --- */
 
-/* A place for a new connection: a free one, else that of who has been there for longest. */
-static struct hub_stranger *find_place(struct tcp_hub *h)
+bool hub_has_place(const struct tcp_hub *h)
+{
+    for (int i = 0; i < HUB_N_STRANGERS; i++)
+        if (!h->stranger[i].stream)
+            return true;
+    return false;
+}
+
+/* A place for a new connection: a free one, else that of who has been there for longest, but nobody's who may still be
+ * about to say who it is. NULL: none. */
+static struct hub_stranger *find_place(struct tcp_hub *h, uint64_t now_ns)
 {
     struct hub_stranger *oldest = &h->stranger[0];
 
@@ -40,15 +51,19 @@ static struct hub_stranger *find_place(struct tcp_hub *h)
         if (s->came_ns < oldest->came_ns)
             oldest = s;
     }
+    if (now_ns - oldest->came_ns < PATIENCE_NS)
+        return NULL;
     tcp_stream_close(&oldest->stream);
     return oldest;
 }
 
 static void accept_new(struct tcp_hub *h, uint64_t now_ns)
 {
-    for (int i = 0, fd; i < MAX_NEW && (fd = accept4(h->listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;
-         i++) {
-        struct hub_stranger *s = find_place(h);
+    for (int i = 0; i < MAX_NEW; i++) {
+        struct hub_stranger *s = find_place(h, now_ns);
+        const int fd = s ? accept4(h->listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+        if (fd < 0)
+            break;
         *s = (struct hub_stranger){ .came_ns = now_ns };
         if (tcp_stream_open(&s->stream, fd, false, h->gang->key) == RC_OK)
             tcp_stream_limit(s->stream, TCP_HELLO_MOST_BYTES);
@@ -71,6 +86,8 @@ static void post_stop(struct tcp_stream *s, enum rc code, const char *why)
 static void stop_all(struct tcp_hub *h, enum rc code, const char *why)
 {
     h->has_stopped = true;
+    h->stop_code = code;
+    (void)snprintf(h->stop_why, sizeof h->stop_why, "%s", why);
     for (int r = 0; r < h->n_ranks; r++)
         if (h->member[r].stream)
             post_stop(h->member[r].stream, code, why);
@@ -130,14 +147,17 @@ static bool greet(struct tcp_hub *h, struct hub_stranger *s, const struct tcp_me
         return false;
     const bool has_fault = find_fault(h, m, members, why, &is_fatal);
     free(members);
-    if (!has_fault) {
+    if (!has_fault && !h->has_stopped) {
         admit(h, s, m);
         return true;
     }
     s->is_refused = true;
-    post_stop(s->stream, RC_MISMATCH, why);
-    if (is_fatal && !h->has_gone && !h->has_stopped)
+    if (has_fault && is_fatal && !h->has_gone && !h->has_stopped)
         stop_all(h, RC_MISMATCH, why);
+    if (has_fault)
+        post_stop(s->stream, RC_MISMATCH, why);
+    else
+        post_stop(s->stream, h->stop_code, h->stop_why); /* it comes too late */
     return true;
 }
 

@@ -56,7 +56,9 @@ struct tcp_hub {
     struct pollfd *polled;         /* room for all of them */
     uint64_t started_ns;
     bool has_gone, has_stopped; /* G2 */
-    bool has_failed;            /* G4 */
+    enum rc stop_code;          /* with has_stopped */
+    char stop_why[RC_MESSAGE_BYTES];
+    bool has_failed; /* G4 */
     struct hub_world *worlds;
     uint32_t last_id;
     atomic_ullong n_strangers;
@@ -80,6 +82,8 @@ bool hub_is_lost(struct tcp_hub *h, int rank, char *why);
 
 /* New connections, what strangers say, and whether all are there or it is too late. */
 void hub_gather(struct tcp_hub *h, uint64_t now_ns);
+/* Is there room for one more stranger, now? */
+bool hub_has_place(const struct tcp_hub *h);
 /* Milliseconds until hub_gather() has to be called again, whatever comes; -1: need not be. */
 int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns);
 

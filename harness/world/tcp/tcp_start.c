@@ -179,8 +179,7 @@ out:
     return rc;
 }
 
-/* This rank's body has failed with rc, perhaps since another one did. */
-static void tell_failure(struct tcp_rank *self, enum rc rc)
+void tcp_tell_failure(struct tcp_rank *self, enum rc rc)
 {
     const char *why;
     int lost;
@@ -221,7 +220,7 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
     if (rc == RC_OK)
         rc = meet_at_end(t);
     if (rc != RC_OK && has_begun)
-        tell_failure(self, rc);
+        tcp_tell_failure(self, rc);
     if (rc != RC_OK && process_peers_lost_self(self->peers))
         end_lost(self);
     rc = raise_failure(self, rc);

@@ -59,6 +59,8 @@ enum rc tcp_check(struct world *w);
 /* Find the gang, and make t the world of all of it. RC_INVAL, RC_TIMEOUT, RC_MISMATCH, ...: no rank begins. */
 enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct world_opts *opts,
                        int n_ranks) MUST_CHECK;
+/* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
+void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
 /* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
 

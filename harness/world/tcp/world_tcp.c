@@ -34,9 +34,7 @@ static void tcp_pause(struct world *w, uint64_t ns)
 
 static void tcp_abort(struct world *w, enum rc why)
 {
-    struct tcp_rank *self = tcp_world_of(w)->self;
-
-    tcp_link_fail(self->link, self->rank, why, rc_message()[0] != '\0' ? rc_message() : rc_text(why));
+    tcp_tell_failure(tcp_world_of(w)->self, why);
 }
 
 static void tcp_die(struct world *w)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gang_options.c - see gang_options.h. */
+#include "harness/verbs/gang_options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/tcp/gang.h"
+#include "harness/world/world.h"
+
+const struct opt gang_opt_table[] = {
+    OPT_TEXT_WAS_(struct gang_opts, worker_hosts, "worker-hosts", "worker_hosts", "", "HOST:PORT,...",
+                  "the workers of a run of world tcp; the first one, rank 0, listens there for the others"),
+    OPT_TEXT_WAS_(struct gang_opts, ps_hosts, "ps-hosts", "ps_hosts", "", "HOST:PORT,...",
+                  "its parameter servers; without it: none, mode allreduce"),
+    OPT_TEXT_WAS_(struct gang_opts, job, "job", "job_name", "", "worker|ps",
+                  "of this process; without it: worker, of gradmark serve ps"),
+    OPT_U64_WAS_(struct gang_opts, task, "task", "task_index", "", 0, GANG_MAX_MEMBERS, "",
+                 "which of those hosts this process is, from 0 on; without it: 0 where there is one"),
+    OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
+              "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
+              "needed where a host is not this one"),
+    OPT_BOOL_(struct gang_opts, insecure, "insecure", "false", "without a key: whoever reaches the ports gets in"),
+    OPT_F64_(struct gang_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
+             "nobody begins before all members are there; after so long those that are missing are named"),
+    OPT_END_,
+};
+
+/* --- which gang --- */
+
+static enum rc check_alone(const struct verb_call *call, const struct gang_opts *o)
+{
+    static const char *const names[] = { "job", "task", "key-file", "insecure", "start-timeout" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (verb_given(call, names[i]) && !getenv("TF_CONFIG"))
+            return rc_raise(RC_INVAL, "--%s: needs --worker-hosts, which names the members of the run", names[i]);
+    if (o->ps_hosts[0] != '\0')
+        return rc_raise(RC_INVAL, "--ps-hosts %.100s: needs --worker-hosts, too", o->ps_hosts);
+    return RC_OK;
+}
+
+static enum rc from_options(struct gang *out, const struct verb_call *call, const struct gang_opts *o,
+                            enum gang_job default_job)
+{
+    const char *job = o->job[0] != '\0' ? o->job : gang_job_key(default_job);
+    const char *own_hosts = strcmp(job, gang_job_key(GANG_PS)) == 0 ? o->ps_hosts : o->worker_hosts;
+    const struct gang_hosts hosts = { .worker_hosts = o->worker_hosts,
+                                      .ps_hosts = o->ps_hosts,
+                                      .chief_hosts = "",
+                                      .job = job,
+                                      .task = verb_given(call, "task") ? (int64_t)o->task : 0,
+                                      .names = { "--worker-hosts", "--ps-hosts", "", "--job", "--task" } };
+
+    if (!verb_given(call, "task") && strchr(own_hosts, ','))
+        return rc_raise(RC_INVAL, "--task: is not given; say which of the hosts of job %s this process is, from 0 on",
+                        job);
+    return gang_of_hosts(out, &hosts);
+}
+
+/* *is_found: there is one, by options, or by TF_CONFIG where the world is not another one. */
+static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_call *call, const struct gang_opts *o,
+                         const struct train_opts *train, enum gang_job default_job)
+{
+    const bool is_other_world = !world_may_be_gang(train->world);
+    const char *tf_config = getenv("TF_CONFIG");
+    enum rc rc = RC_OK;
+
+    *is_found = false;
+    if (o->worker_hosts[0] == '\0' && o->ps_hosts[0] == '\0' && tf_config && !is_other_world) {
+        TRY(gang_of_tf_config(out, tf_config));
+        *is_found = true;
+        return RC_OK;
+    }
+    if (o->worker_hosts[0] == '\0')
+        return check_alone(call, o);
+    if (is_other_world)
+        FAIL(RC_INVAL, "--worker-hosts %.100s: needs --world tcp, but that is %s", o->worker_hosts, train->world);
+    TRY(from_options(out, call, o, default_job));
+    *is_found = true;
+out:
+    return rc;
+}
+
+/* The name of the first mode that has all of caps. */
+static const char *mode_with(unsigned caps)
+{
+    for (int i = 0; mode_kind.at(i); i++)
+        if ((mode_kind.at(i)->caps & caps) == caps)
+            return mode_kind.at(i)->name;
+    return mode_kind.default_name;
+}
+
+/* An option of train that follows from the gang. */
+static enum rc follow(struct verb_call *call, const char *name, uint64_t given, uint64_t found, uint64_t *out)
+{
+    if (verb_given(call, name) && given != found)
+        return rc_raise(RC_INVAL, "--%s %llu: the hosts that are given make %llu; leave it out", name,
+                        (unsigned long long)given, (unsigned long long)found);
+    *out = found;
+    return RC_OK;
+}
+
+static enum rc set_training(struct verb_call *call, struct train_opts *train, const struct gang *g)
+{
+    const int n_servers = gang_n_servers(g);
+    enum rc rc;
+
+    TRY(follow(call, "workers", train->workers, (uint64_t)(g->n_ranks - n_servers), &train->workers));
+    if (n_servers > 0)
+        TRY(follow(call, "servers", train->servers, (uint64_t)n_servers, &train->servers));
+    if (!verb_given(call, "mode") && g->n_ranks > 1)
+        train->mode = mode_with(n_servers > 0 ? MODE_SERVERS : MODE_COLLECTIVE);
+out:
+    return rc;
+}
+
+enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct train_opts *train,
+                     enum gang_job default_job)
+{
+    struct gang g = { .listening_fd = -1 };
+    char key[PATH_MAX + 2];
+    bool is_found = false;
+    enum rc rc = RC_OK;
+
+    if (gang_is_told()) {
+        if (o->worker_hosts[0] != '\0' || o->ps_hosts[0] != '\0')
+            FAIL(RC_INVAL, "--worker-hosts: gradmark launch has started this process, and says who else there is");
+        return check_alone(call, o);
+    }
+    TRY(find_gang(&g, &is_found, call, o, train, default_job));
+    if (!is_found)
+        goto out;
+    TRY(gang_check_key(&g, o->key_file[0] != '\0', o->insecure));
+    if (o->key_file[0] != '\0') {
+        unsigned char unused[GANG_KEY_BYTES];
+        TRY(gang_read_key_file(unused, o->key_file)); /* now: what is wrong with it is an error of the input */
+    }
+    (void)snprintf(key, sizeof key, "@%s", o->key_file);
+    g.start_s = o->start_timeout_s;
+    TRY(set_training(call, train, &g));
+    TRY(gang_export(&g, o->key_file[0] != '\0' ? key : NULL));
+out:
+    gang_free(&g);
+    return rc;
+}
+
+/* --- do all members agree? --- */
+
+/* May the members of a gang have other values? */
+static bool may_differ(const char *name)
+{
+    static const struct {
+        const char *option;
+    } row[] = {
+        { "out" },    { "save" },          { "timeline" },        { "trajectory" }, { "messages" }, { "cost" },
+        { "data" },   { "profile" },       { "interface" },       { "job" },        { "task" },     { "key-file" },
+        { "lines" },  { "autotune-file" }, { "start-timeout" },   { "threads" },    { "bind" },     { "wait" },
+        { "resume" }, { "world" },         { "exchange-memory" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (strcmp(name, row[i].option) == 0)
+            return true;
+    return false;
+}
+
+/* "model=lenet\nlr=0.1\n...": the options that are to be equal; the caller frees it. NULL: no memory. */
+static char *options_text(const struct verb_call *call)
+{
+    char value[1100], *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    if (!to)
+        return NULL;
+    for (int g = 0; g < call->n_groups; g++) {
+        const struct opt_group *group = &call->group[g];
+        for (const struct opt *o = group->table; o->type != OPT_END; o++) {
+            if (!group->module && may_differ(o->name))
+                continue;
+            opt_format(o, group->into, value, sizeof value);
+            fprintf(to, "%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
+                    value);
+        }
+    }
+    if (fclose(to) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* The first line in which a and b differ: name[64] := its option, and each one's value. */
+static bool find_difference(const char *a, const char *b, char name[64], char of_a[128], char of_b[128])
+{
+    while (*a && *b) {
+        const size_t n_a = strcspn(a, "\n"), n_b = strcspn(b, "\n"), n_name = strcspn(a, "=");
+        if (n_a != n_b || memcmp(a, b, n_a) != 0) {
+            (void)snprintf(name, 64, "%.*s", (int)n_name, a);
+            (void)snprintf(of_a, 128, "%.*s", (int)(n_a - n_name - 1), a + n_name + 1);
+            (void)snprintf(of_b, 128, "%.*s", (int)(n_b > n_name ? n_b - n_name - 1 : 0), b + n_name + 1);
+            return true;
+        }
+        a += n_a + (a[n_a] == '\n');
+        b += n_b + (b[n_b] == '\n');
+    }
+    return false;
+}
+
+enum rc gang_agree_on_options(struct world *w, const struct verb_call *call)
+{
+    char *own = options_text(call), *of_0 = NULL, name[64], mine[128], others[128], who[320];
+    uint64_t n_bytes = own ? strlen(own) : 0;
+    enum rc rc;
+
+    if (!own)
+        FAIL(RC_NOMEM, "no memory to compare options");
+    TRY(world_broadcast(w, &n_bytes, sizeof n_bytes));
+    of_0 = calloc(1, (size_t)n_bytes + 1);
+    if (!of_0)
+        FAIL(RC_NOMEM, "no memory to compare options");
+    if (w->rank == 0)
+        memcpy(of_0, own, (size_t)n_bytes);
+    TRY(world_broadcast(w, of_0, (size_t)n_bytes));
+    gang_own_text(who, sizeof who);
+    if (find_difference(own, of_0, name, mine, others))
+        FAIL(RC_INVAL, "%s has --%s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
+    if (strlen(own) != n_bytes)
+        FAIL(RC_INVAL, "%s has other options than rank 0: all members of a run need the same program", who);
+    TRY(world_barrier(w)); /* nobody trains before all have compared */
+out:
+    free(own);
+    free(of_0);
+    return rc;
+}

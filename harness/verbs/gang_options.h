@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gang_options.h - options that say which processes make up a run of world tcp, in the spelling of distributed
+ * TensorFlow, or TF_CONFIG in their place.
+ */
+#ifndef HARNESS_VERBS_GANG_OPTIONS_H
+#define HARNESS_VERBS_GANG_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/opt.h"
+#include "harness/train/train.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/tcp/gang.h"
+
+struct world;
+
+struct gang_opts {
+    const char *worker_hosts, *ps_hosts, *job, *key_file;
+    uint64_t task;
+    double start_timeout_s;
+    bool insecure;
+};
+extern const struct opt gang_opt_table[];
+
+/* Make this process a member of the gang that options or TF_CONFIG describe, if they do, and let train's options follow
+ * from it where they are not given: world, workers, servers, mode. Before anything asks who launched this process.
+ * default_job: of --job. RC_INVAL names the option. */
+enum rc gang_resolve(struct verb_call *call, const struct gang_opts *gang, struct train_opts *train,
+                     enum gang_job default_job) MUST_CHECK;
+/* Collective, where every member has a command line of its own: RC_INVAL where a member's options are not those of rank
+ * 0, whose names and values it tells, on every rank; other options than those that may differ, such as files. */
+enum rc gang_agree_on_options(struct world *w, const struct verb_call *call) MUST_CHECK;
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (G1, G2). */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/world/tcp/tcp_hub.h"
+#include "harness/world/tcp/tcp_link.h"
+#include "harness/world/wait.h"
+
+enum { N_RANKS = 3 };
+
+static struct gang_member members[N_RANKS] = { { "worker", 0, "127.0.0.1:1" },
+                                               { "worker", 1, "127.0.0.1:2" },
+                                               { "ps", 0, "127.0.0.1:3" } };
+
+struct member { /* in a thread of its own */
+    struct gang gang;
+    enum on_loss on_loss;
+    int fd; /* -1: it connects */
+    unsigned char place[TCP_PLACE_BYTES];
+    struct tcp_link *link;
+    int host_of[N_RANKS];
+    enum rc rc;
+    char message[RC_MESSAGE_BYTES];
+    pthread_t thread;
+};
+
+static struct gang gang_of(int rank, double start_s)
+{
+    return (struct gang){ .text = (char *)"worker@127.0.0.1:1,worker@127.0.0.1:2,ps@127.0.0.1:3",
+                          .member = members,
+                          .rank = rank,
+                          .n_ranks = N_RANKS,
+                          .listening_fd = -1,
+                          .start_s = start_s };
+}
+
+/* Listen at a port that is free. */
+static void listen_for(struct gang *g)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n_bytes = sizeof at;
+
+    g->listening_fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(g->listening_fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(g->listening_fd, 256), 0);
+    assert_int_equal(getsockname(g->listening_fd, (struct sockaddr *)&at, &n_bytes), 0);
+    (void)snprintf(g->root, sizeof g->root, "127.0.0.1:%d", ntohs(at.sin_port));
+}
+
+static void *join(void *arg)
+{
+    struct member *m = arg;
+    const struct tcp_link_opts opts = { .gang = &m->gang, .on_loss = m->on_loss, .fd = m->fd, .place = m->place };
+
+    m->rc = tcp_link_open(&m->link, &opts, m->host_of);
+    (void)snprintf(m->message, sizeof m->message, "%s", rc_message());
+    return NULL;
+}
+
+static void begin(struct member *m, const struct gang *hub, int rank, int fd)
+{
+    *m = (struct member){ .gang = *hub, .fd = fd, .place = { rank == 2 ? 2 : 1 } }; /* rank 2 on another host */
+    m->gang.rank = rank;
+    assert_int_equal(pthread_create(&m->thread, NULL, join, m), 0);
+}
+
+static void end(struct member *m)
+{
+    assert_int_equal(pthread_join(m->thread, NULL), 0);
+}
+
+static void assert_says(const struct member *m, enum rc rc, const char *words)
+{
+    assert_int_equal(m->rc, rc);
+    assert_null(m->link);
+    if (!strstr(m->message, words))
+        fail_msg("'%s' does not say '%s'", m->message, words);
+}
+
+static int dial(const struct gang *g)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    at.sin_port = htons((uint16_t)strtoul(strrchr(g->root, ':') + 1, NULL, 10));
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
+/* Does the other side end the connection, within some seconds? */
+static bool is_ended(int fd)
+{
+    const struct timeval limit = { .tv_sec = 20 };
+    char bytes[256];
+    ssize_t n;
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
+        continue;
+    return n == 0;
+}
+
+static void all_go_once_all_are_there(void **state)
+{
+    struct gang g = gang_of(0, 30);
+    struct member m[N_RANKS];
+    struct tcp_hub *hub;
+    int fd;
+
+    (void)state;
+    listen_for(&g);
+    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
+    begin(&m[0], &g, 0, fd);
+    begin(&m[1], &g, 1, -1);
+    begin(&m[2], &g, 2, -1);
+    for (int r = 0; r < N_RANKS; r++) {
+        end(&m[r]);
+        assert_int_equal(m[r].rc, RC_OK);
+        assert_int_equal(m[r].host_of[0], 0);
+        assert_int_equal(m[r].host_of[1], 0);
+        assert_int_equal(m[r].host_of[2], 2);
+    }
+    for (int r = N_RANKS - 1; r >= 0; r--)
+        tcp_link_close(&m[r].link);
+    tcp_hub_close(&hub);
+}
+
+static void who_is_missing_is_named(void **state)
+{
+    struct gang g = gang_of(0, 0.5);
+    struct member m[2];
+    struct tcp_hub *hub;
+    int fd;
+
+    (void)state;
+    listen_for(&g);
+    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
+    begin(&m[0], &g, 0, fd);
+    begin(&m[1], &g, 1, -1);
+    for (int r = 0; r < 2; r++) {
+        end(&m[r]);
+        assert_says(&m[r], RC_TIMEOUT, "not there after 0.5 s: ps 0 at 127.0.0.1:3");
+        assert_null(strstr(m[r].message, "worker"));
+    }
+    tcp_hub_close(&hub);
+}
+
+static void a_missing_rank_0_is_named(void **state)
+{
+    struct gang g = gang_of(0, 0.3);
+    struct member m;
+
+    (void)state;
+    listen_for(&g); /* for a port at which nobody listens then */
+    assert_int_equal(close(g.listening_fd), 0);
+    begin(&m, &g, 1, -1);
+    end(&m);
+    assert_says(&m, RC_TIMEOUT, "not there after 0.3 s: worker 0 at 127.0.0.1:1");
+}
+
+/* Another member list, or another policy, is told to all at once: with it the gang can never be whole. */
+static void who_disagrees_is_named_to_all(void **state)
+{
+    struct gang g = gang_of(0, 30);
+    struct member m[2];
+    struct tcp_hub *hub;
+    int fd;
+
+    (void)state;
+    for (int other_policy = 0; other_policy < 2; other_policy++) {
+        g = gang_of(0, 30);
+        listen_for(&g);
+        assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
+        begin(&m[0], &g, 0, fd);
+        struct member wrong = { .gang = g, .fd = -1, .place = { 1 } };
+        wrong.gang.rank = 1;
+        if (other_policy)
+            wrong.on_loss = ON_LOSS_REPORT;
+        else
+            wrong.gang.text = (char *)"worker@127.0.0.1:1,worker@127.0.0.1:2,ps@127.0.0.1:4";
+        (void)join(&wrong);
+        end(&m[0]);
+        assert_says(&wrong, RC_MISMATCH,
+                    other_policy ? "worker 1 at 127.0.0.1:2 has another --on-loss"
+                                 : "was told of other members: worker@");
+        assert_says(&m[0], RC_MISMATCH, "worker 1 at 127.0.0.1:2");
+        tcp_hub_close(&hub);
+    }
+}
+
+/* The second of two with one task is refused; the gang goes on without it. */
+static void a_task_is_taken_once(void **state)
+{
+    struct gang g = gang_of(0, 30);
+    struct member m[N_RANKS], second;
+    struct tcp_hub *hub;
+    int fd;
+
+    (void)state;
+    listen_for(&g);
+    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
+    begin(&m[0], &g, 0, fd);
+    begin(&m[1], &g, 1, -1);
+    begin(&second, &g, 1, -1);
+    begin(&m[2], &g, 2, -1);
+    end(&m[0]);
+    end(&m[1]);
+    end(&second);
+    end(&m[2]);
+    assert_int_equal(m[0].rc, RC_OK);
+    assert_int_equal(m[2].rc, RC_OK);
+    assert_true((m[1].rc == RC_OK) != (second.rc == RC_OK));
+    assert_says(m[1].rc == RC_OK ? &second : &m[1], RC_MISMATCH,
+                "worker 1 at 127.0.0.1:2 is there already: two processes have the same task");
+    for (int r = N_RANKS - 1; r >= 0; r--)
+        tcp_link_close(&m[r].link);
+    tcp_link_close(&second.link);
+    tcp_hub_close(&hub);
+}
+
+/* Strangers, more than there are places for, and one with another key: the gang gathers all the same. */
+static void strangers_keep_nobody_out(void **state)
+{
+    enum { N_STRANGERS = 200 };
+    struct gang g = gang_of(0, 30);
+    struct member m[N_RANKS], wrong = { .fd = -1 };
+    int fd, stranger[N_STRANGERS];
+    struct tcp_hub *hub;
+
+    (void)state;
+    g.key[0] = 7;
+    listen_for(&g);
+    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
+    begin(&m[0], &g, 0, fd);
+    for (int i = 0; i < N_STRANGERS; i++) {
+        stranger[i] = dial(&g);
+        (void)!send(stranger[i], i % 2 ? "GMTW\1\0\0\0" : "GET / HTTP/1.1\r\n\r\n and so on, for a while",
+                    i % 2 ? 8 : 40, MSG_NOSIGNAL);
+    }
+    wrong.gang = g;
+    wrong.gang.rank = 1;
+    wrong.gang.key[0] = 8;
+    (void)join(&wrong);
+    assert_int_equal(wrong.rc, RC_PEER);
+    assert_non_null(strstr(wrong.message, "it has another key"));
+    begin(&m[1], &g, 1, -1);
+    begin(&m[2], &g, 2, -1);
+    for (int r = 0; r < N_RANKS; r++) {
+        end(&m[r]);
+        assert_int_equal(m[r].rc, RC_OK);
+    }
+    assert_true(is_ended(stranger[0])); /* what it says is no gradmark's */
+    assert_int_equal(tcp_hub_n_strangers(hub), N_STRANGERS + 1);
+    for (int i = 0; i < N_STRANGERS; i++)
+        assert_int_equal(close(stranger[i]), 0);
+    for (int r = N_RANKS - 1; r >= 0; r--)
+        tcp_link_close(&m[r].link);
+    tcp_hub_close(&hub);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_go_once_all_are_there), cmocka_unit_test(who_is_missing_is_named),
+        cmocka_unit_test(a_missing_rank_0_is_named), cmocka_unit_test(who_disagrees_is_named_to_all),
+        cmocka_unit_test(a_task_is_taken_once),      cmocka_unit_test(strangers_keep_nobody_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
