@@ -34,6 +34,7 @@ static void headers_round_trip(void **state)
                                  .piece = 0x01020304,
                                  .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
+    const struct ps_header taken = { .op = PS_TAKEN, .staleness = 4, .step = 6, .held_ns = 8 };
     const struct ps_header push = { .op = PS_PUSH, .sent_ns = 5, .n_elems = 9, .form = PS_PAIRS, .n_pairs = 3 };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
@@ -54,6 +55,15 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
     assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
     assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9);
+    bytes[6] = PS_GIVE; /* as a PUSH */
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
+    assert_true(back.op == PS_GIVE && back.sent_ns == 5 && back.n_pairs == 3);
+    ps_header_encode(bytes, &taken);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_OK);
+    assert_true(back.op == PS_TAKEN && back.staleness == 4 && back.step == 6 && back.held_ns == 8 && back.n_elems == 0);
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_PULL, .step = 1 });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "which has none"));
 }
 
 static void every_wrong_field_is_named_P1(void **state)

@@ -108,6 +108,45 @@ static void a_wrong_bit_is_another_number_or_a_stranger(void **state)
     assert_int_equal(n_read, 31 + 32 + 64 + 64);
 }
 
+/* A divided frame has its header behind the head, and says how long its second part is, which is not empty. */
+static void a_divided_frame_tells_of_its_second_part(void **state)
+{
+    unsigned char payload[PAYLOAD_BYTES];
+    const struct xfer x = { .head = payload, .n_head_bytes = 8, .ptr = payload + 8, .n_bytes = PAYLOAD_BYTES - 8 };
+    struct frame divided = made, read;
+    struct frame_pool *pool = NULL;
+    struct frame_lent *lent = NULL;
+    const void *first = NULL;
+    size_t n_bytes = 0;
+    zmq_msg_t msg, body;
+
+    (void)state;
+    memset(payload, 0x5a, sizeof payload);
+    divided.kind = FRAME_DIVIDED;
+    assert_int_equal(frame_pool_open(&pool), RC_OK);
+    assert_int_equal(frame_write(&msg, pool, &divided, &x), RC_OK);
+    assert_int_equal(zmq_msg_size(&msg), FRAME_HEAD_BYTES + 8);
+    assert_true(frame_read(&read, &first, &n_bytes, &msg, token));
+    assert_true(is_same(&read, &divided));
+    assert_int_equal(n_bytes, 8);
+    assert_int_equal(read.n_body_bytes, PAYLOAD_BYTES - 8);
+    assert_memory_equal(first, payload, 8);
+    zmq_msg_close(&msg);
+    assert_int_equal(frame_lend(&body, pool, &x, &lent), RC_OK);
+    assert_ptr_equal(zmq_msg_data(&body), payload + 8);
+    assert_false(frame_take_back(pool, &lent));
+    assert_non_null(lent);
+    zmq_msg_close(&body);
+    assert_true(frame_take_back(pool, &lent));
+    assert_null(lent);
+    assert_true(frame_take_back(pool, &lent));
+    divided.kind = FRAME_DIVIDED;
+    assert_int_equal(frame_write(&msg, pool, &divided, &(struct xfer){ .head = payload, .n_head_bytes = 8 }), RC_OK);
+    assert_false(frame_read(&read, &first, &n_bytes, &msg, token)); /* nothing is left for a second part */
+    zmq_msg_close(&msg);
+    frame_pool_close(&pool);
+}
+
 static void other_lengths_are_strangers(void **state)
 {
     unsigned char bytes[ALL_BYTES + 8] = { 0 };
@@ -165,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_is_read_as_it_was_written),
         cmocka_unit_test(a_wrong_bit_is_another_number_or_a_stranger),
+        cmocka_unit_test(a_divided_frame_tells_of_its_second_part),
         cmocka_unit_test(other_lengths_are_strangers),
         cmocka_unit_test(an_acknowledgement_is_a_head_alone),
         cmocka_unit_test(noise_is_a_stranger),

@@ -100,6 +100,61 @@ static void takes_none(struct kit *k)
     assert_null(a);
 }
 
+enum { HEADER_BYTES = 16, BODY_BYTES = 40 };
+
+/* A divided frame that says BODY_BYTES, and has n_body_bytes, in n_parts of which all but the first are the same. */
+static void send_divided(struct kit *k, uint64_t sequence, size_t n_body_bytes, int n_parts)
+{
+    unsigned char bytes[HEADER_BYTES + BODY_BYTES];
+    const struct xfer x = {
+        .head = bytes, .n_head_bytes = HEADER_BYTES, .ptr = bytes + HEADER_BYTES, .n_bytes = BODY_BYTES
+    };
+    struct frame head = { .kind = FRAME_DIVIDED, .sender = 1, .sequence = sequence, .tag = TAG_ANY };
+    zmq_msg_t msg;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)i;
+    memcpy(head.token, token, sizeof token);
+    assert_int_equal(frame_write(&msg, k->pool, &head, &x), RC_OK);
+    assert_true(zmq_msg_send(&msg, k->push, n_parts > 1 ? ZMQ_SNDMORE : 0) >= 0);
+    for (int i = 1; i < n_parts; i++)
+        assert_true(zmq_send(k->push, bytes + HEADER_BYTES, n_body_bytes, i + 1 < n_parts ? ZMQ_SNDMORE : 0) >= 0);
+}
+
+/* Of two parts, as long as it says; whatever else is a stranger's, as a whole. */
+static void a_divided_frame_is_two_parts(void **state)
+{
+    const struct inbox_limits none = { 0 };
+    struct arrival *a = NULL;
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &none);
+    send_divided(&k, 0, BODY_BYTES, 2);
+    assert_int_equal(receive(&k), 1);
+    assert_int_equal(inbox_take_any(k.in, &a), RC_OK);
+    assert_non_null(a);
+    assert_int_equal(a->n_bytes, HEADER_BYTES);
+    assert_int_equal(a->n_body_bytes, BODY_BYTES);
+    for (int i = 0; i < BODY_BYTES; i++)
+        assert_int_equal(((const unsigned char *)a->body_ptr)[i], HEADER_BYTES + i);
+    inbox_end(k.in, a);
+    send_divided(&k, 1, BODY_BYTES, 1);
+    assert_int_equal(receive(&k), FROM_STRANGER);
+    send_divided(&k, 1, BODY_BYTES - 1, 2);
+    assert_int_equal(receive(&k), FROM_STRANGER);
+    send_divided(&k, 1, BODY_BYTES, 3);
+    assert_int_equal(receive(&k), FROM_STRANGER);
+    assert_int_equal(receive(&k), FROM_STRANGER); /* its third part */
+    takes_none(&k);
+    send_message(&k, 1, 1, TAG_ANY, 7);
+    assert_int_equal(receive(&k), 1);
+    takes(&k, 1, 7);
+    assert_int_equal(inbox_n_received(k.in, 1), 2);
+    assert_int_equal(inbox_n_dropped(k.in), 4);
+    kit_close(&k);
+}
+
 /* 0, 2 and 3 too early, 0 again, 1, 2, 1 again: each comes once, in order; and it is nobody's error. */
 static void what_is_not_due_is_dropped_I1(void **state)
 {
@@ -305,9 +360,13 @@ static void strangers_may_send_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_due_is_dropped_I1), cmocka_unit_test(a_longer_frame_ends_its_connection_I2),
-        cmocka_unit_test(so_many_wait_to_be_awaited_I3), cmocka_unit_test(half_a_window_is_owed_I4),
-        cmocka_unit_test(acknowledgements_are_noted),    cmocka_unit_test(strangers_may_send_anything),
+        cmocka_unit_test(a_divided_frame_is_two_parts),
+        cmocka_unit_test(what_is_not_due_is_dropped_I1),
+        cmocka_unit_test(a_longer_frame_ends_its_connection_I2),
+        cmocka_unit_test(so_many_wait_to_be_awaited_I3),
+        cmocka_unit_test(half_a_window_is_owed_I4),
+        cmocka_unit_test(acknowledgements_are_noted),
+        cmocka_unit_test(strangers_may_send_anything),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
