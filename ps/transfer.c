@@ -260,6 +260,8 @@ static void charge_message(struct ps *p, size_t k)
 enum rc ps_post(struct sync *s, enum ps_move move, size_t k, float lr, float *param, float *grad)
 {
     struct ps *p = (struct ps *)s;
+    if (p->n_posted == p->n_ended) /* one at a time: always the first slot, so that the server holds one answer */
+        p->n_posted = p->n_ended = 0;
     const int slot = (int)(p->n_posted % PS_CREDITS);
     struct ps_transfer *t = &p->transfer[slot];
     enum rc rc = RC_OK;
