@@ -2,10 +2,13 @@
 /*
  * auto.c - of each call, the algorithm that should be the fastest one.
  *
- * open() measures the machines (rates.h); the critical path of each algorithm then says how long a call would take. All
- * ranks have the same rates, and so choose alike. Only algorithms whose costs are known are chosen from, and that can
- * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults. Open are
- * those that are the fastest for some length, each with memory for calls as long as these.
+ * open() measures the machines (rates.h), and the shortest allreduce of each algorithm (short_calls.h); the critical
+ * path of each then says how long a call would take. An allreduce takes what the shortest one took, and its bytes;
+ * other types have the messages of the model. All ranks have the same figures, and so choose alike. Only algorithms
+ * whose costs are known are chosen from, and that can run here: those in the memory of a host only where all ranks are
+ * on one. Their options are the defaults. Open are those that are the fastest for some length, each with memory for
+ * calls as long as these. The naive "root" may be the fastest of few ranks for few bytes: it is chosen for these alone,
+ * and where that was measured.
  *
  * Which one is chosen depends on a measurement, so the order of additions, and with it the bits, may differ between
  * runs; within one they do not (A1).
@@ -17,6 +20,7 @@
 
 #include "allreduce/collective_list.h"
 #include "allreduce/rates.h"
+#include "allreduce/short_calls.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/share.h"
@@ -24,13 +28,15 @@
 
 extern const struct collective_ops collective_auto;
 
-enum { MAX_CANDIDATES = 16, MAX_LISTED = 32, N_REMEMBERED = 256 };
+/* REFERENCE_ELEMS: the most that a reference is chosen for. */
+enum { MAX_CANDIDATES = 16, MAX_LISTED = 32, N_REMEMBERED = 256, REFERENCE_ELEMS = SHORT_CALL_ELEMS };
 
 struct candidate {
     const struct collective_ops *ops;
     struct collective *collective;
-    size_t most_elems; /* for longer calls another one is faster, and so it has no memory for them */
-    bool is_needed;    /* for some call; else it is not open, and it may be that it cannot run here */
+    size_t most_elems;          /* for longer calls another one is faster, and so it has no memory for them */
+    struct short_call shortest; /* its short allreduces */
+    bool is_needed;             /* for some call; else it is not open, and it may be that it cannot run here */
 };
 
 struct choice { /* of a call */
@@ -51,7 +57,12 @@ struct chooser {
 
 static bool may_be_chosen(const struct module *m)
 {
-    return !(m->caps & (COLL_DEVICE | COLL_OPAQUE | COLL_REFERENCE));
+    return !(m->caps & (COLL_DEVICE | COLL_OPAQUE));
+}
+
+static bool may_have(const struct module *m, size_t n_elems)
+{
+    return may_be_chosen(m) && (!(m->caps & COLL_REFERENCE) || n_elems <= REFERENCE_ELEMS);
 }
 
 static void close_candidates(struct chooser *a)
@@ -78,7 +89,7 @@ static struct memory_need take_greatest(bool *taken, const struct job_facts *fac
     int greatest = -1;
 
     for (int i = 0; (m = collective_kind.at(i)) && i < MAX_LISTED; i++)
-        if (may_be_chosen(m) && m->memory && !taken[i]) {
+        if (may_be_chosen(m) && !(m->caps & COLL_REFERENCE) && m->memory && !taken[i]) {
             const struct memory_need need = m->memory(NULL, facts);
             if (greatest < 0 || need.worker_bytes + need.rank_0_bytes > most.worker_bytes + most.rank_0_bytes) {
                 greatest = i;
@@ -90,13 +101,31 @@ static struct memory_need take_greatest(bool *taken, const struct job_facts *fac
     return most;
 }
 
+/* Of references together, for calls as long as they are chosen for. */
+static struct memory_need reference_memory(const struct job_facts *facts)
+{
+    struct job_facts shorter = *facts;
+    struct memory_need all = { 0 };
+    const struct module *m;
+
+    if (shorter.n_params > REFERENCE_ELEMS)
+        shorter.n_params = REFERENCE_ELEMS;
+    for (int i = 0; (m = collective_kind.at(i)); i++)
+        if (may_be_chosen(m) && m->caps & COLL_REFERENCE && m->memory) {
+            const struct memory_need need = m->memory(NULL, &shorter);
+            all.worker_bytes += need.worker_bytes;
+            all.rank_0_bytes += need.rank_0_bytes;
+        }
+    return all;
+}
+
 /* Who is chosen is not known yet, but that one alone is for the longest calls, one for those of half as many elements,
  * and so on (find_most_elems()): the most that this can be. */
 static struct memory_need auto_memory(const void *opts, const struct job_facts *facts)
 {
     bool taken[MAX_LISTED] = { false };
+    struct memory_need all = reference_memory(facts);
     struct job_facts shorter = *facts;
-    struct memory_need all = { 0 };
 
     (void)opts;
     for (int i = 0; i < MAX_CANDIDATES; i++, shorter.n_params /= 2) {
@@ -144,16 +173,50 @@ static uint64_t other_messages(const struct chooser *a, int i, const struct coll
     return n > path->msgs ? n - path->msgs : 0;
 }
 
+static bool is_measured(const struct candidate *c, const struct collective_call *call)
+{
+    return call->type == COLL_ALLREDUCE && call->n_elems > 0 && !isnan(c->shortest.few_s);
+}
+
+/* Without its messages. */
+static double bytes_s(const struct chooser *a, const struct collective_cost *path)
+{
+    struct collective_cost bytes = *path;
+
+    bytes.msgs = bytes.meetings = 0;
+    return rates_time_s(&a->rates, &bytes, 0);
+}
+
 static double expected_s(const struct chooser *a, int i, const struct collective_call *call)
 {
     const struct collective_group all = group_of(a);
     const struct module *m = &a->candidate[i].ops->module;
     const bool takes_turns = m->caps & COLL_PAIRS && a->base.env.transport->ops->module.caps & TR_PAIRS_WAIT;
-    struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all);
+    const struct short_call *shortest = &a->candidate[i].shortest;
+    struct collective_call more = *call;
+    struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all), of_more;
 
-    if (takes_turns && all.n_ranks > 2) /* of two ranks the measured rate is such a pair's */
+    more.n_elems = shortest->n_more;
+    of_more = a->candidate[i].ops->critical_path(NULL, &more, &all);
+    if (takes_turns && all.n_ranks > 2) { /* of two ranks the measured rate is such a pair's */
         path.bytes *= 2;
-    return rates_time_s(&a->rates, &path, other_messages(a, i, call, &path));
+        of_more.bytes *= 2;
+    }
+    if (!is_measured(&a->candidate[i], call))
+        return rates_time_s(&a->rates, &path, other_messages(a, i, call, &path));
+    if (call->n_elems <= shortest->n_more)
+        return short_call_s(shortest, call->n_elems);
+    return shortest->more_s + bytes_s(a, &path) - bytes_s(a, &of_more);
+}
+
+/* A reference only where it was measured, and few bytes: its model does not know what one rank does for all. */
+static bool is_candidate(const struct candidate *c, const struct collective_call *call)
+{
+    const unsigned caps = c->ops->module.caps;
+
+    if (caps & COLL_REFERENCE && !is_measured(c, call))
+        return false;
+    return caps & call->type && may_have(&c->ops->module, call->n_elems);
 }
 
 /* Where two should take as long, the one that the list has first. */
@@ -163,7 +226,7 @@ static struct choice choose(const struct chooser *a, const struct collective_cal
 
     for (int i = 0; i < a->n_candidates; i++) {
         const struct candidate *c = &a->candidate[i];
-        if (!(c->ops->module.caps & call->type))
+        if (!is_candidate(c, call))
             continue;
         const double took_s = expected_s(a, i, call);
         if (c->is_needed && c->most_elems >= call->n_elems && (made.best < 0 || took_s < made.best_s)) {
@@ -202,6 +265,21 @@ static void list_candidates(struct chooser *a, const struct collective_env *env)
             a->candidate[a->n_candidates++].ops = (const struct collective_ops *)m;
 }
 
+static enum rc measure_short(struct chooser *a, const struct collective_env *env)
+{
+    const struct collective_ops *ops[MAX_CANDIDATES];
+    struct short_call took[MAX_CANDIDATES];
+    enum rc rc;
+
+    for (int i = 0; i < a->n_candidates; i++)
+        ops[i] = a->candidate[i].ops;
+    TRY(short_calls_measure(took, ops, a->n_candidates, env));
+    for (int i = 0; i < a->n_candidates; i++)
+        a->candidate[i].shortest = took[i];
+out:
+    return rc;
+}
+
 /* The longest calls that each is the fastest for, of lengths that halve. Calls between two of them may go to who is
  * the fastest for the longer one, or for more. */
 static void find_most_elems(struct chooser *a, const struct collective_env *env)
@@ -210,7 +288,7 @@ static void find_most_elems(struct chooser *a, const struct collective_env *env)
     size_t n = env->max_elems;
 
     for (int i = 0; i < a->n_candidates; i++) {
-        found[i] = (struct candidate){ .ops = a->candidate[i].ops };
+        found[i] = (struct candidate){ .ops = a->candidate[i].ops, .shortest = a->candidate[i].shortest };
         a->candidate[i].most_elems = env->max_elems;
         a->candidate[i].is_needed = true;
     }
@@ -258,6 +336,7 @@ static enum rc open_candidates(struct chooser *a, const struct collective_env *e
     enum rc rc;
 
     list_candidates(a, env);
+    TRY(measure_short(a, env));
     for (;;) {
         find_most_elems(a, env);
         TRY(open_needed(a, env, &refused));
@@ -329,17 +408,21 @@ static void auto_explain(const struct collective *c, const struct collective_cal
     const struct chooser *a = (const struct chooser *)c;
     const struct choice made = choice_of(a, call);
     const struct rates *r = &a->rates;
-    char other[96] = "there is no other";
+    const struct candidate *best = &a->candidate[made.best];
+    char other[96] = "there is no other", measured[64] = "";
 
     if (made.second >= 0)
         (void)snprintf(other, sizeof other, "%s: %.3g us", a->candidate[made.second].ops->module.name,
                        1e6 * made.second_s);
-    (void)snprintf(text, n_bytes,
-                   "%s for %zu bytes: %.3g us expected (%s), of %.3g us a message, %.3g us each other one, %.3g GB/s a "
-                   "link, %.3g GB/s memory, %.3g us a meeting",
-                   a->candidate[made.best].ops->module.name, call->n_elems * sizeof(float), 1e6 * made.best_s, other,
-                   1e6 * r->alpha_s, 1e6 * r->other_s, 1e-9 * r->bytes_per_s, 1e-9 * r->memory_bytes_per_s,
-                   1e6 * r->meeting_s);
+    if (is_measured(best, call))
+        (void)snprintf(measured, sizeof measured, ", short ones took %.3g to %.3g us", 1e6 * best->shortest.few_s,
+                       1e6 * best->shortest.more_s);
+    (void)snprintf(
+        text, n_bytes,
+        "%s for %zu bytes: %.3g us expected (%s)%s, of %.3g us a message, %.3g us each other one, %.3g GB/s a "
+        "link, %.3g GB/s memory, %.3g us a meeting",
+        a->candidate[made.best].ops->module.name, call->n_elems * sizeof(float), 1e6 * made.best_s, other, measured,
+        1e6 * r->alpha_s, 1e6 * r->other_s, 1e-9 * r->bytes_per_s, 1e-9 * r->memory_bytes_per_s, 1e6 * r->meeting_s);
 }
 
 /* --- costs: the most of any --- */
@@ -352,7 +435,7 @@ static struct collective_cost auto_predict(const void *opts, const struct collec
 
     (void)opts;
     for (int i = 0; (m = collective_kind.at(i)); i++)
-        if (may_be_chosen(m) && m->caps & call->type)
+        if (may_have(m, call->n_elems) && m->caps & call->type)
             all = collective_cost_most(all, ((const struct collective_ops *)m)->predict(NULL, call, rank, group));
     return all;
 }
@@ -365,7 +448,7 @@ static struct collective_cost auto_critical_path(const void *opts, const struct 
 
     (void)opts;
     for (int i = 0; (m = collective_kind.at(i)); i++)
-        if (may_be_chosen(m) && m->caps & call->type)
+        if (may_have(m, call->n_elems) && m->caps & call->type)
             all = collective_cost_most(all, ((const struct collective_ops *)m)->critical_path(NULL, call, group));
     return all;
 }

@@ -67,7 +67,7 @@ enum collective_caps {                            /* beside types */
                        COLL_DEVICE = 1u << 8,     /* A7 */
                        COLL_SHARED = 1u << 9,     /* A8 */
                        COLL_OPAQUE = 1u << 10,    /* A9 */
-                       COLL_REFERENCE = 1u << 11, /* to compare others with, not to be chosen */
+                       COLL_REFERENCE = 1u << 11, /* to compare others with; not to be chosen for many bytes */
                        COLL_NARROW = 1u << 12,    /* A10 */
                        COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
                                                      takes twice as long for the bytes of the critical path */
