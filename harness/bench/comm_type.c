@@ -24,10 +24,11 @@ enum rc comm_type_find(enum comm_type *out, const char *name)
             *out = (enum comm_type)i;
             return RC_OK;
         }
-    return rc_raise(RC_INVAL,
-                    "%.64s: no such type; %s%s%sallreduce, broadcast, allgather, reduce-scatter, barrier or sendrecv "
-                    "would be right",
-                    name, nearest ? "the nearest is " : "", nearest ? nearest : "", nearest ? "; " : "");
+    return rc_raise(
+        RC_INVAL,
+        "%.64s: no such type; %s%s%sallreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv or ps "
+        "would be right",
+        name, nearest ? "the nearest is " : "", nearest ? nearest : "", nearest ? "; " : "");
 }
 
 unsigned comm_collective_type(enum comm_type type)

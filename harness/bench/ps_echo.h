@@ -17,6 +17,7 @@
 #ifndef HARNESS_BENCH_PS_ECHO_H
 #define HARNESS_BENCH_PS_ECHO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/rc.h"
@@ -36,7 +37,7 @@ struct ps_echo_env { /* the same on all ranks, borrowed during open */
     size_t n_blocks;          /* X2 */
     int n_in_flight;          /* pieces */
     int timeout_ms;
-    int is_hollow;
+    bool is_hollow;
 };
 
 enum ps_echo_kind ps_echo_kind_of(const struct transport_ops *transport, const struct world *w);

@@ -316,8 +316,13 @@ int inbox_broken_sender(struct inbox *in)
 /* The second part of a divided frame, which has come with the first one. */
 static bool takes_body(struct inbox *in, struct arrival *a, uint64_t n_bytes)
 {
+    int n_received;
+
     zmq_msg_init(&a->body);
-    if (zmq_msg_recv(&a->body, in->socket, ZMQ_DONTWAIT) >= 0) {
+    do
+        n_received = zmq_msg_recv(&a->body, in->socket, ZMQ_DONTWAIT);
+    while (n_received < 0 && errno == EINTR);
+    if (n_received >= 0) {
         in->inside_stray = zmq_msg_more(&a->body) != 0;
         a->body_ptr = zmq_msg_data(&a->body);
         a->n_body_bytes = zmq_msg_size(&a->body);

@@ -318,9 +318,9 @@ enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received,
     enum rc rc;
 
     *out = (struct outbox_sent){ .number = p->n_posted };
+    TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
     if (!p->socket)
         TRY(connect_to(o, p));
-    TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
     memcpy(head.token, o->env.token, sizeof head.token);
     if (is_lent)
         TRY(frame_lend(&body, o->pool, x, &out->lent));
