@@ -233,7 +233,7 @@ static int refusals(void)
                           "--overlap on --bucket-bytes 20000",
                           "--priority: the reducer sums on the device");
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --world sim",
-                          "needs --world threads or mpi, but that is sim");
+                          "needs --world threads or mpi or tcp, but that is sim");
     (void)setenv("GRADMARK_NCCL_LIBRARY", "/nonexistent", 1);
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda",
                           "--reducer nccl: GRADMARK_NCCL_LIBRARY names no NCCL: /nonexistent: ");
