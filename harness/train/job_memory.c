@@ -226,7 +226,7 @@ enum rc job_memory_vary(struct train_job *job, const struct train_job *base)
         return RC_OK;
     ranks_here(job, &n_workers, &n_servers);
     m->exchange_bytes += n_bytes - n_base_bytes; /* unsigned: a smaller one is taken off */
-    m->host_bytes += n_workers * (n_bytes - n_base_bytes);
+    m->host_bytes += n_workers * (n_bytes - n_base_bytes) + rank_0_bytes(job) - rank_0_bytes(base);
     if (m->host_bytes > m->available_bytes)
         return rc_raise(RC_INVAL, "needs %.2f GB of memory here, %.2f GB are available", (double)m->host_bytes * 1e-9,
                         (double)m->available_bytes * 1e-9);
