@@ -44,9 +44,10 @@ static const struct opt table[] = {
 
 static const struct verb_group groups[] = { { "processes", table, 0 }, { NULL, NULL, 0 } };
 
-/* The program and its arguments: this one, where the first word behind -- is one of its verbs. */
+/* The program and its arguments: this one, unless the first word behind -- is the path of another. */
 static enum rc make_command(char ***out, char *const *words, char *path)
 {
+    const bool is_path = strchr(words[0], '/') != NULL;
     size_t n = 0;
     enum rc rc;
 
@@ -57,7 +58,7 @@ static enum rc make_command(char ***out, char *const *words, char *path)
     if (!*out)
         FAIL(RC_NOMEM, "no memory for a command of %zu words", n);
     (*out)[0] = path;
-    memcpy(*out + 1, words, n * sizeof *words);
+    memcpy(*out + !is_path, words, n * sizeof *words);
 out:
     return rc;
 }
@@ -101,7 +102,9 @@ const struct verb verb_launch = {
     .introduction =
         "\nusage: gradmark launch [-np N] [-H HOST[:SLOTS],...] -- VERB [--option value ...]\n\n"
         "The processes are the ranks of a run of world tcp. Each gets the key of the run, which is made for\n"
-        "it, by its standard input. The exit code is that of the first process that failed.\n",
+        "it, by its standard input. The exit code is that of the first process that failed. Where the word behind -- "
+        "is\n"
+        "a path, that program is started, which may start gradmark in turn, with this standard input.\n",
     .opts_bytes = sizeof(struct launch_verb_opts),
     .group = groups,
     .run = launch_verb_run,

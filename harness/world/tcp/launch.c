@@ -87,6 +87,10 @@ static enum rc start(struct run *run, int rank)
              strerror(error));
     }
     run->n_running++;
+    if (rank == 0 && run->plan.listening_fd >= 0) { /* where that process ends, nobody listens any more */
+        (void)close(run->plan.listening_fd);
+        run->plan.listening_fd = -1;
+    }
     (void)snprintf(line, sizeof line, "%s\n", run->plan.key);
     (void)!write(c->in_fd, line, strlen(line)); /* a pipe takes so much; one that has ended shows soon */
 out:
