@@ -69,6 +69,7 @@ struct point {
     const struct module *mode;                /* looked up when the point was added */
     const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
     int n_workers, n_servers;
+    int n_drivers;                   /* of --input feed; of a campaign that is planned, not of one that is read */
     bool servers_beside;             /* on the workers' cores: --colocate */
     int n_threads;                   /* of each worker */
     long n_host_cores;               /* of the hosts of a launch, the most of its launches; 0: not known */

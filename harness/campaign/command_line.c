@@ -118,13 +118,22 @@ bool point_learns(const struct sweep *s, const struct point *p)
     return computes(s, p) && !s->train.forward_only;
 }
 
+static bool is_fed(const struct sweep *s, const struct point *p)
+{
+    (void)s;
+    return p->n_drivers > 0;
+}
+
 /* Is the option of use to a run of p? */
 static bool is_of_use(const struct sweep *s, const struct point *p, const char *name)
 {
     static const struct {
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
-    } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes } };
+    } partial[] = { { "target-loss", point_learns },
+                    { "eval-samples", computes },
+                    { "precision", computes },
+                    { "feed-queue", is_fed } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)

@@ -124,7 +124,7 @@ enum rc sweep_check(struct sweep *s)
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         struct train_job job = { 0 };
         struct point *p = &s->campaign.point[i];
-        const int n_ranks = s->launcher.name ? p->n_workers + p->n_servers + train_n_drivers(&s->train) : 0;
+        const int n_ranks = s->launcher.name ? p->n_workers + p->n_servers + p->n_drivers : 0;
         const struct launch_terms terms = launch_terms_of(s, p, 0);
         TRY(prepare_launch(&job, l, s, p, &terms, &s->train.modules, n_ranks));
         if (s->campaign.is_virtual)
@@ -226,7 +226,7 @@ out:
 static enum rc launch_in_world(struct sweep *s, struct world *w, const struct point *p,
                                const struct launch_terms *terms, struct command_line *l)
 {
-    const int n_ranks = p->n_workers + p->n_servers + train_n_drivers(&s->train);
+    const int n_ranks = p->n_workers + p->n_servers + p->n_drivers;
     struct world *part = NULL;
     struct train_job job = { 0 };
     struct train_result result = { 0 };

@@ -68,11 +68,31 @@ static int tidy_counts(int *count, int n)
     return n_kept;
 }
 
+static const char *values_of(const struct sweep *s, const char *option)
+{
+    for (int k = 0; k < s->n_axes; k++)
+        if (strcmp(s->axis[k].option, option) == 0)
+            return s->axis[k].values;
+    return "";
+}
+
+/* Of any point. */
+static int most_drivers(const struct sweep *s)
+{
+    const char *rest = values_of(s, "input");
+    char element[VALUE_BYTES];
+    int n_most = rest[0] ? 0 : train_n_drivers(s->train.input);
+
+    while (text_next(&rest, element, sizeof element))
+        n_most = train_n_drivers(element) > n_most ? train_n_drivers(element) : n_most;
+    return n_most;
+}
+
 static int default_counts(int *count, const struct sweep *s)
 {
     const bool is_virtual = s->campaign.is_virtual;
     const int n_cores = cores_allowed_count(), n_fit = n_cores / sweep_n_threads(s);
-    const int n_given = s->launcher.n_ranks - train_n_drivers(&s->train);
+    const int n_given = s->launcher.n_ranks - most_drivers(s);
     const int n_most = is_virtual ? 8 : s->launcher.name && n_given > 0 ? n_given : n_fit > 0 ? n_fit : 1;
     int n = 0;
 
@@ -86,7 +106,7 @@ static int default_counts(int *count, const struct sweep *s)
 
 static enum rc given_counts(int *count, int *n, const struct sweep *s, const char *values)
 {
-    const int n_drivers = train_n_drivers(&s->train);
+    const int n_drivers = most_drivers(s);
     const char *rest = values;
     char element[32];
     uint64_t value = 0;
@@ -166,10 +186,10 @@ static bool are_beside(const struct sweep *s, const struct module *mode, const s
 }
 
 /* Workers of mode at a wanted count; 0: no such point. Under a launcher servers come out of the given ranks. */
-static int workers_of(const struct sweep *s, const struct module *mode, int n_servers, int wanted)
+static int workers_of(const struct sweep *s, const struct module *mode, int n_servers, int n_drivers, int wanted)
 {
     const bool beside_each = mode->caps & MODE_SERVERS && n_servers == 0;
-    const int n_given = s->launcher.n_ranks - train_n_drivers(&s->train);
+    const int n_given = s->launcher.n_ranks - n_drivers;
 
     if (mode->caps & MODE_ONE_WORKER)
         return wanted == 1 ? 1 : 0;
@@ -198,13 +218,16 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
     struct assignment *workers = assignment_of(a, n, "workers");
     const bool beside = are_beside(s, mode, assignment_of(a, n, "colocate"));
     const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"), beside);
-    const int n_workers = workers_of(s, mode, n_servers, (int)strtol(workers->value, NULL, 10));
+    const struct assignment *input = assignment_of(a, n, "input");
+    const int n_drivers = train_n_drivers(input ? input->value : s->train.input);
+    const int n_workers = workers_of(s, mode, n_servers, n_drivers, (int)strtol(workers->value, NULL, 10));
     snprintf(workers->value, sizeof workers->value, "%d", n_workers);
     if (n_workers == 0 || campaign_find(&s->campaign, a, n))
         return RC_OK;
     TRY(campaign_add(&s->campaign, a, n, &p));
     p->n_servers = beside && n_servers == 0 ? train_default_servers(true, n_workers) : n_servers;
     p->servers_beside = beside;
+    p->n_drivers = n_drivers;
     p->n_threads = sweep_n_threads(s);
     const char *threads = point_value(p, derived_option(DERIVED_THREADS));
     if (threads && text_to_u64(threads, &n_threads))
@@ -301,14 +324,6 @@ static enum rc plan_baselines(struct sweep *s)
     }
 out:
     return rc;
-}
-
-static const char *values_of(const struct sweep *s, const char *option)
-{
-    for (int k = 0; k < s->n_axes; k++)
-        if (strcmp(s->axis[k].option, option) == 0)
-            return s->axis[k].values;
-    return "";
 }
 
 /* "single has one worker": why there may be nothing to run. */

@@ -260,6 +260,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "the reducer's messages go from device to device, where nobody counts them; --reducer ring" },
         { "messages", opt_given(group, n_groups, "restarts"),
           "a run that --restarts begins again has no messages of the steps before; leave out one of the two" },
+        { "feed-queue", job->n_drivers == 0, "needs --input feed, whose driver fills it" },
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },

@@ -7,9 +7,9 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_split.h"
 
-int train_n_drivers(const struct train_opts *opts)
+int train_n_drivers(const char *input)
 {
-    return strcmp(opts->input, "feed") == 0;
+    return strcmp(input, "feed") == 0;
 }
 
 enum rc job_input_resolve(struct train_job *job)
@@ -17,7 +17,7 @@ enum rc job_input_resolve(struct train_job *job)
     const struct train_opts *o = &job->opts;
     enum rc rc = RC_OK;
 
-    job->n_drivers = train_n_drivers(o);
+    job->n_drivers = train_n_drivers(o->input);
     if (job->n_drivers == 0)
         return RC_OK;
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)

@@ -225,7 +225,6 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
     { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
     { "job-placement", "world", NULL, WORLD_VIRTUAL_TIME },
-    { "feed-queue", "input", "feed", 0 },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

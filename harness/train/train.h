@@ -72,7 +72,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 18 };
+enum { TRAIN_N_OPT_RULES = 17 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -225,8 +225,8 @@ enum rc train_vary(struct train_job *out, const struct train_job *base, const st
 int train_message_limit_ms(const struct train_job *job);
 /* A value of --wait. */
 enum wait_policy train_wait_policy(const char *text);
-/* How many ranks neither train nor serve parameters, but feed workers. */
-int train_n_drivers(const struct train_opts *opts);
+/* How many ranks neither train nor serve parameters, but feed workers, with this value of --input. */
+int train_n_drivers(const char *input);
 /* How many servers a mode with servers has where --servers is not given. */
 int train_default_servers(bool colocate, int n_workers);
 /* What the job asks of its world. Borrows job. */

@@ -13,7 +13,7 @@
 #include "harness/world/wait.h"
 
 struct compare_opts {
-    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued;
+    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued, *over;
     uint64_t launches, order_seed, max_failures;
     double budget_s;
     bool charts, page, baseline, continue_anyway;
@@ -26,6 +26,9 @@ static const struct opt compare_table[] = {
                  "ways to train; single is what efficiency is measured by"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
               "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
+    OPT_TEXT_(struct compare_opts, over, "over", "", "OPTION=VALUE,...",
+              "another option of every training, and its values, each of which all that is compared is trained with: "
+              "input=direct,feed,synthetic"),
     OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "launches",
              "of every point; sim: always 1, launches are equal there"),
     OPT_U64_(struct compare_opts, order_seed, "order-seed", "1", 0, UINT32_MAX, "seed",
@@ -153,6 +156,26 @@ out:
     return rc;
 }
 
+/* --over OPTION=VALUE,... as another axis. */
+static enum rc add_axis(struct sweep *s, const struct verb_call *call, const char *over)
+{
+    const char *values = strchr(over, '=');
+    const size_t n = values ? (size_t)(values - over) : 0;
+
+    if (over[0] == '\0')
+        return RC_OK;
+    if (n == 0 || values[1] == '\0')
+        return rc_raise(RC_INVAL, "--over %s: is not OPTION=VALUE,VALUE,...; input=direct,feed would be right", over);
+    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++)
+        if (strlen(o->name) == n && memcmp(o->name, over, n) == 0) {
+            if (verb_given(call, o->name))
+                return rc_raise(RC_INVAL, "--over %s: --%s is given; leave out one of the two", over, o->name);
+            s->axis[s->n_axes++] = (struct axis){ o->name, values + 1 };
+            return RC_OK;
+        }
+    return rc_raise(RC_INVAL, "--over %s: no training has an option %.*s that can be varied so", over, (int)n, over);
+}
+
 /* begun NULL: a new one. */
 static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct begun *begun, bool anyway)
 {
@@ -178,6 +201,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
         .launcher = world_launcher(),
         .campaign.n_launches_wanted = o->launches,
     };
+    TRY(add_axis(s, call, o->over));
     TRY(sweep_choose_world(s));
     TRY(child_self_path(s->self_path, sizeof s->self_path));
     TRY(sim_cost_check(o->cost, s->train.world, s->campaign.is_virtual));

@@ -49,7 +49,7 @@ enum rc train_sets_refuse(const struct verb_call *call, const struct train_opts 
                             of_one[i], (unsigned long long)opts->sets);
     if (strcmp(opts->on_loss, "abort") != 0)
         return rc_raise(RC_INVAL, "--on-loss %s: a loss ends all --sets; abort would be right", opts->on_loss);
-    if (train_n_drivers(opts) > 0)
+    if (train_n_drivers(opts->input) > 0)
         return rc_raise(RC_INVAL, "--input feed: a driver feeds one training; direct would be right with --sets");
     if (opts->colocate)
         return rc_raise(RC_INVAL, "--colocate: servers of several --sets have cores and hosts of their own");
