@@ -18,8 +18,7 @@ struct update { /* owned; zeroed: updates nothing, may be closed */
 };
 
 /* RC_NOMEM, RC_DEVICE: u is to be closed all the same. */
-enum rc update_open(struct update *u, struct compute *c, size_t n_elems,
-                    const struct optimizer_rule *rule) MUST_CHECK;
+enum rc update_open(struct update *u, struct compute *c, size_t n_elems, const struct optimizer_rule *rule) MUST_CHECK;
 /* One update of n_elems. */
 enum rc update_run(struct update *u) MUST_CHECK;
 void update_close(struct update *u);

@@ -46,8 +46,7 @@ static enum rc fill(struct compute *c, float *memory, size_t n_elems, float valu
     for (size_t i = 0; i < n_chunk; i++)
         chunk[i] = value;
     for (size_t first = 0; first < n_elems; first += n_chunk)
-        compute_put(c, memory + first, chunk,
-                    (n_elems - first < n_chunk ? n_elems - first : n_chunk) * sizeof *chunk);
+        compute_put(c, memory + first, chunk, (n_elems - first < n_chunk ? n_elems - first : n_chunk) * sizeof *chunk);
     rc = compute_sync(c); /* put: what is lent */
     free(chunk);
     return rc;
@@ -125,7 +124,7 @@ static void adam_step(struct optimizer *o, size_t first, size_t n_elems, float *
 
 enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param, const float *grad)
 {
-    static void (*const step[OPTIMIZER_N_KINDS])(struct optimizer *o, size_t first, size_t n_elems, float *param,
+    static void (*const step[OPTIMIZER_N_KINDS])(struct optimizer * o, size_t first, size_t n_elems, float *param,
                                                  const float *grad) = { [OPTIMIZER_SGD] = sgd_step,
                                                                         [OPTIMIZER_MOMENTUM] = sgd_step,
                                                                         [OPTIMIZER_ADAGRAD] = adagrad_step,

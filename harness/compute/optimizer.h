@@ -33,11 +33,11 @@ enum { OPTIMIZER_MAX_MOMENTS = 2 };
 struct optimizer_rule { /* zeroed: SGD */
     enum optimizer_kind kind;
     double weight_decay;
-    double momentum;             /* MOMENTUM; else 0 */
-    bool rate_in_velocity;       /* MOMENTUM */
-    double beta1, beta2;         /* ADAM */
-    double epsilon;              /* ADAGRAD, ADAM; above 0 */
-    double initial;              /* ADAGRAD */
+    double momentum;       /* MOMENTUM; else 0 */
+    bool rate_in_velocity; /* MOMENTUM */
+    double beta1, beta2;   /* ADAM */
+    double epsilon;        /* ADAGRAD, ADAM; above 0 */
+    double initial;        /* ADAGRAD */
 };
 
 struct optimizer_state { /* what an optimiser has kept of the updates so far; the host's */
@@ -48,10 +48,12 @@ struct optimizer_state { /* what an optimiser has kept of the updates so far; th
 struct optimizer {
     struct compute *compute; /* borrowed */
     struct optimizer_rule rule;
-    float lr, grad_scale; /* the caller's to set before each step; grad_scale: 1 / workers where g is a sum; at first 1 */
-    uint64_t n_updates;   /* likewise: how many the range has had; at first 0 */
+    float lr,
+        grad_scale;     /* the caller's to set before each step; grad_scale: 1 / workers where g is a sum; at first 1 */
+    uint64_t n_updates; /* likewise: how many the range has had; at first 0 */
     size_t n_params;
-    float *moment[OPTIMIZER_MAX_MOMENTS]; /* float[n_params] in memory of compute; NULL: the rule has fewer, or hollow */
+    float
+        *moment[OPTIMIZER_MAX_MOMENTS]; /* float[n_params] in memory of compute; NULL: the rule has fewer, or hollow */
 };
 
 /* SGD, or with a momentum above 0 MOMENTUM. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_test.c - the steps of each rule against its formula in double, rates that change, cut ranges, kept state. */
+/* optimizer_test.c - the steps of each rule against its formula in double, rates that change, cut ranges, kept state.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,11 +20,7 @@ static const struct optimizer_rule rules[OPTIMIZER_N_KINDS] = {
     [OPTIMIZER_SGD] = { .kind = OPTIMIZER_SGD, .weight_decay = 0.01 },
     [OPTIMIZER_MOMENTUM] = { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.9, .weight_decay = 0.01 },
     [OPTIMIZER_ADAGRAD] = { .kind = OPTIMIZER_ADAGRAD, .epsilon = 1e-10, .initial = 0.1, .weight_decay = 0.01 },
-    [OPTIMIZER_ADAM] = { .kind = OPTIMIZER_ADAM,
-                         .beta1 = 0.9,
-                         .beta2 = 0.999,
-                         .epsilon = 1e-8,
-                         .weight_decay = 0.01 },
+    [OPTIMIZER_ADAM] = { .kind = OPTIMIZER_ADAM, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01 },
 };
 
 static float drawn(uint64_t stream, size_t i)
@@ -189,9 +186,8 @@ static void ranges_are_independent_OP1(void **state)
                 gradient(grad, step);
                 cuts.lr = rate(step);
                 cuts.n_updates = (uint64_t)step;
-                assert_int_equal(optimizer_step_range(&cuts, cut[k], cut[k + 1] - cut[k], cut_param + cut[k],
-                                                      grad + cut[k]),
-                                 RC_OK);
+                assert_int_equal(
+                    optimizer_step_range(&cuts, cut[k], cut[k + 1] - cut[k], cut_param + cut[k], grad + cut[k]), RC_OK);
             }
         assert_memory_equal(cut_param, param, sizeof param);
         optimizer_fini(&whole);

@@ -45,14 +45,14 @@ struct exchange {
     struct exchange_memory memory;
     struct share *share[EXCHANGE_N_SHARES]; /* memory's; NULL where it has none */
     float *param, *grad;                    /* in memory */
-    float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
+    float *host_param, *host_grad; /* what the mode reads and writes: the same, or copies in host memory (E4) */
     float *undo_param, *undo_moment[OPTIMIZER_MAX_MOMENTS]; /* E7: the host's; NULL: the optimiser has fewer */
     float *slice_param, *slice_moments;                     /* until the mode is open */
     uint64_t n_updates_before;                              /* those of the training that this one goes on with */
-    float *residual;                     /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
-    uint64_t sent_bytes;                 /* of a worker, by the task that exchanges */
-    size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
-    struct piece_state *state;           /* [n_pieces] */
+    float *residual;           /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
+    uint64_t sent_bytes;       /* of a worker, by the task that exchanges */
+    size_t *n_missing;         /* [n_buckets]: segments not submitted yet in this step */
+    struct piece_state *state; /* [n_pieces] */
     size_t n_pending;
     struct piece_queue queue;          /* without overlap */
     struct communicator *communicator; /* with overlap, from start() to final() */

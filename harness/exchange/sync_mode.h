@@ -65,8 +65,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: of a training that begins */
-    int timeout_ms;              /* per message; 0 waits for ever */
-    struct span_ring *ring;      /* a server's: of its task; NULL: nothing is recorded */
+    int timeout_ms;                     /* per message; 0 waits for ever */
+    struct span_ring *ring;             /* a server's: of its task; NULL: nothing is recorded */
 };
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */

@@ -158,7 +158,8 @@ static enum rc read_header(struct checkpoint *out, size_t *n_header_bytes, FILE 
 
     if (n_read < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC - 2) != 0)
         return rc_raise(RC_INVAL, "%s: is not a gradmark checkpoint", path);
-    const bool is_old = memcmp(header, OLD_MAGIC[0], sizeof MAGIC) == 0 || memcmp(header, OLD_MAGIC[1], sizeof MAGIC) == 0;
+    const bool is_old =
+        memcmp(header, OLD_MAGIC[0], sizeof MAGIC) == 0 || memcmp(header, OLD_MAGIC[1], sizeof MAGIC) == 0;
     if (!is_old && memcmp(header, MAGIC, sizeof MAGIC) != 0)
         return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01 to 03", path,
                         (const char *)header + sizeof MAGIC - 2);

@@ -3,9 +3,9 @@
  * checkpoint.h - the state of a training on disk: enough to go on to the same bits.
  *
  * File: a 128-byte little-endian header (magic "GMCKPT03", model name, counts, seed, optimiser), the parameters, the
- * optimiser's arrays (optimizer.h) one behind the other, and the model's state (running means and variances) as float32,
- * and the SHA-256 of all before it. Versions 01 and 02, with a header of 96 bytes, are still read: 01 had no state of
- * the model, and both had one array, of momentum.
+ * optimiser's arrays (optimizer.h) one behind the other, and the model's state (running means and variances) as
+ * float32, and the SHA-256 of all before it. Versions 01 and 02, with a header of 96 bytes, are still read: 01 had no
+ * state of the model, and both had one array, of momentum.
  *
  * Invariants
  *   K1  Written whole or not at all (file.h).
@@ -28,7 +28,7 @@ struct checkpoint {
     uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
     uint64_t writer_rank;                      /* which rank wrote it: 0, but where all do (omission.h) */
     size_t n_params;
-    size_t n_state;          /* running means and variances: of rank 0, as evaluation uses them */
+    size_t n_state;                  /* running means and variances: of rank 0, as evaluation uses them */
     struct optimizer_rule optimizer; /* its kind and rate_in_velocity; its numbers are the run's */
     struct optimizer_state kept;     /* of the optimiser; moments NULL: none */
     float *param;                    /* float[n_params]; the other arrays are parts of its allocation; owned */

@@ -76,7 +76,8 @@ enum rc job_optimizer_check_resume(const struct train_job *job)
     if (job->opts.forward_only || (is_sgd(was) && is_sgd(is) && was->kind != is->kind))
         return RC_OK;
     if (was->kind != is->kind)
-        return rc_raise(RC_INVAL, "--resume %s: is of --optimizer %s, and keeps nothing that --optimizer %s goes on with",
+        return rc_raise(RC_INVAL,
+                        "--resume %s: is of --optimizer %s, and keeps nothing that --optimizer %s goes on with",
                         job->opts.resume, optimizer_name(was->kind), optimizer_name(is->kind));
     if (was->rate_in_velocity != is->rate_in_velocity)
         return rc_raise(RC_INVAL, "--resume %s: is of --momentum-correction %s, with another velocity than of %s",

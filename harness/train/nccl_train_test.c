@@ -91,8 +91,7 @@ static bool same(const struct train_result *a, const struct train_result *b)
     const size_t n_bytes = a->final.n_params * sizeof(float);
 
     return a->final.n_params > 0 && a->final.n_params == b->final.n_params &&
-           memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
-           kit_same_kept(&a->final, &b->final);
+           memcmp(a->final.param, b->final.param, n_bytes) == 0 && kit_same_kept(&a->final, &b->final);
 }
 
 static int failed(const char *options, const char *why)

@@ -3,7 +3,7 @@
  * optimizer_train_test.c - optimisers in trainings of every mode: which options go together, the same bits in every
  * world and for every cut, state that is resumed, and what they learn.
  *
- * usage: optimizer_train_test | sim | learning
+ * usage: optimizer_train_test | sim | learning | mpi WAY, of 3 ranks
  */
 #include <math.h>
 #include <setjmp.h>
@@ -83,7 +83,8 @@ static void what_means_nothing_is_refused(void **state)
     static const struct {
         const char *options, *says;
     } cases[] = {
-        { "--model linear --optimizer sgd --momentum 0.5", "--optimizer sgd has no velocity; needs --optimizer momentum" },
+        { "--model linear --optimizer sgd --momentum 0.5",
+          "--optimizer sgd has no velocity; needs --optimizer momentum" },
         { "--model linear --optimizer adam --momentum 0.5", "--optimizer adam has no velocity" },
         { "--model linear --optimizer momentum --momentum 0", "it is --optimizer sgd" },
         { "--model linear --momentum-correction off", "--momentum-correction off: --optimizer sgd has no velocity" },
@@ -300,7 +301,8 @@ static void a_resumed_training_goes_on_alike(void **state)
     unlink(path);
 }
 
-/* A checkpoint goes on in another mode and cut, with the same optimiser alone; sgd and momentum may follow each other. */
+/* A checkpoint goes on in another mode and cut, with the same optimiser alone; sgd and momentum may follow each other.
+ */
 static void a_checkpoint_names_its_optimizer(void **state)
 {
     static const struct {
@@ -370,6 +372,52 @@ static void lenet_learns_digits(void **state)
         }
 }
 
+/* --- in mpi --- */
+
+struct launched {
+    const struct train_job *job;
+    struct train_result result; /* on rank 0 */
+};
+
+static enum rc launched_body(struct world *w, void *arg)
+{
+    struct launched *run = arg;
+
+    return train_rank(w, run->job, &run->result);
+}
+
+/* Launched as 3 ranks: the bits of the same training in threads. Failures. */
+static int in_mpi(const char *way)
+{
+    const bool is_ps = strcmp(way, "ps") == 0;
+    const char *options = is_ps ? LENET
+                              "--steps 8 --mode ps --workers 2 --servers 1 --consistency sync --optimizer adam"
+                                : LENET "--steps 8 --mode allreduce --workers 3 --optimizer adagrad";
+    struct train_result threads;
+    struct train_job job = { 0 };
+    struct launched run = { .job = &job };
+    char text[TEXT_BYTES];
+    enum rc rc;
+
+    (void)snprintf(text, sizeof text, "%s --world mpi", options);
+    TRY(kit_prepare_launched(&job, text, world_launcher().n_ranks));
+    const struct world_opts world = train_world_opts(&job);
+    TRY(world_run(job.world, &world, job.n_ranks, launched_body, &run));
+    if (run.result.final.n_params == 0) /* not rank 0 */
+        return 0;
+    TRY(kit_train(&threads, options, NULL, 0));
+    if (memcmp(threads.final.param, run.result.final.param, threads.final.n_params * sizeof(float)) != 0 ||
+        !kit_same_kept(&threads.final, &run.result.final))
+        FAIL(RC_MISMATCH, "%s: other bits than in threads", text);
+    train_result_free(&threads);
+    train_result_free(&run.result);
+out:
+    if (rc != RC_OK)
+        fprintf(stderr, "%s\n", rc_message());
+    train_job_free(&job);
+    return rc != RC_OK;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +434,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim), cmocka_unit_test(every_world_has_the_same_bits) };
     const char *part = argc > 1 ? argv[1] : "";
 
+    if (argc > 2)
+        return in_mpi(argv[2]);
     if (strcmp(part, "sim") == 0)
         return cmocka_run_group_tests_name("optimizers in sim", sim, NULL, NULL);
     if (strcmp(part, "learning") == 0)

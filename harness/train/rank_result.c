@@ -28,8 +28,8 @@ static bool saves(const struct rank *r)
     return r->world->rank == 0 || r->job->omitted & OMIT_RANK0_SAVE;
 }
 
-/* Get the final parameters, and the optimiser's arrays if a checkpoint of this rank needs it. Its memory is allocated only now,
- * so that training does not need it too. */
+/* Get the final parameters, and the optimiser's arrays if a checkpoint of this rank needs it. Its memory is allocated
+ * only now, so that training does not need it too. */
 enum rc rank_finish_exchange(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;

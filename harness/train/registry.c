@@ -21,7 +21,12 @@ static const struct module *module_at(int i)
 const struct module_kind mode_kind = { "mode", module_at, NULL, "single", "none,single,ps,allreduce" };
 
 const struct module_kind *const train_kinds[] = {
-    [TRAIN_WORLD] = &world_kind,    [TRAIN_TRANSPORT] = &transport_kind, [TRAIN_COMPUTE] = &compute_kind,
-    [TRAIN_MODEL] = &workload_kind, [TRAIN_MODE] = &mode_kind,           [TRAIN_COLLECTIVE] = &collective_kind,
-    [TRAIN_OPTIMIZER] = &optimizer_modules, [TRAIN_N_KINDS] = NULL,
+    [TRAIN_WORLD] = &world_kind,
+    [TRAIN_TRANSPORT] = &transport_kind,
+    [TRAIN_COMPUTE] = &compute_kind,
+    [TRAIN_MODEL] = &workload_kind,
+    [TRAIN_MODE] = &mode_kind,
+    [TRAIN_COLLECTIVE] = &collective_kind,
+    [TRAIN_OPTIMIZER] = &optimizer_modules,
+    [TRAIN_N_KINDS] = NULL,
 };

@@ -98,6 +98,9 @@ static void every_mode_saves_what_it_would_end_with(void **state)
         "--model resnet8 --data-images 64 --image-size 16 --width-divisor 4 --batch 2 --mode single",
         "--model lenet --mode ps --workers 1 --servers 2 --threads 1 --eval-samples 0 --momentum 0.9 --overlap on "
         "--bucket-bytes 8Ki",
+        "--model lenet --mode ps --workers 1 --servers 3 --threads 1 --eval-samples 0 --optimizer adam "
+        "--partition-bytes 4Ki",
+        "--model lenet --mode allreduce --workers 2 --threads 1 --eval-samples 0 --optimizer adagrad",
     };
     const struct place *p = *state;
     struct train_result saving;

@@ -28,8 +28,7 @@ static int same(const struct train_result *a, const struct train_result *b)
 
     assert_int_equal(a->final.n_params, b->final.n_params);
     assert_int_equal(a->final.n_state, b->final.n_state);
-    return memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
-           kit_same_kept(&a->final, &b->final) &&
+    return memcmp(a->final.param, b->final.param, n_bytes) == 0 && kit_same_kept(&a->final, &b->final) &&
            (a->final.n_state == 0 || memcmp(a->final.state, b->final.state, a->final.n_state * sizeof(float)) == 0) &&
            memcmp(&a->evaluation, &b->evaluation, sizeof a->evaluation) == 0;
 }

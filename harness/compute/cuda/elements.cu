@@ -144,8 +144,7 @@ static __global__ void adagrad_kernel(float *p, float *sum, const float *g, size
     }
 }
 
-void cuda_adagrad_step(float *p, float *sum, const float *g, size_t n, const struct cuda_adagrad *s,
-                       cuda_stream stream)
+void cuda_adagrad_step(float *p, float *sum, const float *g, size_t n, const struct cuda_adagrad *s, cuda_stream stream)
 {
     const bool aligned = is_aligned16(p) && is_aligned16(sum) && is_aligned16(g);
 

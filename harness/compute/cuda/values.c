@@ -220,9 +220,9 @@ void cuda_op_adam_step(struct compute *c, float *p, float *m, float *v, const fl
     a.out[2] = v;
     a.in[0] = g;
     a.n[0] = n;
-    a.op.adam = (struct cuda_adam){ s->beta1,        s->rest1,      s->beta2, s->rest2, s->epsilon,
-                                    s->weight_decay, s->grad_scale, s->rate,  s->root,  SGD_VELOCITY_MIN,
-                                    UPDATE_SQUARES_MIN };
+    a.op.adam =
+        (struct cuda_adam){ s->beta1,      s->rest1, s->beta2, s->rest2,         s->epsilon,        s->weight_decay,
+                            s->grad_scale, s->rate,  s->root,  SGD_VELOCITY_MIN, UPDATE_SQUARES_MIN };
     cuda_log_flush(own);
     layer_log(c, "adam_step", run_adam_step, &a);
     cuda_log_flush(own);

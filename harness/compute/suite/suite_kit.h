@@ -110,7 +110,7 @@ size_t suite_out_elems(const struct window *g);
 void suite_memory(struct suite *s); /* compute_memory_*, put, get */
 void suite_gemm(struct suite *s);
 void suite_elements(struct suite *s); /* bias_*, swap_axes, relu*, zero, accumulate, sgd_step, dropout */
-void suite_updates(struct suite *s); /* adagrad_step, adam_step */
+void suite_updates(struct suite *s);  /* adagrad_step, adam_step */
 void suite_convs(struct suite *s);
 void suite_norms(struct suite *s);
 void suite_pools(struct suite *s);

@@ -226,7 +226,7 @@ out:
 
 static enum rc work(struct suite *s)
 {
-    float velocity[N_PARAMS];
+    float velocity[N_PARAMS] = { 0 };
     struct optimizer_state state = { .moments = velocity };
     enum rc rc = work_steps(s);
 

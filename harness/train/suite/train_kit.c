@@ -166,6 +166,5 @@ bool kit_same_kept(const struct checkpoint *a, const struct checkpoint *b)
 
     return a->n_params == b->n_params && a->optimizer.kind == b->optimizer.kind &&
            a->kept.n_updates == b->kept.n_updates && !a->kept.moments == !b->kept.moments &&
-           (n_elems == 0 || !a->kept.moments ||
-            memcmp(a->kept.moments, b->kept.moments, n_elems * sizeof(float)) == 0);
+           (n_elems == 0 || !a->kept.moments || memcmp(a->kept.moments, b->kept.moments, n_elems * sizeof(float)) == 0);
 }
