@@ -33,7 +33,7 @@ struct ps_echo {
     struct arena arena; /* what comes back, or what goes out */
     char *own;
     size_t stride_bytes, n_places;
-    struct zmq_echo *zmq;
+    struct bare_echo *zmq;
     struct transport *transport;
     struct xfer *answer;  /* a server's, [n_workers * n_in_flight]: what is on its way back ... */
     struct message *lent; /* ... out of these */
@@ -51,7 +51,7 @@ enum ps_echo_kind ps_echo_kind_of(const struct transport_ops *transport, const s
 {
     const bool is_inside = w->ops->module.caps & WORLD_SHARED_MEMORY && !(w->ops->module.caps & WORLD_VIRTUAL_TIME);
 
-    if (zmq_echo_is_bound(transport, w))
+    if (bare_echo_is_bound(transport, w))
         return PS_ECHO_ZEROMQ;
     return is_inside ? PS_ECHO_MEMORY : PS_ECHO_TRANSPORT;
 }
@@ -174,7 +174,7 @@ static enum rc send_zmq(struct ps_echo *e)
         char *frame =
             e->own + ((size_t)(e->n_sent % e->n_places) * (size_t)e->env.n_servers + (size_t)s) * e->stride_bytes;
         bytes_put((unsigned char *)frame, (uint64_t)e->env.world->rank, 4);
-        TRY(zmq_echo_send(e->zmq, s, frame, frame_bytes(e)));
+        TRY(bare_echo_send(e->zmq, s, frame, frame_bytes(e)));
     }
     e->n_sent++;
 out:
@@ -186,7 +186,7 @@ static enum rc take_zmq(struct ps_echo *e)
     enum rc rc = RC_OK;
 
     for (int s = 0; s < e->env.n_servers; s++)
-        TRY(zmq_echo_take(e->zmq, frame_bytes(e), e->env.timeout_ms));
+        TRY(bare_echo_take(e->zmq, frame_bytes(e), e->env.timeout_ms));
     e->n_taken++;
 out:
     return rc;
@@ -194,12 +194,12 @@ out:
 
 static enum rc serve_zmq(struct ps_echo *e)
 {
-    return zmq_echo_serve(e->zmq);
+    return bare_echo_serve(e->zmq);
 }
 
 static enum rc end_zmq(struct ps_echo *e)
 {
-    return zmq_echo_end(e->zmq);
+    return bare_echo_end(e->zmq);
 }
 
 /* --- the transport --- */
@@ -347,7 +347,7 @@ static enum rc open_line(struct ps_echo *e)
     enum rc rc = RC_OK;
 
     if (e->kind == PS_ECHO_ZEROMQ)
-        TRY(zmq_echo_open(&e->zmq, e->env.world, e->env.transport, e->env.n_workers));
+        TRY(bare_echo_open(&e->zmq, e->env.world, e->env.transport, e->env.n_workers));
     if (e->kind != PS_ECHO_TRANSPORT)
         goto out;
     TRY(transport_open(&e->transport, e->env.transport, e->env.world));
@@ -420,7 +420,7 @@ void ps_echo_close(struct ps_echo **ep)
         (void)!world_join(&e->task);
         (void)!rc_raise(RC_PEER, "%s", message);
     }
-    zmq_echo_close(&e->zmq);
+    bare_echo_close(&e->zmq);
     transport_close(&e->transport);
     world_share_close(&e->share);
     world_split_close(&e->host);

@@ -21,7 +21,7 @@ struct where { /* what each rank tells the others */
     enum rc rc;
 };
 
-struct zmq_echo {
+struct bare_echo {
     struct world *world;
     int n_clients;
     void *context, *pull, **push; /* push [n_ranks]; NULL: none to that rank */
@@ -29,17 +29,10 @@ struct zmq_echo {
     unsigned char end[CLIENT_BYTES];
 };
 
-static enum zmq_wanted wanted_of(const struct transport_ops *ops)
-{
-    return strcmp(ops->module.name, "ipc") == 0   ? ZMQ_WANT_HOST
-           : strcmp(ops->module.name, "tcp") == 0 ? ZMQ_WANT_TCP
-                                                  : ZMQ_WANT_ANY;
-}
-
-bool zmq_echo_is_bound(const struct transport_ops *ops, const struct world *w)
+bool bare_echo_is_bound(const struct transport_ops *ops, const struct world *w)
 {
     return ops->post_send == zmq_post_send &&
-           (wanted_of(ops) != ZMQ_WANT_ANY || !(w->ops->module.caps & WORLD_SHARED_MEMORY));
+           (zmq_kind_wanted(ops) != ZMQ_WANT_ANY || !(w->ops->module.caps & WORLD_SHARED_MEMORY));
 }
 
 static enum rc raise_errno(const char *what)
@@ -53,7 +46,7 @@ static bool set_int(void *socket, int option, int value)
 }
 
 /* No marks: clients await what they send. */
-static void *open_socket(struct zmq_echo *e, int type)
+static void *open_socket(struct bare_echo *e, int type)
 {
     void *socket = zmq_socket(e->context, type);
 
@@ -65,12 +58,12 @@ static void *open_socket(struct zmq_echo *e, int type)
     return socket;
 }
 
-static enum rc listen_somewhere(struct zmq_echo *e, const struct transport_ops *ops, struct where *own)
+static enum rc listen_somewhere(struct bare_echo *e, const struct transport_ops *ops, struct where *own)
 {
     size_t n_bytes = sizeof own->endpoint;
     enum rc rc;
 
-    TRY(zmq_address_open(&e->address, e->world, wanted_of(ops)));
+    TRY(zmq_address_open(&e->address, e->world, zmq_kind_wanted(ops)));
     e->context = zmq_ctx_new();
     e->pull = e->context ? open_socket(e, ZMQ_PULL) : NULL;
     if (!e->pull || zmq_bind(e->pull, e->address.text) != 0 ||
@@ -80,7 +73,7 @@ out:
     return rc;
 }
 
-static enum rc connect_to_all(struct zmq_echo *e, const struct where *all)
+static enum rc connect_to_all(struct bare_echo *e, const struct where *all)
 {
     const bool is_client = e->world->rank < e->n_clients;
     enum rc rc = RC_OK;
@@ -98,9 +91,9 @@ out:
     return rc;
 }
 
-enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct transport_ops *ops, int n_clients)
+enum rc bare_echo_open(struct bare_echo **out, struct world *w, const struct transport_ops *ops, int n_clients)
 {
-    struct zmq_echo *e = calloc(1, sizeof *e);
+    struct bare_echo *e = calloc(1, sizeof *e);
     struct where own, *all = calloc((size_t)w->n_ranks, sizeof *all);
     enum rc rc = RC_OK;
 
@@ -121,7 +114,7 @@ enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct trans
     e = NULL;
 out:
     free(all);
-    zmq_echo_close(&e);
+    bare_echo_close(&e);
     return rc;
 }
 
@@ -142,7 +135,7 @@ static enum rc give(void *socket, zmq_msg_t *msg)
     return RC_OK;
 }
 
-enum rc zmq_echo_send(struct zmq_echo *e, int server, void *bytes, size_t n_bytes)
+enum rc bare_echo_send(struct bare_echo *e, int server, void *bytes, size_t n_bytes)
 {
     zmq_msg_t msg;
 
@@ -152,7 +145,7 @@ enum rc zmq_echo_send(struct zmq_echo *e, int server, void *bytes, size_t n_byte
 }
 
 /* A message, also after some slices; polls first where this rank may spin. */
-static enum rc take(struct zmq_echo *e, zmq_msg_t *msg, int timeout_ms)
+static enum rc take(struct bare_echo *e, zmq_msg_t *msg, int timeout_ms)
 {
     const int n_spins = world_may_spin(e->world) ? N_SPINS : 0;
     enum rc rc = RC_OK;
@@ -176,7 +169,7 @@ out:
     return rc;
 }
 
-enum rc zmq_echo_take(struct zmq_echo *e, size_t n_bytes, int timeout_ms)
+enum rc bare_echo_take(struct bare_echo *e, size_t n_bytes, int timeout_ms)
 {
     zmq_msg_t msg;
     enum rc rc;
@@ -190,7 +183,7 @@ out:
     return rc;
 }
 
-enum rc zmq_echo_end(struct zmq_echo *e)
+enum rc bare_echo_end(struct bare_echo *e)
 {
     enum rc rc = RC_OK;
 
@@ -205,7 +198,7 @@ out:
     return rc;
 }
 
-enum rc zmq_echo_serve(struct zmq_echo *e)
+enum rc bare_echo_serve(struct bare_echo *e)
 {
     enum rc rc = RC_OK;
 
@@ -225,9 +218,9 @@ out:
     return rc;
 }
 
-void zmq_echo_close(struct zmq_echo **ep)
+void bare_echo_close(struct bare_echo **ep)
 {
-    struct zmq_echo *e = ep ? *ep : NULL;
+    struct bare_echo *e = ep ? *ep : NULL;
 
     if (!e)
         return;

@@ -21,22 +21,22 @@ enum { ZMQ_ECHO_LEAST_BYTES = 8 }; /* of a message; a shorter one ends a client 
 
 struct world;
 struct transport_ops;
-struct zmq_echo;
+struct bare_echo;
 
 /* Does this transport use sockets of ZeroMQ between the ranks of w? */
-bool zmq_echo_is_bound(const struct transport_ops *ops, const struct world *w);
+bool bare_echo_is_bound(const struct transport_ops *ops, const struct world *w);
 /* Ranks 0 to n_clients - 1 are clients, the others servers. Collective over w. RC_IO, RC_NOMEM, RC_PEER; those of
  * zmq_address_open(). */
-enum rc zmq_echo_open(struct zmq_echo **out, struct world *w, const struct transport_ops *ops,
-                      int n_clients) MUST_CHECK;
+enum rc bare_echo_open(struct bare_echo **out, struct world *w, const struct transport_ops *ops,
+                       int n_clients) MUST_CHECK;
 /* A client: send bytes[n_bytes] to a server; lent until as many messages have come back from it. Never waits long. */
-enum rc zmq_echo_send(struct zmq_echo *e, int server, void *bytes, size_t n_bytes) MUST_CHECK;
+enum rc bare_echo_send(struct bare_echo *e, int server, void *bytes, size_t n_bytes) MUST_CHECK;
 /* A client: the next message back, of any server, which is dropped; RC_MISMATCH: it is not n_bytes long. */
-enum rc zmq_echo_take(struct zmq_echo *e, size_t n_bytes, int timeout_ms) MUST_CHECK;
+enum rc bare_echo_take(struct bare_echo *e, size_t n_bytes, int timeout_ms) MUST_CHECK;
 /* A client sends no more. */
-enum rc zmq_echo_end(struct zmq_echo *e) MUST_CHECK;
+enum rc bare_echo_end(struct bare_echo *e) MUST_CHECK;
 /* A server: send back whatever comes, until every client has ended. RC_PEER: the run failed. */
-enum rc zmq_echo_serve(struct zmq_echo *e) MUST_CHECK;
-void zmq_echo_close(struct zmq_echo **e); /* NULL-safe, nulls */
+enum rc bare_echo_serve(struct bare_echo *e) MUST_CHECK;
+void bare_echo_close(struct bare_echo **e); /* NULL-safe, nulls */
 
 #endif

@@ -71,3 +71,8 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
 ZMQ_KIND_(zmq, ZMQ_WANT_ANY);
 ZMQ_KIND_(ipc, ZMQ_WANT_HOST);
 ZMQ_KIND_(tcp, ZMQ_WANT_TCP);
+
+enum zmq_wanted zmq_kind_wanted(const struct transport_ops *ops)
+{
+    return ops == &transport_ipc ? ZMQ_WANT_HOST : ops == &transport_tcp ? ZMQ_WANT_TCP : ZMQ_WANT_ANY;
+}

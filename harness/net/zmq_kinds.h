@@ -55,4 +55,8 @@ enum rc zmq_recv_message(struct transport *base, struct message *out, int timeou
 void zmq_release(struct transport *t, struct message *m);
 void zmq_close_transport(struct transport **tp);
 
+/* --- zmq_kinds.c --- */
+
+enum zmq_wanted zmq_kind_wanted(const struct transport_ops *ops); /* of one of these */
+
 #endif

@@ -28,11 +28,11 @@ struct run { /* shared by the ranks of this process */
 
 static enum rc check_use(const struct verb_call *call)
 {
-    static const char *const useless[] = { "root", "reducer", "memory", "out-of-place" };
+    static const char *const useless_option[] = { "root", "reducer", "memory", "out-of-place" };
 
-    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (verb_given(call, useless[i]))
-            return rc_raise(RC_INVAL, "--%s of ps: it is of collectives; leave it out", useless[i]);
+    for (size_t i = 0; i < sizeof useless_option / sizeof *useless_option; i++)
+        if (verb_given(call, useless_option[i]))
+            return rc_raise(RC_INVAL, "--%s of ps: it is of collectives; leave it out", useless_option[i]);
     for (int g = 0; g < call->n_groups; g++)
         if (call->group[g].module && call->group[g].given != 0)
             return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",

@@ -15,6 +15,7 @@
 #include "harness/verbs/refusal.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
+#include "ps/ps.h"
 
 enum { MOST_NAMES = 64 };
 
@@ -330,7 +331,7 @@ static enum rc comm_run(struct verb_call *call)
 
     if (!run)
         FAIL(RC_NOMEM, "no memory");
-    if (call->operand[0] && strcmp(call->operand[0], "ps") == 0) {
+    if (call->operand[0] && strcmp(call->operand[0], sync_ps.module.name) == 0) {
         TRY(comm_ps_run(call));
         goto out;
     }

@@ -57,7 +57,8 @@ static enum rc add_members(struct gang *g, const struct list *list, const char *
             if (strcmp(g->member[r].address, one) == 0)
                 return rc_raise(RC_INVAL, "%s: %.100s is named twice; each task needs an address of its own",
                                 list->option, one);
-        *m = (struct gang_member){ .task = task++ };
+        *m = (struct gang_member){ .task = task };
+        task++;
         (void)snprintf(m->job, sizeof m->job, "%s", job);
         (void)snprintf(m->address, sizeof m->address, "%s", one);
         g->n_ranks++;
