@@ -106,8 +106,19 @@ static bool read_number(const char *name, uint64_t most, int *out)
 /* "0/2" */
 static bool read_here(struct gang *g, const char *text)
 {
-    return sscanf(text, "%d/%d", &g->host_rank, &g->n_host_ranks) == 2 && g->host_rank >= 0 &&
-           g->host_rank < g->n_host_ranks;
+    const char *slash = strchr(text, '/');
+    char before[16];
+    uint64_t place, number;
+
+    if (!slash || (size_t)(slash - text) >= sizeof before)
+        return false;
+    (void)snprintf(before, sizeof before, "%.*s", (int)(slash - text), text);
+    if (!text_to_u64(before, &place) || !text_to_u64(slash + 1, &number) || place >= number ||
+        number > GANG_MAX_MEMBERS)
+        return false;
+    g->host_rank = (int)place;
+    g->n_host_ranks = (int)number;
+    return true;
 }
 
 bool gang_peek(struct gang *out)

@@ -68,7 +68,7 @@ static bool add_word(char **line, size_t *n_bytes, const char *before, const cha
     if (!longer)
         return false;
     *line = longer;
-    memcpy(longer + *n_bytes, before, strlen(before));
+    (void)snprintf(longer + *n_bytes, n_more, "%s", before);
     text_shell_word(longer + *n_bytes + strlen(before), n_more - strlen(before), word);
     *n_bytes += strlen(longer + *n_bytes);
     return true;
