@@ -18,6 +18,13 @@ void sim_clock_fini(struct sim_clock *c)
     *c = (struct sim_clock){ .now_s = 0 };
 }
 
+void sim_clock_clear(struct sim_clock *c)
+{
+    for (size_t i = 1; i <= c->n; i++)
+        c->heap[i].event->place = 0;
+    c->n = 0;
+}
+
 enum rc sim_clock_reserve(struct sim_clock *c, size_t n)
 {
     size_t n_room = c->n_room > 0 ? c->n_room : FIRST_ROOM;

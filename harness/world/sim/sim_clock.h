@@ -44,6 +44,8 @@ struct sim_clock {
 
 void sim_clock_init(struct sim_clock *out);
 void sim_clock_fini(struct sim_clock *c);
+/* No event is set any more, so that what they are members of may be freed in any order. */
+void sim_clock_clear(struct sim_clock *c);
 /* Make room for n more events, so that setting them cannot fail. RC_NOMEM. */
 enum rc sim_clock_reserve(struct sim_clock *c, size_t n) MUST_CHECK;
 /* Give room of n events back, which are not set. */

@@ -234,6 +234,7 @@ out:
 
 static void end_engine(struct engine *e)
 {
+    sim_clock_clear(&e->clock); /* messages that never arrive are freed before the links that they are on */
     while (e->owned) {
         struct sim_owned *o = e->owned;
         e->owned = o->next;

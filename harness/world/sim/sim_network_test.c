@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/world/sim/sim_clock.h"
 #include "harness/world/suite/flows_kit.h"
 
 enum { N_CASES = 300 };
@@ -55,9 +56,30 @@ static void many_flows_are_fair_F2(void **state)
     }
 }
 
+/* What has ended frees its events in any order: none of them may be written to any more. */
+static void a_clear_clock_touches_no_event(void **state)
+{
+    struct sim_event event[6] = { { .kind = EVENT_ACTOR } };
+    struct sim_clock clock;
+
+    (void)state;
+    sim_clock_init(&clock);
+    assert_int_equal(sim_clock_reserve(&clock, 6), RC_OK);
+    for (int i = 0; i < 6; i++)
+        sim_clock_set(&clock, &event[i], 6 - i);
+    sim_clock_clear(&clock);
+    memset(event + 1, 0xa5, sizeof *event);
+    sim_clock_unset(&clock, &event[5]);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(event[i].place, i == 1 ? 0xa5a5a5a5 : 0);
+    assert_null(sim_clock_advance(&clock));
+    sim_clock_fini(&clock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(few_flows_are_exact_F1_F3),
+                                        cmocka_unit_test(a_clear_clock_touches_no_event),
                                         cmocka_unit_test(many_flows_are_fair_F2) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
