@@ -26,7 +26,7 @@ static void headers_round_trip(void **state)
 {
     const struct ps_header h = { .op = PS_PARAMS,
                                  .n_elems = 3,
-                                 .lr = 0.25f,
+                                 .is_last = true,
                                  .clock = UINT64_MAX,
                                  .staleness = 7,
                                  .queue_ns = 1,
@@ -35,7 +35,9 @@ static void headers_round_trip(void **state)
                                  .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
     const struct ps_header taken = { .op = PS_TAKEN, .staleness = 4, .step = 6, .held_ns = 8 };
-    const struct ps_header push = { .op = PS_PUSH, .sent_ns = 5, .n_elems = 9, .form = PS_PAIRS, .n_pairs = 3 };
+    const struct ps_header push = {
+        .op = PS_PUSH, .lr = 0.25f, .sent_ns = 5, .n_elems = 9, .form = PS_PAIRS, .n_pairs = 3
+    };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
 
@@ -44,7 +46,7 @@ static void headers_round_trip(void **state)
     assert_memory_equal(bytes, "GMPS", 4);
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_OK);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
-    assert_true(back.op == h.op && back.n_elems == 3 && back.lr == 0.25f && back.clock == h.clock);
+    assert_true(back.op == h.op && back.n_elems == 3 && back.is_last && back.lr == 0 && back.clock == h.clock);
     assert_true(back.staleness == 7 && back.queue_ns == 1 && back.held_ns == 77 && back.apply_ns == h.apply_ns);
     assert_int_equal(back.sent_ns, 0);
     assert_int_equal(back.piece, h.piece);
@@ -54,13 +56,17 @@ static void headers_round_trip(void **state)
     ps_header_encode(bytes, &push);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
     assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
-    assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9);
+    assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9 && back.lr == 0.25f && !back.is_last);
     bytes[6] = PS_GIVE; /* as a PUSH */
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
     assert_true(back.op == PS_GIVE && back.sent_ns == 5 && back.n_pairs == 3);
     ps_header_encode(bytes, &taken);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_OK);
     assert_true(back.op == PS_TAKEN && back.staleness == 4 && back.step == 6 && back.held_ns == 8 && back.n_elems == 0);
+    assert_false(back.is_last);
+    bytes[12] = 2;
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "is_last is 2"));
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_PULL, .step = 1 });
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "which has none"));

@@ -104,6 +104,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
     TRY(open_pieces(s));
+    server_open_stop(s);
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
     TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, &env->optimizer, env->slice_state.moments));
@@ -239,6 +240,8 @@ static void drop_worker(struct ps_server *s, int w)
     s->n_arrivals = n_kept;
     if (c->state != LEFT)
         s->n_left++;
+    if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
+        s->n_granted--;
     c->state = LOST;
     server_forget(s, w);
 }

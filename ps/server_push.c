@@ -372,6 +372,31 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
     return settle(s, r->answer.piece);
 }
 
+/* --- where the training ends (exchange.E11) --- */
+
+void server_open_stop(struct ps_server *s)
+{
+    const bool is_first = s->env.world->rank == s->env.n_workers;
+
+    s->counted_piece = s->env.buckets->n_pieces;
+    for (size_t k = s->counted_piece; k-- > 0 && is_first && s->env.stop_at > 0;)
+        if (s->piece[k].part.n_elems > 0)
+            s->counted_piece = k;
+    s->n_granted = (uint64_t)s->env.n_workers;
+    for (int w = 0; w < s->env.n_workers; w++)
+        s->client[w].may_push = true;
+}
+
+/* With the push of piece k that c has just pushed: may it push another one? */
+static bool grant(struct ps_server *s, struct client *c, size_t k)
+{
+    if (k != s->counted_piece)
+        return true;
+    c->may_push = s->n_granted < s->env.stop_at;
+    s->n_granted += c->may_push;
+    return c->may_push;
+}
+
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
     const int worker = a->message.peer, slot = (int)server_slot_of(a); /* what is kept takes the message from *a */
@@ -385,6 +410,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
                                     .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
                                     .piece = h->piece,
+                                    .is_last = !grant(s, &s->client[worker], h->piece),
                                     .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));

@@ -36,6 +36,7 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
+    bool may_push; /* exchange.E11: a push that it has not pushed is counted */
     struct request request[PS_CREDITS];
     float *reply_params; /* copy of the slice for replies, each at its place; NULL: the transport borrows
                             ps_server.param */
@@ -64,7 +65,9 @@ struct ps_server {
     struct client *client;     /* [n_workers] */
     struct arrival *arrival;   /* [most_arrivals], a ring buffer */
     int first_arrival, n_arrivals, most_arrivals;
-    int silence_ms; /* how long nobody may send anything, while somebody is to */
+    size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
+    uint64_t n_granted;   /* pushes that workers have pushed or may push */
+    int silence_ms;       /* how long nobody may send anything, while somebody is to */
     struct server_facts facts;
 };
 
@@ -86,6 +89,8 @@ static inline bool server_is_hollow(const struct ps_server *s)
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Serve pull a likewise: answer it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Every worker may push once (exchange.E11). */
+void server_open_stop(struct ps_server *s);
 /* Worker w pushes no more: what is kept of it is dropped, and those who may have waited for it are to be looked at. */
 void server_forget(struct ps_server *s, int w);
 /* Answer all who may read since workers have left. */

@@ -225,6 +225,7 @@ const struct sync_mode sync_ps = {
     .exchange_name = "push and pull",
     .open = ps_open,
     .exchange = ps_exchange,
+    .exchange_part = ps_exchange_part,
     .final = ps_final,
     .snapshot = ps_snapshot,
     .serve = ps_serve,

@@ -119,6 +119,7 @@ static void note_cost(struct piece_cost *cost, const struct ps_header *h, uint32
         cost->held_ns = h->held_ns;
     }
     cost->late_count += h->op == PS_LATE;
+    cost->is_last = cost->is_last || h->is_last;
     cost->lead_count = lead > cost->lead_count ? lead : cost->lead_count;
     const uint32_t staleness = h->staleness < UINT32_MAX ? (uint32_t)h->staleness : UINT32_MAX;
     if (staleness > cost->staleness_count)
@@ -169,7 +170,7 @@ static enum rc pack_push(struct ps *p, int server, const struct link_piece *piec
     TRY(pack(p, server, part, at, &body));
     h->n_elems = (uint32_t)part.n_elems;
     h->sent_ns = world_now_ns(p->base.env.world);
-    h->clock = piece->clock;
+    h->clock = piece->since;
     h->step = piece->step;
     h->form = body.form;
     h->n_pairs = body.n_pairs;
@@ -178,27 +179,28 @@ out:
 }
 
 /* Of the answer. */
-static size_t n_answered(const struct link_piece *piece, enum ps_move move)
+static size_t n_answered(const struct link_piece *piece, unsigned parts)
 {
-    return move == PS_MOVE_UP ? 0 : piece->part.n_elems;
+    return parts & EXCHANGE_PULL ? piece->part.n_elems : 0;
 }
 
 /* The request for what `server` has of the piece, and the receive of its answer. */
-static enum rc post_with(struct ps *p, int server, int slot, const struct ps_transfer *t, float lr, float *param,
-                         float *grad)
+static enum rc post_with(struct ps *p, int server, int slot, const struct piece_work *t)
 {
-    static const enum ps_op op[] = { [PS_MOVE_BOTH] = PS_PUSH, [PS_MOVE_UP] = PS_GIVE, [PS_MOVE_DOWN] = PS_PULL };
+    static const enum ps_op op[] = {
+        [EXCHANGE_PUSH | EXCHANGE_PULL] = PS_PUSH, [EXCHANGE_PUSH] = PS_GIVE, [EXCHANGE_PULL] = PS_PULL
+    };
     const struct link_piece *piece = &p->link[server].piece[t->k];
-    struct ps_header h = { .op = op[t->move], .piece = (uint32_t)t->k };
+    struct ps_header h = { .op = op[t->parts], .piece = (uint32_t)t->k };
     float *at = NULL;
     enum rc rc = RC_OK;
 
     if (piece->part.n_elems == 0)
         return RC_OK;
-    if (t->move != PS_MOVE_DOWN)
-        TRY(pack_push(p, server, piece, grad, &h, &at));
-    h.lr = t->move == PS_MOVE_DOWN ? 0 : lr;
-    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, param), n_answered(piece, t->move)));
+    if (t->parts & EXCHANGE_PUSH)
+        TRY(pack_push(p, server, piece, t->grad, &h, &at));
+    h.lr = t->parts & EXCHANGE_PUSH ? t->lr : 0;
+    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, t->param), n_answered(piece, t->parts)));
     TRY(ps_post_request(p, server, slot, &h, at));
 out:
     return rc;
@@ -221,13 +223,13 @@ static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, cons
     return RC_OK;
 }
 
-static enum rc end_with(struct ps *p, int server, int slot, const struct ps_transfer *t, float *param,
+static enum rc end_with(struct ps *p, int server, int slot, const struct piece_work *t, float *param,
                         struct piece_cost *cost)
 {
     struct link_piece *piece = &p->link[server].piece[t->k];
-    const bool has_params = t->move != PS_MOVE_UP;
-    const struct ps_header want = { .op = has_params ? PS_PARAMS : PS_TAKEN,
-                                    .n_elems = (uint32_t)n_answered(piece, t->move),
+    const bool pulls = t->parts & EXCHANGE_PULL, pushes = t->parts & EXCHANGE_PUSH;
+    const struct ps_header want = { .op = pulls ? PS_PARAMS : PS_TAKEN,
+                                    .n_elems = (uint32_t)n_answered(piece, t->parts),
                                     .piece = (uint32_t)t->k };
     struct ps_header answer;
     enum rc rc = RC_OK;
@@ -236,12 +238,14 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct ps_tran
         return RC_OK;
     TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer)); /* behind it the request has arrived */
     TRY(ps_end_request(p, server, slot));
-    piece->step += t->move != PS_MOVE_DOWN;
+    piece->step += pushes;
     TRY(check_lead(p, server, piece->step, &answer));
     note_cost(cost, &answer, piece->step - answer.step);
-    if (!has_params)
+    piece->clock = pulls ? answer.clock : piece->clock + (answer.op == PS_TAKEN);
+    if (pushes)
+        piece->since = piece->clock;
+    if (!pulls)
         return RC_OK;
-    piece->clock = answer.clock;
     if (piece->is_scattered && ps_is_real(p))
         placement_scatter(p->base.env.placement, server, piece->part, body_at(p, server, piece, p->pulled, param),
                           param);
@@ -257,22 +261,21 @@ static void charge_message(struct ps *p, size_t k)
     world_charge(p->base.env.world, 0, 2.0 * (double)p->base.env.buckets->piece[k].n_elems * sizeof(float));
 }
 
-enum rc ps_post(struct sync *s, enum ps_move move, size_t k, float lr, float *param, float *grad)
+enum rc ps_post(struct sync *s, const struct piece_work *work)
 {
     struct ps *p = (struct ps *)s;
     if (p->n_posted == p->n_ended) /* one at a time: always the first slot, so that the server holds one answer */
         p->n_posted = p->n_ended = 0;
     const int slot = (int)(p->n_posted % PS_CREDITS);
-    struct ps_transfer *t = &p->transfer[slot];
     enum rc rc = RC_OK;
 
-    assert(p->n_posted - p->n_ended < PS_CREDITS);
-    *t = (struct ps_transfer){ move, k };
+    assert(work->parts != 0 && p->n_posted - p->n_ended < PS_CREDITS);
+    p->work[slot] = *work;
     p->n_posted++;
-    if (move != PS_MOVE_DOWN)
-        charge_message(p, k);
+    if (work->parts & EXCHANGE_PUSH)
+        charge_message(p, work->k);
     for (int i = 0; i < s->env.n_servers; i++)
-        TRY(post_with(p, i, slot, t, lr, param, grad));
+        TRY(post_with(p, i, slot, work));
 out:
     return ps_abandon(p, rc);
 }
@@ -281,25 +284,32 @@ enum rc ps_end(struct sync *s, float *param, struct piece_cost *out)
 {
     struct ps *p = (struct ps *)s;
     const int slot = (int)(p->n_ended % PS_CREDITS);
-    const struct ps_transfer *t = &p->transfer[slot];
+    const struct piece_work *t = &p->work[slot];
     enum rc rc = RC_OK;
 
     assert(p->n_ended < p->n_posted);
     for (int i = 0; i < s->env.n_servers; i++)
         TRY(end_with(p, i, slot, t, param, out));
-    if (t->move != PS_MOVE_UP)
+    if (t->parts & EXCHANGE_PULL)
         charge_message(p, t->k);
     p->n_ended++;
 out:
     return ps_abandon(p, rc);
 }
 
-enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+enum rc ps_exchange_part(struct sync *s, const struct piece_work *work, struct piece_cost *out)
 {
     enum rc rc;
 
-    TRY(ps_post(s, PS_MOVE_BOTH, k, lr, param, grad));
-    TRY(ps_end(s, param, out));
+    TRY(ps_post(s, work));
+    TRY(ps_end(s, work->param, out));
 out:
     return rc;
+}
+
+enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    const struct piece_work all = { k, EXCHANGE_PUSH | EXCHANGE_PULL, lr, param, grad };
+
+    return ps_exchange_part(s, &all, out);
 }

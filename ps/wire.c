@@ -8,13 +8,14 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 6 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 7 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
        OFFSET_OP = 6,
        OFFSET_N_ELEMS = 8,
        OFFSET_LR = 12,
+       OFFSET_IS_LAST = 12,
        OFFSET_CLOCK = 16,
        OFFSET_STALENESS = 24,
        OFFSET_FORM = 24,
@@ -38,7 +39,10 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_VERSION, VERSION, 2);
     bytes_put(to + OFFSET_OP, (uint64_t)h->op, 2);
     bytes_put(to + OFFSET_N_ELEMS, h->n_elems, 4);
-    bytes_put(to + OFFSET_LR, lr_bits, 4);
+    if (ps_is_answer(h->op))
+        bytes_put(to + OFFSET_IS_LAST, h->is_last, 4);
+    else
+        bytes_put(to + OFFSET_LR, lr_bits, 4);
     bytes_put(to + OFFSET_CLOCK, h->clock, 8);
     if (ps_is_push(h->op)) {
         bytes_put(to + OFFSET_FORM, (uint64_t)h->form, 4);
@@ -97,12 +101,15 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
-    const bool has_step = ps_is_push(op) || op == PS_PARAMS || op == PS_LATE || op == PS_TAKEN;
+    const bool has_step = ps_is_push(op) || ps_is_answer(op);
     const uint64_t time_ns = bytes_get(from + OFFSET_SENT_OR_HELD, 8);
     const uint32_t step = (uint32_t)bytes_get(from + OFFSET_STEP, 4);
     if (!has_step && step != 0)
         return rc_raise(RC_MISMATCH, "parameter server message: step %u of op %u, which has none", step, (unsigned)op);
-    const uint32_t lr_bits = (uint32_t)bytes_get(from + OFFSET_LR, 4);
+    const uint32_t lr_bits = ps_is_answer(op) ? 0 : (uint32_t)bytes_get(from + OFFSET_LR, 4);
+    const uint32_t is_last = ps_is_answer(op) ? (uint32_t)bytes_get(from + OFFSET_IS_LAST, 4) : 0;
+    if (is_last > 1)
+        return rc_raise(RC_MISMATCH, "parameter server message: is_last is %u", is_last);
     *out =
         (struct ps_header){ .op = op,
                             .n_elems = n_elems,
@@ -110,6 +117,7 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                             .clock = bytes_get(from + OFFSET_CLOCK, 8),
                             .staleness = ps_is_push(op) || op == PS_STATE ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
                             .n_moments = (uint32_t)n_moments,
+                            .is_last = is_last,
                             .form = body.form,
                             .n_pairs = body.n_pairs,
                             .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),

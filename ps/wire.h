@@ -10,9 +10,9 @@
  *        4  u16   version
  *        6  u16   op
  *        8  u32   n_elems
- *       12  f32   lr (PUSH)
- *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with; PARAMS: the newest; STATE:
- *                 the updates of the piece that has had the fewest, of all the training
+ *       12  f32   lr (PUSH); PARAMS, TAKEN, LATE: u32 is_last: 1, the worker is to begin no other step, else 0
+ *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
+ *                 STATE: the updates of the piece that has had the fewest, of all the training
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
  *                 u32 n_pairs of the body (push_body.h); STATE: n_moments
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
@@ -31,19 +31,20 @@
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *
- * GIVE is a PUSH in all that is said of a PUSH; TAKEN, and a LATE that answers a GIVE, have no elements. PULL has no
- * elements, and no step.
+ * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE that answers a GIVE, have no
+ * elements. PULL has no elements, and no step.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
  *       read past the bytes received.
  *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
- *       that was applied.
+ *       that was applied. The clock of a push is that of the parameters that its oldest gradient was made with: as
+ *       they were pulled, and one more for each push of the worker's own since.
  *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h.
- *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, that of its answer is
- * of the same one. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece
- *       while another one of that is, and FETCH, LOOK and LEAVE in slot 0, while none is. Answers to requests in
- *       different slots may come in any order.
+ *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, and its answer's the
+ *       same. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece while
+ *       another one of that is, and FETCH, LOOK and LEAVE in slot 0, while none is. Answers to requests in different
+ *       slots may come in any order.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -68,11 +69,19 @@ struct ps_header {
     enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
     uint32_t n_pairs;
     uint32_t n_moments; /* of STATE, else 0 */
+    bool is_last;       /* of PARAMS, TAKEN and LATE, else false */
 };
 
+/* Does it carry a gradient? */
 static inline bool ps_is_push(enum ps_op op)
 {
     return op == PS_PUSH || op == PS_GIVE;
+}
+
+/* Is it the answer to such a one, or to a PULL? */
+static inline bool ps_is_answer(enum ps_op op)
+{
+    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE;
 }
 
 static inline struct push_body ps_push_body(const struct ps_header *h)

@@ -239,18 +239,39 @@ static double push_bytes(double reply_bytes, const struct compression *c)
     return PS_HEADER_BYTES + n_elems * elem_bytes;
 }
 
-/* Of a push and a reply the mean. One way, the link of a server carries whole replies; the card of a host, beside
- * workers, at least as much as both ways have in the mean. */
-static struct wire_plan with_compression(struct wire_plan plan, const struct sync_env *env)
-{
-    const double reply_bytes = (double)plan.message_bytes;
-    const double mean_bytes = (reply_bytes + push_bytes(reply_bytes, &env->compression)) / 2;
+struct traffic {      /* of a step in the mean, of a message that is whole_bytes long where everything is sent */
+    double exchanges; /* parts of steps that exchange something: a request and an answer */
+    double request_bytes, answer_bytes;
+};
 
-    if (env->compression.kind == COMPRESSION_NONE || plan.message_bytes == 0)
+static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
+{
+    const struct period_counts n =
+        periods_count(&env->periods, env->n_steps_before, env->n_steps > 0 ? env->n_steps : 1);
+    const double n_steps = env->n_steps > 0 ? (double)env->n_steps : 1;
+    const double pushes = (double)n.n_pushes / n_steps, pulls = (double)n.n_pulls / n_steps;
+    const double exchanges = pushes + pulls - (double)n.n_both / n_steps;
+
+    return (struct traffic){ .exchanges = exchanges,
+                             .request_bytes = pushes * push_bytes(whole_bytes, &env->compression) +
+                                              (exchanges - pushes) * PS_HEADER_BYTES,
+                             .answer_bytes = pulls * whole_bytes + (exchanges - pulls) * PS_HEADER_BYTES };
+}
+
+/* Of requests and answers the mean. One way, the link of a server carries the more of either; the card of a host,
+ * beside workers, at least as much as both ways have in the mean. */
+static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_env *env)
+{
+    const double whole_bytes = (double)plan.message_bytes;
+
+    if ((env->compression.kind == COMPRESSION_NONE && !periods_are_on(&env->periods)) || plan.message_bytes == 0)
         return plan;
-    plan.message_bytes = (size_t)mean_bytes;
-    if (!env->host)
-        plan.n_on_link *= reply_bytes / (double)plan.message_bytes;
+    const struct traffic t = traffic_of(env, whole_bytes);
+    const double mean_bytes = (t.request_bytes + t.answer_bytes) / 2;
+    const double most_bytes = t.request_bytes > t.answer_bytes ? t.request_bytes : t.answer_bytes;
+    plan.message_bytes = (size_t)(mean_bytes / t.exchanges);
+    plan.n_in_turn *= t.exchanges;
+    plan.n_on_link *= (env->host ? mean_bytes : most_bytes) / (double)plan.message_bytes;
     return plan;
 }
 
@@ -270,7 +291,7 @@ static struct wire_plan full_plan(const struct sync_env *env)
 
 struct wire_plan ps_wire_plan(const struct sync_env *env)
 {
-    return with_compression(full_plan(env), env);
+    return with_traffic(full_plan(env), env);
 }
 
 uint64_t ps_full_bytes(const struct sync_env *env)

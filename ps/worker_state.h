@@ -12,7 +12,8 @@ struct link_piece {    /* of one piece at one server */
     struct range part; /* of the server's slice; its n_elems may be 0 */
     bool is_scattered; /* it is several ranges of the parameters; else one: */
     size_t first;      /* ... which begins here */
-    uint64_t clock;    /* of those that this worker holds */
+    uint64_t clock;    /* of those that this worker holds: as they were pulled, and its own pushes since */
+    uint64_t since;    /* the same when its last push was ended: the next one's gradients begin there (P2) */
     uint32_t step;     /* pushes so far */
 };
 
@@ -20,11 +21,6 @@ struct link_slot {                                                  /* a request
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
     bool sends, receives;                                           /* tx is posted; rx is */
     struct xfer tx, rx;
-};
-
-struct ps_transfer { /* of a piece, with all servers; posted and not ended */
-    enum ps_move move;
-    size_t k;
 };
 
 struct link {                 /* of a worker to one server */
@@ -36,12 +32,11 @@ struct link {                 /* of a worker to one server */
 
 struct ps {
     struct sync base;
-    struct ps_server *server; /* server ranks only */
-    struct link *link;        /* worker ranks only: [n_servers] */
-    struct ps_transfer
-        transfer[PS_CREDITS];   /* a worker's: number n is in n modulo PS_CREDITS, as its slot in each link */
-    uint64_t n_posted, n_ended; /* of them */
-    struct link_piece *piece;   /* of all links */
+    struct ps_server *server;           /* server ranks only */
+    struct link *link;                  /* worker ranks only: [n_servers] */
+    struct piece_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, as its slot in each link */
+    uint64_t n_posted, n_ended;         /* of them */
+    struct link_piece *piece;           /* of all links */
     float *pushed, *pulled; /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its
                                way; NULL: nothing is, or hollow */
     float *packed;          /* a worker's, likewise: bodies of pushes; NULL: nothing is compressed, or hollow */
@@ -64,7 +59,8 @@ enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header
                       struct ps_header *out) MUST_CHECK;
 /* End what is still posted in the caller's memory, when something failed; the first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
-/* sync_mode.exchange */
+/* sync_mode.exchange and .exchange_part */
 enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out) MUST_CHECK;
+enum rc ps_exchange_part(struct sync *s, const struct piece_work *work, struct piece_cost *out) MUST_CHECK;
 
 #endif

@@ -161,18 +161,20 @@ out:
 /* --- one call --- */
 
 /* The pieces of a block, as many at once as ps lets. */
-static enum rc move_block(struct ps_repeats *r, enum ps_move move, size_t block)
+static enum rc move_block(struct ps_repeats *r, unsigned parts, size_t block)
 {
     const size_t n = r->cut.n_pieces, first = block * n;
     struct piece_cost cost = { 0 };
     enum rc rc = RC_OK;
 
     for (size_t n_posted = 0, n_ended = 0; n_ended < n; n_ended++) {
-        for (; n_posted < n && n_posted - n_ended < PS_CREDITS; n_posted++)
-            TRY(ps_post(r->sync, move, first + n_posted, 1.0f, r->param, r->grad));
+        for (; n_posted < n && n_posted - n_ended < PS_CREDITS; n_posted++) {
+            const struct piece_work work = { first + n_posted, parts, 1.0f, r->param, r->grad };
+            TRY(ps_post(r->sync, &work));
+        }
         TRY(ps_end(r->sync, r->param, &cost));
     }
-    if (move != PS_MOVE_DOWN)
+    if (parts & EXCHANGE_PUSH)
         r->n_pushed[block]++;
 out:
     return rc;
@@ -182,11 +184,11 @@ static enum rc call(struct ps_repeats *r, enum ps_lane lane, size_t block)
 {
     switch (lane) {
     case PS_LANE_PUSH:
-        return move_block(r, PS_MOVE_UP, block);
+        return move_block(r, EXCHANGE_PUSH, block);
     case PS_LANE_PULL:
-        return move_block(r, PS_MOVE_DOWN, block);
+        return move_block(r, EXCHANGE_PULL, block);
     case PS_LANE_PUSH_PULL:
-        return move_block(r, PS_MOVE_BOTH, block);
+        return move_block(r, EXCHANGE_PUSH | EXCHANGE_PULL, block);
     case PS_LANE_BOUND:
         return ps_echo_call(r->echo);
     case PS_N_LANES:

@@ -98,6 +98,7 @@ static enum rc open_worker(struct exchange *x)
         x->optimizer.grad_scale = 1.0f / (float)x->env.n_workers;
     TRY(open_undo(x));
     TRY(open_residual(x));
+    TRY(exchange_open_periods(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
     x->state = calloc(n_pieces, sizeof *x->state);
     if (!x->n_missing || !x->state)
@@ -183,6 +184,7 @@ void exchange_close(struct exchange **xp)
     for (int k = 0; k < OPTIMIZER_MAX_MOMENTS; k++)
         exchange_memory_close_copy(&x->memory, &x->undo_moment[k]);
     exchange_memory_close_copy(&x->memory, &x->residual);
+    exchange_memory_close_copy(&x->memory, &x->accrued);
     compute_close(&x->side);
     exchange_memory_close(&x->memory);
     piece_queue_close(&x->queue);
@@ -307,7 +309,7 @@ static enum rc open_mode(struct exchange *x)
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     x->transport->log = x->log;
     if (x->log) {
-        x->log->array = env->opts.average_every > 0 && !x->is_staged ? x->param : x->host_grad;
+        x->log->array = env->opts.average_every > 0 && !x->is_staged ? x->param : exchange_pushed(x);
         x->log->array_bytes = x->buckets.n_params * sizeof(float);
     }
     const struct sync_env sync = { .world = env->world,
@@ -325,6 +327,9 @@ static enum rc open_mode(struct exchange *x)
                                    .n_servers = env->n_servers,
                                    .host = env->host,
                                    .n_steps = env->n_steps,
+                                   .n_steps_before = env->n_steps_before,
+                                   .periods = env->opts.periods,
+                                   .stop_at = env->opts.stop_at > 0 ? env->opts.stop_at - x->n_updates_before : 0,
                                    .compression = env->opts.compression,
                                    .optimizer = env->optimizer,
                                    .slice_param = x->slice_param,
@@ -362,6 +367,7 @@ enum rc exchange_start(struct exchange *x, const struct initial_state *from)
     enum rc rc;
 
     TRY(share_state(x, from));
+    TRY(exchange_start_periods(x));
     if (x->exchanges)
         TRY(open_mode(x));
     if (x->overlaps && x->is_worker && !x->is_queued)
@@ -413,6 +419,7 @@ enum rc exchange_final(struct exchange *x, struct optimizer_state *state)
         return RC_OK;
     TRY(exchange_await_all(x, &now_ns));
     TRY(exchange_average_rest(x));
+    TRY(exchange_push_rest(x));
     if (x->communicator)
         TRY(communicator_finish(x->communicator));
     communicator_close(&x->communicator);

@@ -36,6 +36,13 @@
  *   E9  With opts.compression a piece of the gradient is what messages can hold of it and of what was left of the steps
  *       before (compression.h), from before it is exchanged on. Not with average_every, nor with COLL_DEVICE. What is
  *       left is not taken back by exchange_undo_to(), behind which nothing is exchanged.
+ *  E10  With opts.periods a worker pushes and pulls in some of its steps alone, and goes on by its own gradient in
+ *       those that do not pull. Only with consistency async, where nobody waits for a push.
+ *  E11  With opts.stop_at N the servers make exactly N updates of each parameter, those of the training before this
+ *       one included: the first server counts the pushes that workers have begun or may begin, and tells each of them
+ *       when it is to begin no more (exchange_cost.is_last). Without overlap, which begins a step before it knows. A
+ *       worker that is lost before the first server has its push begins one less, which another gets that has not
+ *       ended.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -43,6 +50,7 @@
 #include "harness/base/segment.h"
 #include "harness/exchange/compression.h"
 #include "harness/exchange/exchange_memory.h"
+#include "harness/exchange/periods.h"
 #include "harness/exchange/sync_mode.h"
 
 struct transport_ops;
@@ -61,6 +69,8 @@ struct exchange_opts {
     enum lr_staleness lr_staleness;  /* likewise */
     struct compression compression;  /* E9 */
     uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
+    struct periods periods;          /* of a mode with servers, E10 */
+    uint64_t stop_at;                /* likewise, E11; 0: nowhere */
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
@@ -95,6 +105,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool timeline;                    /* record spans (exchange_ring) */
     bool messages;                    /* note messages (exchange_messages) */
     size_t n_steps;                   /* of this run, which rings are sized for */
+    uint64_t n_steps_before;          /* of the training, before it */
 };
 
 enum exchange_task {                        /* whose ring */
@@ -115,6 +126,8 @@ struct exchange_cost {
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers and pieces */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
     uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and pieces */
+    bool keeps_gradient;      /* E10: it is pushed with that of a later step */
+    bool is_last;             /* E11: this worker is to begin no other step */
 };
 
 /* What all ranks begin with; rank 0's are taken. Lent during start(). */
@@ -189,6 +202,8 @@ void exchange_explain(const struct exchange *x, char *text, size_t n_bytes);
 uint64_t exchange_sent_bytes(const struct exchange *x);
 /* What it would send in a step if every float were sent as it is; 0 where nothing is, or it is not known. */
 uint64_t exchange_full_bytes(const struct exchange *x);
+/* Of a worker of a mode with servers: its steps so far that have pushed, pulled, or done both. */
+struct period_counts exchange_counts(const struct exchange *x);
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */

@@ -13,6 +13,7 @@ enum { NAME_BYTES = 32 };
 struct way { /* in which a rank exchanges */
     uint64_t digest, n_pieces, overlap, priority, cycle_ns, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
+    uint64_t optimizer, push_every, pull_every, stop_at;
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
@@ -30,6 +31,10 @@ static struct way own_way(const struct exchange *x)
                        .bound = o->consistency.bound_count,
                        .lr_staleness = o->lr_staleness,
                        .compression = o->compression.kind,
+                       .optimizer = (uint64_t)x->env.optimizer.kind,
+                       .push_every = o->periods.push_every,
+                       .pull_every = o->periods.pull_every,
+                       .stop_at = o->stop_at,
                        .n_pairs = compression_pairs(&o->compression, x->buckets.n_params) };
 
     (void)snprintf(way.mode, sizeof way.mode, "%s", x->env.mode->module.name);
@@ -67,13 +72,16 @@ static enum rc compare(int rank, const struct way *its, const struct way *first)
                         rank, (unsigned long long)its->average_every, (unsigned long long)first->average_every);
     if (its->compression != first->compression || its->n_pairs != first->n_pairs)
         return rc_raise(RC_MISMATCH, "rank %d has another compression than rank 0: " MUST_BE_EQUAL, rank);
+    if (its->optimizer != first->optimizer)
+        return rc_raise(RC_MISMATCH, "rank %d has another optimiser than rank 0: " MUST_BE_EQUAL, rank);
     return RC_OK;
 }
 
 static bool has_same_servers(const struct way *its, const struct way *first)
 {
     return its->placement == first->placement && its->consistency == first->consistency && its->bound == first->bound &&
-           its->lr_staleness == first->lr_staleness;
+           its->lr_staleness == first->lr_staleness && its->push_every == first->push_every &&
+           its->pull_every == first->pull_every && its->stop_at == first->stop_at;
 }
 
 enum rc exchange_compare_plans(struct exchange *x)
@@ -90,7 +98,8 @@ enum rc exchange_compare_plans(struct exchange *x)
         TRY(compare(r, &all[r], &all[0]));
         if (!has_same_servers(&all[r], &all[0]))
             FAIL(RC_MISMATCH,
-                 "rank %d has another placement, consistency or rate of stale gradients than rank 0: " MUST_BE_EQUAL,
+                 "rank %d has another placement, consistency, rate of stale gradients, period or end than rank "
+                 "0: " MUST_BE_EQUAL,
                  r);
     }
 out:

@@ -68,6 +68,7 @@ void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool up
     a->sum.exchange_ns += exposed > elsewhere_ns ? exposed - elsewhere_ns : 0;
     a->sum.hidden_ns += hidden_ns > hidden_update_ns ? hidden_ns - hidden_update_ns : 0;
     a->sum.late_count += t->at_server.late_count;
+    a->sum.is_last = a->sum.is_last || t->at_server.is_last;
     if (t->at_server.staleness_count > a->sum.staleness_count)
         a->sum.staleness_count = t->at_server.staleness_count;
     if (t->at_server.lead_count > a->sum.lead_count)

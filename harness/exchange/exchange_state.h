@@ -19,6 +19,7 @@ struct piece_state {  /* of a worker */
     bool is_left_out; /* of the step it was submitted in: exchange_leave_out() */
     float lr;         /* of the step it was submitted in */
     uint32_t step;
+    unsigned parts;     /* E10: of that step, enum exchange_part */
     uint64_t n_updates; /* so far; of the task that updates */
     struct piece_times times;
 };
@@ -49,10 +50,13 @@ struct exchange {
     float *undo_param, *undo_moment[OPTIMIZER_MAX_MOMENTS]; /* E7: the host's; NULL: the optimiser has fewer */
     float *slice_param, *slice_moments;                     /* until the mode is open */
     uint64_t n_updates_before;                              /* those of the training that this one goes on with */
-    float *residual;           /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
-    uint64_t sent_bytes;       /* of a worker, by the task that exchanges */
-    size_t *n_missing;         /* [n_buckets]: segments not submitted yet in this step */
-    struct piece_state *state; /* [n_pieces] */
+    float *residual;             /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
+    float *accrued;              /* E10: likewise, since the last push; NULL: every step pushes */
+    unsigned parts;              /* of the step that has begun: enum exchange_part */
+    struct period_counts counts; /* of steps begun */
+    uint64_t sent_bytes;         /* of a worker, by the task that exchanges */
+    size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */
+    struct piece_state *state;   /* [n_pieces] */
     size_t n_pending;
     struct piece_queue queue;          /* without overlap */
     struct communicator *communicator; /* with overlap, from start() to final() */
@@ -80,6 +84,19 @@ enum rc exchange_average_piece(struct exchange *x, size_t k) MUST_CHECK;
 enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
 /* V2 of train: float[n] by env.weight and a factor; x may be NULL (hollow). */
 void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor);
+/* E10: exchange_periods.c. */
+bool exchange_has_periods(const struct exchange *x);
+enum rc exchange_open_periods(struct exchange *x) MUST_CHECK;
+/* Initial parameters are there. */
+enum rc exchange_start_periods(struct exchange *x) MUST_CHECK;
+/* In place of the mode's exchange(): what its step does of it. */
+enum rc exchange_periodic_piece(struct exchange *x, size_t k) MUST_CHECK;
+/* Where a run that was stopped ends between two pushes. */
+enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
+/* The array that is pushed. */
+float *exchange_pushed(const struct exchange *x);
+/* E9: in the task that exchanges. */
+enum rc exchange_compress_piece(struct exchange *x, struct range piece) MUST_CHECK;
 /* env.flip, if it is of piece k, which is about to be updated. */
 enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
 /* E7: piece k is about to be updated. */

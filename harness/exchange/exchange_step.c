@@ -70,13 +70,12 @@ static void note_inline(struct exchange *x, uint64_t now_ns)
         x->inline_ns = now_ns;
 }
 
-/* E9: in the task that exchanges, with the compute of the mode. */
-static enum rc compress_piece(struct exchange *x, struct range piece)
+enum rc exchange_compress_piece(struct exchange *x, struct range piece)
 {
     const struct compression *c = &x->env.opts.compression;
     enum rc rc;
 
-    TRY(compression_apply(c, x->side ? x->side : x->env.compute, at(x->host_grad, piece), at(x->residual, piece),
+    TRY(compression_apply(c, x->side ? x->side : x->env.compute, at(exchange_pushed(x), piece), at(x->residual, piece),
                           piece.n_elems));
     if (c->kind == COMPRESSION_TOPK)
         world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)piece.n_elems);
@@ -90,7 +89,9 @@ static enum rc cross(struct exchange *x, size_t k)
     enum rc rc;
 
     exchange_weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
-    TRY(compress_piece(x, piece));
+    if (exchange_has_periods(x))
+        return exchange_periodic_piece(x, k);
+    TRY(exchange_compress_piece(x, piece));
     TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &x->state[k].times.at_server));
 out:
     return rc;
@@ -256,6 +257,10 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     x->n_begun++;
     x->is_averaged = false;
     x->step = (uint32_t)step;
+    x->parts = periods_parts(&x->env.opts.periods, step + 1, x->n_begun == x->env.n_steps);
+    if (x->has_servers)
+        periods_add(&x->counts, x->parts);
+    x->cost.sum.keeps_gradient = !(x->parts & EXCHANGE_PUSH);
     owe(x, 0);
     for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
         x->n_missing[i] = x->buckets.bucket[i].n_segments;
@@ -272,6 +277,7 @@ static void submit_bucket(struct exchange *x, size_t b, uint64_t now_ns)
         x->state[k].is_left_out = x->is_left_out;
         x->state[k].lr = x->lr;
         x->state[k].step = x->step;
+        x->state[k].parts = x->parts;
         x->state[k].times.submitted_ns = now_ns;
         x->n_pending++;
         if (x->communicator)

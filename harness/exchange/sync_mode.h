@@ -33,6 +33,7 @@
 #include "harness/exchange/compression.h"
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/lr_staleness.h"
+#include "harness/exchange/periods.h"
 #include "harness/exchange/placement.h"
 #include "harness/exchange/staleness.h"
 
@@ -61,6 +62,9 @@ struct sync_env {                /* borrowed; outlives the sync */
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     size_t n_steps;                 /* of this run */
+    uint64_t n_steps_before;        /* of the training, before it */
+    struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
+    uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
     struct compression compression; /* S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
@@ -76,6 +80,14 @@ struct piece_cost {           /* what exchange() spent elsewhere, ns */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers */
     uint32_t late_count;      /* ps: messages of it whose gradient was dropped */
     uint32_t lead_count;      /* ps: steps that the worker is then ahead of the slowest one; max over servers */
+    bool is_last;             /* ps: it is to begin no other step */
+};
+
+struct piece_work { /* what exchange_part() is to do */
+    size_t k;       /* piece */
+    unsigned parts; /* enum exchange_part; not 0 */
+    float lr;
+    float *param, *grad; /* as of exchange() */
 };
 
 struct server_facts {                      /* of a server, since it began */
@@ -115,6 +127,10 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     /* S2, of piece k of env.buckets. param, grad: the host's float[n_params], of which the elements of other pieces are
      * neither read nor written; hollow: NULL. lr: of this step, for servers. *out is zeroed by the caller. */
     enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out);
+    /* Of a mode with servers: some of exchange(), with both parts all of it. Without EXCHANGE_PULL param stays, and the
+     * worker may go on by its own gradient: updates that it has pushed since it pulled are none by others, of which
+     * staleness is. */
+    enum rc (*exchange_part)(struct sync *s, const struct piece_work *work, struct piece_cost *out);
     /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
      * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
      * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are

@@ -319,15 +319,15 @@ static void find_losses(struct steps_summary *out, const struct steps *in)
 
 static void find_staleness(struct steps_summary *out, const struct steps *in)
 {
-    const size_t n = in->n_workers * in->n_steps;
-    uint64_t sum = 0;
+    uint64_t sum = 0, n = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
+        n += !in->stamp[i].keeps_gradient;
         sum += in->stamp[i].staleness_count;
         if (in->stamp[i].staleness_count > out->staleness_max_count)
             out->staleness_max_count = in->stamp[i].staleness_count;
     }
-    out->staleness_mean_count = (double)sum / (double)n;
+    out->staleness_mean_count = n > 0 ? (double)sum / (double)n : 0;
 }
 
 /* Throughput and costs, of the same steps: *out, and of each worker costs[n_workers], zeroed. */
@@ -485,8 +485,8 @@ void steps_staleness_histogram(uint64_t *count, size_t n_bins, const struct step
     if (n_bins == 0)
         return;
     for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
-        size_t s = in->stamp[i].staleness_count;
+        const size_t s = in->stamp[i].staleness_count;
 
-        count[s < n_bins ? s : n_bins - 1]++;
+        count[s < n_bins ? s : n_bins - 1] += !in->stamp[i].keeps_gradient;
     }
 }

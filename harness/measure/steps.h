@@ -46,6 +46,7 @@ struct step_stamp {       /* of one step on one worker; the clock of struct worl
                          come so far */
     uint32_t staleness_count; /* ps */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
+    bool keeps_gradient;      /* ps: it is pushed with that of a later step, which has its staleness */
 };
 
 enum { STEPS_LAST = 10 }; /* loss_last is a mean over so many; over all where there are fewer */
@@ -71,7 +72,7 @@ struct steps_summary {
     double rest_s;                                       /* E4, likewise */
     double exposed_s, hidden_s;                          /* E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
-    double staleness_mean_count;                         /* over all steps */
+    double staleness_mean_count;                         /* over all steps that push */
     uint32_t staleness_max_count;
     double elapsed_s; /* first start to last end, all workers */
 };
@@ -105,7 +106,7 @@ void steps_round(struct round_point *out, const struct steps *in, size_t r);
  * (may be NULL): samples of all workers by then, 0 if never. */
 double steps_seconds_to_loss(const struct steps *in, double target_loss, size_t n_mean, uint64_t *samples_count);
 
-/* count[s] := steps with staleness s, for s < n_bins; the last bin takes the rest. */
+/* count[s] := steps that push with staleness s, for s < n_bins; the last bin takes the rest. */
 void steps_staleness_histogram(uint64_t *count, size_t n_bins, const struct steps *in);
 
 #endif

@@ -140,6 +140,7 @@ static enum rc read_optimizer(struct checkpoint *out, const unsigned char header
 {
     if (is_old) {
         out->optimizer.kind = OPTIMIZER_MOMENTUM;
+        out->kept.n_updates = out->steps_count;
         return RC_OK;
     }
     if (bytes_get(header + AT_OPTIMIZER, 4) >= OPTIMIZER_N_KINDS || bytes_get(header + AT_RATE_IN_VELOCITY, 4) > 1)

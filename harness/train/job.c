@@ -18,6 +18,7 @@
 #include "harness/train/job_messages.h"
 #include "harness/train/job_optimizer.h"
 #include "harness/train/job_overlap.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
@@ -157,6 +158,7 @@ static enum rc resolve_resume(struct train_job *job)
         TRY(check_resume(job));
         TRY(job_split_check_resume(job));
         TRY(job_optimizer_check_resume(job));
+        TRY(job_periods_check_resume(job));
         TRY(local_sgd_check_resume(job));
     }
 out:
@@ -301,6 +303,8 @@ static void resolve_exchange(struct train_job *job)
                                 .placement = job->exchange.placement,
                                 .consistency = job->exchange.consistency,
                                 .lr_staleness = job->exchange.lr_staleness,
+                                .periods = job->exchange.periods,
+                                .stop_at = job->exchange.stop_at,
                                 .compression = job->exchange.compression,
                                 .average_every = o->average_every,
                                 .shared_memory = shares_memory(job),

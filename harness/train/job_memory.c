@@ -6,6 +6,7 @@
  */
 #include "harness/train/job_compression.h"
 #include "harness/train/job_input.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
@@ -40,7 +41,7 @@ static size_t checkpoint_bytes(const struct train_job *job)
 /* Of one worker, beside parameters and activations. */
 static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t batch)
 {
-    size_t n_bytes = module_need(job).worker_bytes;
+    size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
 
     if (n)
         n_bytes +=

@@ -14,6 +14,7 @@
 #include "harness/train/file_data.h"
 #include "harness/train/job_input.h"
 #include "harness/train/job_optimizer.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "models/engine/network.h"
@@ -230,6 +231,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(resolve_profile(job, &given_opts));
     TRY(refuse_precision(job, &given_opts));
     TRY(job_input_check(job));
+    TRY(job_periods_resolve(job, group, n_groups));
     if (o->steps == 0)
         o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (o->batch == 0)

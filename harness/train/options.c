@@ -24,6 +24,10 @@ const struct opt train_opt_table[] = {
               "of servers: gradients are applied as they come; the same, but nobody goes on more than S steps ahead of "
               "the slowest worker; one update a step, by the mean gradient of all workers, or of all but the B latest, "
               "which are dropped"),
+    OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
+             "a worker pushes after every N-th step and the last, the sum of its gradients since then"),
+    OPT_U64_(struct train_opts, pull_every, "pull-every", "1", 1, 100000000, "steps",
+             "a worker pulls after every N-th step; in between it goes on by its own gradients"),
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
@@ -148,6 +152,10 @@ const struct opt train_run_table[] = {
     OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "samples",
              "the mean of --target-loss is of the last steps of every worker that have so many together, as many for "
              "any number of workers; without it: of the last 10"),
+    OPT_U64_(
+        struct train_opts, stop_at_step, "stop-at-step", "", 1, 100000000, "updates",
+        "end when the servers have made so many updates, in place of --steps: exactly so many, of all workers, those "
+        "of a resumed checkpoint included"),
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
     OPT_U64_(
         struct train_opts, save_every, "save-every", "", 1, 100000000, "steps",
@@ -213,6 +221,8 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "placement", "mode", NULL, MODE_SERVERS },
     { "consistency", "mode", NULL, MODE_SERVERS },
     { "lr-staleness", "mode", NULL, MODE_SERVERS },
+    { "push-every", "mode", NULL, MODE_SERVERS },
+    { "pull-every", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },
     { "average-every", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },

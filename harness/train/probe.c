@@ -89,6 +89,16 @@ out:
     return rc;
 }
 
+/* Of a step, how much of a round there is at the least: an update with each push, a reply with each pull. */
+static double least_share(const struct train_job *job)
+{
+    const struct period_counts n = periods_count(&job->exchange.periods, job->resume.steps_count, job->n_steps);
+
+    if (!periods_are_on(&job->exchange.periods))
+        return 1;
+    return (double)(n.n_pushes < n.n_pulls ? n.n_pushes : n.n_pulls) / (double)job->n_steps;
+}
+
 /* A server's round: for each worker one update of its slice, and its copy for the reply. Where there is one update a
  * round it is one of each, the least of what it does: a bound. */
 static enum rc probe_server(double *best_s, const struct probe_env *env)
@@ -112,7 +122,8 @@ static enum rc probe_server(double *best_s, const struct probe_env *env)
         world_charge(env->world, 0, 2.0 * (double)n_elems * sizeof(float));
         series_add(&series, env->world, started_ns);
     }
-    *best_s = series_quantile_s(&series, 0) * (job->exchange.consistency.kind == CONSISTENCY_SYNC ? 1 : job->n_workers);
+    *best_s = series_quantile_s(&series, 0) *
+              (job->exchange.consistency.kind == CONSISTENCY_SYNC ? 1 : job->n_workers) * least_share(job);
 out:
     update_close(&update);
     return rc;

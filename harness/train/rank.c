@@ -14,6 +14,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/alternation.h"
 #include "harness/train/disturbed.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
 #include "harness/train/omission.h"
@@ -165,7 +166,8 @@ static enum rc open_exchange(struct rank *r)
         .timeout_ms = train_message_limit_ms(job),
         .timeline = job->opts.timeline[0] != '\0',
         .messages = job->opts.messages[0] != '\0',
-        .n_steps = job->n_steps
+        .n_steps = job->n_steps,
+        .n_steps_before = job->resume.steps_count
     };
     enum rc rc;
 
@@ -330,6 +332,8 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->held_ns = cost.held_ns;
     stamp->staleness_count = cost.staleness_count;
     stamp->late_count = cost.late_count;
+    stamp->keeps_gradient = cost.keeps_gradient;
+    r->is_ended = cost.is_last;
     if (cost.lead_count > r->info.served.lead_max_count)
         r->info.served.lead_max_count = cost.lead_count;
     stamp->loss = loss;
@@ -366,13 +370,15 @@ static enum rc train_steps(struct rank *r)
 
     for (size_t step = 0; step < r->job->n_steps; step++) {
         TRY(world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, &begins));
-        if (!begins && local_sgd_may_stop(r->job, step)) {
+        if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
         }
         TRY(train_step(r, step));
         TRY(rank_verify(r, step));
         if (r->is_corrupted)
+            break;
+        if (r->is_ended) /* --stop-at-step */
             break;
         TRY(rank_save(r, step));
     }

@@ -138,6 +138,25 @@ out:
     return rc;
 }
 
+/* *out: of the ranks that are left, the least number of steps that a worker has done. */
+static enum rc least_steps(struct rank *r, uint64_t *out)
+{
+    struct world *w = r->left ? r->left : r->world;
+    const uint64_t n_own = rank_is_worker(r) ? r->n_begun : UINT64_MAX;
+    uint64_t *all = calloc((size_t)w->n_ranks, sizeof *all);
+    enum rc rc = RC_OK;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for the steps of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &n_own, all, sizeof n_own));
+    *out = n_own;
+    for (int i = 0; i < w->n_ranks; i++)
+        *out = all[i] < *out ? all[i] : *out;
+out:
+    free(all);
+    return rc;
+}
+
 enum rc rank_end(struct rank *r, enum rc trained)
 {
     const bool reports = r->job->on_loss == ON_LOSS_REPORT;
@@ -150,7 +169,10 @@ enum rc rank_end(struct rank *r, enum rc trained)
         TRY(world_survivors(r->world, &r->left));
     if (rank_goes_back(r))
         return go_back(r, n_own);
-    TRY(world_broadcast(r->left ? r->left : r->world, &n_done, sizeof n_done));
+    if (r->job->exchange.stop_at > 0)
+        TRY(least_steps(r, &n_done));
+    else
+        TRY(world_broadcast(r->left ? r->left : r->world, &n_done, sizeof n_done));
     r->n_done = (size_t)n_done;
 out:
     return rc;

@@ -20,6 +20,10 @@ void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done)
     c->seed = job->opts.seed;
     c->steps_count = job->resume.steps_count + n_done;
     c->samples_count = rank_samples_before(job, n_done);
+    if (job->exchange.stop_at > 0 && c->kept.n_updates > 0) { /* workers have done steps of different numbers */
+        c->samples_count = c->kept.n_updates * (job->opts.push_every > 1 ? job->opts.push_every : 1) * job->opts.batch;
+        c->steps_count = c->samples_count / ((uint64_t)job->n_workers * job->opts.batch);
+    }
 }
 
 /* Does this rank write a checkpoint behind the last step? */
@@ -141,6 +145,8 @@ static enum rc gather_results(struct rank *r)
     info->own_cores_count = r->world->n_own_cores;
     info->memory = r->memory;
     snprintf(info->mpi_level, sizeof info->mpi_level, "%s", r->world->mpi_level ? r->world->mpi_level : "");
+    info->steps_count = r->n_begun;
+    info->counts = exchange_counts(r->exchange);
     info->sent_bytes = exchange_sent_bytes(r->exchange);
     info->full_bytes = exchange_full_bytes(r->exchange) * (rank_is_worker(r) ? 1 : (uint64_t)r->job->n_workers);
     child_host_name(info->host, sizeof info->host);

@@ -47,6 +47,7 @@ struct rank {            /* everything one rank owns while it trains */
     float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
     uint64_t *hash;         /* [n_segments], of --verify-every; else NULL */
     float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
+    bool is_ended;          /* the servers have told this worker to begin no other step */
     bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
     struct slowed {         /* --slow-rank */
         uint64_t since_ns, waited_ns; /* of this step: what was computed until then is made up for; its waits */

@@ -15,6 +15,7 @@
 #include "harness/train/integrity.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_overlap.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/omission.h"
@@ -255,7 +256,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     const struct train_rank_info *info = &result->rank[i];
     const struct disturbance host = disturbance_of_rank(job, result, i);
     const bool is_worker = i < result->n_workers;
-    double staleness = 0;
+    double staleness = 0, n_pushes = 0;
     struct record *r = NULL;
     enum rc rc;
 
@@ -280,11 +281,14 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_f64(r, "rest_s", parts->rest_s);
     record_f64(r, "exposed_comm_s", parts->exposed_s);
     record_f64(r, "hidden_comm_s", parts->hidden_s);
-    for (size_t step = 0; is_worker && step < result->n_steps; step++)
+    for (size_t step = 0; is_worker && step < result->n_steps; step++) {
         staleness += stamp[step].staleness_count;
+        n_pushes += !stamp[step].keeps_gradient;
+    }
     record_sent_of_rank(r, job, result, i);
+    record_periods_of_rank(r, job, result, i);
     record_f64(r, "staleness_mean_count",
-               is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / (double)result->n_steps : NAN);
+               is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / n_pushes : NAN);
     record_server_of_rank(r, job, result, i);
     TRY(report_write(to, r));
 out:
@@ -461,6 +465,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_compression(r, job, result);
     record_alternation(r, job, &s->exchange_keeps);
     record_servers(r, job, result);
+    record_periods(r, job, result);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
     record_count(r, "samples_to_target_loss_count", !isnan(s->seconds_to_target_loss), s->samples_to_target_loss_count);

@@ -121,7 +121,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 #define NO_SERVERS                                                                                            \
     "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, " \
     "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, "            \
-    "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, "
+    "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, 'push_steps_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
     "null, 'restarts_count': 0, 'restarted_from_steps': [], "
@@ -131,19 +131,19 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                      \
-    "{'kind': 'options', " settings                                                                            \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, "               \
-    "'drill-at': 'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', "               \
-    "'cluster-set': '', 'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, "  \
-    "'interface': '', 'bucket-bytes': null, 'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', "  \
-    "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, "      \
-    "'wait': 'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, "       \
-    "'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', " \
-    "'optimizer': 'auto', 'momentum-correction': 'on', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, "     \
-    "'stall-warn-s': 60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, "            \
-    "'on-loss': 'abort', 'messages': '', 'sets': null, 'target-samples': null, 'verify-every': null, "         \
-    "'flip-bit': null, 'flip-step': 1, 'slow-rank': null, 'alternate-exchange': null, 'slow-ratio': 0.5}, "    \
+#define OPTIONS(settings)                                                                                              \
+    "{'kind': 'options', " settings                                                                                    \
+    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', " \
+    "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
+    "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'bucket-bytes': null, "               \
+    "'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, 'exchange-memory': 'auto', "       \
+    "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, 'width-divisor': 1, "      \
+    "'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, 'eval-samples': null, 'profile': '', "       \
+    "'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', 'momentum-correction': 'on', 'push-every': "   \
+    "1, 'pull-every': 1, 'stop-at-step': null, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, " \
+    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', "    \
+    "'sets': null, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "      \
+    "null, 'alternate-exchange': null, 'slow-ratio': 0.5}, "                                                           \
     "'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
@@ -220,14 +220,13 @@ static void ps_ranks_and_staleness(void **state)
     assert_record(
         r.record[13],
         "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'device': "
-        "'0000:1b:00.0', "
-        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
-        "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
-        "'step_mean_s': 0.01, 'compute_s': 0.006, 'input_wait_s': null, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': "
-        "0.002, 'server_s': "
-        "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'exposed_comm_s': 0.0035, 'hidden_comm_s': 0.0005, "
-        "'staleness_mean_count': 1, 'late_gradients_count': 2, "
-        "'lead_max_count': 3, 'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 4, 4]}",
+        "'0000:1b:00.0', 'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, "
+        "'exchange_memory': 'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, "
+        "'exchange_shared_reason': null, 'step_mean_s': 0.01, 'compute_s': 0.006, 'input_wait_s': null, 'exchange_s': "
+        "0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, "
+        "'exposed_comm_s': 0.0035, 'hidden_comm_s': 0.0005, 'steps_count': 12, 'push_steps_count': 7, "
+        "'pull_steps_count': 5, 'staleness_mean_count': 1, 'late_gradients_count': 2, 'lead_max_count': 3, "
+        "'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 4, 4]}",
         NULL);
     assert_record(
         r.record[14],
@@ -235,11 +234,10 @@ static void ps_ranks_and_staleness(void **state)
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': 'MPI_THREAD_FUNNELED', "
         "'exchange_memory': 'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', "
         "'exchange_shared_reason': 'no memfd', 'step_mean_s': 0.015, 'compute_s': 0.009, 'input_wait_s': null, "
-        "'exchange_s': 0.006, "
-        "'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'exposed_comm_s': 0.005, "
-        "'hidden_comm_s': 0.0005, "
-        "'staleness_mean_count': 2.16666666666666667, 'late_gradients_count': 0, 'lead_max_count': 0, "
-        "'staleness_from_count': [0, 1, 2, 3, 4], 'staleness_pushes_count': [0, 0, 11, 0, 1]}",
+        "'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.002, 'apply_s': 0.001, 'rest_s': 0.001, "
+        "'exposed_comm_s': 0.005, 'hidden_comm_s': 0.0005, 'steps_count': 13, 'push_steps_count': 8, "
+        "'pull_steps_count': 5, 'staleness_mean_count': 2.16666666666666667, 'late_gradients_count': 0, "
+        "'lead_max_count': 0, 'staleness_from_count': [0, 1, 2, 3, 4], 'staleness_pushes_count': [0, 0, 11, 0, 1]}",
         NULL);
     assert_record(
         r.record[15],
@@ -247,10 +245,9 @@ static void ps_ranks_and_staleness(void **state)
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
         "'compute_s': null, 'input_wait_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': "
-        "null, 'apply_s': null, "
-        "'rest_s': null, 'exposed_comm_s': null, 'hidden_comm_s': null, 'staleness_mean_count': null, "
-        "'late_gradients_count': 4, 'lead_max_count': 6, "
-        "'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 0, 5]}",
+        "null, 'apply_s': null, 'rest_s': null, 'exposed_comm_s': null, 'hidden_comm_s': null, 'steps_count': null, "
+        "'push_steps_count': null, 'pull_steps_count': null, 'staleness_mean_count': null, 'late_gradients_count': 4, "
+        "'lead_max_count': 6, 'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 0, 5]}",
         NULL);
     assert_record(r.record[16],
                   "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}", NULL);
@@ -282,17 +279,16 @@ static void ps_summary(void **state)
         "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
         "'global_batch_count': 14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
-        "'wait_policy': 'sleep', "
-        "'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, "
-        "'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, 'throughput_samples_per_s': 1200, "
-        "'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, 'bound_failed': false, 'loss_first': 21, "
-        "'loss_last': 1, 'loss_test': 0.75, 'accuracy_ratio': 0.96875, 'params_sha256': "
-        "'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
+        "'wait_policy': 'sleep', 'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', "
+        "'planned_memory_bytes': 50000, 'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, "
+        "'throughput_samples_per_s': 1200, 'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, "
+        "'bound_failed': false, 'loss_first': 21, 'loss_last': 1, 'loss_test': 0.75, 'accuracy_ratio': 0.96875, "
+        "'params_sha256': 'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
         "1.58333333333333333, 'servers_beside_workers': false, 'placement': 'whole', 'hot_server_index': 0, "
         "'hot_server_bytes': 8, 'imbalance_ratio': 1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': "
-        "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, "
-        "'lead_max_count': 3, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': "
-        "-0.25, 'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, 'learned': 'not_known', "
+        "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, 'lead_max_count': 3, 'push_steps_count': 15, "
+        "'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': -0.25, "
+        "'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, 'learned': 'not_known', "
         "'learned_reason': 'too_short', 'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.015, "
         "'step_p99_s': 0.015, 'step_mean_s': 0.0119444444444444444, 'step_min_s': 0.01, 'step_max_s': 0.015, "
         "'compute_s': 0.00716666666666666667, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.00138888888888888889, "
@@ -360,13 +356,13 @@ static void allreduce_in_sim_l4(void **state)
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
-        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
-        "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': "
-        "0.01, 'compute_s': 0.005, 'input_wait_s': null, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, "
-        "'server_s': 0, 'apply_s': "
-        "0.001, 'rest_s': 0.00025, 'exposed_comm_s': 0.004, 'hidden_comm_s': 0, 'staleness_mean_count': null, "
-        "'late_gradients_count': null, 'lead_max_count': null, "
-        "'staleness_from_count': null, 'staleness_pushes_count': null}",
+        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': 'shared', "
+        "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': 0.01, "
+        "'compute_s': 0.005, 'input_wait_s': null, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, "
+        "'server_s': 0, 'apply_s': 0.001, 'rest_s': 0.00025, 'exposed_comm_s': 0.004, 'hidden_comm_s': 0, "
+        "'steps_count': 24, 'push_steps_count': null, 'pull_steps_count': null, 'staleness_mean_count': null, "
+        "'late_gradients_count': null, 'lead_max_count': null, 'staleness_from_count': null, "
+        "'staleness_pushes_count': null}",
         NULL);
     records_free(&r);
     made_free(&m);
@@ -388,12 +384,11 @@ static void allreduce_summary(void **state)
         "'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': "
         "'weak', 'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
         "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
-        "1, 'wait_policy': null, "
-        "'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': "
-        "0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
-        "'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
-        "'bound_ratio': 0.75, 'bound_low_ratio': 0.75, 'bound_high_ratio': 0.75, 'bound_failed': false, "
-        "'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': null, "
+        "1, 'wait_policy': null, 'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', "
+        "'planned_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': "
+        "2400, 'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
+        "'bound_ratio': 0.75, 'bound_low_ratio': 0.75, 'bound_high_ratio': 0.75, 'bound_failed': false, 'loss_first': "
+        "null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': null, "
         "'staleness_mean_count': null, " NO_SERVERS
         "'staleness_max_count': null, 'wall_s': null, 'virtual_s': 0.44, 'slope': null, 'offset': null, "
         "'seconds_to_target_loss_s': null, 'samples_to_target_loss_count': null, 'learned': 'not_known', "
@@ -436,9 +431,8 @@ static void single_of_a_profile(void **state)
         "'transport': 'none', 'workers_count': 1, 'servers_count': 0, "
         "'scaling': 'weak', 'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
-        "'wait_policy': 'spin', "
-        "'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, "
-        "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 500, "
+        "'wait_policy': 'spin', 'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, "
+        "'planned_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 500, "
         "'throughput_low_samples_per_s': null, 'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, "
         "'bound_ratio': 0.78125, 'bound_low_ratio': null, 'bound_high_ratio': null, 'bound_failed': false, "
         "'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': "

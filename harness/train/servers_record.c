@@ -97,7 +97,7 @@ static void count_steps(uint64_t count[STALENESS_BINS], const struct train_resul
 {
     for (size_t t = 0; t < result->n_steps; t++) {
         const struct step_stamp *s = &stamps_of(result, worker)[t];
-        if (s->late_count == 0)
+        if (s->late_count == 0 && !s->keeps_gradient)
             count[staleness_bin(s->staleness_count)]++;
     }
 }

@@ -62,6 +62,7 @@ struct train_opts { /* as given; the tables have the meanings */
         flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
+    uint64_t push_every, pull_every, stop_at_step;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
@@ -72,7 +73,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 17 };
+enum { TRAIN_N_OPT_RULES = 19 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -254,6 +255,8 @@ struct train_rank_info {
     struct window_load load;              /* of that process; all zero in sim */
     uint64_t sent_bytes, full_bytes;      /* exchanging gradients: in all, and what that of a step is in full; 0: not
                                              known (exchange_sent_bytes) */
+    uint64_t steps_count;                 /* of a worker: that it has done in this run */
+    struct period_counts counts;          /* of a worker of a mode with servers */
     struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */
 };
 
@@ -289,7 +292,8 @@ enum { REDUCER_REASON_BYTES = 512 };
 
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
     int n_workers, n_ranks; /* workers first */
-    size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
+    size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer, or
+                               with --stop-at-step those of the worker that has done the fewest */
     int stop_signal; /* the run was stopped for it after n_steps (world/stop.h), before it was done; 0: it was not */
     struct train_loss *loss; /* [n_losses] */
     int n_losses;

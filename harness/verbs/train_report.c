@@ -14,6 +14,7 @@
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
 #include "harness/train/job_compression.h"
+#include "harness/train/job_periods.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "harness/train/omission.h"
@@ -246,6 +247,8 @@ static enum rc print_servers(struct table *t, const struct train_job *job, const
     TRY(print_row(t, "consistency", text));
     snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
     TRY(print_row(t, "staleness", text));
+    TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
+    TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
 out:
     return rc;
 }

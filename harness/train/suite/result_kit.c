@@ -156,6 +156,10 @@ void made_ps(struct made_run *out)
     r->stamp[3].late_count = 2;
     for (int i = 0; i < 3; i++)
         r->rank[i] = (struct train_rank_info){ .number = i, .own_cores_count = i < 2 ? 2 + i : 0 };
+    for (int i = 0; i < 2; i++) {
+        r->rank[i].steps_count = 12 + (uint64_t)i;
+        r->rank[i].counts = (struct period_counts){ .n_pushes = 7 + (uint64_t)i, .n_pulls = 5, .n_both = 3 };
+    }
     r->rank[0].served.lead_max_count = 3;
     r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 }, .late_count = 4, .lead_max_count = 6 };
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
@@ -211,6 +215,7 @@ void made_allreduce(struct made_run *out)
                                                 UINT64_C(1) << cluster_key_find("job_placement") |
                                                 UINT64_C(1) << cluster_key_find("tcp_latency_s") }; /* has no effect */
     make_result(r, job);
+    r->rank[1].steps_count = 24;
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     for (uint64_t w = 0; w < 3; w++)
         for (uint64_t t = 0, at_us = 2000000; t < 24; t++) {

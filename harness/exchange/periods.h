@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * periods.h - how often a worker pushes and pulls (Dean et al., NIPS 2012: DistBelief's Downpour SGD, n_push and
+ * n_fetch).
+ *
+ * Of step n of the training, the first being 1: it pushes where n is a multiple of push_every, what is pushed being the
+ * sum of the gradients since the push before; it pulls where n is a multiple of pull_every. A step that does not pull
+ * goes on by its own gradient: p -= lr (g + weight_decay p), whatever the servers' optimiser. The last step of a run
+ * pushes, so that no gradient is lost.
+ */
+#ifndef HARNESS_EXCHANGE_PERIODS_H
+#define HARNESS_EXCHANGE_PERIODS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct periods { /* 0: as 1 */
+    uint64_t push_every, pull_every;
+};
+
+enum exchange_part { EXCHANGE_PUSH = 1u << 0, EXCHANGE_PULL = 1u << 1 };
+
+struct period_counts { /* steps */
+    uint64_t n_pushes, n_pulls, n_both;
+};
+
+static inline bool periods_are_on(const struct periods *p)
+{
+    return p->push_every > 1 || p->pull_every > 1;
+}
+
+/* enum exchange_part of step n; is_last: of the run. */
+static inline unsigned periods_parts(const struct periods *p, uint64_t n, bool is_last)
+{
+    const bool pushes = p->push_every <= 1 || n % p->push_every == 0 || is_last;
+
+    return (pushes ? EXCHANGE_PUSH : 0u) | (p->pull_every <= 1 || n % p->pull_every == 0 ? EXCHANGE_PULL : 0u);
+}
+
+static inline void periods_add(struct period_counts *to, unsigned parts)
+{
+    to->n_pushes += (parts & EXCHANGE_PUSH) != 0;
+    to->n_pulls += (parts & EXCHANGE_PULL) != 0;
+    to->n_both += parts == (EXCHANGE_PUSH | EXCHANGE_PULL);
+}
+
+static inline uint64_t periods_multiples(uint64_t every, uint64_t first, uint64_t n_steps)
+{
+    return (first + n_steps) / every - first / every;
+}
+
+/* Of the n_steps steps behind the first `first` of the training, which are a run; n_steps at least 1. */
+static inline struct period_counts periods_count(const struct periods *p, uint64_t first, uint64_t n_steps)
+{
+    const uint64_t push = p->push_every > 1 ? p->push_every : 1, pull = p->pull_every > 1 ? p->pull_every : 1;
+    const bool pushes_rest = (first + n_steps) % push != 0, pulls_last = (first + n_steps) % pull == 0;
+    uint64_t a = push, b = pull; /* Euclid: a becomes their greatest common divisor */
+
+    while (b > 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (struct period_counts){ .n_pushes = periods_multiples(push, first, n_steps) + pushes_rest,
+                                   .n_pulls = periods_multiples(pull, first, n_steps),
+                                   .n_both = periods_multiples(push / a * pull, first, n_steps) +
+                                             (pushes_rest && pulls_last) };
+}
+
+#endif

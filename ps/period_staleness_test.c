@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * period_staleness_test.c WORLD TRANSPORT - workers that push and pull in some steps alone, in a given order: how stale
+ * each push is, and what each pull reads, is known here by the order. The gradient of worker w is 1 in parameters w and
+ * W + w alone, which are on different servers, at rate 1.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cluster/cluster.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+#include "ps/ps.h"
+
+enum { N_WORKERS = 2, N_SERVERS = 2, N_PARAMS = 2 * N_WORKERS, POLL_NS = 2000 };
+enum { NONE = 0, PUSH = EXCHANGE_PUSH, PULL = EXCHANGE_PULL, BOTH = EXCHANGE_PUSH | EXCHANGE_PULL };
+
+/* Steps, one after the other. */
+static const struct {
+    int worker;
+    unsigned parts;
+} step[] = { { 0, PUSH }, { 1, NONE }, { 0, PUSH }, { 0, PULL }, { 1, PULL }, { 1, PUSH }, { 0, NONE },
+             { 0, BOTH }, { 1, NONE }, { 0, PUSH }, { 0, PUSH }, { 1, BOTH }, { 1, PULL }, { 0, PULL },
+             { 1, PUSH }, { 0, PUSH }, { 1, PUSH }, { 0, BOTH }, { 1, PULL }, { 1, BOTH } };
+enum { N_STEPS = sizeof step / sizeof *step };
+
+struct check {
+    const struct transport_ops *transport;
+    _Atomic int n_done; /* steps */
+    _Atomic int n_failures;
+};
+
+static void expect(struct check *c, long is, long wanted, int n, const char *what)
+{
+    if (is != wanted && c->n_failures++ == 0)
+        fprintf(stderr, "step %d: %s is %ld, not %ld\n", n, what, is, wanted);
+}
+
+/* By the order alone: of the push of step n, the updates by others since its worker pulled what the oldest gradient in
+ * it was made with. */
+static int staleness_of(int n)
+{
+    int n_updates = 0, n_own[N_WORKERS] = { 0 }, seen[N_WORKERS] = { 0 }, oldest[N_WORKERS] = { -1, -1 }, stale = 0;
+
+    for (int i = 0; i <= n; i++) {
+        const int w = step[i].worker;
+        if (oldest[w] < 0)
+            oldest[w] = seen[w];
+        if (step[i].parts & PUSH) {
+            stale = n_updates - n_own[w] - oldest[w];
+            n_updates++;
+            n_own[w]++;
+            oldest[w] = -1;
+        }
+        if (step[i].parts & PULL)
+            seen[w] = n_updates - n_own[w];
+    }
+    return stale;
+}
+
+/* Pushes of worker w up to and with step n. */
+static int pushes_by(int w, int n)
+{
+    int n_pushes = 0;
+
+    for (int i = 0; i <= n; i++)
+        n_pushes += step[i].worker == w && step[i].parts & PUSH;
+    return n_pushes;
+}
+
+static void check_params(struct check *c, const float *param, int n)
+{
+    for (int i = 0; i < N_PARAMS; i++)
+        expect(c, (long)param[i], -pushes_by(i % N_WORKERS, n), n, "a parameter that was pulled");
+}
+
+static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
+{
+    float param[N_PARAMS] = { 0 }, grad[N_PARAMS] = { 0 }, kept[N_PARAMS];
+    enum rc rc = RC_OK;
+
+    grad[w->rank] = grad[N_WORKERS + w->rank] = 1;
+    for (int n = 0; n < N_STEPS; n++) {
+        const struct piece_work work = { 0, step[n].parts, 1, param, grad };
+        struct piece_cost cost = { 0 };
+        if (step[n].worker != w->rank)
+            continue;
+        while (c->n_done < n) {
+            TRY(world_check(w));
+            world_pause(w, POLL_NS);
+        }
+        memcpy(kept, param, sizeof kept);
+        if (step[n].parts != NONE)
+            TRY(sync_ps.exchange_part(sync, &work, &cost));
+        if (step[n].parts & PUSH)
+            expect(c, cost.staleness_count, staleness_of(n), n, "staleness");
+        else
+            expect(c, cost.staleness_count, 0, n, "staleness of no push");
+        expect(c, cost.is_last, 0, n, "is_last of a run without an end");
+        if (step[n].parts & PULL)
+            check_params(c, param, n);
+        else
+            expect(c, memcmp(kept, param, sizeof kept), 0, n, "that parameters change without a pull");
+        c->n_done++;
+    }
+    TRY(sync_ps.final(sync, param, NULL));
+    if (w->rank == 0)
+        check_params(c, param, N_STEPS - 1);
+out:
+    return rc;
+}
+
+/* All gradients of all workers were applied, each once. */
+static void check_served(struct check *c, const struct sync *sync)
+{
+    struct server_facts facts = { .late_count = 0 };
+    long n_pushes = 0;
+
+    sync_ps.served(sync, &facts);
+    for (int i = 0; i < STALENESS_BINS; i++)
+        n_pushes += facts.pushes_count[i];
+    expect(c, n_pushes, pushes_by(0, N_STEPS - 1) + pushes_by(1, N_STEPS - 1), N_STEPS, "pushes at a server");
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    static const float zeros[N_PARAMS] = { 0 };
+    const struct segment segment = { 0, N_PARAMS };
+    struct check *c = arg;
+    struct compute *compute = NULL;
+    struct transport *transport = NULL;
+    struct sync *sync = NULL;
+    struct buckets buckets = { 0 };
+    struct placement placement = { 0 };
+    enum rc rc;
+
+    TRY(compute_open(&compute, &compute_cpu, &(struct compute_env){ 0 }));
+    TRY(buckets_open(&buckets, &segment, 1, &(struct bucket_opts){ 0, 0 }));
+    TRY(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, N_SERVERS));
+    TRY(transport_open(&transport, c->transport, w));
+    const struct sync_env env = { .world = w,
+                                  .compute = compute,
+                                  .transport = transport,
+                                  .buckets = &buckets,
+                                  .placement = &placement,
+                                  .n_workers = N_WORKERS,
+                                  .n_servers = N_SERVERS,
+                                  .slice_param = zeros,
+                                  .timeout_ms = 20000 };
+    TRY(sync_ps.open(&sync, &env));
+    TRY(w->rank < N_WORKERS ? work_steps(c, w, sync) : sync_ps.serve(sync, 0));
+    if (w->rank >= N_WORKERS)
+        check_served(c, sync);
+    TRY(world_barrier(w));
+out:
+    if (rc != RC_OK)
+        world_abort(w, rc);
+    transport_close(&transport);
+    if (sync)
+        sync_ps.close(&sync);
+    placement_close(&placement);
+    buckets_close(&buckets);
+    compute_close(&compute);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const struct world_ops *world = NULL;
+    struct cluster cluster;
+    struct check c = { .transport = NULL };
+
+    cluster_default(&cluster);
+    if (argc != 3 || world_find(&world, argv[1]) != RC_OK || transport_find(&c.transport, argv[2]) != RC_OK) {
+        fprintf(stderr, "usage: period_staleness_test WORLD TRANSPORT\n");
+        return 2;
+    }
+    const struct world_opts opts = { .cluster = &cluster };
+    if (world_run(world, &opts, N_WORKERS + N_SERVERS, body, &c) != RC_OK) {
+        fprintf(stderr, "%s\n", rc_message());
+        return 1;
+    }
+    return c.n_failures > 0;
+}
