@@ -275,13 +275,13 @@ void case_lent(struct suite *s, struct transport *t)
 {
     enum { N_ROUNDS = 10, MOST_BYTES = 1 << 20 };
     static const size_t n_body[] = { 0, 64, 32767, 32768, MOST_BYTES };
-    unsigned char *in = malloc(64 + MOST_BYTES), last;
+    unsigned char *in = malloc(64 + MOST_BYTES), last[2] = { 0 };
     const int next = suite_next(s, 1), prev = suite_prev(s, 1);
-    struct xfer tx = { .ptr = &last, .n_bytes = 1, .peer = next, .tag = LENT_LAST }, rx = tx;
+    struct xfer tx = { .ptr = last, .n_bytes = 1, .peer = next, .tag = LENT_LAST }, rx = tx;
     struct sent request, answer = { 0 };
     struct division d, before = { 0 };
 
-    last = 0;
+    rx.ptr = last + 1;
     rx.peer = prev;
     for (uint32_t i = 0; EXPECT(s, in) && i < N_ROUNDS && s->w->n_ranks > 1 && s->n_failures == 0; i++) {
         d = (struct division){ 64, n_body[i % 5], 64, n_body[i % 5] };
