@@ -394,6 +394,19 @@ out:
     return rc;
 }
 
+/* How it exchanges, and with whom. */
+static enum rc resolve_exchanging(struct train_job *job)
+{
+    enum rc rc;
+
+    resolve_exchange(job);
+    TRY(job_overlap_resolve(job));
+    TRY(job_servers_check(job));
+    job->wait = train_wait_policy(job->opts.wait);
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -408,10 +421,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(resolve_drills(&job, group, n_groups));
-    resolve_exchange(&job);
-    TRY(job_overlap_resolve(&job));
-    TRY(job_servers_check(&job));
-    job.wait = train_wait_policy(job.opts.wait);
+    TRY(resolve_exchanging(&job));
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(job_drill_check(&job));

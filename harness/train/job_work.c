@@ -219,11 +219,11 @@ static void note_modules(struct train_job *job)
     job->used[TRAIN_COLLECTIVE] = job->collective ? &job->collective->module : NULL;
 }
 
-enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+/* What kind of work it is, as far as options alone tell. */
+static enum rc resolve_kind(struct train_job *job, const struct opt_group *group, int n_groups)
 {
     const struct given_opts given_opts = { group, n_groups };
     struct train_opts *o = &job->opts;
-    struct network *network = NULL;
     enum rc rc;
 
     TRY(precision_find(&job->precision, o->precision));
@@ -236,6 +236,18 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
         o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
+out:
+    return rc;
+}
+
+enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const struct given_opts given_opts = { group, n_groups };
+    struct train_opts *o = &job->opts;
+    struct network *network = NULL;
+    enum rc rc;
+
+    TRY(resolve_kind(job, group, n_groups));
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
