@@ -71,10 +71,11 @@ static void lose_member(struct tcp_hub *h, int rank)
         return;
     pthread_mutex_lock(&h->lock);
     const bool is_shown = h->on_loss == ON_LOSS_REPORT && h->seat && rank != 0;
+    m->is_lost_unseen = h->on_loss == ON_LOSS_REPORT && !h->was_watched && rank != 0;
     if (is_shown)
         peer_show_lost(&h->seat[rank], 0); /* a watch enters it among the losses */
     pthread_mutex_unlock(&h->lock);
-    if (!is_shown)
+    if (!is_shown && !m->is_lost_unseen)
         hub_fail(h, rank, RC_PEER, "ended before its work was done");
 }
 
@@ -271,6 +272,10 @@ void tcp_hub_watch(struct tcp_hub *h, struct peer_seat *seat, const struct peer_
     pthread_mutex_lock(&h->lock);
     h->seat = seat;
     h->losses = losses;
+    h->was_watched = true;
+    for (int r = 0; seat && r < h->n_ranks; r++)
+        if (h->member[r].is_lost_unseen) /* it was faster to die than rank 0 to look */
+            peer_show_lost(&seat[r], 0);
     pthread_mutex_unlock(&h->lock);
 }
 

@@ -18,6 +18,7 @@ enum { HUB_N_STRANGERS = 64 };
 struct hub_member {
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
     bool has_left;             /* TCP_LEAVE */
+    bool is_lost_unseen;       /* before there was a seat to show it in; under lock */
     unsigned char place[TCP_PLACE_BYTES];
     int host; /* the lowest rank at the same place */
 };
@@ -63,7 +64,8 @@ struct tcp_hub {
     uint32_t last_id;
     atomic_ullong n_strangers;
     atomic_bool is_over;
-    pthread_mutex_t lock;             /* of the next two */
+    pthread_mutex_t lock; /* of the next three */
+    bool was_watched;
     struct peer_seat *seat;           /* NULL: not watched */
     const struct peer_losses *losses; /* NULL: likewise */
     pthread_t thread;
