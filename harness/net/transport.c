@@ -416,6 +416,18 @@ void transport_release(struct transport *t, struct message *m)
     *m = (struct message){ .peer = -1 };
 }
 
+const char *transport_encryption(const struct transport *t)
+{
+    if (t->encrypts)
+        return "curve";
+    return t->uses_tcp || t->world->n_host_ranks < t->world->n_ranks ? "clear" : "local";
+}
+
+uint64_t transport_n_strangers(const struct transport *t)
+{
+    return t->ops->n_strangers ? t->ops->n_strangers(t) : 0;
+}
+
 void transport_close(struct transport **t)
 {
     if (!t || !*t)

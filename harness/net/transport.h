@@ -129,6 +129,8 @@ struct transport_ops {
      * transport_loss_due() (T12). */
     enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
     void (*release)(struct transport *t, struct message *m); /* nulls m */
+    /* Optional (may be NULL): default 0. transport_n_strangers(). */
+    uint64_t (*n_strangers)(const struct transport *t);
     /* Not collective; abandons whatever is still posted. Lingers until sent data left. */
     void (*close)(struct transport **t);
 };
@@ -140,6 +142,7 @@ struct transport { /* first member of each implementation's struct */
     enum rc dead;            /* T6 */
     bool fails_together;     /* T6; set by the owner after open, before the first transfer, and so is */
     struct message_log *log; /* T14; borrowed; NULL: none */
+    bool uses_tcp, encrypts; /* set by open: connections of TCP, and encrypted ones */
     /* the wrappers': */
     size_t most_message_bytes;   /* T13; 0: any */
     enum rc *peer_error;         /* [world->n_ranks]: T6, of each peer; NULL: of none */
@@ -174,6 +177,12 @@ enum rc transport_recv_divided(struct transport *t, struct message *out, size_t 
 enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms) MUST_CHECK;
 void transport_release(struct transport *t, struct message *m);
 void transport_close(struct transport **t); /* NULL-safe, nulls */
+
+/* What others than the ranks can read of what goes over t, as records have it: "curve": lengths and times; "clear":
+ * all that passes them; "local": nothing, it stays on this host, in memory or behind the rights of files. */
+const char *transport_encryption(const struct transport *t);
+/* Connections and messages of nobody of the run that were turned away so far. */
+uint64_t transport_n_strangers(const struct transport *t);
 
 /* --- for transports --- */
 

@@ -15,5 +15,7 @@ void *transport_zmq_context(const struct transport *t);
 uint64_t transport_zmq_n_reconnected(const struct transport *t);
 /* Frames from outside the group that were dropped so far. */
 uint64_t transport_zmq_n_dropped(const struct transport *t);
+/* zmq_gate_n_outside(); 0 where there is no gate. */
+uint64_t transport_zmq_n_outside(const struct transport *t);
 
 #endif

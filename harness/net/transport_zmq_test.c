@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_zmq_test.c WORLD RANKS [INTERFACE] - faults that only the zmq transport meets: frames from outside and
- * floods of them, a lost message, connections that are cut, limits of open files, ranks that leave in any order. RANKS
- * 0: as many as were launched.
+ * transport_zmq_test.c WORLD RANKS [INTERFACE [secure]] - faults that only the zmq transport meets: frames from outside
+ * and floods of them, a lost message, connections that are cut, limits of open files, ranks that leave in any order.
+ * RANKS 0: as many as were launched.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -88,6 +88,35 @@ static void send_tcp_noise(struct suite *s, const char *endpoint)
     close(fd);
 }
 
+/* Behind a gate? */
+static bool is_guarded(const struct transport *t)
+{
+    return strncmp(transport_zmq_endpoint(t), "tcp://", 6) == 0;
+}
+
+/* A stranger without a pass: what it sends is not even taken, and what is in order still arrives. */
+static void attack_gate(struct suite *s, struct transport *t)
+{
+    void *socket = zmq_socket(transport_zmq_context(t), ZMQ_PUSH);
+    const int none = 0;
+    struct message m;
+
+    if (!EXPECT(s, socket && zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none) == 0 &&
+                       zmq_connect(socket, transport_zmq_endpoint(t)) == 0))
+        return;
+    send_tcp_noise(s, transport_zmq_endpoint(t));
+    for (int i = 0; i < s->timeout_ms && transport_zmq_n_outside(t) < 2; i++) {
+        (void)zmq_send(socket, "stranger", 8, ZMQ_DONTWAIT);
+        EXPECT_OK(s, transport_recv_message(t, &m, DO_NOT_WAIT));
+        EXPECT(s, m.peer == -1);
+        world_pause(s->w, 1000000);
+    }
+    EXPECT(s, transport_zmq_n_outside(t) >= 2);
+    exchange(s, t);
+    EXPECT(s, transport_zmq_n_dropped(t) == 0);
+    zmq_close(socket);
+}
+
 /* Every rank attacks itself; what is in order still arrives. */
 static void case_strays(struct suite *s)
 {
@@ -101,13 +130,15 @@ static void case_strays(struct suite *s)
     if (strncmp(transport_zmq_endpoint(t), "ipc://", 6) == 0) { /* nobody else can connect any more */
         EXPECT(s, access(transport_zmq_endpoint(t) + 6, F_OK) != 0);
         exchange(s, t);
-        transport_close(&t);
-        return;
+        goto out;
+    }
+    if (is_guarded(t)) {
+        attack_gate(s, t);
+        goto out;
     }
     socket = zmq_socket(transport_zmq_context(t), ZMQ_PUSH);
     if (EXPECT(s, socket && zmq_connect(socket, transport_zmq_endpoint(t)) == 0)) {
         send_strays(s, socket);
-        send_tcp_noise(s, transport_zmq_endpoint(t));
         exchange(s, t);
         for (int i = 0; i < s->timeout_ms && transport_zmq_n_dropped(t) < N_STRAYS; i++) {
             world_pause(s->w, 1000000);
@@ -117,15 +148,18 @@ static void case_strays(struct suite *s)
         EXPECT(s, transport_zmq_n_dropped(t) >= N_STRAYS);
         exchange(s, t);
     }
+out:
     if (socket)
         zmq_close(socket);
     transport_close(&t);
 }
 
-/* Is there nobody from outside who could connect? Of ipc://, once all have. */
-static bool is_closed_to_others(const char *endpoint)
+/* Is there nobody from outside who could send frames? Of ipc://, once all have connected. */
+static bool is_closed_to_others(const struct transport *t)
 {
-    return strncmp(endpoint, "ipc://", 6) == 0 && access(endpoint + 6, F_OK) != 0;
+    const char *endpoint = transport_zmq_endpoint(t);
+
+    return is_guarded(t) || (strncmp(endpoint, "ipc://", 6) == 0 && access(endpoint + 6, F_OK) != 0);
 }
 
 /* A stranger's socket to this rank, which queues all there is; NULL: that is not possible. */
@@ -160,8 +194,7 @@ static void case_flood(struct suite *s)
     void *socket = NULL;
 
     s->name = "flood";
-    if (!EXPECT_OK(s, transport_open(&t, s->ops, s->w)) || is_closed_to_others(transport_zmq_endpoint(t)) ||
-        !(socket = open_flood(s, t)))
+    if (!EXPECT_OK(s, transport_open(&t, s->ops, s->w)) || is_closed_to_others(t) || !(socket = open_flood(s, t)))
         goto out;
     flood(s, socket);
     for (int i = 0; i < s->timeout_ms && transport_zmq_n_dropped(t) == 0; i++) {
@@ -392,7 +425,7 @@ static bool set_file_limit(rlim_t soft, rlim_t hard)
 /* A rank with few open files allowed may connect to all others, and has no more of them then than zmq_files.h says. */
 static void case_files(struct suite *s)
 {
-    enum { N_OF_A_RANK = 7 }; /* context, PULL socket, and what listens */
+    enum { N_OF_A_RANK = 7, N_OF_A_GATE = 5 }; /* context, PULL socket, and what listens; sockets of the gate's */
     const int n_before = n_open_files();
     struct transport *t = NULL;
     struct rlimit limit;
@@ -408,8 +441,8 @@ static void case_files(struct suite *s)
     EXPECT_OK(s, world_barrier(s->w));
     const int n_files = n_open_files() - n_before;
     const int n_of_a_peer = ZMQ_FILES_OF_A_PEER + (is_tcp ? ZMQ_FILES_OF_A_MONITOR : 0);
-    EXPECT(s,
-           n_files > (s->w->n_ranks - 1) * n_of_a_peer && n_files <= N_OF_A_RANK + (s->w->n_ranks - 1) * n_of_a_peer);
+    EXPECT(s, n_files > (s->w->n_ranks - 1) * n_of_a_peer &&
+                  n_files <= N_OF_A_RANK + (is_tcp ? N_OF_A_GATE : 0) + (s->w->n_ranks - 1) * n_of_a_peer);
     EXPECT_OK(s, world_barrier(s->w));
 out:
     transport_close(&t);
@@ -449,12 +482,14 @@ static enum rc body(struct world *w, void *arg)
 
 int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .bind_cores = false, .interface = argc == 4 ? argv[3] : NULL };
+    const struct world_opts opts = { .bind_cores = false,
+                                     .interface = argc >= 4 ? argv[3] : NULL,
+                                     .security = argc == 5 ? SECURITY_ON : SECURITY_AUTO };
     const struct world_ops *world;
     atomic_int n_failures = 0;
     enum rc rc;
 
-    if (argc != 3 && argc != 4)
+    if (argc < 3 || argc > 5)
         return 2;
     TRY(world_find(&world, argv[1]));
     TRY(world_run(world, &opts, atoi(argv[2]), body, &n_failures));

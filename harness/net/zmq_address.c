@@ -41,7 +41,8 @@ static enum rc open_hosts(struct zmq_address *a, const char *interface, bool are
     enum rc rc;
 
     TRY(host_address(address, interface));
-    if (are_several && host_address_is_loopback(address)) {
+    a->is_loopback = host_address_is_loopback(address);
+    if (are_several && a->is_loopback) {
         host_address_list(list, sizeof list);
         FAIL(RC_INVAL, "--interface %.64s: is the loopback, which no other host reaches; this one has %s", interface,
              list);

@@ -11,6 +11,7 @@
 #ifndef HARNESS_NET_ZMQ_ADDRESS_H
 #define HARNESS_NET_ZMQ_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/rc.h"
@@ -29,6 +30,7 @@ enum { ZMQ_SOCKET_PATH_BYTES = 108, ZMQ_ADDRESS_BYTES = 128 };
 
 struct zmq_address { /* zeroed: none */
     enum zmq_reach reach;
+    bool is_loopback;                   /* of ZMQ_REACH_HOSTS: no other host reaches it */
     char text[ZMQ_ADDRESS_BYTES];       /* for zmq_bind() */
     char folder[ZMQ_SOCKET_PATH_BYTES]; /* made by open(); "": none */
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <zmq.h>
 
+#include "harness/net/zmq_gate.h"
 #include "harness/world/world.h"
 
 enum { OF_A_PEER = 3, LEAST_SOCKETS = 64, MANY_RANKS = 255 }; /* sockets: PUSH, and both ends of its monitor */
@@ -21,7 +22,7 @@ struct zmq_context { /* by the ranks of one process */
 static struct zmq_context *create(int n_users, int n_ranks)
 {
     struct zmq_context *c = calloc(1, sizeof *c);
-    int n_sockets = n_ranks < MANY_RANKS ? n_users * (OF_A_PEER * n_ranks + 1) : INT32_MAX;
+    int n_sockets = n_ranks < MANY_RANKS ? n_users * (OF_A_PEER * n_ranks + 1 + GATE_SOCKETS) : INT32_MAX;
 
     if (!c)
         return NULL;

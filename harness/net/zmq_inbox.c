@@ -9,6 +9,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
+#include "harness/net/zmq_gate.h"
 #include "harness/net/zmq_outbox.h"
 
 enum { LENT_ALIGN_BYTES = 8, RECEIVED_MARK = 64, MOST_UNTOLD_BYTES = 1 << 20 };
@@ -125,6 +126,8 @@ void inbox_close(struct inbox **inp)
         in->free = a->next;
         free(a);
     }
+    if (in->limits.gate)
+        zmq_gate_leave(in->limits.gate);
     if (in->socket)
         zmq_close(in->socket);
     free(in);
@@ -133,17 +136,25 @@ void inbox_close(struct inbox **inp)
 
 enum rc inbox_limit(struct inbox *in, const struct inbox_limits *limits)
 {
-    const int64_t most_bytes = (int64_t)limits->most_message_bytes + FRAME_HEAD_BYTES;
+    const int64_t frame_bytes = (int64_t)limits->most_message_bytes + FRAME_HEAD_BYTES;
+    const int64_t guarded_bytes = frame_bytes + GATE_WIRE_BYTES, least_bytes = GATE_COMMAND_BYTES;
+    const int64_t most_bytes = !limits->gate ? frame_bytes : guarded_bytes > least_bytes ? guarded_bytes : least_bytes;
+    enum rc rc = RC_OK;
 
     in->limits = *limits;
+    in->limits.gate = NULL; /* until the socket is behind it */
     if (limits->is_private && !set_int(in->socket, ZMQ_RCVHWM, 0))
-        return rc_raise(RC_IO, "transport zmq: a queue without a mark was refused: %s", zmq_strerror(errno));
+        FAIL(RC_IO, "transport zmq: a queue without a mark was refused: %s", zmq_strerror(errno));
     if (limits->most_message_bytes > 0 &&
         zmq_setsockopt(in->socket, ZMQ_MAXMSGSIZE, &most_bytes, sizeof most_bytes) != 0)
-        return rc_raise(RC_IO, "transport zmq: a longest message was refused: %s", zmq_strerror(errno));
+        FAIL(RC_IO, "transport zmq: a longest message was refused: %s", zmq_strerror(errno));
     if (limits->reconnects && !zmq_set_keepalive(in->socket, limits->silence_ms))
-        return rc_raise(RC_IO, "transport zmq: a limit of silence was refused: %s", zmq_strerror(errno));
-    return RC_OK;
+        FAIL(RC_IO, "transport zmq: a limit of silence was refused: %s", zmq_strerror(errno));
+    if (limits->gate)
+        TRY(zmq_gate_guard(limits->gate, in->socket));
+    in->limits.gate = limits->gate;
+out:
+    return rc;
 }
 
 enum rc inbox_listen(struct inbox *in, const char *address, char *endpoint, size_t n_bytes)

@@ -28,6 +28,7 @@
 #include "harness/net/zmq_frame.h"
 
 struct xfer;
+struct zmq_gate;
 struct inbox;
 
 /* Of a posted receive, in x->state. */
@@ -57,6 +58,7 @@ struct inbox_limits {          /* zeros: there are none */
     uint64_t window;           /* I4: of zmq_outbox.h; 0: nothing is owed */
     bool reconnects;           /* I1 */
     int silence_ms;            /* with reconnects: zmq_set_keepalive() */
+    struct zmq_gate *gate;     /* who may connect: zmq_gate.h; borrowed; NULL: whoever can */
 };
 
 enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks) MUST_CHECK;

@@ -40,6 +40,18 @@ uint64_t transport_zmq_n_dropped(const struct transport *t)
     return inbox_n_dropped(((const struct zmq *)t)->inbox);
 }
 
+uint64_t transport_zmq_n_outside(const struct transport *t)
+{
+    const struct zmq *z = (const struct zmq *)t;
+
+    return z->gate ? zmq_gate_n_outside(z->gate) : 0;
+}
+
+static uint64_t zmq_n_strangers(const struct transport *t)
+{
+    return transport_zmq_n_dropped(t) + transport_zmq_n_outside(t);
+}
+
 /* --- tables --- */
 
 static const struct transport_plan any_plan = { .most_message_bytes = 0 };
@@ -65,6 +77,7 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
         .complete = zmq_complete,                                                                                  \
         .recv_message = zmq_recv_message,                                                                          \
         .release = zmq_release,                                                                                    \
+        .n_strangers = zmq_n_strangers,                                                                            \
         .close = zmq_close_transport,                                                                              \
     }
 

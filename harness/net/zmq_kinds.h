@@ -14,6 +14,8 @@
 #include "harness/net/transport.h"
 #include "harness/net/zmq_address.h"
 #include "harness/net/zmq_frame.h"
+#include "harness/net/zmq_gate.h"
+#include "harness/world/wait.h"
 
 struct zmq_context;
 struct inbox;
@@ -25,8 +27,11 @@ struct zmq_kind {
     enum zmq_wanted wanted;
 };
 
+enum { ZMQ_SLICE_MS = WAIT_SLICE_NS / 1000000 };
+
 struct bootstrap { /* what every rank sends the others in open() */
     char endpoint[ZMQ_ADDRESS_BYTES];
+    char pass[GATE_PASS_BYTES]; /* "": it has no gate */
     uint64_t window;
     enum rc rc; /* it can listen; else the reason */
     char reason[RC_MESSAGE_BYTES];
@@ -38,22 +43,31 @@ struct zmq {
     struct zmq_context *context;
     enum zmq_wanted wanted;
     struct zmq_address address;
+    struct zmq_gate *gate; /* NULL: only this host, and this user, reach this rank */
     struct inbox *inbox;
     struct outbox *outbox;       /* used under tender's lock */
     struct zmq_tender *tender;   /* NULL where connections are not made again */
     struct bootstrap *bootstrap; /* [n_ranks] */
 };
 
-/* --- transport_zmq.c: the operations, of each kind --- */
+static inline struct zmq *zmq_self(struct transport *t)
+{
+    return (struct zmq *)t;
+}
+
+/* --- transport_zmq_open.c: the beginning and the end, of each kind --- */
 
 enum rc zmq_open_transport(struct transport **out, struct world *w, const struct transport_plan *given,
                            const struct zmq_kind *kind) MUST_CHECK;
+void zmq_close_transport(struct transport **tp);
+
+/* --- transport_zmq.c: the other operations, of each kind --- */
+
 enum rc zmq_post_send(struct transport *base, struct xfer *x) MUST_CHECK;
 enum rc zmq_post_recv(struct transport *t, struct xfer *x) MUST_CHECK;
 enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms) MUST_CHECK;
 enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms) MUST_CHECK;
 void zmq_release(struct transport *t, struct message *m);
-void zmq_close_transport(struct transport **tp);
 
 /* --- zmq_kinds.c --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_outbox.c - PUSH sockets and the queues before them; the contract is in zmq_outbox.h.
+ * zmq_outbox.c - the queues before PUSH sockets; the contract is in zmq_outbox.h. The sockets: zmq_outbox_connect.c.
  *
  * ZeroMQ makes a lost connection again, and then goes on with what it had not yet begun to send; what it had is gone.
  * Neither says which. So everything that is not acknowledged is sent again (go-back-N), once the monitor of the
@@ -18,18 +18,11 @@
 #include "harness/net/zmq_address.h"
 #include "harness/world/wait.h"
 
-enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
-enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
 enum given { GIVEN, NOT_NOW, CLOSED, FAILED };
 
-static enum rc raise_zmq(const char *what)
+enum rc outbox_raise(const char *what)
 {
     return rc_raise(errno == ENOMEM ? RC_NOMEM : RC_IO, "transport zmq: %s: %s", what, zmq_strerror(errno));
-}
-
-static bool set_int(void *socket, int option, int value)
-{
-    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
 enum rc outbox_open(struct outbox **out, const struct outbox_env *env)
@@ -47,94 +40,6 @@ enum rc outbox_open(struct outbox **out, const struct outbox_env *env)
     o = NULL;
 out:
     outbox_close(&o);
-    return rc;
-}
-
-void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint)
-{
-    o->peer[peer].endpoint = endpoint;
-}
-
-/* --- connections --- */
-
-/* Events of socket that tell whether there is a connection. */
-static bool open_monitor(struct outbox *o, struct peer *p)
-{
-    const int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED;
-    char name[MONITOR_NAME_BYTES];
-
-    (void)snprintf(name, sizeof name, "inproc://monitor-%d-%d-%p", o->env.rank, (int)(p - o->peer), (void *)o);
-    p->monitor = zmq_socket(o->env.context, ZMQ_PAIR);
-    return p->monitor && set_int(p->monitor, ZMQ_LINGER, 0) && zmq_socket_monitor(p->socket, name, events) == 0 &&
-           zmq_connect(p->monitor, name) == 0;
-}
-
-bool zmq_set_keepalive(void *socket, int silence_ms)
-{
-    const int quarter_s = silence_ms / 4 / MS_PER_S + 1;
-
-    return set_int(socket, ZMQ_TCP_MAXRT, silence_ms / 2 + 1) && set_int(socket, ZMQ_TCP_KEEPALIVE, 1) &&
-           set_int(socket, ZMQ_TCP_KEEPALIVE_IDLE, quarter_s) && set_int(socket, ZMQ_TCP_KEEPALIVE_INTVL, quarter_s);
-}
-
-static bool set_reconnection(const struct outbox *o, void *socket)
-{
-    if (!o->env.reconnects) /* all ranks have listened since open(), so a connection that ends means a dead peer */
-        return set_int(socket, ZMQ_RECONNECT_IVL, -1);
-    return set_int(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS) &&
-           set_int(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MOST_MS) &&
-           set_int(socket, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) && zmq_set_keepalive(socket, o->env.silence_ms);
-}
-
-static void close_sockets(struct peer *p)
-{
-    if (p->monitor) {
-        (void)zmq_socket_monitor(p->socket, NULL, 0);
-        zmq_close(p->monitor);
-    }
-    if (p->socket)
-        zmq_close(p->socket);
-    p->socket = p->monitor = NULL;
-}
-
-/* What ZeroMQ holds is finite by the window. Where connections are lost it may have the frames of the last one, those
- * sent again, and as many acknowledgements as time allows: so there it has a mark, too. Elsewhere a mark would be
- * reached before the window, as ZeroMQ looks every millisecond only how much was read, and could not be told from a
- * peer that has closed. */
-static enum rc connect_to(struct outbox *o, struct peer *p)
-{
-    const uint64_t most_frames = 2 * o->env.window + N_SLACK_FRAMES;
-    const int mark = !o->env.reconnects ? 0 : most_frames < INT32_MAX ? (int)most_frames : INT32_MAX;
-
-    p->socket = zmq_socket(o->env.context, ZMQ_PUSH);
-    if (p->socket && set_int(p->socket, ZMQ_SNDHWM, mark) && set_int(p->socket, ZMQ_LINGER, LINGER_MS) &&
-        set_int(p->socket, ZMQ_IMMEDIATE, o->env.is_eager) && set_reconnection(o, p->socket) &&
-        (!o->env.reconnects || open_monitor(o, p)) && zmq_connect(p->socket, p->endpoint) == 0) {
-        p->lost_ns = o->env.reconnects ? wait_clock_ns() : 0;
-        return RC_OK;
-    }
-    const enum rc rc = raise_zmq(p->endpoint);
-    if (p->socket)
-        (void)set_int(p->socket, ZMQ_LINGER, 0);
-    close_sockets(p);
-    return rc;
-}
-
-enum rc outbox_attach(struct outbox *o, int peer, int timeout_ms, bool *connected)
-{
-    struct peer *p = &o->peer[peer];
-    enum rc rc = RC_OK;
-
-    if (!p->socket) {
-        TRY(zmq_address_check(p->endpoint));
-        TRY(connect_to(o, p));
-    }
-    zmq_pollitem_t item = { .socket = p->socket, .events = ZMQ_POLLOUT };
-    const int n_ready = zmq_poll(&item, 1, timeout_ms);
-    if (n_ready < 0 && errno != EINTR)
-        FAIL(RC_IO, "transport zmq: %s: %s", p->endpoint, zmq_strerror(errno));
-    *connected = n_ready > 0;
-out:
     return rc;
 }
 
@@ -242,7 +147,7 @@ static enum rc hand_over(struct outbox *o, struct peer *p)
     while (given == GIVEN && p->next && is_window_open(o, p))
         given = give_next(o, p);
     if (given == FAILED)
-        return raise_zmq("send");
+        return outbox_raise("send");
     if (given == CLOSED) {
         p->is_closed = true;
         drop_all(o, p);
@@ -289,7 +194,7 @@ static enum rc give_or_queue(struct outbox *o, struct peer *p, zmq_msg_t *msg, z
     if (given == NOT_NOW)
         rc = enqueue(o, p, msg, body);
     else if (given == FAILED)
-        rc = raise_zmq("send");
+        rc = outbox_raise("send");
     zmq_msg_close(msg); /* empty where it was given or moved */
     if (body)
         zmq_msg_close(body);
@@ -320,7 +225,7 @@ enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received,
     *out = (struct outbox_sent){ .number = p->n_posted };
     TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
     if (!p->socket)
-        TRY(connect_to(o, p));
+        TRY(outbox_connect(o, p));
     memcpy(head.token, o->env.token, sizeof head.token);
     if (is_lent)
         TRY(frame_lend(&body, o->pool, x, &out->lent));
@@ -365,12 +270,12 @@ enum rc outbox_acknowledge(struct outbox *o, int peer, uint64_t n_received)
     if (p->is_closed || p->is_given_up)
         return RC_OK;
     if (!p->socket)
-        TRY(connect_to(o, p));
+        TRY(outbox_connect(o, p));
     memcpy(head.token, o->env.token, sizeof head.token);
     TRY(frame_write(&msg, o->pool, &head, NULL));
     const enum given given = give(o, p, &msg, NULL);
     if (given == FAILED)
-        rc = raise_zmq("send");
+        rc = outbox_raise("send");
     zmq_msg_close(&msg); /* empty where it was given */
     p->owes_acknowledgement = given == NOT_NOW || given == FAILED;
 out:
@@ -469,8 +374,8 @@ void outbox_drop(struct outbox *o, int peer)
 
     drop_all(o, p);
     if (p->socket)
-        (void)set_int(p->socket, ZMQ_LINGER, 0);
-    close_sockets(p);
+        outbox_do_not_linger(p);
+    outbox_disconnect(p);
     p->is_closed = p->is_given_up = true;
     p->owes_acknowledgement = false;
 }
@@ -487,8 +392,8 @@ void outbox_close(struct outbox **op)
             drop_first(o, p);
         /* Where all was received, only acknowledgements may be left, which a peer that has closed does not take. */
         if (p->socket && (p->is_given_up || p->n_acknowledged == p->n_posted))
-            (void)set_int(p->socket, ZMQ_LINGER, 0);
-        close_sockets(p);
+            outbox_do_not_linger(p);
+        outbox_disconnect(p);
     }
     for (struct queued *q; (q = o->free) != NULL;) {
         o->free = q->next;

@@ -39,6 +39,7 @@
 #include "harness/net/zmq_frame.h"
 
 struct xfer;
+struct zmq_gate;
 struct outbox;
 
 enum { LEND_LEAST_BYTES = 1 << 15 }; /* a shorter copy is faster than a second part */
@@ -47,11 +48,12 @@ struct outbox_env {
     void *context; /* of ZeroMQ; borrowed */
     int rank, n_ranks;
     unsigned char token[FRAME_TOKEN_BYTES];
-    uint64_t window; /* O1; >= 1 */
-    bool reconnects; /* O3 */
-    bool is_eager;   /* outbox_attach() will connect */
-    bool is_copying; /* O5: between threads ZeroMQ lets go of a message when its receiver does */
-    int silence_ms;  /* O4 */
+    uint64_t window;             /* O1; >= 1 */
+    bool reconnects;             /* O3 */
+    bool is_eager;               /* outbox_attach() will connect */
+    bool is_copying;             /* O5: between threads ZeroMQ lets go of a message when its receiver does */
+    int silence_ms;              /* O4 */
+    const struct zmq_gate *gate; /* this rank's, where peers have one: zmq_gate.h; borrowed; NULL: they have none */
 };
 
 /* Over TCP, let the kernel end a connection on which half of silence_ms nothing gets through, in use or idle.
@@ -59,8 +61,8 @@ struct outbox_env {
 bool zmq_set_keepalive(void *socket, int silence_ms) MUST_CHECK;
 
 enum rc outbox_open(struct outbox **out, const struct outbox_env *env) MUST_CHECK;
-/* Where peer listens; lent until close. Before the first post. */
-void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint);
+/* Where peer listens, and the pass of its gate (NULL: it has none); lent until close. Before the first post. */
+void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint, const char *pass);
 /* Begin to connect, and wait until there is a connection, but at most timeout_ms; *connected. RC_IO. */
 enum rc outbox_attach(struct outbox *o, int peer, int timeout_ms, bool *connected) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_outbox_state.h - what an outbox holds. Of zmq_outbox.c alone. */
+/* zmq_outbox_state.h - what an outbox holds. Of zmq_outbox.c and zmq_outbox_connect.c alone. */
 #ifndef HARNESS_NET_ZMQ_OUTBOX_STATE_H
 #define HARNESS_NET_ZMQ_OUTBOX_STATE_H
 
@@ -12,7 +12,7 @@ struct queued {
 };
 
 struct peer {
-    const char *endpoint;
+    const char *endpoint, *pass;
     void *socket, *monitor; /* PUSH; PAIR: events of its connections. NULL until the first post, without reconnects */
     uint64_t n_posted, n_acknowledged;
     uint64_t n_handed;      /* over the connection there is now: from a new one on, as many as were acknowledged */
@@ -32,5 +32,17 @@ struct outbox {
     uint64_t n_reconnected;
     struct peer peer[]; /* env.n_ranks */
 };
+
+/* RC_NOMEM or RC_IO, as errno says: what, and ZeroMQ's reason. */
+enum rc outbox_raise(const char *what) MUST_CHECK;
+
+/* --- zmq_outbox_connect.c --- */
+
+/* Make the sockets of p, and begin to connect. RC_IO, RC_NOMEM; then there are none. */
+enum rc outbox_connect(struct outbox *o, struct peer *p) MUST_CHECK;
+/* What ZeroMQ holds for p is dropped when its socket is closed. */
+void outbox_do_not_linger(struct peer *p);
+/* Close the sockets of p, if there are any. */
+void outbox_disconnect(struct peer *p);
 
 #endif

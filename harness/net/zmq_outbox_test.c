@@ -53,7 +53,7 @@ static void pair_open(struct pair *p, const char *address, bool reconnects, int 
     env.context = p->context;
     memcpy(env.token, token, sizeof token);
     assert_int_equal(outbox_open(&p->outbox, &env), RC_OK);
-    outbox_set_endpoint(p->outbox, PEER, p->endpoint);
+    outbox_set_endpoint(p->outbox, PEER, p->endpoint, NULL);
 }
 
 static void pair_close(struct pair *p)

@@ -88,6 +88,12 @@ struct world_cost {
     uint64_t network_bytes;
 };
 
+enum world_security { /* who may connect to the ranks of a run over TCP, and read what they send: zmq_gate.h of net */
+                      SECURITY_AUTO, /* encrypted, but for the loopback */
+                      SECURITY_OFF,  /* not: --insecure */
+                      SECURITY_ON,   /* encrypted, the loopback, too: --secure */
+};
+
 struct world_opts {
     bool bind_cores;   /* give workers equal, disjoint cores where possible */
     int n_bound_ranks; /* ranks 0 .. n_bound_ranks-1 are workers, in sim, too; the others (parameter servers) get the
@@ -109,6 +115,7 @@ struct world_opts {
                              the job and MPI as they were. NULL: run() initialises and finalises MPI */
     const char *interface;         /* mpi and tcp: where other hosts reach this one, as host_address.h says; borrowed;
                                       NULL or "": not given */
+    enum world_security security;  /* of what goes over TCP */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
@@ -215,16 +222,17 @@ struct world { /* first member of each implementation's struct */
     const char *interface;       /* world_opts.interface; NULL or "": not given, or this is not mpi or tcp; tcp, of
                                     several hosts, not given: the address by which rank 0 and this rank have found
                                     each other */
-    const char *mpi_level;       /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
-                                    NULL */
-    bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
-    struct thread_tasks *tasks;  /* threads, mpi, tcp: of this rank, the same in all its worlds; else NULL */
-    struct share_run *shares;    /* threads, sim: of the run; else NULL */
-    struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi, not watched */
-    enum on_loss on_loss;        /* of the run */
-    struct peer_losses *losses;  /* of the run, P8; NULL: ON_LOSS_ABORT */
-    const int *number;           /* [n_ranks]: of each rank, its rank in the run; NULL: as in this world; set in every
-                                    part with ON_LOSS_REPORT */
+    enum world_security security;
+    const char *mpi_level;      /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
+                                   NULL */
+    bool has_tasks;             /* every task may use transports; mpi: where world_opts ask for it; else true */
+    struct thread_tasks *tasks; /* threads, mpi, tcp: of this rank, the same in all its worlds; else NULL */
+    struct share_run *shares;   /* threads, sim: of the run; else NULL */
+    struct peers *peers;        /* of this rank, the same in all its worlds; NULL: mpi, not watched */
+    enum on_loss on_loss;       /* of the run */
+    struct peer_losses *losses; /* of the run, P8; NULL: ON_LOSS_ABORT */
+    const int *number;          /* [n_ranks]: of each rank, its rank in the run; NULL: as in this world; set in every
+                                   part with ON_LOSS_REPORT */
 };
 
 /* The worlds: option --world. */

@@ -427,6 +427,7 @@ enum rc mpi_world_init(struct mpi_world *m, struct mpi_rank *rank, const struct 
     *rank = (struct mpi_rank){ .rank = 0, .failure_exit_code = world_failure_exit_code(opts) };
     *m = (struct mpi_world){ .base = { .ops = &world_mpi,
                                        .interface = opts->interface,
+                                       .security = opts->security,
                                        .tasks = &rank->tasks,
                                        .has_tasks = opts->has_tasks },
                              .self = rank,

@@ -53,11 +53,13 @@ static void tcp_hang(struct world *w)
 static enum rc tcp_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct tcp_rank rank = { .failure_exit_code = world_failure_exit_code(opts), .gang.listening_fd = -1 };
-    struct tcp_world t = {
-        .base = { .ops = &world_tcp, .interface = opts->interface, .tasks = &rank.tasks, .has_tasks = true },
-        .self = &rank,
-        .id = TCP_RUN_WORLD
-    };
+    struct tcp_world t = { .base = { .ops = &world_tcp,
+                                     .interface = opts->interface,
+                                     .security = opts->security,
+                                     .tasks = &rank.tasks,
+                                     .has_tasks = true },
+                           .self = &rank,
+                           .id = TCP_RUN_WORLD };
     struct core_set launchers_cores;
     enum rc rc;
 
