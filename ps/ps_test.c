@@ -17,6 +17,7 @@
 #include "harness/base/rng.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/layout.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/server.h"
@@ -35,17 +36,22 @@ static void headers_round_trip(void **state)
                                  .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
     const struct ps_header taken = { .op = PS_TAKEN, .staleness = 4, .step = 6, .held_ns = 8 };
-    const struct ps_header push = {
-        .op = PS_PUSH, .lr = 0.25f, .sent_ns = 5, .n_elems = 9, .form = PS_PAIRS, .n_pairs = 3
-    };
+    const struct ps_header push = { .op = PS_PUSH,
+                                    .lr = 0.25f,
+                                    .sent_ns = 5,
+                                    .n_elems = 9,
+                                    .form = PS_PAIRS,
+                                    .n_pairs = 3,
+                                    .layout = UINT64_C(0x1122334455667788) };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
+    enum refused why;
 
     (void)state;
     ps_header_encode(bytes, &h);
     assert_memory_equal(bytes, "GMPS", 4);
-    assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_OK);
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12, &why), RC_OK);
     assert_true(back.op == h.op && back.n_elems == 3 && back.is_last && back.lr == 0 && back.clock == h.clock);
     assert_true(back.staleness == 7 && back.queue_ns == 1 && back.held_ns == 77 && back.apply_ns == h.apply_ns);
     assert_int_equal(back.sent_ns, 0);
@@ -54,22 +60,28 @@ static void headers_round_trip(void **state)
     assert_int_equal(bytes[56], 4); /* little-endian */
     assert_int_equal(bytes[60], 8);
     ps_header_encode(bytes, &push);
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24, &why), RC_OK);
     assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
     assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9 && back.lr == 0.25f && !back.is_last);
+    assert_true(back.layout == UINT64_C(0x1122334455667788) && back.queue_ns == 0 && back.why == NOT_REFUSED);
     bytes[6] = PS_GIVE; /* as a PUSH */
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24, &why), RC_OK);
     assert_true(back.op == PS_GIVE && back.sent_ns == 5 && back.n_pairs == 3);
     ps_header_encode(bytes, &taken);
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
     assert_true(back.op == PS_TAKEN && back.staleness == 4 && back.step == 6 && back.held_ns == 8 && back.n_elems == 0);
     assert_false(back.is_last);
     bytes[12] = 2;
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "is_last is 2"));
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_PULL, .step = 1 });
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "which has none"));
+    ps_header_encode(bytes, &(struct ps_header){
+                                .op = PS_REFUSED, .why = REFUSED_REPLAYED, .step = 8, .queue_ns = 4, .is_last = true });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
+    assert_true(back.op == PS_REFUSED && back.why == REFUSED_REPLAYED && back.step == 8 && back.staleness == 0);
+    assert_true(back.queue_ns == 4 && back.layout == 0 && back.is_last && back.lr == 0);
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -78,36 +90,49 @@ static void every_wrong_field_is_named_P1(void **state)
         int at;
         unsigned char value;
         const char *says;
-    } wrong[] = { { 0, 'X', "magic" },  { 4, 3, "version" }, { 6, 0, "op" },
-                  { 6, 11, "op" },      { 8, 4, "carries" }, { 15, 0x7f, "rate" },
-                  { 24, 1, "carries" }, { 24, 4, "form 4" }, { 28, 1, "1 pairs" } };
+        enum refused why;
+    } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
+                  { 4, 3, "version", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 7", REFUSED_VERSION },
+                  { 6, 0, "op", REFUSED_MALFORMED },
+                  { 6, 12, "op", REFUSED_MALFORMED },
+                  { 8, 4, "carries", REFUSED_TRUNCATED },
+                  { 8, 2, "carries", REFUSED_OVERSIZED },
+                  { 15, 0x7f, "rate", REFUSED_MALFORMED },
+                  { 6, PS_REFUSED, "reason 0", REFUSED_MALFORMED },
+                  { 24, 1, "carries", REFUSED_OVERSIZED },
+                  { 24, 4, "form 4", REFUSED_MALFORMED },
+                  { 28, 1, "1 pairs", REFUSED_MALFORMED },
+                  { 40, 1, "how long applying took", REFUSED_MALFORMED } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
+    enum refused why;
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ps_header_encode(bytes, wrong[i].at == 15 ? &h : &right);
         if (wrong[i].at != 15)
             bytes[wrong[i].at] = wrong[i].value;
-        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_MISMATCH);
         if (!strstr(rc_message(), wrong[i].says))
             fail_msg("\"%s\" does not say %s", rc_message(), wrong[i].says);
+        assert_int_equal(why, wrong[i].why);
     }
     for (uint32_t n_moments = 1; n_moments <= 3; n_moments++) { /* a state of 3 parameters, and no other arrays */
         ps_header_encode(bytes, &(struct ps_header){ .op = PS_STATE, .n_elems = 3, .n_moments = n_moments });
-        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_MISMATCH);
         assert_non_null(strstr(rc_message(), n_moments > 2 ? "a state of 3 arrays" : "carries"));
-        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12 * n_moments),
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12 * n_moments, &why),
                          n_moments > 2 ? RC_MISMATCH : RC_OK);
     }
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_FETCH, .step = 0x100 });
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "step 256 of op 2, which has none"));
     ps_header_encode(bytes, &right);
     for (size_t n = 0; n < sizeof bytes; n++)
-        assert_int_equal(ps_header_decode(&back, bytes, n, 0), RC_MISMATCH);
+        assert_int_equal(ps_header_decode(&back, bytes, n, 0, &why), RC_MISMATCH);
 }
 
 /* Any bytes of any length: an answer, never a read past the end (the sanitizers judge). */
@@ -120,6 +145,7 @@ static void any_bytes_are_decoded_or_refused_P1(void **state)
         const size_t n_bytes = rng_u64(1, RNG_TEST, 4 * i) % 90;
         unsigned char *bytes = malloc(n_bytes + 1), whole[PS_HEADER_BYTES + 12] = { 0 };
         struct ps_header back;
+        enum refused why;
         assert_non_null(bytes);
         ps_header_encode(whole, &right);
         for (size_t k = 0; k < n_bytes; k++)
@@ -127,7 +153,8 @@ static void any_bytes_are_decoded_or_refused_P1(void **state)
         for (int change = 0; change < 2 && n_bytes > 0; change++)
             bytes[rng_u64(1, RNG_TEST, 4 * i + 1) % n_bytes] ^=
                 (unsigned char)rng_u64(2, RNG_TEST, 4 * i + (uint64_t)change);
-        const enum rc rc = ps_header_decode(&back, bytes, n_bytes, 0);
+        const enum rc rc = ps_header_decode(&back, bytes, n_bytes, 0, &why);
+        assert_true((rc == RC_OK) == (why == NOT_REFUSED));
         assert_true(rc == RC_OK || rc == RC_MISMATCH);
         free(bytes);
     }
@@ -225,7 +252,9 @@ out:
 static enum rc push_alone(struct loss_rank *r, bool is_kept)
 {
     const size_t n_bytes = PS_HEADER_BYTES + N_LOSS_PARAMS * sizeof(float);
-    const struct ps_header h = { .op = PS_PUSH, .n_elems = N_LOSS_PARAMS, .lr = 1.0f };
+    const struct ps_header h = {
+        .op = PS_PUSH, .n_elems = N_LOSS_PARAMS, .lr = 1.0f, .layout = ps_layout_digest(&r->sync->env, 0)
+    };
     float *message = malloc(n_bytes);
     struct xfer *tx = calloc(1, sizeof *tx);
     enum rc rc;

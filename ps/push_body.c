@@ -84,6 +84,46 @@ enum rc push_body_check(const struct push_body *b, const void *body)
     return RC_OK;
 }
 
+/* Of values of 16 or 32 bits: is there one whose exponent is all ones? No branch in the loop: it is vectorised. */
+static bool has_exponent_16(const uint16_t *value, size_t n, uint16_t exponent)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found |= (value[i] & exponent) == exponent;
+    return found;
+}
+
+static bool has_exponent_32(const uint32_t *value, size_t n, uint32_t exponent)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found |= (value[i] & exponent) == exponent;
+    return found;
+}
+
+bool push_body_is_finite(const struct push_body *b, const void *body)
+{
+    enum { EXPONENT_F16 = 0x7c00, EXPONENT_BF16 = 0x7f80, EXPONENT_F32 = 0x7f800000 };
+
+    if (!body)
+        return true;
+    switch (b->form) {
+    case PS_FLOATS:
+        return !has_exponent_32(body, b->n_elems, EXPONENT_F32);
+    case PS_F16:
+        return !has_exponent_16(body, b->n_elems, EXPONENT_F16);
+    case PS_BF16:
+        return !has_exponent_16(body, b->n_elems, EXPONENT_BF16);
+    case PS_PAIRS:
+        return !has_exponent_32((const uint32_t *)body + b->n_pairs, b->n_pairs, EXPONENT_F32);
+    case PS_N_FORMS:
+        break;
+    }
+    return false;
+}
+
 void push_body_unpack(const struct push_body *b, struct compute *compute, float *sum, const void *body, bool add)
 {
     const uint32_t *index = body;

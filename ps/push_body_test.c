@@ -166,6 +166,36 @@ static void any_pairs_are_added_or_refused(void **state)
     assert_true(n_accepted > 1000 && n_accepted < 19000);
 }
 
+/* Any one value of any form, at any place; and no value that is finite. */
+static void one_value_that_is_not_finite_is_seen(void **state)
+{
+    static const struct {
+        enum ps_form form;
+        uint32_t bad[3], good[3];
+    } of[] = { { PS_FLOATS, { 0x7f800000, 0xff800000, 0x7f800001 }, { 0x7f7fffff, 0xff7fffff, 0x00000001 } },
+               { PS_PAIRS, { 0x7f800000, 0xffc00000, 0x7fffffff }, { 0x7f7fffff, 0xff7fffff, 0x807fffff } },
+               { PS_F16, { 0x7c00, 0xfc00, 0x7c01 }, { 0x7bff, 0xfbff, 0x8001 } },
+               { PS_BF16, { 0x7f80, 0xff80, 0xffff }, { 0x7f7f, 0xff7f, 0x8001 } } };
+
+    (void)state;
+    for (size_t f = 0; f < sizeof of / sizeof *of; f++) {
+        const struct push_body b = { of[f].form, N, of[f].form == PS_PAIRS ? N : 0 };
+        for (int i = 0; i < N; i++)
+            for (int v = 0; v < 6; v++) {
+                const uint32_t value = v < 3 ? of[f].bad[v] : of[f].good[v - 3];
+                uint32_t word[2 * N] = { 0 };
+                uint16_t half[N] = { 0 };
+                for (int k = 0; k < N; k++) /* an index may look like anything */
+                    word[k] = of[f].form == PS_PAIRS ? 0x7f800000u + (uint32_t)k : 0;
+                word[of[f].form == PS_PAIRS ? N + i : i] = value;
+                half[i] = (uint16_t)value;
+                const bool is_half = of[f].form == PS_F16 || of[f].form == PS_BF16;
+                assert_int_equal(push_body_is_finite(&b, is_half ? (const void *)half : word), v >= 3);
+            }
+        assert_true(push_body_is_finite(&b, NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +205,7 @@ int main(void)
         cmocka_unit_test(each_compression_has_its_forms),
         cmocka_unit_test(pairs_that_are_none_are_refused),
         cmocka_unit_test(any_pairs_are_added_or_refused),
+        cmocka_unit_test(one_value_that_is_not_finite_is_seen),
     };
 
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);

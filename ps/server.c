@@ -9,7 +9,10 @@
  *   LOST                dropped            dropped                                  dropped   -
  *
  * GIVE and PULL are as PUSH, the latter by server_pull(). LOOK, of worker 0 in TRAINING, is answered at once and
- * changes no state; in any other it is refused.
+ * changes no state; in any other it is refused. Refused, and so is
+ * whatever is no request in any state, a request in a slot in which another one waits for its answer, or one of another
+ * layout: it is counted and answered with REFUSED, and the worker's state stays; after PS_MOST_REFUSED of them:
+ * drop_worker: -> LOST (P5 of wire.h; server_refuse.c). Of worker 0 that ends the run. Dropped: counted alone.
  *
  * FETCHING -> LEFT by answer_fetch(), when all other workers have left or are lost. The loss of another server ends
  * this one, and so the run.
@@ -32,6 +35,7 @@
 #include <string.h>
 
 #include "harness/world/world.h"
+#include "ps/layout.h"
 #include "ps/protocol.h"
 #include "ps/server_state.h"
 
@@ -98,6 +102,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
     s->n_elems = env->placement->n_elems[env->world->rank - env->n_workers];
+    s->layout = ps_layout_digest(env, env->world->rank - env->n_workers);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->most_arrivals = env->n_workers * PS_CREDITS;
     s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
@@ -190,34 +195,61 @@ static enum rc check_slot(const struct ps_server *s, const struct arrival *a, en
     return RC_OK;
 }
 
-/* Handle one request as the state table above says; anything else is RC_MISMATCH. */
+/* Is request a one that this server takes, in the state that its worker is in? *out: its header. RC_MISMATCH, *why. */
+static enum rc check_request(const struct ps_server *s, const struct arrival *a, struct ps_header *out,
+                             enum refused *why)
+{
+    const int worker = a->message.peer;
+    enum rc rc;
+
+    TRY(ps_header_decode(out, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes,
+                         why));
+    *why = REFUSED_OUT_OF_ORDER;
+    if (!ps_op_is_request(out->op) || ((out->op == PS_FETCH || out->op == PS_LOOK) && worker != 0))
+        FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)out->op);
+    if (s->client[worker].state != TRAINING)
+        FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)out->op);
+    TRY(check_slot(s, a, out->op));
+    *why = REFUSED_MODEL;
+    if (out->layout != s->layout)
+        FAIL(RC_MISMATCH, "worker %d has another model, or other options: its layout is %016llx, this server's %016llx",
+             worker, (unsigned long long)out->layout, (unsigned long long)s->layout);
+    if (ps_is_push(out->op))
+        TRY(server_check_push(s, a, out, why));
+    if (out->op == PS_PULL)
+        TRY(server_check_pull(s, a, out, why));
+out:
+    return rc;
+}
+
+/* Handle one request as the state table above says. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
     const int worker = a->message.peer;
+    enum refused why = REFUSED_OUT_OF_ORDER;
     struct ps_header h;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    if (worker >= s->env.n_workers)
-        return rc_raise(RC_MISMATCH, "rank %d is a server, not a worker", worker);
-    TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
-    if (s->client[worker].state != TRAINING)
-        FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
-    TRY(check_slot(s, a, h.op));
+    if (worker >= s->env.n_workers) {
+        server_count_refused(s, why, "it is of another server");
+        return RC_OK;
+    }
+    if (check_request(s, a, &h, &why) != RC_OK)
+        return server_refuse(s, worker, server_slot_of(a), why);
     if (ps_is_push(h.op))
         TRY(server_push(s, a, &h));
     else if (h.op == PS_PULL)
         TRY(server_pull(s, a, &h));
-    else if (h.op == PS_FETCH && worker == 0) {
+    else if (h.op == PS_FETCH) {
         s->client[0].state = FETCHING;
         server_forget(s, 0);
-    } else if (h.op == PS_LOOK && worker == 0)
+    } else if (h.op == PS_LOOK)
         TRY(post_state(s));
-    else if (h.op == PS_LEAVE) {
+    else {
         s->client[worker].state = LEFT;
         s->n_left++;
         server_forget(s, worker);
-    } else
-        FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)h.op);
+    }
 out:
     return rc;
 }
@@ -230,6 +262,7 @@ static void drop_worker(struct ps_server *s, int w)
 
     for (int i = 0; i < PS_CREDITS; i++)
         (void)!server_end_reply(s, &c->request[i]); /* transport.T6: an error, for it alone */
+    (void)!server_end_reply(s, &c->refusal);
     for (int i = 0; i < s->n_arrivals; i++) {
         struct arrival *a = &s->arrival[(s->first_arrival + i) % s->most_arrivals];
         if (a->message.peer == w)
@@ -244,6 +277,32 @@ static void drop_worker(struct ps_server *s, int w)
         s->n_granted--;
     c->state = LOST;
     server_forget(s, w);
+}
+
+/* Take back what was sent by r: nobody may be there to take it. */
+static void abandon_reply(struct ps_server *s, struct request *r)
+{
+    if (r->reply_posted)
+        (void)!transport_wait(s->env.transport, &r->reply, DO_NOT_WAIT);
+    r->reply_posted = false;
+}
+
+enum rc server_drop_worker(struct ps_server *s, int worker)
+{
+    char line[RC_MESSAGE_BYTES];
+
+    if (worker == 0)
+        return rc_raise(RC_MISMATCH,
+                        "worker 0 sent what is no message of the run, again and again, and nobody takes its "
+                        "place");
+    for (int i = 0; i < PS_CREDITS; i++)
+        abandon_reply(s, &s->client[worker].request[i]);
+    abandon_reply(s, &s->client[worker].refusal);
+    drop_worker(s, worker);
+    (void)snprintf(line, sizeof line, "server %d drops worker %d, and goes on without it",
+                   s->env.world->rank - s->env.n_workers, worker);
+    server_tell(s, line);
+    return RC_OK;
 }
 
 /* Drop the workers that are lost now. RC_PEER: a server is. Cheap where none is. */
@@ -267,7 +326,15 @@ static enum rc receive(struct ps_server *s, struct message *out, int timeout_ms)
 {
     enum rc rc;
 
-    TRY(transport_recv_divided(s->env.transport, out, PS_HEADER_BYTES, timeout_ms));
+    rc = transport_recv_divided(s->env.transport, out, PS_HEADER_BYTES, timeout_ms);
+    if (rc == RC_MISMATCH && out->peer >= 0 && out->peer < s->env.n_workers && s->client[out->peer].state != LOST) {
+        server_count_refused(s, REFUSED_OVERSIZED, rc_message()); /* transport.T13: more than the plan has */
+        const int worker = out->peer;
+        out->peer = -1;
+        TRY(world_check(s->env.world));
+        rc = server_drop_worker(s, worker);
+    }
+    TRY(rc);
     if (out->peer < 0)
         TRY(drop_lost(s));
 out:
@@ -325,9 +392,10 @@ static enum rc end_all_replies(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < s->most_arrivals; i++) {
-        const int w = i / PS_CREDITS;
-        const enum rc ended = server_end_reply(s, &s->client[w].request[i % PS_CREDITS]);
+    for (int i = 0; i < s->env.n_workers * (PS_CREDITS + 1); i++) {
+        const int w = i / (PS_CREDITS + 1), slot = i % (PS_CREDITS + 1);
+        struct client *c = &s->client[w];
+        const enum rc ended = server_end_reply(s, slot < PS_CREDITS ? &c->request[slot] : &c->refusal);
         TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
     }
 out:
@@ -385,4 +453,5 @@ out:
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)
 {
     *out = s->facts;
+    out->refused_count[REFUSED_STRANGER] += transport_n_strangers(s->env.transport);
 }

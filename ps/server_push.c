@@ -31,9 +31,9 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
     return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
 }
 
-enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body)
+static enum rc post(struct ps_server *s, struct request *r, int worker, int slot, const struct ps_header *h,
+                    float *body)
 {
-    struct request *r = &s->client[worker].request[slot];
     const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (1 + h->n_moments);
 
     ps_header_encode(r->reply_header, h);
@@ -48,6 +48,16 @@ enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struc
     const enum rc rc = transport_send(s->env.transport, &r->reply);
     r->reply_posted = rc == RC_OK;
     return rc;
+}
+
+enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body)
+{
+    return post(s, &s->client[worker].request[slot], worker, slot, h, body);
+}
+
+enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h)
+{
+    return post(s, &s->client[worker].refusal, worker, slot, h, NULL);
 }
 
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
@@ -149,6 +159,18 @@ static struct request *kept_of(struct ps_server *s, int w, size_t k)
     return NULL;
 }
 
+/* Gradients of the round that count: not those of P6. */
+static int n_taken(struct ps_server *s, size_t k)
+{
+    int n = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = kept_of(s, w, k);
+        n += r && !r->is_refused;
+    }
+    return n;
+}
+
 /* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
  * each other one an addition. */
 static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
@@ -158,7 +180,7 @@ static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
 
     for (int w = 0; w < s->env.n_workers; w++) {
         const struct request *r = kept_of(s, w, k);
-        if (!r)
+        if (!r || r->is_refused)
             continue;
         if (n_kept == 1)
             return unpacked(s, &r->body, r->kept.ptr);
@@ -180,16 +202,17 @@ static void release_kept(struct ps_server *s, struct request *r)
 static enum rc end_round(struct ps_server *s, size_t k)
 {
     struct piece_state *p = &s->piece[k];
-    const int n_kept = p->clocks.n_kept;
+    const int n_kept = n_taken(s, k);
     const uint64_t start_ns = world_now_ns(s->env.world);
     float lr = 0;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
     for (int w = s->env.n_workers; w-- > 0;) { /* the first one's; of one step all have the same */
         const struct request *r = kept_of(s, w, k);
         lr = r ? r->lr : lr;
     }
-    TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
+    if (n_kept > 0)
+        TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
     const uint64_t end_ns = world_now_ns(s->env.world);
     server_note_span(s, "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
     for (int w = 0; w < s->env.n_workers; w++) {
@@ -197,7 +220,8 @@ static enum rc end_round(struct ps_server *s, size_t k)
         if (!r)
             continue;
         release_kept(s, r);
-        s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
+        if (!r->is_refused)
+            s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
         r->answer.held_ns += start_ns - r->waits_since_ns;
         r->answer.apply_ns = end_ns - start_ns;
         r->waits_since_ns = end_ns;
@@ -284,53 +308,18 @@ void server_forget(struct ps_server *s, int w)
 
 /* --- a push --- */
 
-/* Is the body one of this run? Its indices are checked before anything is done with it. */
-static enum rc check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+/* P6 */
+static bool is_finite(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     const struct push_body body = ps_push_body(h);
-    char why[RC_MESSAGE_BYTES], compression[COMPRESSION_TEXT_BYTES];
+    char text[RC_MESSAGE_BYTES];
 
-    if (!push_body_is_of(&body, &s->env.compression)) {
-        compression_text(compression, sizeof compression, &s->env.compression);
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
-                        a->message.peer, h->piece, (int)h->form, compression);
-    }
-    if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
-        (void)snprintf(why, sizeof why, "%s", rc_message());
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->message.peer, h->piece, why);
-    }
-    return RC_OK;
-}
-
-/* Does another request of piece k of worker w wait? */
-static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
-{
-    for (int i = 0; i < PS_CREDITS; i++) {
-        const struct request *r = &s->client[w].request[i];
-        if (r->waits && r->answer.piece == k)
-            return true;
-    }
+    if (push_body_is_finite(&body, server_is_hollow(s) ? NULL : a->message.ptr))
+        return true;
+    (void)snprintf(text, sizeof text, "worker %d pushed a gradient of piece %u that is not finite, in its step %u",
+                   a->message.peer, h->piece, h->step);
+    server_count_refused(s, REFUSED_NOT_FINITE, text);
     return false;
-}
-
-static enum rc check_push(const struct ps_server *s, int worker, const struct ps_header *h)
-{
-    if (h->piece >= s->env.buckets->n_pieces)
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u, of which there are %zu", worker, h->piece,
-                        s->env.buckets->n_pieces);
-    const struct piece_state *p = &s->piece[h->piece];
-    if (h->n_elems == 0 || h->n_elems != p->part.n_elems)
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
-                        h->piece, h->n_elems, p->part.n_elems);
-    if (h->clock > p->clock)
-        return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
-                        (unsigned long long)h->clock, (unsigned long long)p->clock);
-    if (h->step != p->clocks.clock[worker])
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
-                        h->piece, h->step, p->clocks.clock[worker]);
-    if (waits_for_piece(s, worker, h->piece))
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u again, before its push was answered", worker, h->piece);
-    return RC_OK;
 }
 
 /* By the rule of the run; what is kept is taken from *a. */
@@ -340,9 +329,15 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
     struct request *r = request_of(s, a);
     enum rc rc = RC_OK;
 
+    r->is_refused = !is_finite(s, a, h);
+    if (r->is_refused) {
+        r->answer.op = PS_REFUSED;
+        r->answer.why = REFUSED_NOT_FINITE;
+    }
     switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
     case PUSH_COUNTS:
-        TRY(apply_push(s, a, h, served_ns));
+        if (!r->is_refused)
+            TRY(apply_push(s, a, h, served_ns));
         break;
     case PUSH_IS_KEPT:
         r->kept = a->message;
@@ -352,8 +347,9 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         a->message = (struct message){ .peer = -1 };
         break;
     case PUSH_IS_LATE:
-        r->answer.op = PS_LATE;
-        s->facts.late_count++;
+        if (!r->is_refused)
+            r->answer.op = PS_LATE;
+        s->facts.late_count += !r->is_refused;
         break;
     }
 out:
@@ -403,8 +399,6 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     struct request *r = request_of(s, a);
     enum rc rc;
 
-    TRY(check_push(s, worker, h));
-    TRY(check_body(s, a, h));
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, r));
     r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
@@ -424,9 +418,6 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     struct request *r = request_of(s, a);
     enum rc rc;
 
-    if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)
-        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u with %u elements, of which this server has none",
-                        worker, h->piece, h->n_elems);
     TRY(server_end_reply(s, r));
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_state.h - what a server owns. Of server.c and server_push.c alone. */
+/* server_state.h - what a server owns. Of server.c and server_*.c alone. */
 #ifndef PS_SERVER_STATE_H
 #define PS_SERVER_STATE_H
 
@@ -24,6 +24,7 @@ struct arrival { /* a request received, not yet served */
 struct request {         /* of a worker, in one of its slots (P4): the last one that came there */
     bool waits;          /* it was served, and is not answered yet ... */
     bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
+    bool is_refused;     /* ... but not taken: it is not finite (P6), and not there any more */
     struct message kept; /* lent by the transport; its body: */
     struct push_body body;
     struct ps_header answer; /* where it waits: what is known of it */
@@ -38,8 +39,10 @@ struct client { /* a worker, as the server sees it */
     enum worker_state state;
     bool may_push; /* exchange.E11: a push that it has not pushed is counted */
     struct request request[PS_CREDITS];
-    float *reply_params; /* copy of the slice for replies, each at its place; NULL: the transport borrows
-                            ps_server.param */
+    struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
+    int n_refused;          /* of its messages, by P5 */
+    float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
+                               ps_server.param */
 };
 
 struct piece_state {
@@ -60,6 +63,9 @@ struct ps_server {
     float *sum;                /* of the gradients of a round, or one that was compressed, as long as the slice; NULL:
                                   hollow, or neither is */
     struct piece_state *piece; /* [n_pieces] */
+    uint64_t layout;           /* of this server: layout.h */
+    uint64_t told_ns;          /* when a line was written about a message that was refused; 0: none was */
+    uint64_t n_untold;         /* those refused since */
     int n_left;                /* workers that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */
     struct client *client;     /* [n_workers] */
@@ -82,10 +88,20 @@ static inline bool server_is_hollow(const struct ps_server *s)
     return s->param == NULL && s->n_elems > 0;
 }
 
+/* --- server_check.c --- */
+
+/* Is push a, with the header h, one that P3 and P4 allow? RC_MISMATCH, *why: it is not. */
+enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why) MUST_CHECK;
+/* Is pull a, with the header h, of a piece that is here? RC_MISMATCH, *why: it is not. */
+enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why) MUST_CHECK;
+
 /* --- server_push.c --- */
 
-/* Serve push a, with the header h: count its gradient, keep it (its message is taken from *a then) or drop it,
- * and answer whom that lets read. RC_MISMATCH: it breaks the rules. */
+/* Serve push a, with the header h: count its gradient, keep it (its message is taken from *a then) or drop it, and
+ * answer whom that lets read.
+ */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Serve pull a likewise: answer it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
@@ -98,13 +114,28 @@ enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
 /* Send h, then body: float[h->n_elems], for STATE as often as it says; lent until server_end_reply(). NULL: hollow or
  * empty. */
 enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body) MUST_CHECK;
+/* Send REFUSED h, of P5, likewise; lent until server_end_reply() of client.refusal. */
+enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h) MUST_CHECK;
 /* Complete the send of the last reply to r, which has arrived if a new request came in its slot. */
 enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
 
+/* --- server_refuse.c --- */
+
+/* A message of this worker in this slot was refused: rc_message() says what is wrong with it. P5: counts, says so,
+ * answers, or drops the worker. RC_MISMATCH: worker 0 is dropped. */
+enum rc server_refuse(struct ps_server *s, int worker, uint32_t slot, enum refused why) MUST_CHECK;
+/* One line, to whom the owner wants. */
+void server_tell(const struct ps_server *s, const char *line);
+/* Count and tell alone. */
+void server_count_refused(struct ps_server *s, enum refused why, const char *text);
+
 /* --- server.c --- */
+
+/* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */
+enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
 
 /* After RC_PEER of a transfer with the worker: RC_OK if it is lost, and dropped now; else the same error. */
 enum rc server_forgive_lost(struct ps_server *s, int worker) MUST_CHECK;

@@ -5,8 +5,10 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +17,14 @@
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/layout.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/wire.h"
 
 enum { N_PIECES = PS_CREDITS, PIECE_ELEMS = 20000, N_PARAMS = N_PIECES * PIECE_ELEMS, MOST_WORKERS = 3, N_STEPS = 5 };
 enum { BOTH = EXCHANGE_PUSH | EXCHANGE_PULL };
+enum { LIMIT_MS = 20000 };
 
 static const char *transport_name = "inproc";
 
@@ -38,6 +42,8 @@ struct job {
     int n_workers, n_servers;
     struct consistency rule;
     rank_main_fn *worker;
+    void (*tell)(void *arg, const char *line); /* as sync_env has them */
+    void *tell_arg;
     float final[N_PARAMS];                   /* what worker 0 fetched */
     uint32_t staleness_count[N_STEPS];       /* of worker 0 */
     float pulled[MOST_WORKERS][N_STEPS + 1]; /* first element of piece 1, after what the test says */
@@ -81,7 +87,9 @@ static enum rc rank_open(struct rank *r, const struct job *job)
                                   .n_workers = job->n_workers,
                                   .n_servers = job->n_servers,
                                   .slice_param = r->param,
-                                  .timeout_ms = 20000 };
+                                  .timeout_ms = LIMIT_MS,
+                                  .tell = job->tell,
+                                  .tell_arg = job->tell_arg };
     TRY(sync_ps.open(&r->sync, &env));
 out:
     return rc;
@@ -238,85 +246,182 @@ static void pieces_may_be_answered_in_any_order_P4(void **state)
 struct misuse {
     struct ps_header header[2];
     uint32_t slot[2];
-    int n_sends, n_workers; /* the others send nothing */
+    int n_sends, n_workers; /* the others send nothing, and leave then */
     enum consistency_kind kind;
     const char *says;
+    enum refused why;
 };
 
 static const struct misuse misuses[] = {
-    { { { .op = PS_PULL, .n_elems = 1 } }, { 0 }, 1, 1, CONSISTENCY_ASYNC, "carries" },
-    { { { .op = PS_PULL, .piece = N_PIECES } }, { 0 }, 1, 1, CONSISTENCY_ASYNC, "worker 0 pulled piece 8" },
-    { { { .op = PS_TAKEN } }, { 0 }, 1, 1, CONSISTENCY_ASYNC, "worker 0 sent op 10, which is not for this server" },
-    { { { .op = PS_PULL } }, { PS_CREDITS }, 1, 1, CONSISTENCY_ASYNC, "in slot 8, which it has not" },
-    { { { .op = PS_LEAVE } }, { 1 }, 1, 1, CONSISTENCY_ASYNC, "sent op 3 in slot 1, which it has not" },
+    { { { .op = PS_PULL, .n_elems = 1 } }, { 0 }, 1, 1, CONSISTENCY_ASYNC, "carries", REFUSED_TRUNCATED },
+    { { { .op = PS_PULL, .piece = N_PIECES } },
+      { 0 },
+      1,
+      1,
+      CONSISTENCY_ASYNC,
+      "worker 0 pulled piece 8",
+      REFUSED_MALFORMED },
+    { { { .op = PS_TAKEN } },
+      { 0 },
+      1,
+      1,
+      CONSISTENCY_ASYNC,
+      "worker 0 sent op 10, which is not for this server",
+      REFUSED_OUT_OF_ORDER },
+    { { { .op = PS_PULL } },
+      { PS_CREDITS },
+      1,
+      1,
+      CONSISTENCY_ASYNC,
+      "in slot 8, which it has not",
+      REFUSED_OUT_OF_ORDER },
+    { { { .op = PS_LEAVE } },
+      { 1 },
+      1,
+      1,
+      CONSISTENCY_ASYNC,
+      "sent op 3 in slot 1, which it has not",
+      REFUSED_OUT_OF_ORDER },
     { { { .op = PS_GIVE, .n_elems = PIECE_ELEMS }, { .op = PS_PULL, .piece = 1 } },
       { 3, 3 },
       2,
       2,
       CONSISTENCY_SYNC,
-      "sent op 9 before its push was answered" },
+      "sent op 9 before its push was answered",
+      REFUSED_OUT_OF_ORDER },
     { { { .op = PS_GIVE, .n_elems = PIECE_ELEMS }, { .op = PS_LEAVE } },
       { 3, 0 },
       2,
       2,
       CONSISTENCY_SYNC,
-      "sent op 3 before its push was answered" },
+      "sent op 3 before its push was answered",
+      REFUSED_OUT_OF_ORDER },
     { { { .op = PS_PUSH, .n_elems = PIECE_ELEMS }, { .op = PS_GIVE, .n_elems = PIECE_ELEMS, .step = 1 } },
       { 0, 1 },
       2,
       2,
       CONSISTENCY_SYNC,
-      "pushed piece 0 again, before its push was answered" },
+      "pushed piece 0 again, before its push was answered",
+      REFUSED_OUT_OF_ORDER },
 };
 
-static enum rc misusing_worker(struct world *w, const struct misuse *m)
+struct by_hand { /* a request */
+    unsigned char head[PS_HEADER_BYTES];
+    struct xfer tx;
+};
+
+struct misused { /* what came of one */
+    const struct misuse *misuse;
+    char line[1024]; /* the server's first */
+    int n_lines;
+    struct server_facts facts;
+    enum ps_op answer[2];                       /* to what was sent, by slot and then in order */
+    struct by_hand sent[2], last[MOST_WORKERS]; /* of worker 0; of each */
+    atomic_bool has_sent;
+};
+
+static void note_line(void *arg, const char *line)
+{
+    struct misused *seen = arg;
+
+    if (seen->n_lines++ == 0)
+        (void)snprintf(seen->line, sizeof seen->line, "%s", line);
+}
+
+/* Lent until it was waited for: what the server keeps may be lent as long. */
+static enum rc send_by_hand(struct by_hand *out, struct rank *r, const struct ps_header *without_layout, uint32_t slot)
 {
     static const float body[PIECE_ELEMS];
-    unsigned char head[2][PS_HEADER_BYTES];
-    const struct transport_ops *ops = NULL;
-    struct transport *t = NULL;
-    struct xfer tx[2];
+    struct ps_header h = *without_layout;
+
+    h.layout = ps_layout_digest(&r->sync->env, 0);
+    ps_header_encode(out->head, &h);
+    out->tx = (struct xfer){ .peer = r->sync->env.n_workers,
+                             .tag = PS_TAG_REQUEST + slot,
+                             .head = out->head,
+                             .n_head_bytes = PS_HEADER_BYTES,
+                             .ptr = (void *)(uintptr_t)body, /* only read */
+                             .n_bytes = ps_is_push(h.op) ? sizeof body : 0 };
+    return transport_send(r->transport, &out->tx);
+}
+
+/* The next answer in this slot, or of a slot that there is not, in the first one. */
+static enum rc take_by_hand(struct rank *r, uint32_t slot, enum ps_op *out)
+{
+    unsigned char head[PS_HEADER_BYTES];
+    struct xfer rx = { .peer = r->sync->env.n_workers,
+                       .tag = PS_TAG_REPLY + (slot < PS_CREDITS ? slot : 0),
+                       .head = head,
+                       .n_head_bytes = sizeof head,
+                       .ptr = r->param,
+                       .n_bytes = N_PARAMS * sizeof(float) };
+    struct ps_header answer;
+    enum refused why;
     enum rc rc;
 
-    TRY(transport_find(&ops, transport_name));
-    TRY(transport_open(&t, ops, w));
-    for (int i = 0; w->rank == 0 && i < m->n_sends; i++) {
-        ps_header_encode(head[i], &m->header[i]);
-        tx[i] = (struct xfer){ .peer = m->n_workers,
-                               .tag = PS_TAG_REQUEST + m->slot[i],
-                               .head = head[i],
-                               .n_head_bytes = PS_HEADER_BYTES,
-                               .ptr = (void *)(uintptr_t)body, /* only read */
-                               .n_bytes = ps_is_push(m->header[i].op) ? sizeof body : 0 };
-        TRY(transport_send(t, &tx[i]));
-    }
-    while ((rc = world_check(w)) == RC_OK) /* until the server has ended the run */
-        world_pause(w, 1000000);
-    for (int i = 0; w->rank == 0 && i < m->n_sends; i++)
-        (void)!transport_wait(t, &tx[i], DO_NOT_WAIT);
-    rc = RC_OK;
+    TRY(transport_recv(r->transport, &rx));
+    TRY(transport_wait(r->transport, &rx, LIMIT_MS));
+    TRY(ps_header_decode(&answer, head, rx.n_head_bytes, rx.n_bytes, &why));
+    *out = answer.op;
 out:
-    transport_close(&t);
+    return rc;
+}
+
+/* Worker 0 gets an answer to each message: what waits for the others when they have left. */
+static enum rc misusing_worker(struct rank *r, struct misused *seen)
+{
+    const struct misuse *m = seen->misuse;
+    struct by_hand *last = &seen->last[r->w->rank];
+    enum ps_op answer;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; r->w->rank == 0 && i < m->n_sends; i++)
+        TRY(send_by_hand(&seen->sent[i], r, &m->header[i], m->slot[i]));
+    while (r->w->rank > 0 && !atomic_load(&seen->has_sent) && (rc = world_check(r->w)) == RC_OK)
+        world_pause(r->w, 1000000);
+    TRY(rc);
+    if (r->w->rank > 0) {
+        TRY(send_by_hand(last, r, &(struct ps_header){ .op = PS_LEAVE }, 0));
+        return transport_wait(r->transport, &last->tx, LIMIT_MS);
+    }
+    if (m->n_sends > 1) /* the refusal, which comes before the answer to what waits */
+        TRY(take_by_hand(r, m->slot[1], &seen->answer[1]));
+    atomic_store(&seen->has_sent, true);
+    TRY(take_by_hand(r, m->slot[0], &seen->answer[0]));
+    for (int i = 0; i < m->n_sends; i++)
+        TRY(transport_wait(r->transport, &seen->sent[i].tx, LIMIT_MS));
+    TRY(send_by_hand(last, r, &(struct ps_header){ .op = PS_FETCH }, 0));
+    TRY(take_by_hand(r, 0, &answer));
+    TRY(transport_wait(r->transport, &last->tx, LIMIT_MS));
+    if (answer != PS_STATE)
+        rc = rc_raise(RC_MISMATCH, "op %d where the state belongs", (int)answer);
+out:
     return rc;
 }
 
 static enum rc misuse_body(struct world *w, void *arg)
 {
-    const struct misuse *m = arg;
-    struct job job = { .n_workers = m->n_workers, .n_servers = 1, .rule = { m->kind, 0 } };
+    struct misused *seen = arg;
+    const struct misuse *m = seen->misuse;
+    struct job job = {
+        .n_workers = m->n_workers, .n_servers = 1, .rule = { m->kind, 0 }, .tell = note_line, .tell_arg = seen
+    };
     struct rank r = { .w = w };
     enum rc rc;
 
-    if (w->rank < m->n_workers)
-        return misusing_worker(w, m);
     TRY(rank_open(&r, &job));
+    if (w->rank < m->n_workers) {
+        TRY(misusing_worker(&r, seen));
+        goto out;
+    }
     TRY(sync_ps.serve(r.sync, 0));
+    sync_ps.served(r.sync, &seen->facts);
 out:
     rank_close(&r);
     return rc;
 }
 
-static void slots_are_used_as_P4_says(void **state)
+static void slots_are_used_as_P4_says_or_P5_refuses(void **state)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
@@ -324,10 +429,18 @@ static void slots_are_used_as_P4_says(void **state)
     (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     for (size_t i = 0; i < sizeof misuses / sizeof *misuses; i++) {
-        struct misuse m = misuses[i];
-        assert_int_equal(world_run(threads, &opts, m.n_workers + 1, misuse_body, &m), RC_MISMATCH);
-        if (!strstr(rc_message(), m.says))
-            fail_msg("\"%s\" does not say \"%s\"", rc_message(), m.says);
+        const struct misuse *m = &misuses[i];
+        struct misused seen = { .misuse = m };
+        if (world_run(threads, &opts, m->n_workers + 1, misuse_body, &seen) != RC_OK)
+            fail_msg("case %zu: %s", i, rc_message());
+        if (!strstr(seen.line, m->says))
+            fail_msg("\"%s\" does not say \"%s\"", seen.line, m->says);
+        assert_int_equal(seen.n_lines, 1);
+        assert_int_equal(seen.facts.refused_count[m->why], 1);
+        assert_int_equal(refused_total(seen.facts.refused_count), 1);
+        assert_int_equal(seen.answer[m->n_sends - 1], PS_REFUSED);
+        if (m->n_sends > 1) /* what was in order is answered all the same */
+            assert_int_equal(seen.answer[0], m->header[0].op == PS_GIVE ? PS_TAKEN : PS_PARAMS);
     }
 }
 
@@ -336,7 +449,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_piece_moves_up_down_and_both_ways),
         cmocka_unit_test(pieces_may_be_answered_in_any_order_P4),
-        cmocka_unit_test(slots_are_used_as_P4_says),
+        cmocka_unit_test(slots_are_used_as_P4_says_or_P5_refuses),
     };
 
     if (argc > 1)

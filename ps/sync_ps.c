@@ -10,6 +10,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
 #include "ps/server.h"
@@ -83,6 +84,7 @@ static enum rc open_links(struct ps *p)
     for (int s = 0; s < env->n_servers; s++) {
         struct link *l = &p->link[s];
         l->n_elems = env->placement->n_elems[s];
+        l->layout = ps_layout_digest(env, s);
         l->first_elem = s > 0 ? l[-1].first_elem + l[-1].n_elems : 0;
         l->piece = p->piece + (size_t)s * n_pieces;
         for (size_t k = 0; k < n_pieces; k++)

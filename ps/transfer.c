@@ -26,9 +26,11 @@ static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_b
 enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_header *h, float *body)
 {
     struct link_slot *l = &p->link[server].slot[slot];
+    struct ps_header whole = *h;
     enum rc rc;
 
-    ps_header_encode(l->request, h);
+    whole.layout = p->link[server].layout;
+    ps_header_encode(l->request, &whole);
     l->tx = (struct xfer){ .peer = p->base.env.n_workers + server,
                            .tag = PS_TAG_REQUEST + (uint32_t)slot,
                            .head = l->request,
@@ -74,14 +76,16 @@ enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header
                       struct ps_header *out)
 {
     struct link_slot *l = &p->link[server].slot[slot];
+    enum refused why;
     enum rc rc;
 
     l->receives = false;
     TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
-    TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
-    const bool is_late = out->op == PS_LATE && want->op != PS_STATE && may_be_late(p);
-    if ((out->op != want->op && !is_late) || out->n_elems != want->n_elems || out->piece != want->piece ||
-        out->n_moments != want->n_moments)
+    TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes, &why));
+    if (out->op == PS_REFUSED && out->why != REFUSED_NOT_FINITE)
+        FAIL(RC_MISMATCH, "server %d refused a message of this worker (%s): its own line says why", server,
+             refused_word(out->why));
+    if (!ps_answers(want, out, may_be_late(p)))
         FAIL(RC_MISMATCH,
              "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs, or with "
              "another optimiser's state",

@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 7 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 8 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -19,9 +19,11 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_CLOCK = 16,
        OFFSET_STALENESS = 24,
        OFFSET_FORM = 24,
+       OFFSET_WHY = 24,
        OFFSET_N_PAIRS = 28,
        OFFSET_N_MOMENTS = 24,
        OFFSET_QUEUE = 32,
+       OFFSET_LAYOUT = 32,
        OFFSET_APPLY = 40,
        OFFSET_SENT_OR_HELD = 48,
        OFFSET_PIECE = 56,
@@ -50,82 +52,115 @@ void ps_header_encode(void *out, const struct ps_header *h)
     } else if (h->op == PS_STATE)
         bytes_put(to + OFFSET_N_MOMENTS, h->n_moments, 8);
     else
-        bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
-    bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
+        bytes_put(to + OFFSET_STALENESS, h->op == PS_REFUSED ? (uint64_t)h->why : h->staleness, 8);
+    bytes_put(to + OFFSET_QUEUE, ps_op_is_request(h->op) ? h->layout : h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
     bytes_put(to + OFFSET_SENT_OR_HELD, ps_is_push(h->op) ? h->sent_ns : h->held_ns, 8);
     bytes_put(to + OFFSET_PIECE, h->piece, 4);
     bytes_put(to + OFFSET_STEP, h->step, 4);
 }
 
+/* For a function that has *why. */
+#define REFUSE(reason, ...) (*why = (reason), rc_raise(RC_MISMATCH, "parameter server message: " __VA_ARGS__))
+
 /* The body that a PUSH says it has; of other messages: floats. */
-static enum rc decode_body(struct push_body *out, const unsigned char *from, enum ps_op op, uint32_t n_elems)
+static enum rc decode_body(struct push_body *out, const unsigned char *from, enum ps_op op, uint32_t n_elems,
+                           enum refused *why)
 {
     const uint32_t form = ps_is_push(op) ? (uint32_t)bytes_get(from + OFFSET_FORM, 4) : PS_FLOATS;
     const uint32_t n_pairs = ps_is_push(op) ? (uint32_t)bytes_get(from + OFFSET_N_PAIRS, 4) : 0;
 
     if (form >= PS_N_FORMS)
-        return rc_raise(RC_MISMATCH, "parameter server message: form %u is unknown", form);
+        return REFUSE(REFUSED_MALFORMED, "form %u is unknown", form);
     if (n_pairs > (form == PS_PAIRS ? n_elems : 0))
-        return rc_raise(RC_MISMATCH, "parameter server message: %u pairs of %u elements, in form %u", n_pairs, n_elems,
-                        form);
+        return REFUSE(REFUSED_MALFORMED, "%u pairs of %u elements, in form %u", n_pairs, n_elems, form);
     *out = (struct push_body){ (enum ps_form)form, n_elems, n_pairs };
     return RC_OK;
 }
 
-enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
+/* Magic, version and op; *op. */
+static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_bytes, enum refused *why)
+{
+    if (n_bytes < PS_HEADER_BYTES)
+        return REFUSE(REFUSED_TRUNCATED, "%zu bytes, shorter than a header", n_bytes);
+    if (bytes_get(from + OFFSET_MAGIC, 4) != MAGIC)
+        return REFUSE(REFUSED_MALFORMED, "magic %#llx is not ours",
+                      (unsigned long long)bytes_get(from + OFFSET_MAGIC, 4));
+    if (bytes_get(from + OFFSET_VERSION, 2) != VERSION)
+        return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
+                      (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
+    const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
+    if (number < PS_PUSH || number > PS_REFUSED)
+        return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
+    *op = (enum ps_op)number;
+    return RC_OK;
+}
+
+/* Fields that have one value in some messages. */
+static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t is_last, enum refused *why)
+{
+    if (!ps_is_push(h->op) && !ps_is_answer(h->op) && h->step != 0)
+        return REFUSE(REFUSED_MALFORMED, "step %u of op %u, which has none", h->step, h->op);
+    if (ps_op_is_request(h->op) && h->apply_ns != 0)
+        return REFUSE(REFUSED_MALFORMED, "op %u says how long applying took", h->op);
+    if (h->op == PS_REFUSED && (reason <= NOT_REFUSED || reason >= N_REFUSED))
+        return REFUSE(REFUSED_MALFORMED, "reason %llu is unknown", (unsigned long long)reason);
+    if (is_last > 1)
+        return REFUSE(REFUSED_MALFORMED, "is_last is %u", is_last);
+    if (!isfinite(h->lr))
+        return REFUSE(REFUSED_MALFORMED, "the learning rate is not a finite number");
+    return RC_OK;
+}
+
+bool ps_op_is_request(enum ps_op op)
+{
+    return ps_is_push(op) || op == PS_PULL || op == PS_FETCH || op == PS_LEAVE || op == PS_LOOK;
+}
+
+enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,
+                         enum refused *why)
 {
     const unsigned char *from = bytes;
-
-    if (n_bytes < PS_HEADER_BYTES)
-        return rc_raise(RC_MISMATCH, "parameter server message: %zu bytes, shorter than a header", n_bytes);
-    if (bytes_get(from + OFFSET_MAGIC, 4) != MAGIC)
-        return rc_raise(RC_MISMATCH, "parameter server message: magic %#llx is not ours",
-                        (unsigned long long)bytes_get(from + OFFSET_MAGIC, 4));
-    if (bytes_get(from + OFFSET_VERSION, 2) != VERSION)
-        return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
-                        (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
-    const enum ps_op op = (enum ps_op)bytes_get(from + OFFSET_OP, 2);
-    if (op < PS_PUSH || op > PS_TAKEN)
-        return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", (unsigned)op);
-    const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
     struct push_body body;
-    const enum rc decoded = decode_body(&body, from, op, n_elems);
-    if (decoded != RC_OK)
-        return decoded;
+    enum ps_op op = PS_PUSH;
+    enum rc rc;
+
+    *why = NOT_REFUSED;
+    TRY(decode_kind(&op, from, n_bytes, why));
+    const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
+    TRY(decode_body(&body, from, op, n_elems, why));
     const uint64_t n_moments = op == PS_STATE ? bytes_get(from + OFFSET_N_MOMENTS, 8) : 0;
     if (n_moments > PS_MOST_MOMENTS)
-        return rc_raise(RC_MISMATCH, "parameter server message: a state of %llu arrays beside the parameters",
-                        (unsigned long long)n_moments);
+        TRY(REFUSE(REFUSED_MALFORMED, "a state of %llu arrays beside the parameters", (unsigned long long)n_moments));
     const uint64_t n_payload_bytes = push_body_bytes(&body) * (1 + n_moments);
-    if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
-        return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
-                        n_bytes - PS_HEADER_BYTES + n_body_bytes);
-    const bool has_step = ps_is_push(op) || ps_is_answer(op);
-    const uint64_t time_ns = bytes_get(from + OFFSET_SENT_OR_HELD, 8);
-    const uint32_t step = (uint32_t)bytes_get(from + OFFSET_STEP, 4);
-    if (!has_step && step != 0)
-        return rc_raise(RC_MISMATCH, "parameter server message: step %u of op %u, which has none", step, (unsigned)op);
+    const uint64_t n_carried_bytes = n_bytes - PS_HEADER_BYTES + n_body_bytes;
+    if (n_carried_bytes != n_payload_bytes)
+        TRY(REFUSE(n_carried_bytes < n_payload_bytes ? REFUSED_TRUNCATED : REFUSED_OVERSIZED,
+                   "says %u elements, carries %llu bytes", n_elems, (unsigned long long)n_carried_bytes));
+    const bool is_push = ps_is_push(op), is_request = ps_op_is_request(op), is_refused = op == PS_REFUSED;
+    const bool has_staleness = !is_push && !is_refused && op != PS_STATE;
+    const uint64_t time_ns = bytes_get(from + OFFSET_SENT_OR_HELD, 8), reason = bytes_get(from + OFFSET_WHY, 8);
+    const uint64_t layout_or_queue_ns = bytes_get(from + OFFSET_LAYOUT, 8);
     const uint32_t lr_bits = ps_is_answer(op) ? 0 : (uint32_t)bytes_get(from + OFFSET_LR, 4);
     const uint32_t is_last = ps_is_answer(op) ? (uint32_t)bytes_get(from + OFFSET_IS_LAST, 4) : 0;
-    if (is_last > 1)
-        return rc_raise(RC_MISMATCH, "parameter server message: is_last is %u", is_last);
-    *out =
-        (struct ps_header){ .op = op,
-                            .n_elems = n_elems,
-                            .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
-                            .clock = bytes_get(from + OFFSET_CLOCK, 8),
-                            .staleness = ps_is_push(op) || op == PS_STATE ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
-                            .n_moments = (uint32_t)n_moments,
-                            .is_last = is_last,
-                            .form = body.form,
-                            .n_pairs = body.n_pairs,
-                            .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
-                            .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
-                            .step = step };
-    *(ps_is_push(op) ? &out->sent_ns : &out->held_ns) = time_ns;
-    memcpy(&out->lr, &lr_bits, sizeof lr_bits);
-    if (!isfinite(out->lr))
-        return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");
-    return RC_OK;
+    struct ps_header h = { .op = op,
+                           .n_elems = n_elems,
+                           .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
+                           .clock = bytes_get(from + OFFSET_CLOCK, 8),
+                           .staleness = has_staleness ? bytes_get(from + OFFSET_STALENESS, 8) : 0,
+                           .n_moments = (uint32_t)n_moments,
+                           .form = body.form,
+                           .n_pairs = body.n_pairs,
+                           .layout = is_request ? layout_or_queue_ns : 0,
+                           .queue_ns = is_request ? 0 : layout_or_queue_ns,
+                           .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
+                           .step = (uint32_t)bytes_get(from + OFFSET_STEP, 4) };
+    *(is_push ? &h.sent_ns : &h.held_ns) = time_ns;
+    memcpy(&h.lr, &lr_bits, sizeof lr_bits);
+    TRY(check_fields(&h, reason, is_last, why));
+    h.is_last = is_last;
+    h.why = is_refused ? (enum refused)reason : NOT_REFUSED;
+    *out = h;
+out:
+    return rc;
 }

@@ -10,20 +10,23 @@
  *        4  u16   version
  *        6  u16   op
  *        8  u32   n_elems
- *       12  f32   lr (PUSH); PARAMS, TAKEN, LATE: u32 is_last: 1, the worker is to begin no other step, else 0
+ *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED: u32 is_last: 1, the worker is to begin no other step, else 0
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
  *                 STATE: the updates of the piece that has had the fewest, of all the training
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
- *                 u32 n_pairs of the body (push_body.h); STATE: n_moments
+ *                 u32 n_pairs of the body (push_body.h); STATE: n_moments; REFUSED: u32 why
+ *                 (exchange/refused.h), and 0
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
- *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
- *       40  u64   apply_ns (PARAMS): updating the parameters
+ *                 the arrival: sent_ns plus the shortest transit time of all pushes so far; requests: layout, the
+ *                 digest of layout.h
+ *       40  u64   apply_ns (PARAMS): updating the parameters; requests: 0
  *       48  u64   PUSH: sent_ns, by the clock all ranks share; PARAMS, LATE: held_ns, for other workers
  *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice
- *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE: of the slowest worker
+ *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE, REFUSED: of the slowest
+ *                 worker
  *
  *   op      from      means                               answer
- *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped
+ *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped; REFUSED
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then the n_moments arrays of the
  *                                                         optimiser, each as long), and worker 0 has left
  *   LEAVE   worker    I push no more                      none
@@ -31,12 +34,14 @@
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *
- * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE that answers a GIVE, have no
- * elements. PULL has no elements, and no step.
+ *   REFUSED server    the request was not taken (P5, P6)  -
+ *
+ * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
+ * have no elements. PULL has no elements, and no step.
  *
  * Invariants
- *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
- *       read past the bytes received.
+ *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field, and a reason that is counted;
+ *       nothing is read past the bytes received.
  *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
  *       that was applied. The clock of a push is that of the parameters that its oldest gradient was made with: as
  *       they were pulled, and one more for each push of the worker's own since.
@@ -45,6 +50,15 @@
  *       same. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece while
  *       another one of that is, and FETCH, LOOK and LEAVE in slot 0, while none is. Answers to requests in different
  *       slots may come in any order.
+ *   P5  No request ends a server: one that P1 to P4 forbid, or of another layout, is counted by reason, logged, and
+ *       answered in its slot with REFUSED and no elements, at once; it changes nothing else. A worker that gets that
+ *       ends with RC_MISMATCH. After PS_MOST_REFUSED of them the worker is dropped, as a lost one is, and not answered
+ *       any more: so what it can make a server do is finite. (The drop of worker 0, which nobody replaces, ends the
+ *       run.)
+ *   P6  A push whose gradient is not finite as a whole is a step of its worker without a gradient: it counts where
+ *       clocks.h counts steps, its answer comes when that of PARAMS or TAKEN would and has the same parameters, but is
+ *       REFUSED. The worker goes on, and --stop-at-step counts the push. So no NaN and no infinity gets from one worker
+ *       into what all have.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -54,11 +68,25 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "harness/exchange/refused.h"
 #include "ps/push_body.h"
 
 enum { PS_HEADER_BYTES = 64, PS_MOST_MOMENTS = 2 };
 
-enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK, PS_LATE, PS_GIVE, PS_PULL, PS_TAKEN };
+enum ps_op {
+    PS_PUSH = 1,
+    PS_FETCH,
+    PS_LEAVE,
+    PS_PARAMS,
+    PS_STATE,
+    PS_LOOK,
+    PS_LATE,
+    PS_GIVE,
+    PS_PULL,
+    PS_TAKEN,
+    PS_REFUSED
+};
+enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 
 struct ps_header {
     enum ps_op op;
@@ -69,7 +97,9 @@ struct ps_header {
     enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
     uint32_t n_pairs;
     uint32_t n_moments; /* of STATE, else 0 */
-    bool is_last;       /* of PARAMS, TAKEN and LATE, else false */
+    uint64_t layout;    /* of requests, else 0 */
+    enum refused why;   /* of REFUSED, else NOT_REFUSED */
+    bool is_last;       /* of answers to pushes and pulls, else false */
 };
 
 /* Does it carry a gradient? */
@@ -81,7 +111,7 @@ static inline bool ps_is_push(enum ps_op op)
 /* Is it the answer to such a one, or to a PULL? */
 static inline bool ps_is_answer(enum ps_op op)
 {
-    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE;
+    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE || op == PS_REFUSED;
 }
 
 static inline struct push_body ps_push_body(const struct ps_header *h)
@@ -89,9 +119,22 @@ static inline struct push_body ps_push_body(const struct ps_header *h)
     return (struct push_body){ h->form, h->n_elems, h->n_pairs };
 }
 
+/* May the answer `out` come in place of what `want` says of its op, n_elems, n_moments and piece? P6 */
+static inline bool ps_answers(const struct ps_header *want, const struct ps_header *out, bool may_be_late)
+{
+    const bool is_refused = out->op == PS_REFUSED && out->why == REFUSED_NOT_FINITE;
+    const bool is_push = want->op != PS_STATE && ((out->op == PS_LATE && may_be_late) || is_refused);
+
+    return (out->op == want->op || is_push) && out->n_elems == want->n_elems && out->piece == want->piece &&
+           out->n_moments == want->n_moments;
+}
+
 /* Write h to out[PS_HEADER_BYTES]. Cannot fail. */
 void ps_header_encode(void *out, const struct ps_header *h);
-/* Read from bytes[n_bytes], which n_body_bytes, real and hollow ones, follow; P1. */
-enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes) MUST_CHECK;
+/* Is it sent by a worker? */
+bool ps_op_is_request(enum ps_op op);
+/* Read from bytes[n_bytes], which n_body_bytes, real and hollow ones, follow; P1. *why: of RC_MISMATCH. */
+enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,
+                         enum refused *why) MUST_CHECK;
 
 #endif

@@ -26,6 +26,7 @@ struct link_slot {                                                  /* a request
 struct link {                 /* of a worker to one server */
     size_t first_elem;        /* of its slice, if all slices are one behind the other */
     size_t n_elems;           /* of its slice */
+    uint64_t layout;          /* layout.h */
     struct link_piece *piece; /* [n_pieces] */
     struct link_slot slot[PS_CREDITS];
 };

@@ -35,6 +35,7 @@
 #include "harness/exchange/lr_staleness.h"
 #include "harness/exchange/periods.h"
 #include "harness/exchange/placement.h"
+#include "harness/exchange/refused.h"
 #include "harness/exchange/staleness.h"
 
 struct world;
@@ -71,6 +72,9 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: of a training that begins */
     int timeout_ms;                     /* per message; 0 waits for ever */
     struct span_ring *ring;             /* a server's: of its task; NULL: nothing is recorded */
+    void (*tell)(void *arg, const char *line); /* Optional (may be NULL): default standard error. A server's: a line
+                                                  about messages that it refused */
+    void *tell_arg;
 };
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
@@ -94,6 +98,7 @@ struct server_facts {                      /* of a server, since it began */
     uint32_t pushes_count[STALENESS_BINS]; /* that were applied, by staleness */
     uint64_t late_count;                   /* that were dropped */
     uint32_t lead_max_count;               /* of any worker, as it was answered: steps ahead of the slowest one */
+    uint64_t refused_count[N_REFUSED];     /* messages, by reason; and connections */
 };
 
 struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(message), nor than
