@@ -142,6 +142,13 @@ static void read_summary(struct launch *out, const json_t *r)
     };
 }
 
+static void read_encryption(struct point *p, const json_t *r)
+{
+    const char *encryption = json_string_value(json_object_get(r, "encryption"));
+
+    snprintf(p->encryption, sizeof p->encryption, "%s", encryption ? encryption : "");
+}
+
 /* Only the first launch that did not learn has its reason kept. */
 static void read_learning(struct point *p, const json_t *r)
 {
@@ -240,6 +247,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
     if (strcmp(kind, "summary") == 0) {
         read_summary(&p->launch[p->n_launches], r);
         read_learning(p, r);
+        read_encryption(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
         p->global_batch_count = has_text(r, "scaling", scaling_text(true))
                                     ? (uint64_t)json_integer_value(json_object_get(r, "global_batch_count"))

@@ -96,6 +96,7 @@ struct point {
     char failure[FAILURE_BYTES];         /* the last one that failed, and why */
     size_t n_failed_trials;              /* (--tune-lr), which give nothing up but a rate */
     char failed_trial[FAILURE_BYTES];    /* as failure */
+    char encryption[ENCRYPTION_BYTES];   /* of the last launch: exchange_encryption(); "": none, or not known */
     char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
     struct curve *curve;                 /* of each launch: [n_curves], with room as for launches; owned */
     size_t n_curves, n_curves_room;
@@ -302,6 +303,9 @@ size_t point_n_unlearned(const struct point *p);
 /* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: who does not
  * learn may be fast for nothing. Nothing where all did. */
 void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to);
+/* encryption.c: a line of the modes that were encrypted, one of those that were not, one of those that had no network.
+ */
+void campaign_tell_encryption(const struct campaign *c, FILE *to);
 /* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* The parts of campaign_print(), for pages: the two tables, each given to show(), and what stands under them. */

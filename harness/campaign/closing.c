@@ -92,6 +92,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     sweep_tell_tuning(s, to);
     fputc('\n', to);
     TRY(campaign_verdict(c, to));
+    campaign_tell_encryption(c, to);
     campaign_tell_unlearned(c, to);
     campaign_tell_failures(c, to);
     campaign_tell_sessions(c, to);

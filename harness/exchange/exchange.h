@@ -194,6 +194,10 @@ struct server_facts exchange_served(const struct exchange *x);
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);
 /* Every message of this rank since start(), with its place in the gradients; after final(), lent. NULL: not noted. */
 const struct message_log *exchange_messages(const struct exchange *x);
+/* What others can read of what exchanging sends, as transport_encryption() has it; of another library's collectives
+ * "clear" or "local". "": nothing is sent, or in virtual time. After start(). */
+enum { ENCRYPTION_BYTES = 8 };
+const char *exchange_encryption(const struct exchange *x);
 /* After start(): which algorithms were chosen for the pieces, and why: text[n_bytes]; "": there was nothing to choose.
  */
 void exchange_explain(const struct exchange *x, char *text, size_t n_bytes);

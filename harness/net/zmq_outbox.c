@@ -373,8 +373,7 @@ void outbox_drop(struct outbox *o, int peer)
     struct peer *p = &o->peer[peer];
 
     drop_all(o, p);
-    if (p->socket)
-        outbox_do_not_linger(p);
+    outbox_do_not_linger(p);
     outbox_disconnect(p);
     p->is_closed = p->is_given_up = true;
     p->owes_acknowledgement = false;
@@ -391,7 +390,7 @@ void outbox_close(struct outbox **op)
         while (p->first)
             drop_first(o, p);
         /* Where all was received, only acknowledgements may be left, which a peer that has closed does not take. */
-        if (p->socket && (p->is_given_up || p->n_acknowledged == p->n_posted))
+        if (p->is_given_up || p->n_acknowledged == p->n_posted)
             outbox_do_not_linger(p);
         outbox_disconnect(p);
     }

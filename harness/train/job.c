@@ -79,6 +79,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
     TRY(host_address_check_option(o->interface, &job->world->module));
+    TRY(world_security_option(&job->security, o->insecure, o->secure, &job->world->module));
 out:
     return rc;
 }
@@ -477,6 +478,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .has_tasks = (job->exchange.overlap || job->may_overlap) && uses_mpi,
                                 .tasks_are_optional = job->may_overlap,
                                 .interface = job->opts.interface,
+                                .security = job->security,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
                                 .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),

@@ -148,6 +148,7 @@ static enum rc gather_results(struct rank *r)
     info->steps_count = r->n_begun;
     info->counts = exchange_counts(r->exchange);
     info->sent_bytes = exchange_sent_bytes(r->exchange);
+    (void)snprintf(info->encryption, sizeof info->encryption, "%s", exchange_encryption(r->exchange));
     info->full_bytes = exchange_full_bytes(r->exchange) * (rank_is_worker(r) ? 1 : (uint64_t)r->job->n_workers);
     child_host_name(info->host, sizeof info->host);
     if (root)

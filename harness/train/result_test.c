@@ -118,10 +118,11 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 }
 
 /* Of a run that nobody stopped, and that wrote its checkpoint at the end. */
-#define NO_SERVERS                                                                                            \
-    "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, " \
-    "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, "            \
-    "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, 'push_steps_count': null, "
+#define NO_SERVERS                                                                                                   \
+    "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, "        \
+    "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, "                   \
+    "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, 'refused_count': null, 'refused': " \
+    "null, 'push_steps_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
     "null, 'restarts_count': 0, 'restarted_from_steps': [], "
@@ -135,7 +136,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "{'kind': 'options', " settings                                                                                    \
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', " \
     "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
-    "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'bucket-bytes': null, "               \
+    "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
+    "'bucket-bytes': null, "                                                                                           \
     "'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, 'exchange-memory': 'auto', "       \
     "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, 'width-divisor': 1, "      \
     "'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, 'eval-samples': null, 'profile': '', "       \
@@ -237,7 +239,8 @@ static void ps_ranks_and_staleness(void **state)
         "'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.002, 'apply_s': 0.001, 'rest_s': 0.001, "
         "'exposed_comm_s': 0.005, 'hidden_comm_s': 0.0005, 'steps_count': 13, 'push_steps_count': 8, "
         "'pull_steps_count': 5, 'staleness_mean_count': 2.16666666666666667, 'late_gradients_count': 0, "
-        "'lead_max_count': 0, 'staleness_from_count': [0, 1, 2, 3, 4], 'staleness_pushes_count': [0, 0, 11, 0, 1]}",
+        "'lead_max_count': 0, 'refused_count': null, 'refused': null, 'staleness_from_count': [0, 1, 2, 3, 4], "
+        "'staleness_pushes_count': [0, 0, 11, 0, 1]}",
         NULL);
     assert_record(
         r.record[15],
@@ -247,7 +250,8 @@ static void ps_ranks_and_staleness(void **state)
         "'compute_s': null, 'input_wait_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': "
         "null, 'apply_s': null, 'rest_s': null, 'exposed_comm_s': null, 'hidden_comm_s': null, 'steps_count': null, "
         "'push_steps_count': null, 'pull_steps_count': null, 'staleness_mean_count': null, 'late_gradients_count': 4, "
-        "'lead_max_count': 6, 'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 0, 5]}",
+        "'lead_max_count': 6, 'refused_count': 3, 'refused': 'stranger 1, not_finite 2', 'staleness_from_count': [0, "
+        "1, 2], 'staleness_pushes_count': [3, 0, 5]}",
         NULL);
     assert_record(r.record[16],
                   "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}", NULL);
@@ -276,7 +280,7 @@ static void ps_summary(void **state)
         s,
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': "
         "null, 'reducer_reason': null, " INLINE
-        "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
+        "'transport': 'zmq', 'encryption': 'curve', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
         "'global_batch_count': 14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
         "'wait_policy': 'sleep', 'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', "
@@ -286,7 +290,8 @@ static void ps_summary(void **state)
         "'params_sha256': 'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
         "1.58333333333333333, 'servers_beside_workers': false, 'placement': 'whole', 'hot_server_index': 0, "
         "'hot_server_bytes': 8, 'imbalance_ratio': 1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': "
-        "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, 'lead_max_count': 3, 'push_steps_count': 15, "
+        "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, 'lead_max_count': 3, 'refused_count': 3, "
+        "'refused': 'stranger 1, not_finite 2', 'push_steps_count': 15, "
         "'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': -0.25, "
         "'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, 'learned': 'not_known', "
         "'learned_reason': 'too_short', 'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.015, "
@@ -361,7 +366,8 @@ static void allreduce_in_sim_l4(void **state)
         "'compute_s': 0.005, 'input_wait_s': null, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, "
         "'server_s': 0, 'apply_s': 0.001, 'rest_s': 0.00025, 'exposed_comm_s': 0.004, 'hidden_comm_s': 0, "
         "'steps_count': 24, 'push_steps_count': null, 'pull_steps_count': null, 'staleness_mean_count': null, "
-        "'late_gradients_count': null, 'lead_max_count': null, 'staleness_from_count': null, "
+        "'late_gradients_count': null, 'lead_max_count': null, 'refused_count': null, 'refused': null, "
+        "'staleness_from_count': null, "
         "'staleness_pushes_count': null}",
         NULL);
     records_free(&r);
@@ -381,7 +387,7 @@ static void allreduce_summary(void **state)
         r.record[8],
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
         "'ring', 'reducer_reason': null, " INLINE
-        "'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': "
+        "'transport': 'sim', 'encryption': null, 'workers_count': 3, 'servers_count': 0, 'scaling': "
         "'weak', 'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
         "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
         "1, 'wait_policy': null, 'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', "
@@ -428,7 +434,7 @@ static void single_of_a_profile(void **state)
         r.record[5],
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', "
         "'reducer': null, 'reducer_reason': null, 'overlap': null, 'priority': null, 'overlap_reason': null, "
-        "'transport': 'none', 'workers_count': 1, 'servers_count': 0, "
+        "'transport': 'none', 'encryption': null, 'workers_count': 1, 'servers_count': 0, "
         "'scaling': 'weak', 'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
         "'wait_policy': 'spin', 'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, "

@@ -68,11 +68,32 @@ static uint32_t lead_max(const struct train_result *result)
     return most;
 }
 
+/* Messages and connections that servers refused: how many, and of which kinds. */
+static void record_refused(struct record *r, bool has, const uint64_t count[N_REFUSED])
+{
+    const uint64_t total = refused_total(count);
+    char text[REFUSED_TEXT_BYTES];
+
+    refused_text(text, sizeof text, count);
+    record_count(r, "refused_count", has, total);
+    record_text(r, "refused", has && total > 0 ? text : NULL);
+}
+
+void servers_refused(uint64_t count[N_REFUSED], const struct train_result *result)
+{
+    for (int why = 0; why < N_REFUSED; why++) {
+        count[why] = 0;
+        for (int s = result->n_workers; s < result->n_ranks; s++)
+            count[why] += result->rank[s].served.refused_count[why];
+    }
+}
+
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     const bool has = has_servers(job);
     const struct hot_spot *hot = &job->hot_spot;
     char placement[PLACEMENT_TEXT_BYTES], consistency[CONSISTENCY_TEXT_BYTES];
+    uint64_t refused[N_REFUSED];
 
     placement_text(placement, sizeof placement, &job->exchange.placement);
     consistency_text(consistency, sizeof consistency, &job->exchange.consistency);
@@ -90,6 +111,8 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_text(r, "lr_staleness", has ? lr_staleness_text(job->exchange.lr_staleness) : NULL);
     record_count(r, "late_gradients_count", has, servers_late_count(result));
     record_count(r, "lead_max_count", has, lead_max(result));
+    servers_refused(refused, result);
+    record_refused(r, has, refused);
 }
 
 /* The bins of a worker's steps: of gradients that were applied. */
@@ -125,6 +148,7 @@ void record_server_of_rank(struct record *r, const struct train_job *job, const 
     record_count(r, "late_gradients_count", has_servers(job),
                  is_worker ? late_of_worker(result, i) : served->late_count);
     record_count(r, "lead_max_count", has_servers(job), served->lead_max_count);
+    record_refused(r, has_servers(job) && !is_worker, served->refused_count);
     if (!has_servers(job)) {
         record_null(r, "staleness_from_count");
         record_null(r, "staleness_pushes_count");

@@ -64,7 +64,7 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
-    bool bind, aux, forward_only, share_device, colocate;
+    bool bind, aux, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
@@ -142,6 +142,7 @@ struct overlap_choice { /* how gradients are exchanged beside computing: job_ove
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
+    enum world_security security;
     const struct sync_mode *mode;
     const struct workload *workload;
     const struct compute_backend *compute;
@@ -258,6 +259,7 @@ struct train_rank_info {
     uint64_t steps_count;                 /* of a worker: that it has done in this run */
     struct period_counts counts;          /* of a worker of a mode with servers */
     struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */
+    char encryption[ENCRYPTION_BYTES];    /* exchange_encryption(); "": nothing is sent, or it is in virtual time */
 };
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */

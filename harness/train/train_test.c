@@ -307,6 +307,13 @@ static void an_interface_is_of_processes(void **state)
     struct train_job job = { 0 };
 
     (void)state;
+    assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--secure: together with --insecure"));
+    assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--secure: the ranks of world threads are in one process"));
+    assert_int_equal(kit_prepare(&job, "--insecure"), RC_OK);
+    assert_int_equal(job.security, SECURITY_OFF);
+    train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--interface lo"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--interface lo: the ranks of world threads are in one process"));
     const enum rc rc = kit_prepare(&job, unknown);

@@ -22,7 +22,6 @@ const struct opt gang_opt_table[] = {
     OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
               "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
               "needed where a host is not this one"),
-    OPT_BOOL_(struct gang_opts, insecure, "insecure", "false", "without a key: whoever reaches the ports gets in"),
     OPT_F64_(struct gang_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
              "nobody begins before all members are there; after so long those that are missing are named"),
     OPT_END_,
@@ -32,7 +31,7 @@ const struct opt gang_opt_table[] = {
 
 static enum rc check_alone(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "job", "task", "key-file", "insecure", "start-timeout" };
+    static const char *const names[] = { "job", "task", "key-file", "start-timeout" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]) && !getenv("TF_CONFIG"))
@@ -133,7 +132,7 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
     TRY(find_gang(&g, &is_found, call, o, train, default_job));
     if (!is_found)
         goto out;
-    TRY(gang_check_key(&g, o->key_file[0] != '\0', o->insecure));
+    TRY(gang_check_key(&g, o->key_file[0] != '\0', train->insecure));
     if (o->key_file[0] != '\0') {
         unsigned char unused[GANG_KEY_BYTES];
         TRY(gang_read_key_file(unused, o->key_file)); /* now: what is wrong with it is an error of the input */

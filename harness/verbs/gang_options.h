@@ -20,7 +20,6 @@ struct gang_opts {
     const char *worker_hosts, *ps_hosts, *job, *key_file;
     uint64_t task;
     double start_timeout_s;
-    bool insecure;
 };
 extern const struct opt gang_opt_table[];
 

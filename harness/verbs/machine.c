@@ -25,6 +25,9 @@ const struct opt machine_opt_table[] = {
                      "what carries messages; auto: as train does for allreduce, inproc, mpi, or sim"),
     OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",
               "network interface at which other hosts reach a rank, mpi and tcp, as for train"),
+    OPT_BOOL_(struct machine_opts, insecure, "insecure", "false",
+              "what transports zmq and tcp send between hosts is not encrypted, as for train"),
+    OPT_BOOL_(struct machine_opts, secure, "secure", "false", "it is encrypted on the loopback, too, as for train"),
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
                      "backend that is measured; auto: cpu, in sim hollow"),
     OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
@@ -173,6 +176,7 @@ enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, ma
 
     TRY(world_choose(&m.world, opts->world, launcher.name && launcher.n_ranks > 0));
     TRY(host_address_check_option(opts->interface, &m.world->module));
+    TRY(world_security_option(&m.security, opts->insecure, opts->secure, &m.world->module));
     if (machine_is_virtual(&m) && opts->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)opts->threads);
     if (machine_is_virtual(&m) && train_wait_policy(opts->wait) != WAIT_AUTO)
@@ -193,6 +197,7 @@ struct world_opts machine_world_opts(const struct machine *m)
                                 .n_bound_ranks = m->n_ranks,
                                 .n_threads = (int)m->opts->threads,
                                 .interface = m->opts->interface,
+                                .security = m->security,
                                 .cluster = machine_is_virtual(m) ? &m->cluster : NULL,
                                 .stall = { .warn_ns = STALL_WARN_NS, .abort_ns = STALL_ABORT_NS } };
 }

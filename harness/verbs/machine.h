@@ -19,7 +19,7 @@ struct machine_opts {
     const char *world, *transport, *interface, *compute, *cluster, *wait;
     struct opt_joined cluster_set;
     uint64_t workers, threads;
-    bool bind;
+    bool bind, insecure, secure;
     uint64_t n_servers; /* no option: ranks behind the workers, of a verb that has them; else 0 */
 };
 extern const struct opt machine_opt_table[];
@@ -29,6 +29,7 @@ extern const struct opt_rule machine_opt_rules[MACHINE_N_OPT_RULES];
 struct machine { /* shared by the ranks of this process */
     const struct machine_opts *opts;
     const struct world_ops *world;
+    enum world_security security;
     const struct transport_ops *transport;
     const struct compute_backend *compute;
     struct cluster cluster; /* sim */

@@ -14,12 +14,11 @@
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
-static const struct verb *const verbs[] = {
-    &verb_compare, &verb_train,   &verb_simulate, &verb_reproduce, &verb_calibrate,
-    &verb_predict, &verb_profile, &verb_comm,     &verb_accept,    &verb_lab,
-    &verb_report,  &verb_diff,    &verb_pack,     &verb_info,      &verb_launch,
-    &verb_serve,   NULL
-};
+static const struct verb *const verbs[] = { &verb_compare,   &verb_train,   &verb_simulate, &verb_reproduce,
+                                            &verb_calibrate, &verb_predict, &verb_profile,  &verb_comm,
+                                            &verb_accept,    &verb_lab,     &verb_report,   &verb_diff,
+                                            &verb_pack,      &verb_keys,    &verb_info,     &verb_launch,
+                                            &verb_serve,     NULL };
 
 /* True when the arguments ask for help: --help or -h among them. */
 static bool wants_help(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exchange/encryption.h"
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
 #include "harness/train/alternation.h"
@@ -225,6 +226,7 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
              (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
     TRY(print_row(t, "communication", text));
     TRY(print_said(t, "compression", job_compression_text(text, sizeof text, job, r)));
+    TRY(print_said(t, "encryption", encryption_words(r->rank[0].encryption)));
     TRY(job_split_load(text, sizeof text, job, s));
     TRY(print_said(t, "load", text));
 out:
@@ -234,7 +236,8 @@ out:
 static enum rc print_servers(struct table *t, const struct train_job *job, const struct train_result *r,
                              const struct steps_summary *m)
 {
-    char text[256];
+    uint64_t refused[N_REFUSED];
+    char text[REFUSED_TEXT_BYTES];
     enum rc rc = RC_OK;
 
     if (!(job->mode->module.caps & MODE_SERVERS))
@@ -247,6 +250,9 @@ static enum rc print_servers(struct table *t, const struct train_job *job, const
     TRY(print_row(t, "consistency", text));
     snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
     TRY(print_row(t, "staleness", text));
+    servers_refused(refused, r);
+    refused_text(text, sizeof text, refused);
+    TRY(print_said(t, "refused", text));
     TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
     TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
 out:

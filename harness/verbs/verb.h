@@ -70,8 +70,8 @@ struct verb {
 };
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
-    verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm, verb_launch,
-    verb_serve;
+    verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm, verb_keys,
+    verb_launch, verb_serve;
 
 /* Parse argv[0..argc), what follows the verb, and check it. RC_INVAL names option, value and remedy; RC_NOMEM. The
  * owner closes call, also after an error. Options borrow from argv. */

@@ -161,7 +161,11 @@ void made_ps(struct made_run *out)
         r->rank[i].counts = (struct period_counts){ .n_pushes = 7 + (uint64_t)i, .n_pulls = 5, .n_both = 3 };
     }
     r->rank[0].served.lead_max_count = 3;
-    r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 }, .late_count = 4, .lead_max_count = 6 };
+    r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 },
+                                               .late_count = 4,
+                                               .lead_max_count = 6,
+                                               .refused_count = { [REFUSED_NOT_FINITE] = 2, [REFUSED_STRANGER] = 1 } };
+    (void)snprintf(r->rank[0].encryption, sizeof r->rank[0].encryption, "curve");
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     snprintf(r->rank[1].mpi_level, sizeof r->rank[1].mpi_level, "MPI_THREAD_FUNNELED");

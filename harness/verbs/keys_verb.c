@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keys_verb.c - gradmark keys: a key file for runs whose processes start without a launcher that could hand keys out.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "harness/base/opt.h"
+#include "harness/net/curve_keys.h"
+#include "harness/verbs/verb.h"
+
+struct keys_opts {
+    bool force;
+};
+
+static const struct opt table[] = {
+    OPT_BOOL_(struct keys_opts, force, "force", "false", "replace a file that is there"),
+    OPT_END_,
+};
+static const struct verb_group groups[] = { { "keys", table, 0 }, { NULL, NULL, 0 } };
+
+static enum rc keys_run(struct verb_call *call)
+{
+    const struct keys_opts *o = call->opts;
+    struct curve_keys keys;
+    enum rc rc;
+
+    TRY(curve_keys_make(&keys));
+    TRY(curve_keys_write(call->operand[0], &keys, o->force));
+    call->stage = STAGE_RUN;
+    printf("%s: a pair of keys, public key %s\n", call->operand[0], keys.public_text);
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "standard output: %s", strerror(errno));
+out:
+    curve_keys_wipe(&keys);
+    return rc;
+}
+
+const struct verb verb_keys = {
+    .name = "keys",
+    .summary = "make a file with a pair of keys, for runs over a network",
+    .operands = "FILE",
+    .introduction = "Writes a pair of CURVE keys to FILE, of mode 0600. Whoever has the file can take part in the runs "
+                    "that name it,\n"
+                    "and read what they send: copy it to their hosts, and nowhere else. Under mpirun and srun nobody "
+                    "needs one: each\n"
+                    "run has keys of its own. The file is three lines of text:\n\n"
+                    "  gradmark-keys 1\n"
+                    "  public <40 characters of Z85>\n"
+                    "  secret <40 characters of Z85>\n\n",
+    .opts_bytes = sizeof(struct keys_opts),
+    .group = groups,
+    .run = keys_run,
+};
