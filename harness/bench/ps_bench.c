@@ -237,6 +237,8 @@ static enum rc measure_size(struct bench *b, int size, struct decision *next)
     enum rc rc;
 
     TRY(ps_repeats_open(&b->r, size));
+    if (b->out && !b->r.is_virtual)
+        b->out->encryption = transport_encryption(b->r.transport);
     TRY(b->r.workers ? measure_as_worker(b, size, next) : ps_repeats_serve(&b->r));
     TRY(world_broadcast(b->r.world, next, sizeof *next)); /* nobody closes while another still sends */
 out:

@@ -66,7 +66,8 @@ struct ps_results {     /* of rank 0 */
     int n_rows, n_hosts, n_in_flight;
     bool is_virtual, is_hollow;
     enum ps_echo_kind bound;
-    size_t rotated_bytes; /* of each rank */
+    const char *encryption; /* transport_encryption(), of the bound as of the server; NULL: virtual time */
+    size_t rotated_bytes;   /* of each rank */
     int stop_signal;
     char ended[128]; /* why sizes are left out; "": none is */
 };

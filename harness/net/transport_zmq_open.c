@@ -28,30 +28,30 @@ struct outcome { /* of a rank in attach() */
     char reason[RC_MESSAGE_BYTES];
 };
 
-static bool encrypts(const struct zmq *t)
+enum rc zmq_gate_for(struct zmq_gate **out, void *context, const struct world *w, const struct zmq_address *address)
 {
-    switch (t->base.world->security) {
-    case SECURITY_AUTO:
-        return !t->address.is_loopback;
-    case SECURITY_ON:
-        return true;
-    case SECURITY_OFF:
-        break;
-    }
-    return false;
+    const enum world_security security = w->security;
+    enum rc rc = RC_OK;
+
+    if (address->reach != ZMQ_REACH_HOSTS && security == SECURITY_ON)
+        FAIL(RC_INVAL,
+             "--secure: ranks of one host send nothing over a network, unless --interface names one: --interface "
+             "lo, say");
+    if (address->reach != ZMQ_REACH_HOSTS)
+        return RC_OK;
+    TRY(zmq_gate_open(out, context, security == SECURITY_ON || (security == SECURITY_AUTO && !address->is_loopback),
+                      NULL));
+out:
+    return rc;
 }
 
 static enum rc open_gate(struct zmq *t, struct bootstrap *own)
 {
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (t->address.reach != ZMQ_REACH_HOSTS && t->base.world->security == SECURITY_ON)
-        FAIL(RC_INVAL,
-             "--secure: ranks of one host send nothing over a network, unless --interface names one: --interface "
-             "lo, say");
-    if (t->address.reach != ZMQ_REACH_HOSTS)
+    TRY(zmq_gate_for(&t->gate, zmq_context_ptr(t->context), t->base.world, &t->address));
+    if (!t->gate)
         return RC_OK;
-    TRY(zmq_gate_open(&t->gate, zmq_context_ptr(t->context), encrypts(t), NULL));
     (void)snprintf(own->pass, sizeof own->pass, "%s", zmq_gate_pass(t->gate));
     t->base.encrypts = zmq_gate_encrypts(t->gate);
     t->base.uses_tcp = true;

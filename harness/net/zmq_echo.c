@@ -3,6 +3,7 @@
 #include "harness/net/zmq_echo.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -18,6 +19,7 @@ enum { CLIENT_BYTES = 4, SLICE_MS = 100, LINGER_MS = 5000, N_SPINS = 100 };
 
 struct where { /* what each rank tells the others */
     char endpoint[ZMQ_ADDRESS_BYTES];
+    char pass[GATE_PASS_BYTES]; /* "": it has no gate */
     enum rc rc;
 };
 
@@ -26,6 +28,7 @@ struct bare_echo {
     int n_clients;
     void *context, *pull, **push; /* push [n_ranks]; NULL: none to that rank */
     struct zmq_address address;
+    struct zmq_gate *gate; /* NULL: none is needed */
     unsigned char end[CLIENT_BYTES];
 };
 
@@ -65,11 +68,35 @@ static enum rc listen_somewhere(struct bare_echo *e, const struct transport_ops 
 
     TRY(zmq_address_open(&e->address, e->world, zmq_kind_wanted(ops)));
     e->context = zmq_ctx_new();
-    e->pull = e->context ? open_socket(e, ZMQ_PULL) : NULL;
+    if (!e->context)
+        return raise_errno("context");
+    TRY(zmq_gate_for(&e->gate, e->context, e->world, &e->address));
+    if (e->gate)
+        (void)snprintf(own->pass, sizeof own->pass, "%s", zmq_gate_pass(e->gate));
+    e->pull = open_socket(e, ZMQ_PULL);
+    if (e->pull && e->gate)
+        TRY(zmq_gate_guard(e->gate, e->pull));
     if (!e->pull || zmq_bind(e->pull, e->address.text) != 0 ||
         zmq_getsockopt(e->pull, ZMQ_LAST_ENDPOINT, own->endpoint, &n_bytes) != 0)
         FAIL(RC_IO, "bare ZeroMQ: %s: %s", e->address.text, zmq_strerror(errno));
 out:
+    return rc;
+}
+
+/* All are known: they may come. */
+static enum rc admit_all(struct bare_echo *e, const struct where *all)
+{
+    const int n_ranks = e->world->n_ranks;
+    const char **pass = calloc((size_t)n_ranks, sizeof *pass);
+    enum rc rc = RC_OK;
+
+    if (!pass)
+        FAIL(RC_NOMEM, "bare ZeroMQ: no memory for %d ranks", n_ranks);
+    for (int r = 0; r < n_ranks; r++)
+        pass[r] = all[r].pass;
+    TRY(zmq_gate_admit(e->gate, pass, n_ranks));
+out:
+    free(pass);
     return rc;
 }
 
@@ -78,12 +105,18 @@ static enum rc connect_to_all(struct bare_echo *e, const struct where *all)
     const bool is_client = e->world->rank < e->n_clients;
     enum rc rc = RC_OK;
 
-    for (int r = 0; r < e->world->n_ranks; r++) {
+    for (int r = 0; r < e->world->n_ranks; r++)
         if (all[r].rc != RC_OK)
             FAIL(RC_PEER, "bare ZeroMQ: rank %d cannot listen", r);
+    if (e->gate)
+        TRY(admit_all(e, all));
+
+    for (int r = 0; r < e->world->n_ranks; r++) {
         if ((r < e->n_clients) == is_client)
             continue;
         e->push[r] = open_socket(e, ZMQ_PUSH);
+        if (e->push[r] && e->gate)
+            TRY(zmq_gate_enter(e->gate, e->push[r], all[r].pass));
         if (!e->push[r] || zmq_connect(e->push[r], all[r].endpoint) != 0)
             FAIL(RC_IO, "bare ZeroMQ: %s: %s", all[r].endpoint, zmq_strerror(errno));
     }
@@ -228,8 +261,11 @@ void bare_echo_close(struct bare_echo **ep)
     for (int r = 0; e->push && r < e->world->n_ranks; r++)
         if (e->push[r])
             zmq_close(e->push[r]);
+    if (e->pull && e->gate)
+        zmq_gate_leave(e->gate);
     if (e->pull)
         zmq_close(e->pull);
+    zmq_gate_close(&e->gate);
     while (e->context && zmq_ctx_term(e->context) != 0 && errno == EINTR)
         ;
     zmq_address_remove(&e->address);

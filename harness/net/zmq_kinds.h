@@ -57,6 +57,12 @@ static inline struct zmq *zmq_self(struct transport *t)
 
 /* --- transport_zmq_open.c: the beginning and the end, of each kind --- */
 
+/* The gate of a rank of w that is going to listen there, closed still; NULL: none is needed, only this host and this
+ * user reach it. Over TCP it encrypts, as w->security says, on the loopback only where that is asked for. RC_INVAL: it
+ * is asked for where nothing goes over TCP; else those of zmq_gate_open(). */
+enum rc zmq_gate_for(struct zmq_gate **out, void *context, const struct world *w,
+                     const struct zmq_address *address) MUST_CHECK;
+
 enum rc zmq_open_transport(struct transport **out, struct world *w, const struct transport_plan *given,
                            const struct zmq_kind *kind) MUST_CHECK;
 void zmq_close_transport(struct transport **tp);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "harness/base/file.h"
+#include "harness/exchange/encryption.h"
 #include "harness/report/chart.h"
 #include "harness/report/manifest.h"
 
@@ -59,6 +60,12 @@ static void print_row(FILE *to, const struct comm_ps_about *about, const struct 
         fprintf(to, "  %6s\n", "N/A");
 }
 
+/* Does anything go over a network? */
+static bool has_encryption(const struct ps_results *r)
+{
+    return r->encryption && encryption_words(r->encryption)[0] != '\0';
+}
+
 enum rc comm_ps_print(FILE *to, const struct comm_ps_about *about)
 {
     const struct ps_results *r = about->results;
@@ -71,6 +78,8 @@ enum rc comm_ps_print(FILE *to, const struct comm_ps_about *about)
             "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
             "most %d pieces on the way in both\n",
             bound_text(r->bound), r->n_in_flight);
+    if (has_encryption(r))
+        fprintf(to, "# Encryption, of both: %s\n", encryption_words(r->encryption));
     fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %19s  %19s  %6s\n", "", "", "push", "pull", "both", "bound", "",
             "both", "bound", "");
     fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %9s %9s  %9s %9s  %6s\n", "size", "pieces", "GB/s", "GB/s", "GB/s",
@@ -135,6 +144,7 @@ static enum rc write_lane(struct report *to, const struct comm_ps_about *about, 
     record_text(record, "bound", ps_echo_kind_text(about->results->bound));
     record_text(record, "world", about->world);
     record_text(record, "transport", about->transport);
+    record_text(record, "encryption", about->results->encryption);
     record_text(record, "compute", about->compute);
     record_i64(record, "workers_count", about->terms->n_workers);
     record_i64(record, "servers_count", about->terms->n_servers);
