@@ -93,7 +93,7 @@ static void every_wrong_field_is_named_P1(void **state)
         enum refused why;
     } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
                   { 4, 3, "version", REFUSED_VERSION },
-                  { 4, 6, "version 6, this program speaks 7", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 8", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
                   { 6, 12, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },

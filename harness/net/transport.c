@@ -423,6 +423,17 @@ const char *transport_encryption(const struct transport *t)
     return t->uses_tcp || t->world->n_host_ranks < t->world->n_ranks ? "clear" : "local";
 }
 
+enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked)
+{
+    char others[128];
+
+    if (!is_asked || (ops && ops->module.caps & TR_ENCRYPTS))
+        return RC_OK;
+    module_names_with(others, sizeof others, &transport_kind, TR_ENCRYPTS);
+    return rc_raise(RC_INVAL, "--secure: %s%s encrypts nothing; --transport %s would be right",
+                    ops ? "transport " : "a run that sends nothing", ops ? ops->module.name : "", others);
+}
+
 uint64_t transport_n_strangers(const struct transport *t)
 {
     return t->ops->n_strangers ? t->ops->n_strangers(t) : 0;

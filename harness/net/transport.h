@@ -67,6 +67,7 @@ enum transport_caps {
     TR_COPIES = 1u << 3,     /* post_send() copies a message of head and body: the sender may change both at once */
     TR_PAIRS_WAIT = 1u << 4, /* the answer to a long message may wait behind one that goes the same way: two ranks that
                               * exchange take turns, whatever their link carries */
+    TR_ENCRYPTS = 1u << 5,   /* what goes over TCP, as world.security says */
 };
 
 struct xfer {              /* one message; lives in the caller's frame; zero it first */
@@ -181,6 +182,8 @@ void transport_close(struct transport **t); /* NULL-safe, nulls */
 /* What others than the ranks can read of what goes over t, as records have it: "curve": lengths and times; "clear":
  * all that passes them; "local": nothing, it stays on this host, in memory or behind the rights of files. */
 const char *transport_encryption(const struct transport *t);
+/* Can these encrypt what a run sends, where that is_asked for? NULL: none. RC_INVAL: no. */
+enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked) MUST_CHECK;
 /* Connections and messages of nobody of the run that were turned away so far. */
 uint64_t transport_n_strangers(const struct transport *t);
 

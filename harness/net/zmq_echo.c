@@ -87,7 +87,7 @@ out:
 static enum rc admit_all(struct bare_echo *e, const struct where *all)
 {
     const int n_ranks = e->world->n_ranks;
-    const char **pass = calloc((size_t)n_ranks, sizeof *pass);
+    const char **pass = calloc((unsigned)n_ranks, sizeof *pass);
     enum rc rc = RC_OK;
 
     if (!pass)

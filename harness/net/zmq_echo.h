@@ -7,7 +7,8 @@
  *   PULL         each rank          PUSH of every rank of the other side
  *
  * Addresses are of the kind that the transport uses between these ranks, and each rank has a context of its own with
- * one thread and the same gate, as the transport has: where that encrypts, so does this. A message begins with the client's rank in 4 bytes (bytes.h); nothing else is read.
+ * one thread and the same gate, as the transport has: where that encrypts, so does this. A message begins with the
+ * client's rank in 4 bytes (bytes.h); nothing else is read.
  */
 #ifndef HARNESS_NET_ZMQ_ECHO_H
 #define HARNESS_NET_ZMQ_ECHO_H

@@ -56,7 +56,7 @@ static uint64_t zmq_n_strangers(const struct transport *t)
 
 static const struct transport_plan any_plan = { .most_message_bytes = 0 };
 
-#define ZMQ_KIND_(KIND, WANTED)                                                                                    \
+#define ZMQ_KIND_(KIND, WANTED, CAPS)                                                                              \
     extern const struct transport_ops transport_##KIND;                                                            \
     static enum rc KIND##_open_planned(struct transport **out, struct world *w, const struct transport_plan *plan) \
     {                                                                                                              \
@@ -68,7 +68,7 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
     }                                                                                                              \
     const struct transport_ops transport_##KIND = {                                                                \
         .module.name = #KIND,                                                                                      \
-        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,                                                              \
+        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES | (CAPS),                                                     \
         .module.refuses_world = WORLD_VIRTUAL_TIME,                                                                \
         .open = KIND##_open,                                                                                       \
         .open_planned = KIND##_open_planned,                                                                       \
@@ -81,9 +81,9 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
         .close = zmq_close_transport,                                                                              \
     }
 
-ZMQ_KIND_(zmq, ZMQ_WANT_ANY);
-ZMQ_KIND_(ipc, ZMQ_WANT_HOST);
-ZMQ_KIND_(tcp, ZMQ_WANT_TCP);
+ZMQ_KIND_(zmq, ZMQ_WANT_ANY, TR_ENCRYPTS);
+ZMQ_KIND_(ipc, ZMQ_WANT_HOST, 0);
+ZMQ_KIND_(tcp, ZMQ_WANT_TCP, TR_ENCRYPTS);
 
 enum zmq_wanted zmq_kind_wanted(const struct transport_ops *ops)
 {

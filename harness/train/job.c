@@ -53,7 +53,7 @@ static enum rc resolve_transport(struct train_job *job)
                         o->transport, o->mode, others);
     if (!exchanges) {
         o->transport = transport_of_nothing;
-        return RC_OK;
+        return transport_check_encrypts(NULL, job->security == SECURITY_ON);
     }
     if (is_auto) /* servers want one that moves messages while workers compute */
         o->transport = transport_auto(&job->world->module, job->mode->module.caps & MODE_SERVERS ? TR_ASYNC : 0);
@@ -61,6 +61,7 @@ static enum rc resolve_transport(struct train_job *job)
         FAIL(RC_UNSUPPORTED, "--mode %s: no transport of this program can carry it in world %s", o->mode, o->world);
     TRY(transport_find(&job->transport, o->transport));
     TRY(module_check_world(&transport_kind, &job->transport->module, &world_kind, &job->world->module));
+    TRY(transport_check_encrypts(job->transport, job->security == SECURITY_ON));
 out:
     return rc;
 }
@@ -79,7 +80,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
     TRY(host_address_check_option(o->interface, &job->world->module));
-    TRY(world_security_option(&job->security, o->insecure, o->secure, &job->world->module));
+    TRY(world_security_option(&job->security, o->insecure, o->secure));
 out:
     return rc;
 }

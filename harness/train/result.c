@@ -450,8 +450,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "reducer", job->collective && !omits_average ? job->opts.reducer : NULL);
     record_text(r, "reducer_reason", result->reducer_reason[0] ? result->reducer_reason : NULL);
     record_overlap(r, job, result);
-    record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
-    record_text(r, "encryption", !omits_average && result->rank[0].encryption[0] ? result->rank[0].encryption : NULL);
+    record_transport(r, job, result);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);
     record_text(r, "scaling", scaling_text(job->opts.global_batch > 0));

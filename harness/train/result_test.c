@@ -228,6 +228,7 @@ static void ps_ranks_and_staleness(void **state)
         "0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, "
         "'exposed_comm_s': 0.0035, 'hidden_comm_s': 0.0005, 'steps_count': 12, 'push_steps_count': 7, "
         "'pull_steps_count': 5, 'staleness_mean_count': 1, 'late_gradients_count': 2, 'lead_max_count': 3, "
+        "'refused_count': null, 'refused': null, "
         "'staleness_from_count': [0, 1, 2], 'staleness_pushes_count': [3, 4, 4]}",
         NULL);
     assert_record(

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "harness/net/transport.h"
 #include "harness/train/job_split.h"
 #include "harness/train/omission.h"
 #include "harness/world/stop.h"
@@ -15,6 +16,15 @@ void record_for_lessons(struct record *r, const struct train_job *job)
 
     omission_text(omitted, sizeof omitted, job->omitted);
     record_text(r, "for_lessons_without", omitted[0] ? omitted : NULL);
+}
+
+void record_transport(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const bool omits_average = job->omitted & OMIT_AVERAGE; /* then nothing was exchanged */
+    const char *encryption = omits_average ? "" : result->rank[0].encryption;
+
+    record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
+    record_text(r, "encryption", encryption[0] ? encryption : NULL);
 }
 
 void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker)

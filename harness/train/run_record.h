@@ -7,6 +7,8 @@
 
 /* What --omit left out; null: nothing. (omission.O1) */
 void record_for_lessons(struct record *r, const struct train_job *job);
+/* What carried the gradients, and who on the network can read them; null: nobody, as nothing goes there. */
+void record_transport(struct record *r, const struct train_job *job, const struct train_result *result);
 /* Of a worker: how many training samples it has, and how many of a round; null: all have all in turn, and as many. */
 void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker);
 /* What --omit left out; the signal that stopped it; how many checkpoints were written between steps (null: none were

@@ -79,13 +79,23 @@ static void record_refused(struct record *r, bool has, const uint64_t count[N_RE
     record_text(r, "refused", has && total > 0 ? text : NULL);
 }
 
-void servers_refused(uint64_t count[N_REFUSED], const struct train_result *result)
+/* Of all servers. */
+static void count_refused(uint64_t count[N_REFUSED], const struct train_result *result)
 {
     for (int why = 0; why < N_REFUSED; why++) {
         count[why] = 0;
         for (int s = result->n_workers; s < result->n_ranks; s++)
             count[why] += result->rank[s].served.refused_count[why];
     }
+}
+
+const char *servers_refused_text(char *out, size_t n_bytes, const struct train_result *result)
+{
+    uint64_t refused[N_REFUSED];
+
+    count_refused(refused, result);
+    refused_text(out, n_bytes, refused);
+    return out;
 }
 
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result)
@@ -111,7 +121,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_text(r, "lr_staleness", has ? lr_staleness_text(job->exchange.lr_staleness) : NULL);
     record_count(r, "late_gradients_count", has, servers_late_count(result));
     record_count(r, "lead_max_count", has, lead_max(result));
-    servers_refused(refused, result);
+    count_refused(refused, result);
     record_refused(r, has, refused);
 }
 

@@ -20,8 +20,8 @@ enum rc write_staleness(struct report *to, const struct train_summary *s) MUST_C
 double servers_parts_per_step(const struct train_job *job, const struct train_result *result);
 /* Parts of gradients that were dropped, of all workers. */
 uint64_t servers_late_count(const struct train_result *result);
-/* Messages and connections that servers refused, by reason. */
-void servers_refused(uint64_t count[N_REFUSED], const struct train_result *result);
+/* What servers refused, by reason, into out[n_bytes], which it returns: "" where nothing was. */
+const char *servers_refused_text(char *out, size_t n_bytes, const struct train_result *result);
 /* "sync:1, 40 parts of gradients came too late and were dropped": the rule of a run with servers, and what came of it.
  */
 void servers_consistency_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);

@@ -310,7 +310,12 @@ static void an_interface_is_of_processes(void **state)
     assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--secure: together with --insecure"));
     assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--secure: the ranks of world threads are in one process"));
+    assert_non_null(strstr(rc_message(), "--secure: a run that sends nothing encrypts nothing; --transport zmq"));
+    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport inproc --secure"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--secure: transport inproc encrypts nothing; --transport zmq"));
+    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport tcp --secure"), RC_OK);
+    assert_int_equal(job.security, SECURITY_ON);
+    train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--insecure"), RC_OK);
     assert_int_equal(job.security, SECURITY_OFF);
     train_job_free(&job);

@@ -133,6 +133,7 @@ static enum rc find_transport(struct machine *m)
         FAIL(RC_UNSUPPORTED, "no transport of this program runs in world %s", m->world->module.name);
     TRY(transport_find(&m->transport, name));
     TRY(module_check_world(&transport_kind, &m->transport->module, &world_kind, &m->world->module));
+    TRY(transport_check_encrypts(m->transport, m->security == SECURITY_ON));
 out:
     return rc;
 }
@@ -176,7 +177,7 @@ enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, ma
 
     TRY(world_choose(&m.world, opts->world, launcher.name && launcher.n_ranks > 0));
     TRY(host_address_check_option(opts->interface, &m.world->module));
-    TRY(world_security_option(&m.security, opts->insecure, opts->secure, &m.world->module));
+    TRY(world_security_option(&m.security, opts->insecure, opts->secure));
     if (machine_is_virtual(&m) && opts->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)opts->threads);
     if (machine_is_virtual(&m) && train_wait_policy(opts->wait) != WAIT_AUTO)

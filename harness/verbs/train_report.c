@@ -236,7 +236,6 @@ out:
 static enum rc print_servers(struct table *t, const struct train_job *job, const struct train_result *r,
                              const struct steps_summary *m)
 {
-    uint64_t refused[N_REFUSED];
     char text[REFUSED_TEXT_BYTES];
     enum rc rc = RC_OK;
 
@@ -250,9 +249,7 @@ static enum rc print_servers(struct table *t, const struct train_job *job, const
     TRY(print_row(t, "consistency", text));
     snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
     TRY(print_row(t, "staleness", text));
-    servers_refused(refused, r);
-    refused_text(text, sizeof text, refused);
-    TRY(print_said(t, "refused", text));
+    TRY(print_said(t, "refused", servers_refused_text(text, sizeof text, r)));
     TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
     TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
 out:

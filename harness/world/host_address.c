@@ -137,15 +137,10 @@ void host_address_list(char *out, size_t n_bytes)
         freeifaddrs(all);
 }
 
-enum rc world_security_option(enum world_security *out, bool insecure, bool secure, const struct module *world)
+enum rc world_security_option(enum world_security *out, bool insecure, bool secure)
 {
     if (insecure && secure)
         return rc_raise(RC_INVAL, "--secure: together with --insecure; leave one of the two out");
-    if (secure && world->caps & (WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME))
-        return rc_raise(RC_INVAL,
-                        "--secure: the ranks of world %s are in one process, which sends nothing over a network; needs "
-                        "processes of mpirun or srun, with --interface lo on one host",
-                        world->name);
     *out = insecure ? SECURITY_OFF : secure ? SECURITY_ON : SECURITY_AUTO;
     return RC_OK;
 }

@@ -23,9 +23,8 @@ enum rc host_address(char out[HOST_ADDRESS_BYTES], const char *interface) MUST_C
  * host_address(), on rank 0 of a launch alone: it tells errors before there is a world, and another host's show when
  * its rank opens the transport. */
 enum rc host_address_check_option(const char *interface, const struct module *world) MUST_CHECK;
-/* --insecure and --secure. RC_INVAL: both; or --secure in a world without processes, which has nothing to encrypt. */
-enum rc world_security_option(enum world_security *out, bool insecure, bool secure,
-                              const struct module *world) MUST_CHECK;
+/* --insecure and --secure. RC_INVAL: both. */
+enum rc world_security_option(enum world_security *out, bool insecure, bool secure) MUST_CHECK;
 /* Does it reach this host from this host alone? */
 bool host_address_is_loopback(const char *address);
 /* "eth0 10.0.0.1, lo 127.0.0.1": the interfaces of this host that are up. out[n_bytes]; what does not fit is left out.
