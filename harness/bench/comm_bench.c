@@ -3,28 +3,23 @@
 #include "harness/bench/comm_bench.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/bench/comm_ceiling.h"
 #include "harness/bench/comm_repeat.h"
-#include "harness/bench/series.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
-#include "harness/measure/median.h"
 #include "harness/net/transport.h"
 #include "harness/world/share.h"
-#include "harness/world/stop.h"
 #include "harness/world/world.h"
 
-#define REPEAT_S 1e-3       /* that a repeat of short calls takes, about */
-#define NARROW_RATIO 0.02   /* half an interval over its median that more repeats need not narrow */
-#define CALL_BYTES 1048576. /* a size weighs what it has and this, when time is shared out */
+#define REPEAT_S 1e-3 /* B1 */
 
 struct bench { /* of this rank */
     struct comm_repeats r;
+    struct comm_pace pace; /* its series: series_of() */
     struct world *host;
     int n_hosts;
     struct comm_lane lane[COMM_MOST_LANES + 1]; /* the ceiling last */
@@ -34,24 +29,16 @@ struct bench { /* of this rank */
     int index[COMM_MOST_LANES + 1];   /* in terms->lane; n_lanes there: the ceiling */
     int n_calls[COMM_MOST_LANES + 1]; /* of a repeat, of the size at hand */
     int n_lanes;                      /* with the ceiling */
-    int least_repeats, most_repeats, n_warmup;
-    uint64_t started_ns;
-    struct comm_results *out; /* this and what follows: rank 0; else NULL */
-    double *took_s;           /* [n_lanes][COMM_N_PLACEMENTS][COMM_MOST_REPEATS]: of the size at hand */
+    struct comm_results *out;         /* this and what follows: rank 0; else NULL */
     uint64_t n_wrong[COMM_MOST_LANES + 1][COMM_N_PLACEMENTS];
 };
 
-static double elapsed_s(const struct bench *b)
-{
-    return 1e-9 * (double)(world_now_ns(b->r.world) - b->started_ns);
-}
-
-static double *times_of(const struct bench *b, int lane, int placement)
-{
-    return b->took_s + (size_t)(lane * COMM_N_PLACEMENTS + placement) * COMM_MOST_REPEATS;
-}
-
 /* --- what is measured --- */
+
+static int series_of(int lane, enum comm_placement placement)
+{
+    return lane * COMM_N_PLACEMENTS + (int)placement;
+}
 
 static bool measures(const struct bench *b, int lane, enum comm_placement placement)
 {
@@ -89,8 +76,8 @@ static size_t region_bytes(const struct comm_terms *terms, size_t rotated_bytes)
 {
     size_t most = 0;
 
-    for (int i = 0; i < terms->n_sizes; i++) {
-        const size_t n = comm_rotation_bytes(comm_rotation_of(terms->n_bytes[i], rotated_bytes));
+    for (int i = 0; i < terms->plan.n_sizes; i++) {
+        const size_t n = comm_rotation_bytes(comm_rotation_of(terms->plan.n_bytes[i], rotated_bytes));
         most = n > most ? n : most;
     }
     return most;
@@ -133,8 +120,8 @@ static size_t max_elems(const struct comm_terms *terms)
 {
     size_t most = 0;
 
-    for (int i = 0; i < terms->n_sizes; i++)
-        most = terms->n_bytes[i] > most ? terms->n_bytes[i] : most;
+    for (int i = 0; i < terms->plan.n_sizes; i++)
+        most = terms->plan.n_bytes[i] > most ? terms->plan.n_bytes[i] : most;
     return most / sizeof(float);
 }
 
@@ -200,25 +187,24 @@ static void plan(struct bench *b, struct compute *compute)
     b->r.is_virtual = b->r.world->ops->module.caps & WORLD_VIRTUAL_TIME;
     b->r.is_hollow = !compute->ops->touches_memory;
     b->r.rotated_bytes = b->r.is_virtual ? 0 : terms->rotated_bytes / (size_t)b->host->n_ranks;
-    b->least_repeats = b->r.is_virtual ? SERIES_SIM_REPEATS : terms->least_repeats;
-    b->most_repeats = b->r.is_virtual ? SERIES_SIM_REPEATS : terms->most_repeats;
-    b->n_warmup = b->r.is_virtual ? 0 : terms->n_warmup;
     for (; b->n_lanes < terms->n_lanes; b->n_lanes++) {
         b->lane[b->n_lanes] = terms->lane[b->n_lanes];
         b->index[b->n_lanes] = b->n_lanes;
         b->is_shared[b->n_lanes] = !b->r.is_hollow && wants_shared(terms, &terms->lane[b->n_lanes]);
     }
     choose_ceiling(b);
+    comm_pace_init(&b->pace, &terms->plan, b->r.is_virtual);
 }
 
 static enum rc open_results(struct bench *b)
 {
     struct comm_results *out = b->out;
-    const size_t n_rows = (size_t)b->r.terms->n_sizes * (size_t)b->n_lanes;
+    const size_t n_rows = (size_t)b->r.terms->plan.n_sizes * (size_t)b->n_lanes;
 
     out->row = calloc(n_rows + 1, sizeof *out->row);
-    b->took_s = calloc((size_t)b->n_lanes * COMM_N_PLACEMENTS * COMM_MOST_REPEATS, sizeof *b->took_s);
-    if (!out->row || !b->took_s)
+    b->pace.n_series = b->n_lanes * COMM_N_PLACEMENTS;
+    b->pace.took_s = calloc((size_t)b->pace.n_series * COMM_MOST_REPEATS, sizeof *b->pace.took_s);
+    if (!out->row || !b->pace.took_s)
         return rc_raise(RC_NOMEM, "no memory for the figures of %zu rows", n_rows);
     out->n_lanes = b->r.terms->n_lanes;
     out->n_ranks = b->r.world->n_ranks;
@@ -255,7 +241,7 @@ static enum rc bench_open(struct bench *b, struct compute *compute)
     int host;
     enum rc rc;
 
-    assert(b->r.terms->n_lanes <= COMM_MOST_LANES && b->r.terms->most_repeats <= COMM_MOST_REPEATS);
+    assert(b->r.terms->n_lanes <= COMM_MOST_LANES && b->r.terms->plan.most_repeats <= COMM_MOST_REPEATS);
     TRY(world_host_group(b->r.world, &b->host, &host, &b->n_hosts));
     TRY(count_link_streams(b, host));
     plan(b, compute);
@@ -282,7 +268,7 @@ static void bench_close(struct bench *b)
     comm_memory_close(&b->r.walked);
     comm_values_close(&b->r.values);
     world_split_close(&b->host);
-    free(b->took_s);
+    free(b->pace.took_s);
 }
 
 /* --- one size --- */
@@ -293,16 +279,6 @@ static struct comm_repeat repeat_of(struct bench *b, int lane, enum comm_placeme
                                  b->n_calls[lane] };
 }
 
-/* Calls that take REPEAT_S together, by what the last repeat took: rank 0 says. */
-static enum rc choose_n_calls(struct bench *b, int lane, double time_s)
-{
-    const int n_most = comm_repeat_most_calls(&b->r);
-    const double n_wanted = ceil(REPEAT_S / time_s);
-
-    b->n_calls[lane] = n_wanted < n_most ? (int)n_wanted : n_most; /* time_s 0: n_most */
-    return world_broadcast(b->r.world, &b->n_calls[lane], sizeof b->n_calls[lane]);
-}
-
 /* Repeats that are not kept: what is done once is done then. */
 static enum rc warm_up(struct bench *b)
 {
@@ -311,11 +287,11 @@ static enum rc warm_up(struct bench *b)
     for (int lane = 0; lane < b->n_lanes; lane++) {
         const enum comm_placement placement = measures(b, lane, COMM_IN_PLACE) ? COMM_IN_PLACE : COMM_OUT_OF_PLACE;
         b->n_calls[lane] = 1;
-        for (int i = 0; i < b->n_warmup; i++) {
+        for (int i = 0; i < b->pace.n_warmup; i++) {
             const struct comm_repeat repeat = repeat_of(b, lane, placement);
             struct comm_repeat_result result;
             TRY(comm_repeat_run(&result, &b->r, &repeat));
-            TRY(choose_n_calls(b, lane, result.time_s));
+            TRY(comm_pace_choose_calls(&b->pace, &b->n_calls[lane], comm_repeat_most_calls(&b->r), result.time_s));
         }
     }
 out:
@@ -337,32 +313,12 @@ static enum rc take_turns(struct bench *b, int i)
                 continue;
             TRY(comm_repeat_run(&result, &b->r, &repeat));
             if (b->out) {
-                times_of(b, lane, placement)[i] = result.time_s;
+                comm_pace_times(&b->pace, series_of(lane, placement))[i] = result.time_s;
                 b->n_wrong[lane][placement] += result.n_wrong;
             }
         }
 out:
     return rc;
-}
-
-static struct interval figure_interval(const struct bench *b, int lane, int placement, int n)
-{
-    double sorted[COMM_MOST_REPEATS];
-
-    memcpy(sorted, times_of(b, lane, placement), (size_t)n * sizeof *sorted);
-    return median_interval(sorted, (size_t)n);
-}
-
-/* Is every interval so narrow that more repeats would say no more? */
-static bool is_settled(const struct bench *b, int n)
-{
-    for (int lane = 0; lane < b->n_lanes; lane++)
-        for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
-            const struct interval i = figure_interval(b, lane, p, n);
-            if (measures(b, lane, (enum comm_placement)p) && !(i.high - i.low <= 2 * NARROW_RATIO * i.mean))
-                return false;
-        }
-    return true;
 }
 
 static void keep_rows(struct bench *b, size_t n_bytes, int n)
@@ -373,7 +329,7 @@ static void keep_rows(struct bench *b, size_t n_bytes, int n)
         comm_lane_explain(&b->state[lane], n_bytes, row->reason);
         for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
             const struct comm_repeat repeat = repeat_of(b, lane, (enum comm_placement)p);
-            const struct interval i = figure_interval(b, lane, p, n);
+            const struct interval i = comm_pace_interval(&b->pace, series_of(lane, (enum comm_placement)p), n);
             if (!measures(b, lane, (enum comm_placement)p))
                 continue;
             row->figure[p] = (struct comm_figure){ .time_s = i.mean,
@@ -386,113 +342,45 @@ static void keep_rows(struct bench *b, size_t n_bytes, int n)
     }
 }
 
-/* --- whether it goes on --- */
-
-struct decision { /* of rank 0 */
-    bool size_goes_on, all_goes_on;
-};
-
-/* n repeats of the size at hand are done, whose time is over at end_s; another size waits, if any does, until then. */
-static enum rc decide(struct bench *b, struct decision *out, int n, double end_s)
-{
-    int signal;
-    enum rc rc;
-
-    TRY(comm_repeat_signal(&signal, b->r.world));
-    if (b->out) {
-        const bool is_late = !b->r.is_virtual && elapsed_s(b) > end_s;
-        const bool is_over = !b->r.is_virtual && elapsed_s(b) > b->r.terms->budget_s;
-        b->out->stop_signal = signal;
-        out->all_goes_on = signal == 0 && !is_over;
-        out->size_goes_on =
-            signal == 0 && (n < b->least_repeats || (n < b->most_repeats && !is_late && !is_settled(b, n)));
-    }
-    TRY(world_broadcast(b->r.world, out, sizeof *out));
-out:
-    return rc;
-}
-
 /* --- all sizes --- */
 
-static double weight(const struct bench *b, int first, int end)
+static enum rc measure_size(void *bench, int size)
 {
-    double sum = 0;
-
-    for (int i = first; i < end; i++)
-        sum += (double)b->r.terms->n_bytes[i] + CALL_BYTES;
-    return sum;
-}
-
-static void tell(const struct bench *b, int size, int n)
-{
-    const struct comm_terms *terms = b->r.terms;
-    const double done = weight(b, 0, size) + (double)n / b->most_repeats * weight(b, size, size + 1);
-    const double by_bytes = done / weight(b, 0, terms->n_sizes);
-    const double by_time = b->r.is_virtual ? 0 : fmin(elapsed_s(b) / terms->budget_s, 1);
-    char what[96];
-
-    if (!b->out || !terms->progress)
-        return;
-    snprintf(what, sizeof what, "%s of %zu bytes, repeat %d", comm_type_name(terms->type), terms->n_bytes[size], n + 1);
-    terms->progress(terms->arg, fmax(by_bytes, by_time), what);
-}
-
-static enum rc measure_size(struct bench *b, int size, struct decision *next)
-{
-    const struct comm_terms *terms = b->r.terms;
-    const double left_s = terms->budget_s - elapsed_s(b);
-    const double end_s = elapsed_s(b) + left_s * weight(b, size, size + 1) / weight(b, size, terms->n_sizes);
+    struct bench *b = bench;
+    const size_t n_bytes = b->r.terms->plan.n_bytes[size];
     int n = 0;
     enum rc rc;
 
-    b->r.n_elems = terms->n_bytes[size] / sizeof(float);
-    b->r.rotation = comm_rotation_of(terms->n_bytes[size], b->r.rotated_bytes);
+    b->r.n_elems = n_bytes / sizeof(float);
+    b->r.rotation = comm_rotation_of(n_bytes, b->r.rotated_bytes);
     memset(b->n_wrong, 0, sizeof b->n_wrong);
-    tell(b, size, 0);
+    comm_pace_begin(&b->pace, size);
     TRY(warm_up(b));
     do {
         TRY(take_turns(b, n++));
-        TRY(decide(b, next, n, end_s));
-        tell(b, size, n);
-    } while (next->size_goes_on);
+        TRY(comm_pace_decide(&b->pace, n));
+    } while (b->pace.next.size_goes_on);
     if (b->out) {
-        keep_rows(b, terms->n_bytes[size], n);
+        keep_rows(b, n_bytes, n);
         b->out->n_sizes_done++;
     }
 out:
     return rc;
 }
 
-static enum rc measure_all(struct bench *b)
-{
-    const struct comm_terms *terms = b->r.terms;
-    struct decision next = { true, true };
-    int size = 0;
-    enum rc rc = RC_OK;
-
-    b->started_ns = world_now_ns(b->r.world);
-    for (; size < terms->n_sizes && next.all_goes_on; size++)
-        TRY(measure_size(b, size, &next));
-    if (b->out && terms->progress)
-        terms->progress(terms->arg, 1, comm_type_name(terms->type));
-    if (!b->out || size == terms->n_sizes)
-        goto out;
-    if (b->out->stop_signal)
-        snprintf(b->out->ended, sizeof b->out->ended, "stopped by %s", stop_signal_name(b->out->stop_signal));
-    else
-        snprintf(b->out->ended, sizeof b->out->ended, "ended after %.3g s, at the limit of --budget-s %g", elapsed_s(b),
-                 terms->budget_s);
-out:
-    return rc;
-}
-
 enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *compute, const struct comm_terms *terms)
 {
-    struct bench b = { .r = { .terms = terms, .world = w }, .out = w->rank == 0 ? out : NULL };
+    struct bench b = { .r = { .terms = terms, .world = w },
+                       .pace = { .what = comm_type_name(terms->type),
+                                 .world = w,
+                                 .ranks = w,
+                                 .repeat_s = REPEAT_S,
+                                 .end = w->rank == 0 ? &out->end : NULL },
+                       .out = w->rank == 0 ? out : NULL };
     enum rc rc;
 
     TRY(bench_open(&b, compute));
-    TRY(measure_all(&b));
+    TRY(comm_pace_run(&b.pace, measure_size, &b));
     TRY(world_barrier(w)); /* nobody closes while another still sends */
 out:
     bench_close(&b);

@@ -26,8 +26,9 @@
 
 #include "harness/base/pages.h"
 #include "harness/bench/comm_lane.h"
+#include "harness/bench/comm_pace.h"
 
-enum { COMM_MOST_LANES = 16, COMM_MOST_REPEATS = 1000 };
+enum { COMM_MOST_LANES = 16 };
 
 enum comm_placement { COMM_IN_PLACE, COMM_OUT_OF_PLACE, COMM_N_PLACEMENTS };
 enum comm_memory_choice {
@@ -36,25 +37,19 @@ enum comm_memory_choice {
     COMM_MEMORY_SHARED
 };
 
-struct comm_terms { /* the same on all ranks, but for progress; borrowed */
+struct comm_terms {        /* the same on all ranks, but for progress; borrowed */
+    struct comm_plan plan; /* its series: lanes and placements */
     enum comm_type type;
     int root; /* broadcast */
-    const size_t *n_bytes;
-    int n_sizes;
     const struct comm_lane *lane;
     int n_lanes; /* at most COMM_MOST_LANES */
     const struct transport_ops *transport;
     int timeout_ms;
-    int least_repeats, most_repeats, n_warmup; /* of each size, lane and placement; least_repeats <= most_repeats */
-    double budget_s;                           /* for all; every size that is begun has least_repeats */
-    size_t rotated_bytes;                      /* B4, of a host */
+    size_t rotated_bytes; /* B4, of a host */
     enum comm_memory_choice memory;
     bool out_of_place; /* that, too */
     bool leaves_out; /* a lane that does not open for these ranks (RC_UNSUPPORTED, RC_INVAL) is left out, else an error
                       */
-    /* Rank 0; NULL: nobody is told. done_ratio: of the work, 0 to 1. */
-    void (*progress)(void *arg, double done_ratio, const char *what);
-    void *arg;
 };
 
 struct comm_figure {
@@ -81,8 +76,8 @@ struct comm_results {     /* of rank 0 */
     bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
     enum pages pages;                    /* of that memory; of shared memory where any is */
     size_t rotated_bytes;                /* of each rank */
-    int n_sizes_done, stop_signal;
-    char ended[128];                                  /* why sizes are left out; "": none is */
+    int n_sizes_done;
+    struct comm_end end;
     char why_not[COMM_MOST_LANES][COMM_REASON_BYTES]; /* a lane is left out; "": it is not */
 };
 

@@ -116,15 +116,15 @@ enum { N_BYTES = 40000, ROTATED_BYTES = N_RANKS * 10 * 40000 };
 static struct job job_of(const struct comm_lane lane[N_LANES], const size_t *n_bytes, int n_sizes)
 {
     return (struct job){ .terms = { .type = COMM_ALLREDUCE,
-                                    .n_bytes = n_bytes,
-                                    .n_sizes = n_sizes,
+                                    .plan = { .n_bytes = n_bytes,
+                                              .n_sizes = n_sizes,
+                                              .least_repeats = 6,
+                                              .most_repeats = 6,
+                                              .n_warmup = 2,
+                                              .budget_s = 1000 },
                                     .lane = lane,
                                     .n_lanes = N_LANES,
                                     .timeout_ms = 20000,
-                                    .least_repeats = 6,
-                                    .most_repeats = 6,
-                                    .n_warmup = 2,
-                                    .budget_s = 1000,
                                     .rotated_bytes = ROTATED_BYTES,
                                     .out_of_place = true } };
 }
@@ -279,7 +279,7 @@ static void rows_are_in_order(void **state)
     run(&job);
     assert_true(job.results.n_rows == 9 && job.results.n_sizes_done == 3 && job.results.has_ceiling);
     assert_int_equal(job.results.ceiling, COMM_LANE_ONE_PASS);
-    assert_true(job.results.n_ranks == N_RANKS && job.results.n_hosts == 1 && !job.results.ended[0]);
+    assert_true(job.results.n_ranks == N_RANKS && job.results.n_hosts == 1 && !job.results.end.why[0]);
     for (int i = 0; i < 9; i++) {
         const struct comm_row *row = &job.results.row[i];
         assert_true(row->n_bytes == sizes[i / 3] && row->lane == i % 3);
@@ -304,13 +304,13 @@ static void a_budget_ends_it(void **state)
     (void)state;
     lanes(lane);
     struct job job = job_of(lane, sizes, 2);
-    job.terms.budget_s = 1e-9;
-    job.terms.most_repeats = 500;
+    job.terms.plan.budget_s = 1e-9;
+    job.terms.plan.most_repeats = 500;
     run(&job);
     assert_true(job.results.n_sizes_done == 1 && job.results.n_rows == 3);
     assert_int_equal(row_of(&job, 0)->figure[0].n_repeats, 6);
-    assert_non_null(strstr(job.results.ended, "at the limit of --budget-s 1e-09"));
-    assert_int_equal(job.results.stop_signal, 0);
+    assert_non_null(strstr(job.results.end.why, "at the limit of --budget-s 1e-09"));
+    assert_int_equal(job.results.end.stop_signal, 0);
     close_job(&job);
 }
 

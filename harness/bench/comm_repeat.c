@@ -80,14 +80,13 @@ static uint64_t count_wrong(const struct comm_repeats *r, const struct comm_repe
     return n_wrong;
 }
 
-/* All ranks leave as nearly at once as messages allow: world_barrier() alone may wake them 0.1 ms apart. */
-static enum rc align(struct comm_repeats *r)
+enum rc comm_repeat_align(struct world *w, struct transport *line, int timeout_ms)
 {
     enum rc rc;
 
-    TRY(world_barrier(r->world));
-    if (r->line)
-        TRY(barrier_run(r->line, r->terms->timeout_ms));
+    TRY(world_barrier(w));
+    if (line)
+        TRY(barrier_run(line, timeout_ms));
 out:
     return rc;
 }
@@ -133,7 +132,7 @@ enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r, 
     enum rc rc;
 
     fill(r, of);
-    TRY(align(r));
+    TRY(comm_repeat_align(r->world, r->line, r->terms->timeout_ms));
     const uint64_t started_ns = world_now_ns(r->world);
     for (int i = 0; i < of->n_calls; i++) {
         const struct comm_data data = data_of(r, of, i);

@@ -39,6 +39,9 @@ bool comm_repeat_checks(const struct comm_repeats *r, const struct comm_repeat *
 /* Collective. RC_NOMEM; those of the lane. */
 enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r,
                         const struct comm_repeat *of) MUST_CHECK;
+/* All ranks leave as nearly at once as messages allow: world_barrier() alone, which it is where line is NULL, may wake
+ * them 0.1 ms apart. Collective. Those of the transport. */
+enum rc comm_repeat_align(struct world *w, struct transport *line, int timeout_ms) MUST_CHECK;
 /* The longest time and all that is wrong, of rank 0. Collective. RC_NOMEM. */
 enum rc comm_repeat_gather(struct comm_repeat_result *out, struct world *w,
                            const struct comm_repeat_result *own) MUST_CHECK;

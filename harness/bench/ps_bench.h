@@ -23,27 +23,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/bench/comm_pace.h"
 #include "harness/bench/ps_echo.h"
-
-enum { PS_MOST_REPEATS = 1000 };
 
 enum ps_lane { PS_LANE_PUSH, PS_LANE_PULL, PS_LANE_PUSH_PULL, PS_LANE_BOUND, PS_N_LANES };
 
 struct compute;
 
-struct ps_terms { /* the same on all ranks, but for progress; borrowed */
+struct ps_terms {          /* the same on all ranks, but for progress; borrowed */
+    struct comm_plan plan; /* its series: lanes */
     int n_workers, n_servers;
-    const size_t *n_bytes;
-    int n_sizes;
     size_t partition_bytes; /* of a piece at most; 0: the array is one */
     const struct transport_ops *transport;
     int timeout_ms;
-    int least_repeats, most_repeats, n_warmup; /* of each size and lane; least_repeats <= most_repeats */
-    double budget_s;                           /* for all; every size that is begun has least_repeats */
-    size_t rotated_bytes;                      /* N6, of a host */
-    /* Rank 0; NULL: nobody is told. done_ratio: of the work, 0 to 1. */
-    void (*progress)(void *arg, double done_ratio, const char *what);
-    void *arg;
+    size_t rotated_bytes; /* N6, of a host */
 };
 
 struct ps_figure {
@@ -68,8 +61,7 @@ struct ps_results {     /* of rank 0 */
     enum ps_echo_kind bound;
     const char *encryption; /* transport_encryption(), of the bound as of the server; NULL: virtual time */
     size_t rotated_bytes;   /* of each rank */
-    int stop_signal;
-    char ended[128]; /* why sizes are left out; "": none is */
+    struct comm_end end;
 };
 
 /* How an array of n_bytes is cut: elements of a part, so that servers and pieces have equal ones. Pure. */

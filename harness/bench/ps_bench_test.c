@@ -81,17 +81,17 @@ static void run(struct job *job)
 
 static struct job job_of(const char *name, const size_t *n_bytes, int n_sizes)
 {
-    return (struct job){ .terms = { .n_workers = N_WORKERS,
+    return (struct job){ .terms = { .plan = { .n_bytes = n_bytes,
+                                              .n_sizes = n_sizes,
+                                              .least_repeats = N_REPEATS,
+                                              .most_repeats = N_REPEATS,
+                                              .n_warmup = 1,
+                                              .budget_s = 60 },
+                                    .n_workers = N_WORKERS,
                                     .n_servers = N_SERVERS,
-                                    .n_bytes = n_bytes,
-                                    .n_sizes = n_sizes,
                                     .partition_bytes = 16000,
                                     .transport = transport(name),
-                                    .timeout_ms = 20000,
-                                    .least_repeats = N_REPEATS,
-                                    .most_repeats = N_REPEATS,
-                                    .n_warmup = 1,
-                                    .budget_s = 60 } };
+                                    .timeout_ms = 20000 } };
 }
 
 static void arrays_are_cut_into_equal_parts(void **state)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/barrier.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/sync_mode.h"
 #include "harness/net/transport.h"
@@ -109,7 +108,7 @@ enum rc ps_repeats_open(struct ps_repeats *r, int size)
 {
     enum rc rc;
 
-    r->cut = ps_cut_of(r->terms, r->terms->n_bytes[size]);
+    r->cut = ps_cut_of(r->terms, r->terms->plan.n_bytes[size]);
     r->n_blocks = (size_t)comm_rotation_of(ps_repeats_call_bytes(r), r->rotated_bytes).n_blocks;
     r->n_used = r->n_wrong = 0;
     for (int i = 0; r->latency && i < PS_N_LANES; i++)
@@ -229,24 +228,13 @@ static uint64_t count_wrong(const struct ps_repeats *r, enum ps_lane lane, int n
 
 /* --- a repeat --- */
 
-static enum rc align(struct ps_repeats *r)
-{
-    enum rc rc;
-
-    TRY(world_barrier(r->workers));
-    if (r->line)
-        TRY(barrier_run(r->line, r->terms->timeout_ms));
-out:
-    return rc;
-}
-
 enum rc ps_repeat_run(double *time_s, struct ps_repeats *r, enum ps_lane lane, int n_calls, bool is_kept)
 {
     struct comm_repeat_result own = { 0 }, all;
     uint64_t last_ns;
     enum rc rc;
 
-    TRY(align(r));
+    TRY(comm_repeat_align(r->workers, r->line, r->terms->timeout_ms));
     const uint64_t started_ns = last_ns = world_now_ns(r->world);
     for (int i = 0; i < n_calls; i++) {
         TRY(call(r, lane, (size_t)(r->n_used % r->n_blocks)));

@@ -7,13 +7,12 @@
 #include "allreduce/collective_list.h"
 #include "harness/base/file.h"
 #include "harness/base/host_memory.h"
-#include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
-#include "harness/verbs/comm_report.h"
+#include "harness/verbs/comm_output.h"
 #include "harness/world/caches.h"
 #include "harness/world/wait.h"
 
-enum { PROGRESS_PARTS = 1000 };
+enum { PROGRESS_PARTS = 1000, LEAST_REPEATS = 10 };
 
 #define UNKNOWN_CACHE_BYTES ((size_t)1 << 26) /* where the system does not tell of its caches */
 #define PROGRESS_NS UINT64_C(100000000)
@@ -116,7 +115,7 @@ enum rc comm_check_memory(const char *bytes, const struct machine *m, size_t ran
 
 /* --- what is told --- */
 
-void comm_show_progress(void *arg, double done_ratio, const char *what)
+static void show_progress(void *arg, double done_ratio, const char *what)
 {
     struct comm_progress *p = arg;
     const uint64_t now_ns = wait_clock_ns();
@@ -137,29 +136,14 @@ void comm_end_progress(struct comm_progress *p)
         progress_fini(&p->progress, wait_clock_ns());
 }
 
-enum rc comm_open_manifest(struct record **out, const struct verb_call *call, int n_ranks, int n_hosts)
+struct comm_plan comm_plan_of(const struct comm_opts *o, struct comm_progress *p)
 {
-    struct record *r = NULL, *options = NULL;
-    enum rc rc;
+    const int n_repeats = (int)o->repeats;
 
-    TRY(record_open(&options, "options"));
-    for (int i = 0; i < call->n_groups; i++) {
-        const struct opt_group *group = &call->group[i];
-        if (group->module)
-            record_module_options(options, group->module, group->into);
-        else
-            record_options(options, group->table, group->into);
-    }
-    TRY(record_open(&r, "manifest"));
-    record_text(r, "verb", "comm");
-    record_text(r, "type", call->operand[0]);
-    record_child(r, "options", &options);
-    record_i64(r, "ranks_count", n_ranks);
-    record_i64(r, "hosts_count", n_hosts);
-    *out = r;
-    r = NULL;
-out:
-    record_close(&options);
-    record_close(&r);
-    return rc;
+    return (struct comm_plan){ .least_repeats = n_repeats < LEAST_REPEATS ? n_repeats : LEAST_REPEATS,
+                               .most_repeats = n_repeats,
+                               .n_warmup = (int)o->warmup,
+                               .budget_s = o->budget_s,
+                               .progress = show_progress,
+                               .arg = p };
 }

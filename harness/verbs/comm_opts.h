@@ -4,8 +4,8 @@
 #define HARNESS_VERBS_COMM_OPTS_H
 
 #include "harness/base/module.h"
+#include "harness/bench/comm_pace.h"
 #include "harness/report/progress.h"
-#include "harness/report/record.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
 
@@ -41,12 +41,9 @@ struct comm_progress { /* zeroed: nothing was told yet */
     bool has_progress;
     uint64_t shown_ns;
 };
-/* arg: a comm_progress. */
-void comm_show_progress(void *arg, double done_ratio, const char *what);
 void comm_end_progress(struct comm_progress *p);
-
-/* A manifest's first keys; the caller adds its own, and manifest_fill(). RC_NOMEM. */
-enum rc comm_open_manifest(struct record **out, const struct verb_call *call, int n_ranks, int n_hosts) MUST_CHECK;
+/* But for its sizes. */
+struct comm_plan comm_plan_of(const struct comm_opts *o, struct comm_progress *p);
 
 /* --- comm_ps.c --- */
 

@@ -5,10 +5,8 @@
 
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/ps_bench.h"
-#include "harness/report/manifest.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_ps_report.h"
-#include "harness/verbs/comm_report.h"
 #include "harness/world/stop.h"
 
 static const char every_size[] = "1Ki:64Mi:x4";
@@ -64,24 +62,16 @@ static enum rc find_ranks(struct run *run)
 
 static enum rc prepare(struct run *run, const struct verb_call *call)
 {
-    enum { LEAST_REPEATS = 10 };
     const struct comm_opts *o = run->opts;
     const char *bytes = verb_given(call, "bytes") ? o->bytes : every_size;
-    const int n_repeats = (int)o->repeats;
     enum rc rc;
 
     run->machine_opts = o->machine;
     run->machine_opts.n_servers = o->servers;
-    run->terms = (struct ps_terms){ .n_bytes = run->n_bytes,
-                                    .partition_bytes = o->partition_bytes,
-                                    .least_repeats = n_repeats < LEAST_REPEATS ? n_repeats : LEAST_REPEATS,
-                                    .most_repeats = n_repeats,
-                                    .n_warmup = (int)o->warmup,
-                                    .budget_s = o->budget_s,
-                                    .progress = comm_show_progress,
-                                    .arg = &run->progress };
+    run->terms = (struct ps_terms){ .plan = comm_plan_of(o, &run->progress), .partition_bytes = o->partition_bytes };
+    run->terms.plan.n_bytes = run->n_bytes;
     TRY(check_use(call));
-    TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, bytes, sizeof(float), COMM_MOST_BYTES),
+    TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.plan.n_sizes, bytes, sizeof(float), COMM_MOST_BYTES),
                   "--bytes %s: ", bytes));
     TRY(machine_prepare(&run->machine, &run->machine_opts, no_ranks));
     TRY(find_ranks(run));
@@ -114,48 +104,12 @@ out:
     return rc;
 }
 
-static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct run *run)
-{
-    struct record *r = NULL;
-    enum rc rc;
-
-    TRY(comm_open_manifest(&r, call, run->machine.n_ranks, run->results.n_hosts));
-    record_u64(r, "last_level_cache_bytes", run->cache_bytes);
-    record_u64(r, "rotated_host_bytes", run->terms.rotated_bytes);
-    record_text(r, "ended", run->results.ended[0] ? run->results.ended : NULL);
-    manifest_fill(r, run->results.is_virtual);
-    *out = r;
-    r = NULL;
-out:
-    record_close(&r);
-    return rc;
-}
-
 static enum rc report(struct run *run, struct verb_call *call)
 {
-    const struct comm_ps_about about = { .terms = &run->terms,
-                                         .results = &run->results,
-                                         .world = run->machine.world->module.name,
-                                         .transport = run->machine.transport->module.name,
-                                         .compute = run->machine.compute->module.name,
-                                         .cache_bytes = run->cache_bytes };
-    const uint64_t n_wrong = comm_ps_wrong_count(&run->results);
-    struct record *manifest = NULL;
-    enum rc rc;
+    const struct comm_ps_about about = { &run->terms, &run->results, comm_where_of(&run->machine, run->cache_bytes) };
+    const struct comm_output out = comm_ps_report_output(&about);
 
-    TRY(comm_ps_print(stdout, &about));
-    TRY(manifest_of(&manifest, call, run));
-    if (run->opts->json[0])
-        TRY(comm_ps_write(&about, manifest, run->opts->json));
-    if (run->opts->chart[0])
-        TRY(comm_ps_draw(&about, run->opts->chart));
-    if (run->results.stop_signal)
-        call->exit_code = VERB_STOPPED + run->results.stop_signal;
-    if (n_wrong > 0)
-        FAIL(RC_MISMATCH, "%llu elements are wrong; which rows have them: #wrong", (unsigned long long)n_wrong);
-out:
-    record_close(&manifest);
-    return rc;
+    return comm_output_report(&out, call);
 }
 
 enum rc comm_ps_run(struct verb_call *call)

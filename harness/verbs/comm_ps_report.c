@@ -4,12 +4,7 @@
 
 #include <inttypes.h>
 
-#include "harness/base/file.h"
 #include "harness/exchange/encryption.h"
-#include "harness/report/chart.h"
-#include "harness/report/manifest.h"
-
-enum { DATA_PATH_BYTES = 2 * CHART_PATH_BYTES + 8 };
 
 static const char *const lane_keys[PS_N_LANES] = { "push", "pull", "push_pull", "bound" };
 
@@ -18,12 +13,12 @@ static double workers_bytes(const struct comm_ps_about *about, const struct ps_r
     return (double)row->n_bytes * about->terms->n_workers;
 }
 
-double comm_ps_goodput_bytes_per_s(const struct comm_ps_about *about, const struct ps_row *row, enum ps_lane lane)
+static double goodput_bytes_per_s(const struct comm_ps_about *about, const struct ps_row *row, enum ps_lane lane)
 {
     return workers_bytes(about, row) / row->figure[lane].time_s;
 }
 
-uint64_t comm_ps_wrong_count(const struct ps_results *r)
+static uint64_t wrong_count(const struct ps_results *r)
 {
     uint64_t n_wrong = 0;
 
@@ -45,13 +40,12 @@ static const char *bound_text(enum ps_echo_kind kind)
 
 static void print_row(FILE *to, const struct comm_ps_about *about, const struct ps_row *row)
 {
-    const double bound = comm_ps_goodput_bytes_per_s(about, row, PS_LANE_BOUND);
+    const double bound = goodput_bytes_per_s(about, row, PS_LANE_BOUND);
 
     fprintf(to, "%10zu %6zu", row->n_bytes, row->n_pieces);
     for (int lane = 0; lane < PS_LANE_BOUND; lane++)
-        fprintf(to, "  %8.4g", comm_ps_goodput_bytes_per_s(about, row, (enum ps_lane)lane) * 1e-9);
-    fprintf(to, "  %8.4g %5.0f %%", bound * 1e-9,
-            100 * comm_ps_goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL) / bound);
+        fprintf(to, "  %8.4g", goodput_bytes_per_s(about, row, (enum ps_lane)lane) * 1e-9);
+    fprintf(to, "  %8.4g %5.0f %%", bound * 1e-9, 100 * goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL) / bound);
     for (int lane = PS_LANE_PUSH_PULL; lane <= PS_LANE_BOUND; lane++)
         fprintf(to, "  %9.1f %9.1f", row->figure[lane].p50_s * 1e6, row->figure[lane].p99_s * 1e6);
     if (row->is_checked)
@@ -66,14 +60,15 @@ static bool has_encryption(const struct ps_results *r)
     return r->encryption && encryption_words(r->encryption)[0] != '\0';
 }
 
-enum rc comm_ps_print(FILE *to, const struct comm_ps_about *about)
+static void print(FILE *to, const void *of)
 {
+    const struct comm_ps_about *about = of;
     const struct ps_results *r = about->results;
 
     fprintf(to, "# push and pull: %d worker%s, %d server%s, on %d host%s, world %s, transport %s, compute %s\n",
             about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
-            about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->world,
-            about->transport, about->compute);
+            about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world,
+            about->where.transport, about->where.compute);
     fprintf(to,
             "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
             "most %d pieces on the way in both\n",
@@ -90,11 +85,7 @@ enum rc comm_ps_print(FILE *to, const struct comm_ps_about *about)
         fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, the same again and again");
     else
         fprintf(to, "# Memory: rotated, %zu bytes of each rank, on a host whose last-level caches hold %zu\n",
-                r->rotated_bytes, about->cache_bytes);
-    if (r->ended[0])
-        fprintf(to, "# Sizes are missing, %d of %d: %s\n", about->terms->n_sizes - r->n_rows, about->terms->n_sizes,
-                r->ended);
-    return fflush(to) == 0 ? RC_OK : rc_raise(RC_IO, "the table cannot be written");
+                r->rotated_bytes, about->where.cache_bytes);
 }
 
 /* --- records --- */
@@ -121,19 +112,21 @@ static void record_figure(struct record *to, const struct comm_ps_about *about, 
 static void record_against_bound(struct record *to, const struct comm_ps_about *about, const struct ps_row *row,
                                  enum ps_lane lane)
 {
-    const double bound = comm_ps_goodput_bytes_per_s(about, row, PS_LANE_BOUND);
+    const double bound = goodput_bytes_per_s(about, row, PS_LANE_BOUND);
 
     record_f64(to, "bound_goodput_bytes_per_s", bound);
-    record_f64(to, "of_bound_ratio", comm_ps_goodput_bytes_per_s(about, row, lane) / bound);
+    record_f64(to, "of_bound_ratio", goodput_bytes_per_s(about, row, lane) / bound);
     if (row->is_checked)
         record_u64(to, "wrong_count", row->n_wrong);
     else
         record_null(to, "wrong_count");
 }
 
-static enum rc write_lane(struct report *to, const struct comm_ps_about *about, const struct ps_row *row,
-                          enum ps_lane lane)
+static enum rc write_lane(struct report *to, const void *of, int i)
 {
+    const struct comm_ps_about *about = of;
+    const struct ps_row *row = &about->results->row[i / PS_N_LANES];
+    const enum ps_lane lane = (enum ps_lane)(i % PS_N_LANES);
     const bool is_bound = lane == PS_LANE_BOUND;
     struct record *record = NULL;
     enum rc rc;
@@ -142,10 +135,10 @@ static enum rc write_lane(struct report *to, const struct comm_ps_about *about, 
     record_text(record, "type", "ps");
     record_text(record, "operation", is_bound ? "echo" : lane_keys[lane]);
     record_text(record, "bound", ps_echo_kind_text(about->results->bound));
-    record_text(record, "world", about->world);
-    record_text(record, "transport", about->transport);
+    record_text(record, "world", about->where.world);
+    record_text(record, "transport", about->where.transport);
     record_text(record, "encryption", about->results->encryption);
-    record_text(record, "compute", about->compute);
+    record_text(record, "compute", about->where.compute);
     record_i64(record, "workers_count", about->terms->n_workers);
     record_i64(record, "servers_count", about->terms->n_servers);
     record_i64(record, "hosts_count", about->results->n_hosts);
@@ -162,69 +155,48 @@ out:
     return rc;
 }
 
-enum rc comm_ps_write(const struct comm_ps_about *about, const struct record *manifest, const char *path)
-{
-    struct report *report = NULL;
-    enum rc rc;
+/* --- all of it --- */
 
-    TRY(report_open(&report, path));
-    TRY(report_write(report, manifest));
-    for (int i = 0; i < about->results->n_rows * PS_N_LANES; i++)
-        TRY(write_lane(report, about, &about->results->row[i / PS_N_LANES], (enum ps_lane)(i % PS_N_LANES)));
-    TRY(report_commit(report));
-out:
-    report_close(&report);
-    return rc;
+static struct comm_point point(const void *of, int i)
+{
+    const struct comm_ps_about *about = of;
+    const struct ps_row *row = &about->results->row[i / PS_N_LANES];
+    const int lane = i % PS_N_LANES;
+    const struct ps_figure *f = &row->figure[lane];
+
+    return (struct comm_point){ lane == PS_LANE_BOUND ? "echo" : lane_keys[lane],
+                                lane == PS_LANE_BOUND,
+                                row->n_bytes,
+                                workers_bytes(about, row),
+                                f->time_s,
+                                f->low_s,
+                                f->high_s };
 }
 
-/* --- the chart --- */
-
-static enum rc write_points(const struct comm_ps_about *about, const char *path)
+struct comm_output comm_ps_report_output(const struct comm_ps_about *about)
 {
     const struct ps_results *r = about->results;
-    struct atomic_file file = { 0 };
-    enum rc rc;
+    const int n_workers = about->terms->n_workers, n_servers = about->terms->n_servers;
+    struct comm_output out = { .about = about,
+                               .where = &about->where,
+                               .plan = &about->terms->plan,
+                               .end = &r->end,
+                               .n_ranks = n_workers + n_servers,
+                               .n_hosts = r->n_hosts,
+                               .n_sizes_done = r->n_rows,
+                               .n_records = r->n_rows * PS_N_LANES,
+                               .n_wrong = wrong_count(r),
+                               .is_virtual = r->is_virtual,
+                               .rotated_bytes = r->rotated_bytes,
+                               .rotated_host_bytes = about->terms->rotated_bytes,
+                               .what = "goodput",
+                               .ceiling_text = bound_text(r->bound),
+                               .print = print,
+                               .write = write_lane,
+                               .point = point };
 
-    TRY(atomic_file_open(&file, path));
-    fputs("line\tkind\tbytes\tgb_per_s\tlow\thigh\n", file.stream);
-    for (int i = 0; i < r->n_rows * PS_N_LANES; i++) {
-        const struct ps_row *row = &r->row[i / PS_N_LANES];
-        const enum ps_lane lane = (enum ps_lane)(i % PS_N_LANES);
-        const double gb = 1e-9 * workers_bytes(about, row);
-        fprintf(file.stream, "%s\t%s\t%zu\t%.9g\t%.9g\t%.9g\n", lane == PS_LANE_BOUND ? "echo" : lane_keys[lane],
-                lane == PS_LANE_BOUND ? "ceiling" : "measured", row->n_bytes, gb / row->figure[lane].time_s,
-                gb / row->figure[lane].high_s, gb / row->figure[lane].low_s);
-    }
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-enum rc comm_ps_draw(const struct comm_ps_about *about, const char *path)
-{
-    const struct ps_results *r = about->results;
-    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], data[DATA_PATH_BYTES], machine[256], model[64], cpu[128] = "";
-    enum rc rc;
-
-    if (!chart_split_path(path, dir, name))
-        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
-    snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
-    TRY(write_points(about, data));
-    if (!r->is_virtual)
-        manifest_cpu_model(cpu, sizeof cpu);
-    snprintf(model, sizeof model, "parameter server, %d x %d", about->terms->n_workers, about->terms->n_servers);
-    snprintf(machine, sizeof machine, "%d workers, %d servers, %d host%s, world %s, transport %s, %s%s%s",
-             about->terms->n_workers, about->terms->n_servers, r->n_hosts, r->n_hosts == 1 ? "" : "s", about->world,
-             about->transport,
-             r->is_virtual           ? "virtual time"
-             : r->rotated_bytes == 0 ? "hot memory"
-                                     : "rotated memory",
-             cpu[0] ? ", " : "", cpu);
-    const struct chart_var var[] = {
-        { "model", model }, { "machine", machine }, { "what", "goodput" }, { "ceiling_text", bound_text(r->bound) }
-    };
-    TRY(chart_draw("busbw", data, dir, name, var, 4));
-out:
-    return rc;
+    snprintf(out.model, sizeof out.model, "parameter server, %d x %d", n_workers, n_servers);
+    snprintf(out.ranks, sizeof out.ranks, "%d workers, %d servers, %d host%s", n_workers, n_servers, r->n_hosts,
+             r->n_hosts == 1 ? "" : "s");
+    return out;
 }

@@ -4,14 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "harness/base/file.h"
-#include "harness/report/chart.h"
-#include "harness/report/manifest.h"
-
-enum { DATA_PATH_BYTES = 2 * CHART_PATH_BYTES + 8 };
 
 static const char *lane_name(const struct comm_about *about, int lane)
 {
@@ -25,7 +17,7 @@ static bool is_ceiling(const struct comm_about *about, const struct comm_row *ro
     return row->lane == about->terms->n_lanes;
 }
 
-uint64_t comm_wrong_count(const struct comm_results *r)
+static uint64_t wrong_count(const struct comm_results *r)
 {
     uint64_t n_wrong = 0;
 
@@ -35,7 +27,7 @@ uint64_t comm_wrong_count(const struct comm_results *r)
     return n_wrong;
 }
 
-double comm_algbw_bytes_per_s(const struct comm_row *row, enum comm_placement placement)
+static double algbw_bytes_per_s(const struct comm_row *row, enum comm_placement placement)
 {
     return (double)row->n_bytes / row->figure[placement].time_s;
 }
@@ -45,9 +37,10 @@ static double factor_of(const struct comm_about *about, const struct comm_row *r
     return comm_results_bus_factor(about->results, about->terms->type, row);
 }
 
-double comm_busbw_bytes_per_s(const struct comm_about *about, const struct comm_row *row, enum comm_placement placement)
+static double busbw_bytes_per_s(const struct comm_about *about, const struct comm_row *row,
+                                enum comm_placement placement)
 {
-    return comm_algbw_bytes_per_s(row, placement) * factor_of(about, row);
+    return algbw_bytes_per_s(row, placement) * factor_of(about, row);
 }
 
 static size_t counted_elems(const struct comm_about *about, const struct comm_row *row)
@@ -95,8 +88,7 @@ static void print_figure(FILE *to, const struct comm_about *about, const struct 
             time_us >= 10000 ? 0
             : time_us >= 100 ? 1
                              : 2,
-            time_us, comm_algbw_bytes_per_s(row, placement) * 1e-9,
-            comm_busbw_bytes_per_s(about, row, placement) * 1e-9, wrong);
+            time_us, algbw_bytes_per_s(row, placement) * 1e-9, busbw_bytes_per_s(about, row, placement) * 1e-9, wrong);
 }
 
 static void print_titles(FILE *to)
@@ -127,7 +119,7 @@ static void print_rows(FILE *to, const struct comm_about *about, int lane)
         fputc('\n', to);
         for (int p = 0; p < COMM_N_PLACEMENTS; p++)
             if (row->figure[p].n_repeats > 0) {
-                sum += comm_busbw_bytes_per_s(about, row, (enum comm_placement)p);
+                sum += busbw_bytes_per_s(about, row, (enum comm_placement)p);
                 n_wrong += row->figure[p].n_wrong;
                 n_checked += row->figure[p].is_checked;
                 n_figures++;
@@ -146,7 +138,8 @@ static void print_lane(FILE *to, const struct comm_about *about, int lane)
 
     fprintf(to, "# %s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s\n",
             comm_type_name(about->terms->type), lane_name(about, lane), r->n_ranks, r->n_hosts,
-            r->n_hosts == 1 ? "" : "s", about->world, about->transport, about->compute, memory_of(about, lane));
+            r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport, about->where.compute,
+            memory_of(about, lane));
     print_titles(to);
     print_rows(to, about, lane);
 }
@@ -157,13 +150,13 @@ static void print_lane(FILE *to, const struct comm_about *about, int lane)
 static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling)
 {
     const struct comm_row *row = ceiling;
-    const double limit = comm_busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE);
+    const double limit = busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE);
 
     fprintf(to, "# %10zu  %11.4g", ceiling->n_bytes, limit * 1e-9);
     while (row > about->results->row && !is_ceiling(about, row - 1))
         row--;
     for (; row != ceiling; row++) {
-        const double busbw = comm_busbw_bytes_per_s(about, row, comm_row_main(row));
+        const double busbw = busbw_bytes_per_s(about, row, comm_row_main(row));
         fprintf(to, "  %9.4g %3.0f %%", busbw * 1e-9, 100 * busbw / limit);
     }
     fputc('\n', to);
@@ -203,11 +196,13 @@ static void print_memory(FILE *to, const struct comm_about *about)
         fprintf(
             to,
             "# Memory: %s pages, rotated: %zu bytes of each rank, %zu of a host, whose last-level caches hold %zu\n",
-            pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->cache_bytes);
+            pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
 }
 
-enum rc comm_print(FILE *to, const struct comm_about *about)
+static void print(FILE *to, const void *of)
 {
+    const struct comm_about *about = of;
+
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
         if (!about->results->why_not[lane][0])
             print_lane(to, about, lane);
@@ -218,10 +213,6 @@ enum rc comm_print(FILE *to, const struct comm_about *about)
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
         if (about->results->why_not[lane][0])
             fprintf(to, "# Left out: %s\n", about->results->why_not[lane]);
-    if (about->results->ended[0])
-        fprintf(to, "# Sizes are missing, %d of %d: %s\n", about->terms->n_sizes - about->results->n_sizes_done,
-                about->terms->n_sizes, about->results->ended);
-    return fflush(to) == 0 ? RC_OK : rc_raise(RC_IO, "the table cannot be written");
 }
 
 /* --- records --- */
@@ -239,7 +230,7 @@ static void record_figure(struct record *to, const struct comm_about *about, con
     } real[] = { { "time_s", f->time_s },
                  { "time_low_s", f->low_s },
                  { "time_high_s", f->high_s },
-                 { "algbw_bytes_per_s", comm_algbw_bytes_per_s(row, placement) },
+                 { "algbw_bytes_per_s", algbw_bytes_per_s(row, placement) },
                  { "busbw_bytes_per_s", factor_bytes / f->time_s },
                  { "busbw_low_bytes_per_s", factor_bytes / f->high_s },
                  { "busbw_high_bytes_per_s", factor_bytes / f->low_s } };
@@ -261,16 +252,18 @@ static void record_figure(struct record *to, const struct comm_about *about, con
 static void record_ceiling(struct record *to, const struct comm_about *about, const struct comm_row *row)
 {
     const struct comm_row *ceiling = comm_results_ceiling(about->results, row->n_bytes);
-    const double limit = ceiling ? comm_busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE) : NAN;
+    const double limit = ceiling ? busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE) : NAN;
 
     record_text(to, "ceiling", ceiling ? lane_name(about, ceiling->lane) : NULL);
     record_f64(to, "ceiling_busbw_bytes_per_s", limit);
-    record_f64(to, "of_ceiling_ratio", comm_busbw_bytes_per_s(about, row, comm_row_main(row)) / limit);
+    record_f64(to, "of_ceiling_ratio", busbw_bytes_per_s(about, row, comm_row_main(row)) / limit);
 }
 
-static enum rc write_row(struct report *to, const struct comm_about *about, const struct comm_row *row)
+static enum rc write_row(struct report *to, const void *of, int i)
 {
+    const struct comm_about *about = of;
     const struct comm_results *r = about->results;
+    const struct comm_row *row = &r->row[i];
     const enum comm_placement main = comm_row_main(row);
     struct record *record = NULL;
     enum rc rc;
@@ -279,9 +272,9 @@ static enum rc write_row(struct report *to, const struct comm_about *about, cons
     record_text(record, "type", comm_type_name(about->terms->type));
     record_text(record, is_ceiling(about, row) ? "ceiling" : "reducer", lane_name(about, row->lane));
     record_text(record, "reducer_reason", row->reason[0] ? row->reason : NULL);
-    record_text(record, "world", about->world);
-    record_text(record, "transport", about->transport);
-    record_text(record, "compute", about->compute);
+    record_text(record, "world", about->where.world);
+    record_text(record, "transport", about->where.transport);
+    record_text(record, "compute", about->where.compute);
     record_i64(record, "ranks_count", r->n_ranks);
     record_i64(record, "hosts_count", r->n_hosts);
     record_u64(record, "bytes_count", row->n_bytes);
@@ -304,79 +297,51 @@ out:
     return rc;
 }
 
-enum rc comm_write(const struct comm_about *about, const struct record *manifest, const char *path)
+static void record_pages(struct record *manifest, const void *of)
 {
-    struct report *report = NULL;
-    enum rc rc;
+    const struct comm_results *r = ((const struct comm_about *)of)->results;
 
-    TRY(report_open(&report, path));
-    TRY(report_write(report, manifest));
-    for (int i = 0; i < about->results->n_rows; i++)
-        TRY(write_row(report, about, &about->results->row[i]));
-    TRY(report_commit(report));
-out:
-    report_close(&report);
-    return rc;
+    record_text(manifest, "pages", r->is_hollow ? NULL : pages_text(r->pages));
 }
 
-/* --- the chart --- */
+/* --- all of it --- */
 
-enum rc comm_check_chart(const char *path)
+static struct comm_point point(const void *of, int i)
 {
-    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES];
+    const struct comm_about *about = of;
+    const struct comm_row *row = &about->results->row[i];
+    const struct comm_figure *f = &row->figure[comm_row_main(row)];
 
-    if (!chart_split_path(path, dir, name))
-        return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
-    if (access(dir, W_OK | X_OK) != 0)
-        return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
-    if (!chart_available())
-        return rc_raise(RC_UNSUPPORTED, "--chart %.200s: needs gnuplot, which cannot be started (Debian: gnuplot-nox)",
-                        path);
-    return RC_OK;
+    return (struct comm_point){ lane_name(about, row->lane),
+                                is_ceiling(about, row),
+                                row->n_bytes,
+                                (double)row->n_bytes * factor_of(about, row),
+                                f->time_s,
+                                f->low_s,
+                                f->high_s };
 }
 
-static enum rc write_points(const struct comm_about *about, const char *path)
+struct comm_output comm_report_output(const struct comm_about *about)
 {
     const struct comm_results *r = about->results;
-    struct atomic_file file = { 0 };
-    enum rc rc;
+    struct comm_output out = { .about = about,
+                               .where = &about->where,
+                               .plan = &about->terms->plan,
+                               .end = &r->end,
+                               .n_ranks = r->n_ranks,
+                               .n_hosts = r->n_hosts,
+                               .n_sizes_done = r->n_sizes_done,
+                               .n_records = r->n_rows,
+                               .n_wrong = wrong_count(r),
+                               .is_virtual = r->is_virtual,
+                               .rotated_bytes = r->rotated_bytes,
+                               .rotated_host_bytes = about->terms->rotated_bytes,
+                               .print = print,
+                               .record_own = record_pages,
+                               .write = write_row,
+                               .point = point };
 
-    TRY(atomic_file_open(&file, path));
-    fputs("line\tkind\tbytes\tgb_per_s\tlow\thigh\n", file.stream);
-    for (int i = 0; i < r->n_rows; i++) {
-        const struct comm_row *row = &r->row[i];
-        const enum comm_placement main = comm_row_main(row);
-        const double gb = 1e-9 * (double)row->n_bytes * factor_of(about, row);
-        fprintf(file.stream, "%s\t%s\t%zu\t%.9g\t%.9g\t%.9g\n", lane_name(about, row->lane),
-                is_ceiling(about, row) ? "ceiling" : "measured", row->n_bytes, gb / row->figure[main].time_s,
-                gb / row->figure[main].high_s, gb / row->figure[main].low_s);
-    }
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-enum rc comm_draw(const struct comm_about *about, const char *path)
-{
-    const struct comm_results *r = about->results;
-    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], data[DATA_PATH_BYTES], machine[256], cpu[128] = "";
-    enum rc rc;
-
-    if (!chart_split_path(path, dir, name))
-        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
-    snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
-    TRY(write_points(about, data));
-    if (!r->is_virtual)
-        manifest_cpu_model(cpu, sizeof cpu);
-    snprintf(machine, sizeof machine, "%d ranks on %d host%s, world %s, transport %s, %s%s%s", r->n_ranks, r->n_hosts,
-             r->n_hosts == 1 ? "" : "s", about->world, about->transport,
-             r->is_virtual           ? "virtual time"
-             : r->rotated_bytes == 0 ? "hot memory"
-                                     : "rotated memory",
-             cpu[0] ? ", " : "", cpu);
-    const struct chart_var var[] = { { "model", comm_type_name(about->terms->type) }, { "machine", machine } };
-    TRY(chart_draw("busbw", data, dir, name, var, 2));
-out:
-    return rc;
+    snprintf(out.model, sizeof out.model, "%s", comm_type_name(about->terms->type));
+    snprintf(out.ranks, sizeof out.ranks, "%d ranks on %d host%s", r->n_ranks, r->n_hosts, r->n_hosts == 1 ? "" : "s");
+    return out;
 }

@@ -8,7 +8,6 @@
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
-#include "harness/report/manifest.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
@@ -196,12 +195,12 @@ static enum rc find_sizes(struct run *run)
 {
     enum rc rc = RC_OK;
 
-    run->terms.n_bytes = run->n_bytes;
+    run->terms.plan.n_bytes = run->n_bytes;
     run->n_bytes[0] = 0;
-    run->terms.n_sizes = 1;
+    run->terms.plan.n_sizes = 1;
     if (run->terms.type != COMM_BARRIER)
         TRY(rc_prefix(
-            byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), COMM_MOST_BYTES),
+            byte_sizes_parse(run->n_bytes, &run->terms.plan.n_sizes, run->opts->bytes, sizeof(float), COMM_MOST_BYTES),
             "--bytes %s: ", run->opts->bytes));
 out:
     return rc;
@@ -223,22 +222,15 @@ static enum rc check_ranks(const struct run *run)
 
 static enum rc prepare(struct run *run, const struct verb_call *call)
 {
-    enum { LEAST_REPEATS = 10 };
     const struct comm_opts *o = run->opts;
-    const int n_repeats = (int)o->repeats;
     enum rc rc;
 
-    run->terms = (struct comm_terms){ .root = (int)o->root,
+    run->terms = (struct comm_terms){ .plan = comm_plan_of(o, &run->progress),
+                                      .root = (int)o->root,
                                       .lane = run->lane,
-                                      .least_repeats = n_repeats < LEAST_REPEATS ? n_repeats : LEAST_REPEATS,
-                                      .most_repeats = n_repeats,
-                                      .n_warmup = (int)o->warmup,
-                                      .budget_s = o->budget_s,
                                       .memory = memory_choice(o->memory),
                                       .out_of_place = o->out_of_place,
-                                      .leaves_out = strcmp(o->reducer, "all") == 0,
-                                      .progress = comm_show_progress,
-                                      .arg = &run->progress };
+                                      .leaves_out = strcmp(o->reducer, "all") == 0 };
     TRY(comm_type_find(&run->terms.type, call->operand[0]));
     TRY(check_use(call, run->terms.type));
     TRY(find_sizes(run));
@@ -277,51 +269,16 @@ out:
     return rc;
 }
 
-static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct run *run)
-{
-    struct record *r = NULL;
-    enum rc rc;
-
-    TRY(comm_open_manifest(&r, call, run->results.n_ranks, run->results.n_hosts));
-    record_u64(r, "last_level_cache_bytes", run->cache_bytes);
-    record_u64(r, "rotated_host_bytes", run->terms.rotated_bytes);
-    record_text(r, "pages", run->results.is_hollow ? NULL : pages_text(run->results.pages));
-    record_text(r, "ended", run->results.ended[0] ? run->results.ended : NULL);
-    manifest_fill(r, run->results.is_virtual);
-    *out = r;
-    r = NULL;
-out:
-    record_close(&r);
-    return rc;
-}
-
 static enum rc report(struct run *run, struct verb_call *call)
 {
     const struct comm_about about = { .terms = &run->terms,
                                       .results = &run->results,
-                                      .world = run->machine.world->module.name,
-                                      .transport = run->machine.transport->module.name,
-                                      .compute = run->machine.compute->module.name,
-                                      .cache_bytes = run->cache_bytes,
+                                      .where = comm_where_of(&run->machine, run->cache_bytes),
                                       .left_out = run->left_out,
                                       .n_left_out = run->n_left_out };
-    const uint64_t n_wrong = comm_wrong_count(&run->results);
-    struct record *manifest = NULL;
-    enum rc rc;
+    const struct comm_output out = comm_report_output(&about);
 
-    TRY(comm_print(stdout, &about));
-    TRY(manifest_of(&manifest, call, run));
-    if (run->opts->json[0])
-        TRY(comm_write(&about, manifest, run->opts->json));
-    if (run->opts->chart[0])
-        TRY(comm_draw(&about, run->opts->chart));
-    if (run->results.stop_signal)
-        call->exit_code = VERB_STOPPED + run->results.stop_signal;
-    if (n_wrong > 0)
-        FAIL(RC_MISMATCH, "%llu elements are wrong; which rows have them: #wrong", (unsigned long long)n_wrong);
-out:
-    record_close(&manifest);
-    return rc;
+    return comm_output_report(&out, call);
 }
 
 static enum rc comm_run(struct verb_call *call)

@@ -404,28 +404,22 @@ static const struct verb_hint hints[] = {
     { NULL, NULL },
 };
 
+/* What a server takes is what its workers take. */
+#define OPTIONS_OF_TRAIN                                                                                    \
+    .opts_bytes = sizeof(struct train_verb_opts), .group = groups, .kinds = train_kinds,                    \
+    .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules), \
+    .rule = train_opt_rules, .n_rules = TRAIN_N_OPT_RULES, .hint = hints
+
 const struct verb verb_train = {
     .name = "train",
     .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
-    .opts_bytes = sizeof(struct train_verb_opts),
-    .group = groups,
-    .kinds = train_kinds,
-    .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules),
-    .rule = train_opt_rules,
-    .n_rules = TRAIN_N_OPT_RULES,
-    .hint = hints,
+    OPTIONS_OF_TRAIN,
     .run = train_run,
 };
 
 const struct verb verb_serve = {
     .name = "serve",
     .summary = "a parameter server of a run of world tcp; options as of train, the same as the workers have",
-    .opts_bytes = sizeof(struct train_verb_opts),
-    .group = groups,
-    .kinds = train_kinds,
-    .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules),
-    .rule = train_opt_rules,
-    .n_rules = TRAIN_N_OPT_RULES,
-    .hint = hints,
+    OPTIONS_OF_TRAIN,
     .run = serve_run,
 };

@@ -70,6 +70,12 @@ static void *join(void *arg)
     return NULL;
 }
 
+struct hosted { /* a gang whose rank 0 is here */
+    struct gang gang;
+    struct tcp_hub *hub;
+    struct member m[N_RANKS];
+};
+
 static void begin(struct member *m, const struct gang *hub, int rank, int fd)
 {
     *m = (struct member){ .gang = *hub, .fd = fd, .place = { rank == 2 ? 2 : 1 } }; /* rank 2 on another host */
@@ -88,6 +94,24 @@ static void assert_says(const struct member *m, enum rc rc, const char *words)
     assert_null(m->link);
     if (!strstr(m->message, words))
         fail_msg("'%s' does not say '%s'", m->message, words);
+}
+
+/* g: of gang_of(0, ...). Rank 0 waits for the others. */
+static void host(struct hosted *h, const struct gang *g)
+{
+    int fd;
+
+    *h = (struct hosted){ .gang = *g };
+    listen_for(&h->gang);
+    assert_int_equal(tcp_hub_open(&h->hub, &h->gang, ON_LOSS_ABORT, &fd), RC_OK);
+    begin(&h->m[0], &h->gang, 0, fd);
+}
+
+static void close_gang(struct hosted *h)
+{
+    for (int r = N_RANKS - 1; r >= 0; r--)
+        tcp_link_close(&h->m[r].link);
+    tcp_hub_close(&h->hub);
 }
 
 static int dial(const struct gang *g)
@@ -115,47 +139,37 @@ static bool is_ended(int fd)
 
 static void all_go_once_all_are_there(void **state)
 {
-    struct gang g = gang_of(0, 30);
-    struct member m[N_RANKS];
-    struct tcp_hub *hub;
-    int fd;
+    const struct gang g = gang_of(0, 30);
+    struct hosted h;
 
     (void)state;
-    listen_for(&g);
-    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
-    begin(&m[0], &g, 0, fd);
-    begin(&m[1], &g, 1, -1);
-    begin(&m[2], &g, 2, -1);
+    host(&h, &g);
+    begin(&h.m[1], &h.gang, 1, -1);
+    begin(&h.m[2], &h.gang, 2, -1);
     for (int r = 0; r < N_RANKS; r++) {
-        end(&m[r]);
-        assert_int_equal(m[r].rc, RC_OK);
-        assert_int_equal(m[r].host_of[0], 0);
-        assert_int_equal(m[r].host_of[1], 0);
-        assert_int_equal(m[r].host_of[2], 2);
+        end(&h.m[r]);
+        assert_int_equal(h.m[r].rc, RC_OK);
+        assert_int_equal(h.m[r].host_of[0], 0);
+        assert_int_equal(h.m[r].host_of[1], 0);
+        assert_int_equal(h.m[r].host_of[2], 2);
     }
-    for (int r = N_RANKS - 1; r >= 0; r--)
-        tcp_link_close(&m[r].link);
-    tcp_hub_close(&hub);
+    close_gang(&h);
 }
 
 static void who_is_missing_is_named(void **state)
 {
-    struct gang g = gang_of(0, 0.5);
-    struct member m[2];
-    struct tcp_hub *hub;
-    int fd;
+    const struct gang g = gang_of(0, 0.5);
+    struct hosted h;
 
     (void)state;
-    listen_for(&g);
-    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
-    begin(&m[0], &g, 0, fd);
-    begin(&m[1], &g, 1, -1);
+    host(&h, &g);
+    begin(&h.m[1], &h.gang, 1, -1);
     for (int r = 0; r < 2; r++) {
-        end(&m[r]);
-        assert_says(&m[r], RC_TIMEOUT, "not there after 0.5 s: ps 0 at 127.0.0.1:3");
-        assert_null(strstr(m[r].message, "worker"));
+        end(&h.m[r]);
+        assert_says(&h.m[r], RC_TIMEOUT, "not there after 0.5 s: ps 0 at 127.0.0.1:3");
+        assert_null(strstr(h.m[r].message, "worker"));
     }
-    tcp_hub_close(&hub);
+    close_gang(&h);
 }
 
 static void a_missing_rank_0_is_named(void **state)
@@ -174,61 +188,50 @@ static void a_missing_rank_0_is_named(void **state)
 /* Another member list, or another policy, is told to all at once: with it the gang can never be whole. */
 static void who_disagrees_is_named_to_all(void **state)
 {
-    struct gang g = gang_of(0, 30);
-    struct member m[2];
-    struct tcp_hub *hub;
-    int fd;
+    const struct gang g = gang_of(0, 30);
+    struct hosted h;
 
     (void)state;
     for (int other_policy = 0; other_policy < 2; other_policy++) {
-        g = gang_of(0, 30);
-        listen_for(&g);
-        assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
-        begin(&m[0], &g, 0, fd);
-        struct member wrong = { .gang = g, .fd = -1, .place = { 1 } };
+        host(&h, &g);
+        struct member wrong = { .gang = h.gang, .fd = -1, .place = { 1 } };
         wrong.gang.rank = 1;
         if (other_policy)
             wrong.on_loss = ON_LOSS_REPORT;
         else
             wrong.gang.text = (char *)"worker@127.0.0.1:1,worker@127.0.0.1:2,ps@127.0.0.1:4";
         (void)join(&wrong);
-        end(&m[0]);
+        end(&h.m[0]);
         assert_says(&wrong, RC_MISMATCH,
                     other_policy ? "worker 1 at 127.0.0.1:2 has another --on-loss"
                                  : "was told of other members: worker@");
-        assert_says(&m[0], RC_MISMATCH, "worker 1 at 127.0.0.1:2");
-        tcp_hub_close(&hub);
+        assert_says(&h.m[0], RC_MISMATCH, "worker 1 at 127.0.0.1:2");
+        close_gang(&h);
     }
 }
 
 /* The second of two with one task is refused; the gang goes on without it. */
 static void a_task_is_taken_once(void **state)
 {
-    struct gang g = gang_of(0, 30);
-    struct member m[N_RANKS], second;
-    struct tcp_hub *hub;
-    int fd;
+    const struct gang g = gang_of(0, 30);
+    struct member second;
+    struct hosted h;
 
     (void)state;
-    listen_for(&g);
-    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
-    begin(&m[0], &g, 0, fd);
-    begin(&m[1], &g, 1, -1);
-    begin(&second, &g, 1, -1);
-    begin(&m[2], &g, 2, -1);
-    end(&m[0]);
-    end(&m[1]);
+    host(&h, &g);
+    begin(&h.m[1], &h.gang, 1, -1);
+    begin(&second, &h.gang, 1, -1);
+    begin(&h.m[2], &h.gang, 2, -1);
+    for (int r = 0; r < N_RANKS; r++)
+        end(&h.m[r]);
     end(&second);
-    end(&m[2]);
-    assert_int_equal(m[0].rc, RC_OK);
-    assert_int_equal(m[2].rc, RC_OK);
-    assert_true((m[1].rc == RC_OK) != (second.rc == RC_OK));
-    assert_says(m[1].rc == RC_OK ? &second : &m[1], RC_MISMATCH,
+    assert_int_equal(h.m[0].rc, RC_OK);
+    assert_int_equal(h.m[2].rc, RC_OK);
+    assert_true((h.m[1].rc == RC_OK) != (second.rc == RC_OK));
+    assert_says(h.m[1].rc == RC_OK ? &second : &h.m[1], RC_MISMATCH,
                 "worker 1 at 127.0.0.1:2 is there already: two processes have the same task");
-    for (int r = N_RANKS - 1; r >= 0; r--)
-        tcp_link_close(&m[r].link);
     tcp_link_close(&second.link);
-    tcp_hub_close(&hub);
+    close_gang(&h);
 }
 
 /* Strangers, more than there are places for, and one with another key: the gang gathers all the same. */
@@ -236,39 +239,35 @@ static void strangers_keep_nobody_out(void **state)
 {
     enum { N_STRANGERS = 200 };
     struct gang g = gang_of(0, 30);
-    struct member m[N_RANKS], wrong = { .fd = -1 };
-    int fd, stranger[N_STRANGERS];
-    struct tcp_hub *hub;
+    struct member wrong = { .fd = -1 };
+    int stranger[N_STRANGERS];
+    struct hosted h;
 
     (void)state;
     g.key[0] = 7;
-    listen_for(&g);
-    assert_int_equal(tcp_hub_open(&hub, &g, ON_LOSS_ABORT, &fd), RC_OK);
-    begin(&m[0], &g, 0, fd);
+    host(&h, &g);
     for (int i = 0; i < N_STRANGERS; i++) {
-        stranger[i] = dial(&g);
+        stranger[i] = dial(&h.gang);
         (void)!send(stranger[i], i % 2 ? "GMTW\1\0\0\0" : "GET / HTTP/1.1\r\n\r\n and so on, for a while",
                     i % 2 ? 8 : 40, MSG_NOSIGNAL);
     }
-    wrong.gang = g;
+    wrong.gang = h.gang;
     wrong.gang.rank = 1;
     wrong.gang.key[0] = 8;
     (void)join(&wrong);
     assert_int_equal(wrong.rc, RC_PEER);
     assert_non_null(strstr(wrong.message, "it has another key"));
-    begin(&m[1], &g, 1, -1);
-    begin(&m[2], &g, 2, -1);
+    begin(&h.m[1], &h.gang, 1, -1);
+    begin(&h.m[2], &h.gang, 2, -1);
     for (int r = 0; r < N_RANKS; r++) {
-        end(&m[r]);
-        assert_int_equal(m[r].rc, RC_OK);
+        end(&h.m[r]);
+        assert_int_equal(h.m[r].rc, RC_OK);
     }
     assert_true(is_ended(stranger[0])); /* what it says is no gradmark's */
-    assert_int_equal(tcp_hub_n_strangers(hub), N_STRANGERS + 1);
+    assert_int_equal(tcp_hub_n_strangers(h.hub), N_STRANGERS + 1);
     for (int i = 0; i < N_STRANGERS; i++)
         assert_int_equal(close(stranger[i]), 0);
-    for (int r = N_RANKS - 1; r >= 0; r--)
-        tcp_link_close(&m[r].link);
-    tcp_hub_close(&hub);
+    close_gang(&h);
 }
 
 int main(void)
