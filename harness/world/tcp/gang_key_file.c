@@ -37,6 +37,7 @@ enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
     char text[MOST_BYTES + 1];
     struct stat about;
     size_t n_bytes = 0;
+    ssize_t n = 1;
     enum rc rc = RC_OK;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -44,10 +45,11 @@ enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
         FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
     if (about.st_mode & (S_IRWXG | S_IRWXO))
         FAIL(RC_INVAL, "--key-file %.200s: others than its owner may use it; chmod 600 would be right", path);
-    for (ssize_t n = 1; n > 0 && n_bytes<MOST_BYTES; n_bytes += n> 0 ? (size_t)n : 0) {
+    while (n > 0 && n_bytes < MOST_BYTES) {
         n = read(fd, text + n_bytes, MOST_BYTES - n_bytes);
         if (n < 0)
             FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
+        n_bytes += (size_t)n;
     }
     text[n_bytes] = '\0';
     TRY(take_secret(key, text, path));
