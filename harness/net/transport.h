@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - moves bytes between two ranks: inproc, zmq (ipc, tcp), mpi, sim.
+ * transport.h - moves bytes between two ranks: inproc, shm, zmq (ipc, tcp), mpi, sim.
  *
  * Invariants
  *   T1  post_*() never waits for the peer.
@@ -67,6 +67,7 @@ enum transport_caps {
     TR_COPIES = 1u << 3,     /* post_send() copies a message of head and body: the sender may change both at once */
     TR_PAIRS_WAIT = 1u << 4, /* the answer to a long message may wait behind one that goes the same way: two ranks that
                               * exchange take turns, whatever their link carries */
+    TR_MAPPED = 1u << 5,     /* messages are copied in and out of memory that both ranks map */
 };
 
 struct xfer {              /* one message; lives in the caller's frame; zero it first */
