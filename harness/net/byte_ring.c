@@ -43,11 +43,17 @@ void byte_ring_publish(struct byte_ring *r)
     atomic_store_explicit(&r->shared->n_written, r->n_own, memory_order_release); /* R3 */
 }
 
-void byte_ring_want_room(struct byte_ring *r, bool wants)
+bool byte_ring_want_room(struct byte_ring *r, bool wants)
 {
     if (atomic_load_explicit(&r->shared->wants_room, memory_order_relaxed) == (uint32_t)wants)
-        return;
+        return false;
     atomic_store(&r->shared->wants_room, wants); /* R5: sequentially consistent with byte_ring_free() */
+    return true;
+}
+
+bool byte_ring_is_wanted(struct byte_ring *r)
+{
+    return atomic_load_explicit(&r->shared->wants_room, memory_order_acquire) != 0;
 }
 
 void byte_ring_cut(struct byte_ring *r)

@@ -4,11 +4,12 @@
  *
  * Invariants
  *   R1  One end puts, one end takes, each used by one thread. Neither waits here or holds anything that the other
- * needs: an end that dies at any moment leaves the other what it had published, and room that it had freed. R2
- * Positions count bytes from the beginning: freed <= taken <= written <= freed + n_bytes. R3  What was put is taken in
- * that order, after byte_ring_publish() and not before. R4  What was taken is the writer's again after byte_ring_free()
- * and not before. R5  No ring of a bell is lost: a writer that asked for room and then found too little is reported by
- * the next byte_ring_free() that makes some.
+ *       needs: an end that dies at any moment leaves the other what it had published, and room that it had freed.
+ *   R2  Positions count bytes from the beginning: freed <= taken <= written <= freed + n_bytes.
+ *   R3  What was put is taken in that order, after byte_ring_publish() and not before.
+ *   R4  What was taken is the writer's again after byte_ring_free() and not before.
+ *   R5  No ring of a bell is lost: a writer that asked for room and then found too little is reported by the next
+ *       byte_ring_free() that makes some.
  */
 #ifndef HARNESS_NET_BYTE_RING_H
 #define HARNESS_NET_BYTE_RING_H
@@ -46,8 +47,8 @@ size_t byte_ring_room(struct byte_ring *r);
 /* from[n_bytes], at most byte_ring_room(); from NULL: bytes of any value. */
 void byte_ring_put(struct byte_ring *r, const void *from, size_t n_bytes);
 void byte_ring_publish(struct byte_ring *r);
-/* R5: from now on, or no more. Ask before the look at the room. */
-void byte_ring_want_room(struct byte_ring *r, bool wants);
+/* R5: from now on, or no more. Ask before the look at the room. True: it was otherwise until now. */
+bool byte_ring_want_room(struct byte_ring *r, bool wants);
 void byte_ring_cut(struct byte_ring *r);
 
 /* --- the end that takes --- */
@@ -58,6 +59,8 @@ const unsigned char *byte_ring_next(struct byte_ring *r, size_t *n_bytes);
 void byte_ring_take(struct byte_ring *r, size_t n_bytes);
 /* R4. True: the writer wants room, and there is some now (R5). */
 bool byte_ring_free(struct byte_ring *r);
+/* Does the writer want room? */
+bool byte_ring_is_wanted(struct byte_ring *r);
 /* Was the message cut whose bytes have all been taken? */
 bool byte_ring_is_cut(struct byte_ring *r);
 

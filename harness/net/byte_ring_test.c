@@ -114,10 +114,14 @@ static void who_wants_room_is_told_of_it_R5(void **state)
     (void)state;
     ends_init(&e, RING_BYTES);
     assert_false(byte_ring_free(&e.take));
-    byte_ring_want_room(&e.put, true);
+    assert_false(byte_ring_is_wanted(&e.take));
+    assert_true(byte_ring_want_room(&e.put, true));
+    assert_false(byte_ring_want_room(&e.put, true));
+    assert_true(byte_ring_is_wanted(&e.take));
     assert_true(byte_ring_free(&e.take));
     assert_true(byte_ring_free(&e.take)); /* until it wants none */
-    byte_ring_want_room(&e.put, false);
+    assert_true(byte_ring_want_room(&e.put, false));
+    assert_false(byte_ring_is_wanted(&e.take));
     assert_false(byte_ring_free(&e.take));
     free(e.shared);
 }
@@ -158,14 +162,14 @@ static void write_all(struct stream *s)
         const uint32_t seen = doorbell_seen(&s->bell[0]);
         size_t n = byte_ring_room(&s->e.put);
         if (n == 0) {
-            byte_ring_want_room(&s->e.put, true);
+            (void)byte_ring_want_room(&s->e.put, true);
             n = byte_ring_room(&s->e.put);
         }
         if (n == 0) {
             (void)doorbell_wait(&s->bell[0], seen, false, UINT64_C(20000000000));
             continue;
         }
-        byte_ring_want_room(&s->e.put, false);
+        (void)byte_ring_want_room(&s->e.put, false);
         n = n < N_STREAMED - n_put ? n : (size_t)(N_STREAMED - n_put);
         fill(some, n_put, n);
         byte_ring_put(&s->e.put, some, n);

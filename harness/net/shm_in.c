@@ -192,12 +192,22 @@ static bool takes_pieces(const struct xfer *x)
     return !x->add || x->n_head_bytes % sizeof(float) == 0;
 }
 
-static struct xfer *take_recv(struct sender *s, uint32_t tag)
+/* The oldest receive of this tag; the end of the queue: none. */
+static struct xfer **find_recv(struct sender *s, uint32_t tag)
 {
-    for (struct xfer **link = &s->recvs.first; *link; link = &(*link)->next)
-        if ((*link)->tag == tag)
-            return xfer_queue_take(&s->recvs, link);
-    return NULL;
+    struct xfer **link = &s->recvs.first;
+
+    while (*link && (*link)->tag != tag)
+        link = &(*link)->next;
+    return link;
+}
+
+/* N1: does a message with this head stay where it is? */
+static bool is_left(struct sender *s, const struct shm_head *head, bool for_any)
+{
+    if ((head->tag & TAG_ANY) || *find_recv(s, head->tag))
+        return false;
+    return !for_any && !s->recvs.first && !byte_ring_is_wanted(&s->ring);
 }
 
 /* The bytes of s's message have all come. */
@@ -223,7 +233,8 @@ static void end_message(struct shm_in *in, struct sender *s)
 static enum rc begin_message(struct shm_in *in, int peer, const struct shm_head *head)
 {
     struct sender *s = &in->from[peer];
-    struct xfer *x = head->tag & TAG_ANY ? NULL : take_recv(s, head->tag);
+    struct xfer **link = find_recv(s, head->tag); /* none has TAG_ANY (T8) */
+    struct xfer *x = *link ? xfer_queue_take(&s->recvs, link) : NULL;
     enum rc rc = RC_OK;
 
     s->n_bytes = head->unit >= 0 ? 0 : (size_t)head->n_bytes;
@@ -263,7 +274,7 @@ static void take_bytes(struct sender *s, const unsigned char *bytes, size_t n_by
 }
 
 /* What is in the ring of one sender, but at most as much as fits into it: then it is others' turn. */
-static enum rc take_from(struct shm_in *in, int peer, bool *is_some)
+static enum rc take_from(struct shm_in *in, int peer, bool for_any, bool *is_some)
 {
     struct sender *s = &in->from[peer];
     enum rc rc = RC_OK;
@@ -273,10 +284,12 @@ static enum rc take_from(struct shm_in *in, int peer, bool *is_some)
         const unsigned char *bytes = byte_ring_next(&s->ring, &n);
         if (n == 0)
             break;
-        *is_some = true;
         if (s->n_done == s->n_bytes) {
             struct shm_head head;
             memcpy(&head, bytes, sizeof head);
+            if (is_left(s, &head, for_any))
+                break;
+            *is_some = true;
             byte_ring_take(&s->ring, BYTE_RING_LINE);
             n_turn += BYTE_RING_LINE;
             TRY(begin_message(in, peer, &head));
@@ -285,6 +298,7 @@ static enum rc take_from(struct shm_in *in, int peer, bool *is_some)
         } else {
             const size_t n_left = s->n_bytes - s->n_done, n_most = n < SHM_PIECE_BYTES ? n : SHM_PIECE_BYTES;
             n = n_left < n_most ? n_left : n_most;
+            *is_some = true;
             take_bytes(s, bytes, n);
             byte_ring_take(&s->ring, shm_padded(n)); /* n is whole lines, but for the last piece */
             n_turn += shm_padded(n);
@@ -298,13 +312,13 @@ out:
     return rc;
 }
 
-enum rc shm_in_take(struct shm_in *in, bool *is_some)
+enum rc shm_in_take(struct shm_in *in, bool for_any, bool *is_some)
 {
     enum rc rc = RC_OK;
 
     for (int r = 0; r < in->n_ranks; r++)
         if (r != in->rank)
-            TRY(take_from(in, r, is_some));
+            TRY(take_from(in, r, for_any, is_some));
 out:
     return rc;
 }

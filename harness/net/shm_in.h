@@ -3,15 +3,15 @@
  * shm_in.h - what one rank receives from the others through shared memory: posted receives, and messages that came
  * before those or are for any rank. Private to transport shm. One thread.
  *
- *   a message      in the ring goes to                                       in units
- *   of a tag       the oldest receive of that sender and tag, piece by       -
- *                  piece as it comes; none: memory of ours, until one is
- *                  posted
- *   for any rank   memory of ours, until it is whole                         is lent there
+ *   a message      in the ring goes to                                     in units
+ *   of a tag       the oldest receive of that sender and tag, piece by     -
+ *                  piece as it comes; none: stays, or memory of ours (N1)
+ *   for any rank   memory of ours, until it is whole                       is lent there
  *
  * Invariants
- *   N1  shm_in_take() takes all that is in all rings, whoever sent it and whether it is awaited or not: a sender's
- *       room does not depend on what its receiver waits for (T2).
+ *   N1  A message that no receive takes yet stays in the ring, unless what is behind it could be awaited, or its sender
+ *       wants room: then it is taken into memory of ours. So neither what a sender may send nor what a receiver may
+ *       wait for depends on which receives are posted (T2), and the usual message is copied once here.
  *   N2  A message in the ring that is received by tag is copied once here, or added (TR_ADD), and its room is free
  *       again piece by piece.
  *   N3  What is kept in memory of ours is no more than senders have ended (shm_out.O1, T13).
@@ -46,8 +46,8 @@ void shm_in_attach(struct shm_in *in, int peer, const struct shm_geometry *g, co
                    struct doorbell *sender);
 /* x->state: SHM_POSTED, then SHM_DONE, or SHM_TOO_LONG with the length at x->priv (T9). */
 void shm_in_post(struct shm_in *in, struct xfer *x);
-/* N1; *is_some: something was there. RC_NOMEM. */
-enum rc shm_in_take(struct shm_in *in, bool *is_some) MUST_CHECK;
+/* N1; for_any: a message for any rank is awaited; *is_some: something was taken. RC_NOMEM. */
+enum rc shm_in_take(struct shm_in *in, bool for_any, bool *is_some) MUST_CHECK;
 /* The oldest message for any rank; NULL: none. The caller's until it is given back. */
 struct shm_arrival *shm_in_take_any(struct shm_in *in);
 void shm_in_give(struct shm_in *in, struct shm_arrival *a);

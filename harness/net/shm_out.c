@@ -92,12 +92,14 @@ bool shm_out_push(struct shm_out *o)
     while (o->queue.first && push_some(o))
         is_some = true;
     if (o->queue.first) { /* byte_ring.R5: ask, then look again */
-        byte_ring_want_room(&o->ring, true);
+        const bool is_new = byte_ring_want_room(&o->ring, true);
         while (o->queue.first && push_some(o))
             is_some = true;
+        if (o->queue.first && is_new)
+            doorbell_ring(o->bell); /* what the receiver has left in the ring until somebody wants room */
     }
     if (!o->queue.first)
-        byte_ring_want_room(&o->ring, false);
+        (void)byte_ring_want_room(&o->ring, false);
     return is_some;
 }
 

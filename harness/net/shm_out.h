@@ -10,8 +10,8 @@
  *   O2  Messages go in the order of their posts (T4), those in units too: their heads are in the ring.
  *   O3  A message for any rank goes into units where a run is free, for its receiver may read it there as long as it
  *       likes; where none is, it goes through the ring, which its receiver empties whatever it holds. So a receiver
- * that holds messages and waits for others gets those (T2). O4  The receiver is rung after each piece, and goes on
- * while the next one is copied.
+ *       that holds messages and waits for others gets those (T2).
+ *   O4  The receiver is rung after each piece, and goes on while the next one is copied.
  */
 #ifndef HARNESS_NET_SHM_OUT_H
 #define HARNESS_NET_SHM_OUT_H

@@ -7,8 +7,8 @@
  * rank, if it is not too long, is lent to its receiver where the sender put it: one copy.
  *
  * A rank sleeps on the bell in its own block, which others ring for a piece and, where it waits for room, for room. A
- * wait takes all that has come and writes all that there is room for, for whatever transfer: no order of complete()
- * calls can deadlock (T2), and nobody waits for a bell of a rank that has gone (T10). The memory and its end, after
+ * wait takes what has come and writes what there is room for, for whatever transfer: no order of complete() calls can
+ * deadlock (T2), and nobody waits for a bell of a rank that has gone (T10). The memory and its end, after
  * whatever death: world/share.h, H7 and H8; shared memory holds bytes and counts, no pointer and no lock.
  */
 #include <stdatomic.h>
@@ -168,13 +168,13 @@ static enum rc shm_post_recv(struct transport *t, struct xfer *x)
     return RC_OK;
 }
 
-/* Take what has come, write what there is room for; *is_some: there was something. */
-static enum rc progress(struct shm *t, bool *is_some)
+/* Take what has come, write what there is room for; for_any: shm_in_take()'s; *is_some: there was something. */
+static enum rc progress(struct shm *t, bool for_any, bool *is_some)
 {
     enum rc rc;
 
     *is_some = false;
-    TRY(shm_in_take(t->in, is_some));
+    TRY(shm_in_take(t->in, for_any, is_some));
     for (int r = 0; r < t->n_ranks; r++)
         if (r != t->rank && shm_out_push(&t->out[r]))
             *is_some = true;
@@ -222,7 +222,7 @@ static enum rc shm_complete(struct transport *base, struct xfer *x, int timeout_
     for (;;) {
         const uint32_t seen = doorbell_seen(t->bell);
         bool is_some;
-        TRY(progress(t, &is_some));
+        TRY(progress(t, false, &is_some));
         const uint32_t state = atomic_load_explicit(&x->state, memory_order_relaxed);
         if (state == SHM_DONE)
             return RC_OK;
@@ -260,7 +260,7 @@ static enum rc shm_recv_message(struct transport *base, struct message *out, int
         struct shm_arrival *a = shm_in_take_any(t->in);
         bool is_some = false;
         if (!a) {
-            TRY(progress(t, &is_some));
+            TRY(progress(t, true, &is_some));
             a = shm_in_take_any(t->in);
         }
         if (a) {
