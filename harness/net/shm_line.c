@@ -25,8 +25,8 @@ static size_t planned_bytes(const struct transport_plan *plan)
 struct shm_geometry shm_geometry_of(int n_ranks, const struct transport_plan *plan)
 {
     struct shm_geometry g = { .n_ranks = n_ranks };
-    const size_t n_lines = n_ranks > 1 ? (size_t)n_ranks - 1 : 1;
-    const size_t n_line = at_most(BLOCK_BYTES / n_lines, planned_bytes(plan));
+    const size_t n_lines = (size_t)n_ranks - 1;
+    const size_t n_line = at_most(BLOCK_BYTES / (n_lines > 0 ? n_lines : 1), planned_bytes(plan));
 
     g.ring_bytes = shm_padded(at_most(n_line / 4, MOST_RING_BYTES));
     g.ring_bytes = g.ring_bytes > LEAST_RING_BYTES ? g.ring_bytes : LEAST_RING_BYTES;

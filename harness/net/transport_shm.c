@@ -285,10 +285,20 @@ static void shm_release(struct transport *t, struct message *m)
     shm_in_give(self(t)->in, m->priv);
 }
 
+static struct memory_need shm_memory(const void *opts, const struct job_facts *facts)
+{
+    const struct transport_plan any = { .most_message_bytes = 0 };
+    const size_t n_bytes = shm_geometry_of(facts->n_workers + facts->n_servers, &any).block_bytes;
+
+    (void)opts;
+    return (struct memory_need){ .worker_bytes = n_bytes, .server_bytes = n_bytes };
+}
+
 const struct transport_ops transport_shm = {
     .module.name = "shm",
     .module.caps = TR_ADD | TR_MAPPED,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
+    .module.memory = shm_memory,
     .open = shm_open,
     .open_planned = shm_open_planned,
     .post_send = shm_post_send,
