@@ -323,6 +323,11 @@ out:
     return rc;
 }
 
+bool shm_in_has_any(const struct shm_in *in)
+{
+    return in->any.first != NULL;
+}
+
 struct shm_arrival *shm_in_take_any(struct shm_in *in)
 {
     return in->any.first ? arrivals_take(&in->any, &in->any.first) : NULL;

@@ -48,6 +48,7 @@ void shm_in_attach(struct shm_in *in, int peer, const struct shm_geometry *g, co
 void shm_in_post(struct shm_in *in, struct xfer *x);
 /* N1; for_any: a message for any rank is awaited; *is_some: something was taken. RC_NOMEM. */
 enum rc shm_in_take(struct shm_in *in, bool for_any, bool *is_some) MUST_CHECK;
+bool shm_in_has_any(const struct shm_in *in);
 /* The oldest message for any rank; NULL: none. The caller's until it is given back. */
 struct shm_arrival *shm_in_take_any(struct shm_in *in);
 void shm_in_give(struct shm_in *in, struct shm_arrival *a);

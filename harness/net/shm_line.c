@@ -2,8 +2,8 @@
 /* shm_line.c - see shm_line.h. */
 #include "harness/net/shm_line.h"
 
-/* BLOCK_BYTES: of a rank, however many others it has, unless their least lines need more. */
-enum { BLOCK_BYTES = 64 << 20, MOST_RING_BYTES = 1 << 20, MOST_UNITS_BYTES = 8 << 20, LEAST_RING_BYTES = 8192 };
+/* HOST_BYTES: of all ranks together, unless the least lines of so many need more. */
+enum { HOST_BYTES = 256 << 20, MOST_RING_BYTES = 1 << 20, MOST_UNITS_BYTES = 8 << 20, LEAST_RING_BYTES = 8192 };
 
 static size_t at_most(size_t n_bytes, size_t most_bytes)
 {
@@ -26,7 +26,7 @@ struct shm_geometry shm_geometry_of(int n_ranks, const struct transport_plan *pl
 {
     struct shm_geometry g = { .n_ranks = n_ranks };
     const size_t n_lines = (size_t)n_ranks - 1;
-    const size_t n_line = at_most(BLOCK_BYTES / (n_lines > 0 ? n_lines : 1), planned_bytes(plan));
+    const size_t n_line = at_most(HOST_BYTES / (size_t)n_ranks / (n_lines > 0 ? n_lines : 1), planned_bytes(plan));
 
     g.ring_bytes = shm_padded(at_most(n_line / 4, MOST_RING_BYTES));
     g.ring_bytes = g.ring_bytes > LEAST_RING_BYTES ? g.ring_bytes : LEAST_RING_BYTES;

@@ -349,7 +349,7 @@ static void a_block_is_bounded_and_lines_are_apart_T13(void **state)
     for (size_t i = 0; i < sizeof n_ranks / sizeof *n_ranks; i++) {
         const int n = n_ranks[i];
         const struct shm_geometry g = shm_geometry_of(n, &none), planned = shm_geometry_of(n, &little);
-        assert_true(g.block_bytes <= (64 << 20) + (size_t)n * (RING_BYTES + 64 * 64 + 256));
+        assert_true((size_t)n * g.block_bytes <= (256 << 20) + (size_t)n * (size_t)n * (RING_BYTES + 64 * 64 + 256));
         assert_true(planned.line_bytes <= RING_BYTES + 64 * 64 + 256);
         assert_true(g.ring_bytes % 64 == 0 && g.unit_bytes % 64 == 0 && g.line_bytes % 64 == 0);
         for (int from = 0, to = n / 2, k = 0; from < n; from++) {

@@ -257,12 +257,9 @@ static enum rc shm_recv_message(struct transport *base, struct message *out, int
 
     for (;;) {
         const uint32_t seen = doorbell_seen(t->bell);
+        bool is_some;
+        TRY(progress(t, !shm_in_has_any(t->in), &is_some)); /* answers go on, too, while messages come */
         struct shm_arrival *a = shm_in_take_any(t->in);
-        bool is_some = false;
-        if (!a) {
-            TRY(progress(t, true, &is_some));
-            a = shm_in_take_any(t->in);
-        }
         if (a) {
             lend(out, a);
             return RC_OK;
