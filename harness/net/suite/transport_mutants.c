@@ -226,7 +226,7 @@ static enum rc cut_post_recv(struct transport *t, struct xfer *x)
     if (!cut)
         return rc_raise(RC_NOMEM, "too many receives for a mutant");
     *cut = (struct cut){ .x = x, .ptr = x->ptr, .capacity_bytes = x->n_bytes };
-    x->n_bytes = 4 * LENT_BYTES; /* room for any message of the suite */
+    x->n_bytes = 6 * LENT_BYTES; /* room for any message of the suite */
     x->ptr = malloc(x->n_bytes);
     return x->ptr ? post_recv(t, x) : rc_raise(RC_NOMEM, "no memory for a mutant");
 }
