@@ -129,6 +129,7 @@ static void the_bound_goes_the_same_way(void **state)
     } way[] = { { "inproc", &inside, PS_ECHO_MEMORY },      { "zmq", &inside, PS_ECHO_MEMORY },
                 { "ipc", &inside, PS_ECHO_ZEROMQ },         { "tcp", &inside, PS_ECHO_ZEROMQ },
                 { "zmq", &processes, PS_ECHO_ZEROMQ },      { "ipc", &processes, PS_ECHO_ZEROMQ },
+                { "shm", &inside, PS_ECHO_TWO_COPY },       { "shm", &processes, PS_ECHO_TWO_COPY },
                 { "inproc", &simulated, PS_ECHO_TRANSPORT } };
 
     (void)state;
@@ -142,10 +143,10 @@ static void the_bound_goes_the_same_way(void **state)
 static void every_lane_has_its_repeats_N3(void **state)
 {
     static const size_t n_bytes[] = { 8, N_BYTES };
-    static const char *const names[] = { "inproc", "tcp" };
+    static const char *const names[] = { "inproc", "tcp", "shm" };
 
     (void)state;
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < 3; t++) {
         struct job job = job_of(names[t], n_bytes, 2);
         uint64_t n_moved = 0;
         run(&job);

@@ -4,7 +4,9 @@
  *
  * Memory: a worker's block has what it sends, and, of each server, how many of its frames came back; a server's block
  * what it sends back, of each worker a part, and, of each worker, how many frames it has sent. Frame f, counted on and
- * on, is of place f modulo those that there are, so that both sides know where.
+ * on, is of place f modulo those that there are, so that both sides know where. Two-copy: what is sent is copied into a
+ * block before and out of it behind, from and to private memory, whose places are more: a place of a block is used
+ * again when the frame that it had has been answered.
  */
 #include "harness/bench/ps_echo.h"
 
@@ -32,7 +34,7 @@ struct ps_echo {
     struct share *share;
     struct arena arena; /* what comes back, or what goes out */
     char *own;
-    size_t stride_bytes, n_places;
+    size_t stride_bytes, n_places, n_shared_places; /* of private memory, and of a block */
     struct bare_echo *zmq;
     struct transport *transport;
     struct xfer *answer;  /* a server's, [n_workers * n_in_flight]: what is on its way back ... */
@@ -53,12 +55,14 @@ enum ps_echo_kind ps_echo_kind_of(const struct transport_ops *transport, const s
 
     if (bare_echo_is_bound(transport, w))
         return PS_ECHO_ZEROMQ;
+    if (transport->module.caps & TR_MAPPED)
+        return PS_ECHO_TWO_COPY;
     return is_inside ? PS_ECHO_MEMORY : PS_ECHO_TRANSPORT;
 }
 
 const char *ps_echo_kind_text(enum ps_echo_kind kind)
 {
-    static const char *const text[] = { "zeromq", "memory", "transport" };
+    static const char *const text[] = { "zeromq", "memory", "two-copy", "transport" };
 
     return text[kind];
 }
@@ -76,7 +80,16 @@ static char *frame_at(const struct ps_echo *e, int rank, int other, uint64_t fra
     const size_t n_sets = (size_t)(rank < e->env.n_workers ? e->env.n_servers : e->env.n_workers);
     char *base = (char *)e->share->peer[rank] + MOST_RANKS * sizeof(uint32_t);
 
-    return base + ((size_t)(frame % e->n_places) * n_sets + (size_t)other) * e->stride_bytes;
+    return base + ((size_t)(frame % e->n_shared_places) * n_sets + (size_t)other) * e->stride_bytes;
+}
+
+/* Likewise in memory that is this rank's alone; second: what a worker sends, behind all that comes back. */
+static char *private_at(const struct ps_echo *e, int other, uint64_t frame, bool second)
+{
+    const size_t n_sets = (size_t)(is_server(e) ? e->env.n_workers : e->env.n_servers);
+    const size_t place = (size_t)(frame % e->n_places) + (second ? e->n_places : 0);
+
+    return e->own + (place * n_sets + (size_t)other) * e->stride_bytes;
 }
 
 static size_t frame_bytes(const struct ps_echo *e)
@@ -98,7 +111,10 @@ static bool echo_copies(struct ps_echo *e, int w, uint32_t *n_done, bool *is_end
     const bool is_some = *n_done != (n_sent & ~ENDED);
 
     for (; *n_done != (n_sent & ~ENDED); *n_done = (*n_done + 1) & ~ENDED) {
-        memcpy(frame_at(e, own, w, *n_done), frame_at(e, w, s, *n_done), frame_bytes(e));
+        const char *sent = frame_at(e, w, s, *n_done);
+        if (e->kind == PS_ECHO_TWO_COPY)
+            sent = memcpy(private_at(e, w, *n_done, false), sent, frame_bytes(e));
+        memcpy(frame_at(e, own, w, *n_done), sent, frame_bytes(e));
         raise_count(e, w, s, (*n_done + 1) & ~ENDED);
     }
     *is_ended = *is_ended || n_sent & ENDED;
@@ -135,10 +151,14 @@ out:
 
 static enum rc send_memory(struct ps_echo *e)
 {
-    const uint32_t n_sent = (uint32_t)(++e->n_sent) & ~ENDED;
+    const uint64_t frame = e->n_sent++;
+    const uint32_t n_sent = (uint32_t)e->n_sent & ~ENDED;
 
-    for (int s = 0; s < e->env.n_servers; s++)
+    for (int s = 0; s < e->env.n_servers; s++) {
+        if (e->kind == PS_ECHO_TWO_COPY)
+            memcpy(frame_at(e, e->env.world->rank, s, frame), private_at(e, s, frame, true), frame_bytes(e));
         raise_count(e, e->env.n_workers + s, e->env.world->rank, n_sent);
+    }
     return RC_OK;
 }
 
@@ -151,8 +171,7 @@ static enum rc take_memory(struct ps_echo *e)
     TRY(share_wait_counts(e->share, counts_of(e, own), e->env.n_servers, (uint32_t)e->n_taken & ~ENDED,
                           (uint64_t)e->env.timeout_ms * 1000000u));
     for (int s = 0; s < e->env.n_servers; s++)
-        memcpy(e->own + ((size_t)(frame % e->n_places) * (size_t)e->env.n_servers + (size_t)s) * e->stride_bytes,
-               frame_at(e, e->env.n_workers + s, own, frame), frame_bytes(e));
+        memcpy(private_at(e, s, frame, false), frame_at(e, e->env.n_workers + s, own, frame), frame_bytes(e));
 out:
     return rc;
 }
@@ -307,6 +326,7 @@ static const struct {
     enum rc (*end)(struct ps_echo *e);
 } ops[] = { [PS_ECHO_ZEROMQ] = { serve_zmq, send_zmq, take_zmq, end_zmq },
             [PS_ECHO_MEMORY] = { serve_memory, send_memory, take_memory, end_memory },
+            [PS_ECHO_TWO_COPY] = { serve_memory, send_memory, take_memory, end_memory },
             [PS_ECHO_TRANSPORT] = { serve_transport, send_transport, take_transport, end_transport } };
 
 static enum rc serve(struct world *w, void *arg)
@@ -325,17 +345,17 @@ static enum rc open_memory(struct ps_echo *e)
     int host, n_hosts;
     enum rc rc = RC_OK;
 
-    if (e->kind == PS_ECHO_MEMORY) {
+    if (e->kind == PS_ECHO_MEMORY || e->kind == PS_ECHO_TWO_COPY) {
         const int n_most = e->env.n_servers > e->env.n_workers ? e->env.n_servers : e->env.n_workers;
         if (e->env.world->n_ranks > MOST_RANKS)
             FAIL(RC_UNSUPPORTED, "echo: %d ranks; at most %d are possible", e->env.world->n_ranks, MOST_RANKS);
         TRY(world_host_group(e->env.world, &e->host, &host, &n_hosts));
-        TRY(world_share_open(e->host, MOST_RANKS * sizeof(uint32_t) + e->n_places * (size_t)n_most * e->stride_bytes,
-                             &e->share));
+        TRY(world_share_open(
+            e->host, MOST_RANKS * sizeof(uint32_t) + e->n_shared_places * (size_t)n_most * e->stride_bytes, &e->share));
     }
-    if (is_server(e) || e->env.is_hollow)
+    if ((is_server(e) && e->kind != PS_ECHO_TWO_COPY) || e->env.is_hollow)
         goto out;
-    TRY(arena_open(&e->arena, 2 * n_bytes)); /* what goes out, and what comes back */
+    TRY(arena_open(&e->arena, (is_server(e) ? 1 : 2) * n_bytes)); /* what comes back, and what goes out */
     e->own = e->arena.base;
 out:
     return rc;
@@ -372,7 +392,9 @@ enum rc ps_echo_open(struct ps_echo **out, const struct ps_echo_env *env)
     e->env = *env;
     e->kind = ps_echo_kind_of(env->transport, env->world);
     e->stride_bytes = (frame_bytes(e) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    e->n_places = env->n_frames * env->n_blocks;
+    e->n_places = e->n_shared_places = env->n_frames * env->n_blocks;
+    if (e->kind == PS_ECHO_TWO_COPY)
+        e->n_shared_places = env->n_frames < (size_t)env->n_in_flight ? env->n_frames : (size_t)env->n_in_flight;
     TRY(open_memory(e));
     TRY(open_line(e));
     if (is_server(e)) {

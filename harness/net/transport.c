@@ -16,7 +16,7 @@ enum { TOLD_MS = 500 };
 enum { NOTICED_MS = 2000 }; /* by then every process knows what one has noticed: some looks (peers.h) and a heartbeat */
 
 extern const struct transport_ops transport_inproc, transport_zmq, transport_ipc, transport_tcp, transport_mpi,
-    transport_sim;
+    transport_sim, transport_shm;
 
 static const struct module *transport_at(int i)
 {
@@ -31,6 +31,7 @@ static const struct module *transport_at(int i)
         &transport_zmq.module,
         &transport_ipc.module,
         &transport_tcp.module,
+        &transport_shm.module,
         NULL,
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - moves bytes between two ranks: inproc, zmq (ipc, tcp), mpi, sim.
+ * transport.h - moves bytes between two ranks: inproc, shm, zmq (ipc, tcp), mpi, sim.
  *
  * Invariants
  *   T1  post_*() never waits for the peer.
@@ -68,6 +68,7 @@ enum transport_caps {
     TR_PAIRS_WAIT = 1u << 4, /* the answer to a long message may wait behind one that goes the same way: two ranks that
                               * exchange take turns, whatever their link carries */
     TR_ENCRYPTS = 1u << 5,   /* what goes over TCP, as world.security says */
+    TR_MAPPED = 1u << 6,     /* messages are copied in and out of memory that both ranks map */
 };
 
 struct xfer {              /* one message; lives in the caller's frame; zero it first */

@@ -71,3 +71,20 @@ void xfer_deliver(struct xfer *x, const void *head, size_t n_head_bytes, const v
     else
         parts_read(x->ptr, &parts, x->n_head_bytes, x->n_bytes);
 }
+
+void xfer_deliver_piece(struct xfer *x, size_t offset_bytes, const void *bytes, size_t n_bytes)
+{
+    const size_t n_left = offset_bytes < x->n_head_bytes ? x->n_head_bytes - offset_bytes : 0;
+    const size_t n_first = n_left < n_bytes ? n_left : n_bytes, n_rest = n_bytes - n_first;
+    const struct parts rest = { .body = (const unsigned char *)bytes + n_first };
+
+    if (n_first > 0)
+        memcpy((unsigned char *)x->head + offset_bytes, bytes, n_first);
+    if (n_rest == 0)
+        return;
+    unsigned char *to = (unsigned char *)x->ptr + (offset_bytes + n_first - x->n_head_bytes);
+    if (x->add)
+        parts_add((float *)(void *)to, &rest, 0, n_rest / sizeof(float));
+    else
+        memcpy(to, rest.body, n_rest);
+}

@@ -22,6 +22,11 @@ void xfer_copy_out(void *out, const struct xfer *x);
  * xfer_n_bytes(x) together: copies, or adds the body where x->add, and sets both lengths received. No overlap. */
 void xfer_deliver(struct xfer *x, const void *head, size_t n_head_bytes, const void *body, size_t n_bytes);
 
+/* The same piece by piece: n_bytes of the message, from offset_bytes on, of a receive that xfer_set_received() was
+ * called for. Pieces may come in any order; where x->add, each begins in the body at a whole float and, but for the
+ * last, ends with one. */
+void xfer_deliver_piece(struct xfer *x, size_t offset_bytes, const void *bytes, size_t n_bytes);
+
 /* The lengths x received, of a message of n_bytes that is already in place. */
 void xfer_set_received(struct xfer *x, size_t n_bytes);
 

@@ -2,7 +2,8 @@
 /*
  * job_memory.c - will it fit? Counted before anything is allocated: all workers and servers of this host.
  *
- * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
+ * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport, unless
+ * it says what it allocates for them (module.memory).
  */
 #include "harness/train/job_compression.h"
 #include "harness/train/job_input.h"

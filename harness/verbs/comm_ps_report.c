@@ -31,6 +31,7 @@ static const char *bound_text(enum ps_echo_kind kind)
 {
     static const char *const text[] = { [PS_ECHO_ZEROMQ] = "an echo by bare ZeroMQ, without copies",
                                         [PS_ECHO_MEMORY] = "an echo of two copies through shared memory",
+                                        [PS_ECHO_TWO_COPY] = "an echo through shared memory, two copies each way",
                                         [PS_ECHO_TRANSPORT] = "an echo by the bare transport" };
 
     return text[kind];

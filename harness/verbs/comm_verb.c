@@ -324,7 +324,7 @@ const struct verb verb_comm = {
         "single "
         "calls. Its bound is an\necho of the same messages that nobody works on, measured in turns with it: over "
         "sockets "
-        "bare ZeroMQ, within a process\ntwo copies through shared memory, else the bare transport.\n"
+        "bare ZeroMQ, within a process\na copy each way through shared memory, over shm two, else the bare transport.\n"
         "size: bytes S of an array of floats, of allgather and reduce-scatter that of all ranks together, whose count "
         "is "
         "a rank's\npart. time: of the slowest rank, the median of all repeats. algbw: S / time; busbw: x 2 (n - 1) / n "

@@ -14,7 +14,7 @@
 extern const struct transport_ops transport_inproc;
 extern const struct world_ops world_threads;
 
-enum { BLOCK_LIMIT_MS = 200, LENT_BYTES = 1 << 20, MAX_CUTS = 16 };
+enum { BLOCK_LIMIT_MS = 200, LENT_BYTES = 1 << 20, MAX_CUTS = 16, BUFFER_BYTES = 2 << 20, MAX_HELD = 30 };
 
 struct cut {        /* a receive with more room than it asked for */
     struct xfer *x; /* NULL: free */
@@ -27,6 +27,7 @@ struct mutant {
     struct transport *inner;
     struct xfer *held; /* swap: a send not yet posted */
     char *lent;        /* short_lent: the one piece */
+    int n_held;        /* messages that were lent and not released */
     struct cut cut[MAX_CUTS];
 };
 
@@ -86,11 +87,15 @@ static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
 static enum rc recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
     transport_follow(inner_of(t), t);
-    return transport_inproc.recv_message(inner_of(t), out, timeout_ms);
+    const enum rc rc = transport_inproc.recv_message(inner_of(t), out, timeout_ms);
+
+    self(t)->n_held += rc == RC_OK && out->peer >= 0;
+    return rc;
 }
 
 static void release(struct transport *t, struct message *m)
 {
+    self(t)->n_held--;
     transport_inproc.release(inner_of(t), m);
 }
 
@@ -121,6 +126,24 @@ static enum rc overrun_complete(struct transport *t, struct xfer *x, int timeout
     if (rc == RC_OK && x->receives && x->ptr)
         ((char *)x->ptr)[x->n_bytes] = 0;
     return rc;
+}
+
+/* What does not fit into a buffer at once is lost. */
+static enum rc buffered_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    if (rc == RC_OK && x->receives && x->n_bytes > BUFFER_BYTES)
+        x->n_bytes = BUFFER_BYTES;
+    return rc;
+}
+
+/* Who holds many messages gets no more. */
+static enum rc stingy_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    if (self(t)->n_held >= MAX_HELD)
+        return rc_raise(RC_TIMEOUT, "%d messages are held", self(t)->n_held);
+    return recv_message(t, out, timeout_ms);
 }
 
 /* Of two sends posted one after the other, the second leaves first. */
@@ -203,7 +226,7 @@ static enum rc cut_post_recv(struct transport *t, struct xfer *x)
     if (!cut)
         return rc_raise(RC_NOMEM, "too many receives for a mutant");
     *cut = (struct cut){ .x = x, .ptr = x->ptr, .capacity_bytes = x->n_bytes };
-    x->n_bytes = 4 * LENT_BYTES; /* room for any message of the suite */
+    x->n_bytes = 6 * LENT_BYTES; /* room for any message of the suite */
     x->ptr = malloc(x->n_bytes);
     return x->ptr ? post_recv(t, x) : rc_raise(RC_NOMEM, "no memory for a mutant");
 }
@@ -412,6 +435,8 @@ MUTANT(none, post_send, post_recv, complete, recv_message)
 MUTANT(losetail, post_send, post_recv, losetail_complete, recv_message)
 MUTANT(miscount, post_send, post_recv, miscount_complete, recv_message)
 MUTANT(overrun, post_send, post_recv, overrun_complete, recv_message)
+MUTANT(buffered, post_send, post_recv, buffered_complete, recv_message)
+MUTANT(stingy, post_send, post_recv, complete, stingy_recv_message)
 MUTANT(swap, swap_post_send, post_recv, swap_complete, recv_message)
 MUTANT(tagless, tagless_post_send, tagless_post_recv, complete, recv_message)
 MUTANT(block, post_send, block_post_recv, block_complete, recv_message)
@@ -442,6 +467,8 @@ const struct transport_mutant *transport_mutants(void)
         { &mutant_losetail, "T1" },
         { &mutant_miscount, "T1" },
         { &mutant_overrun, "T1" },
+        { &mutant_buffered, "T2" },
+        { &mutant_stingy, "T8" },
         { &mutant_swap, "T4" },
         { &mutant_tagless, "T2" },
         { &mutant_block, "T1" },

@@ -63,6 +63,6 @@ suite_case_fn case_parts, case_parts_any, case_parts_add, case_parts_reuse, case
 /* transport_suite_tasks.c: transports used by tasks of a rank, one after another and two at once. */
 suite_case_fn case_tasks, case_two_tasks;
 /* transport_suite_plan.c: plans, and more messages than a window has. */
-suite_case_fn case_many, case_plan;
+suite_case_fn case_many, case_plan, case_long, case_hoard;
 
 #endif

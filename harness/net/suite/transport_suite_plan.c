@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_plan.c - T13: what a plan refuses, and more messages on the way than any window has. */
+/* transport_suite_plan.c - T13: what a plan refuses, and more, longer and longer held messages than any window has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +74,68 @@ void case_plan(struct suite *s, struct transport *t)
     }
 out:
     transport_close(&planned);
+}
+
+/* Longer than any buffer between two ranks: both send to the other, wait for that first, and receive then (T2). */
+void case_long(struct suite *s, struct transport *t)
+{
+    enum { LONG_BYTES = 5 * (1 << 20) + 3 };
+    unsigned char *out = malloc(LONG_BYTES), *in = malloc(LONG_BYTES);
+    struct xfer tx = { .ptr = out, .n_bytes = LONG_BYTES, .peer = suite_next(s, 1), .tag = 3 };
+    struct xfer rx = { .ptr = in, .n_bytes = LONG_BYTES, .peer = suite_prev(s, 1), .tag = 3 };
+
+    if (!EXPECT(s, out && in) || s->w->n_ranks == 1)
+        goto out;
+    pattern_fill(out, LONG_BYTES, s->w->rank, tx.peer, 3);
+    EXPECT_OK(s, transport_send(t, &tx));
+    EXPECT_OK(s, transport_recv(t, &rx));
+    EXPECT_OK(s, transport_wait(t, &tx, s->timeout_ms));
+    EXPECT_OK(s, transport_wait(t, &rx, s->timeout_ms));
+    EXPECT(s, rx.n_bytes == LONG_BYTES && pattern_holds(in, LONG_BYTES, rx.peer, s->w->rank, 3));
+out:
+    transport_close(&t);
+    free(out);
+    free(in);
+}
+
+enum { N_HOARDED = 40, HOARDED_BYTES = 300000 };
+
+/* Rank 0 holds all that rank 1 sends, more than any buffer has, and gets more (T2); all are whole at the end (T8). */
+static void hoard(struct suite *s, struct transport *t, struct message *held)
+{
+    int n = 0;
+
+    while (n < N_HOARDED && EXPECT_OK(s, transport_recv_message(t, &held[n], s->timeout_ms)))
+        n++;
+    for (int i = 0; i < n; i++) {
+        const uint32_t nth = held[i].tag & ~TAG_ANY;
+        EXPECT(s, nth == (uint32_t)i && held[i].n_bytes == HOARDED_BYTES - nth &&
+                      pattern_holds(held[i].ptr, held[i].n_bytes, 1, 0, nth));
+        transport_release(t, &held[i]);
+    }
+}
+
+void case_hoard(struct suite *s, struct transport *t)
+{
+    struct message *held = calloc(N_HOARDED, sizeof *held);
+    struct xfer *tx = calloc(N_HOARDED, sizeof *tx);
+    unsigned char *out = s->w->rank == 1 ? malloc((size_t)N_HOARDED * HOARDED_BYTES) : NULL;
+
+    if (!EXPECT(s, held && tx && (out || s->w->rank != 1)) || s->w->n_ranks == 1)
+        goto out;
+    if (s->w->rank == 0)
+        hoard(s, t, held);
+    for (uint32_t i = 0; s->w->rank == 1 && i < N_HOARDED; i++) {
+        unsigned char *at = out + (size_t)i * HOARDED_BYTES;
+        tx[i] = (struct xfer){ .ptr = at, .n_bytes = HOARDED_BYTES - i, .peer = 0, .tag = TAG_ANY | i };
+        pattern_fill(at, tx[i].n_bytes, 1, 0, i);
+        EXPECT_OK(s, transport_send(t, &tx[i]));
+    }
+    for (int i = 0; s->w->rank == 1 && i < N_HOARDED; i++)
+        EXPECT_OK(s, transport_wait(t, &tx[i], s->timeout_ms));
+out:
+    transport_close(&t);
+    free(held);
+    free(tx);
+    free(out);
 }
