@@ -262,6 +262,7 @@ static void init_rank(struct thread_world *t, struct thread_run *run, struct thr
                               .tasks = &t->tasks,
                               .shares = &run->shares,
                               .peers = &t->peers,
+                              .security = run->opts->security,
                               .on_loss = run->opts->on_loss,
                               .losses = run->losses };
     t->peers =
