@@ -93,9 +93,9 @@ static void every_wrong_field_is_named_P1(void **state)
         enum refused why;
     } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
                   { 4, 3, "version", REFUSED_VERSION },
-                  { 4, 6, "version 6, this program speaks 7", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 9", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
-                  { 6, 12, "op", REFUSED_MALFORMED },
+                  { 6, 14, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },
                   { 8, 2, "carries", REFUSED_OVERSIZED },
                   { 15, 0x7f, "rate", REFUSED_MALFORMED },

@@ -15,11 +15,11 @@ static enum rc check_body(const struct ps_server *s, const struct arrival *a, co
     if (!push_body_is_of(&body, &s->env.compression)) {
         compression_text(compression, sizeof compression, &s->env.compression);
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
-                        a->message.peer, h->piece, (int)h->form, compression);
+                        a->worker, h->piece, (int)h->form, compression);
     }
     if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
         (void)snprintf(why, sizeof why, "%s", rc_message());
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->message.peer, h->piece, why);
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->worker, h->piece, why);
     }
     return RC_OK;
 }
@@ -62,7 +62,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
 {
     enum rc rc;
 
-    TRY(check_order(s, a->message.peer, h, why));
+    TRY(check_order(s, a->worker, h, why));
     TRY(check_body(s, a, h, why));
 out:
     return rc;
@@ -71,7 +71,7 @@ out:
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why)
 {
-    const int worker = a->message.peer;
+    const int worker = a->worker;
 
     *why = REFUSED_MALFORMED;
     if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)

@@ -121,6 +121,8 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < p->base.env.n_servers; i++) {
+        if (p->link[i].is_redirected) /* its heir gets one of its own */
+            continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
         TRY(ps_end_request(p, i, 0));
     }
@@ -192,7 +194,15 @@ out:
 
 static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *state)
 {
-    return s->env.world->rank == 0 ? fetch(self(s), PS_FETCH, param, state) : leave(self(s));
+    const bool is_first = s->env.world->rank == 0;
+    enum rc rc = RC_OK;
+
+    if (is_first)
+        TRY(fetch(self(s), PS_FETCH, param, state));
+    if (!is_first || s->env.n_replicas > 0) /* replica.R8 */
+        TRY(leave(self(s)));
+out:
+    return rc;
 }
 
 static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)

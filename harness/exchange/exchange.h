@@ -71,6 +71,7 @@ struct exchange_opts {
     uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
     struct periods periods;          /* of a mode with servers, E10 */
     uint64_t stop_at;                /* likewise, E11; 0: nowhere */
+    int n_replicas;                  /* likewise: of what each server holds (sync_mode.h) */
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
@@ -104,6 +105,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool keeps_undo;                  /* E7; of a synchronous mode with memory, else nothing is kept */
     bool timeline;                    /* record spans (exchange_ring) */
     bool messages;                    /* note messages (exchange_messages) */
+    void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
+    void *on_push_arg;
     size_t n_steps;                   /* of this run, which rings are sized for */
     uint64_t n_steps_before;          /* of the training, before it */
 };
