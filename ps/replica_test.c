@@ -4,8 +4,11 @@
  * of the transport, with a replica of each server: nothing is lost, nothing counts twice, and the others end.
  *
  *   points   a server dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has forwarded a push, before the
- *            heir has it, between HELD and the answer, in the middle of the end; by each rule, with 2 and 3 servers
- *   seeds    the same, and a worker for every third seed, at calls that the seed draws, with pauses that it draws
+ *            heir has it, between HELD and the answer, in the middle of the end; by each rule, with 2 to 4 servers; and
+ *            the run ends where both servers of a slice die
+ *   seeds    the same at calls that the seed draws, with pauses that it draws, and another rank that dies: of 4 servers
+ *            the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push what is not
+ *            finite once
  *
  * A gradient is of small integers that step, worker and parameter give, at rate 1 and without momentum: sums are exact
  * in any order. With sync the update has a momentum, and is the same to the bit in every run.
@@ -27,12 +30,14 @@
 
 enum {
     N_WORKERS = 3,
-    MOST_SERVERS = 3,
+    MOST_SERVERS = 4,
     MOST_RANKS = N_WORKERS + MOST_SERVERS,
     N_PARAMS = 24,
     N_PIECES = 2,
     N_STEPS = 4,
     LOOKS_AT = 2,
+    SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
+    SPOILED_STEP = 1,
     STOPS_AT = N_WORKERS * N_STEPS - 2,
     LIMIT_S = 20
 };
@@ -47,13 +52,16 @@ struct plan { /* of a run */
     const struct transport_ops *transport;
     struct consistency rule;
     int n_servers;
-    bool stops; /* at STOPS_AT updates, in place of N_STEPS steps */
+    bool stops;  /* at STOPS_AT updates, in place of N_STEPS steps */
+    bool splits; /* pushes, then pulls */
+    bool spoils;
     struct victim victim[2];
     uint64_t seed; /* of pauses; 0: none */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
     bool is_done;
+    char message[RC_MESSAGE_BYTES]; /* else */
     float final[N_PARAMS], moment[N_PARAMS];
     uint64_t n_updates;               /* as worker 0 is told */
     int n_begun[N_WORKERS], n_ended[N_WORKERS];
@@ -200,16 +208,13 @@ static void dawdle(const struct rank *r, int step)
         world_pause(r->w, rng_u64(1, RNG_TEST, key) % 100 * 1000);
 }
 
-static enum rc train_step(struct rank *r, int step, float *param, bool *is_last)
+/* Of all pieces at once. */
+static enum rc exchange_all(struct rank *r, unsigned parts, float *param, float *grad, bool *is_last)
 {
-    float *grad = outcome->grad[r->w->rank];
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < N_PARAMS; i++)
-        grad[i] = gradient(r->w->rank, step, i);
-    outcome->n_begun[r->w->rank]++;
     for (size_t k = 0; k < N_PIECES; k++) {
-        const struct piece_work work = { k, EXCHANGE_PUSH | EXCHANGE_PULL, is_sync() ? 0.25f : 1.0f, param, grad };
+        const struct piece_work work = { k, parts, is_sync() ? 0.25f : 1.0f, param, grad };
         TRY(ps_post(r->sync, &work));
     }
     for (size_t k = 0; k < N_PIECES; k++) {
@@ -217,6 +222,28 @@ static enum rc train_step(struct rank *r, int step, float *param, bool *is_last)
         TRY(ps_end(r->sync, param, &cost));
         *is_last = *is_last || cost.is_last;
     }
+out:
+    return rc;
+}
+
+static bool is_spoiled(int worker, int step)
+{
+    return plan.spoils && worker == SPOILER && step == SPOILED_STEP;
+}
+
+static enum rc train_step(struct rank *r, int step, float *param, bool *is_last)
+{
+    float *grad = outcome->grad[r->w->rank];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_PARAMS; i++)
+        grad[i] = gradient(r->w->rank, step, i);
+    if (is_spoiled(r->w->rank, step))
+        grad[0] = NAN;
+    outcome->n_begun[r->w->rank]++;
+    TRY(exchange_all(r, plan.splits ? EXCHANGE_PUSH : EXCHANGE_PUSH | EXCHANGE_PULL, param, grad, is_last));
+    if (plan.splits)
+        TRY(exchange_all(r, EXCHANGE_PULL, param, NULL, &(bool){ false }));
     outcome->n_ended[r->w->rank]++;
 out:
     return rc;
@@ -280,7 +307,7 @@ static void run_here(void)
     cluster_default(&cluster);
     const struct world_opts opts = { .cluster = &cluster, .on_loss = ON_LOSS_REPORT };
     if (world_run(plan.world, &opts, n_ranks, body, facts) != RC_OK) {
-        fprintf(stderr, "%s\n", rc_message());
+        (void)snprintf(outcome->message, sizeof outcome->message, "%s", rc_message());
         return;
     }
     for (int r = N_WORKERS; r < n_ranks; r++) {
@@ -297,12 +324,12 @@ static void describe(FILE *to)
     char rule[CONSISTENCY_TEXT_BYTES];
 
     consistency_text(rule, sizeof rule, &plan.rule);
-    fprintf(to, "%s%s, %d servers, seed %llu, rank %d dies at call %d, rank %d at %d", rule, plan.stops ? " stops" : "",
-            plan.n_servers, (unsigned long long)plan.seed, plan.victim[0].rank, plan.victim[0].n_call,
+    fprintf(to, "%s%s%s%s, %d servers, seed %llu, rank %d dies at call %d, rank %d at %d", rule, plan.stops ? " stops" : "",
+            plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers, (unsigned long long)plan.seed, plan.victim[0].rank, plan.victim[0].n_call,
             plan.victim[1].rank, plan.victim[1].n_call);
 }
 
-/* `plan` in a copy of this process: false, and says so, where it does not end well. */
+/* `plan` in a copy of this process: false where it does not end well. */
 static bool run(struct outcome *out)
 {
     bool is_child = false;
@@ -318,8 +345,7 @@ static bool run(struct outcome *out)
         _exit(!outcome->is_done);
     }
     if (child_await_copy(pid, &exit_code) != RC_OK || exit_code != 0) {
-        describe(stderr);
-        fprintf(stderr, ": the run ended with %d\n", exit_code);
+        *out = *outcome;
         return false;
     }
     *out = *outcome;
@@ -348,11 +374,12 @@ static int lost_worker(void)
 /* Without the lost worker's, or with its first n_of_lost gradients. */
 static float summed(int i, int n_of_lost)
 {
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / N_PIECES; /* in one message */
     float sum = initial(i);
 
     for (int w = 0; w < N_WORKERS; w++)
         for (int step = 0; step < (w == lost_worker() ? n_of_lost : N_STEPS); step++)
-            sum -= gradient(w, step, i);
+            sum -= is_beside_nan && is_spoiled(w, step) ? 0 : gradient(w, step, i);
     return sum;
 }
 
@@ -396,7 +423,7 @@ static bool check_bits(const struct outcome *o, const struct outcome *even)
     return holds;
 }
 
-/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 or 3 servers. */
+/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 to 4 servers. */
 static int n_parts(void)
 {
     return plan.n_servers == 2 ? 2 : 4;
@@ -404,10 +431,10 @@ static int n_parts(void)
 
 static bool check_run(const struct outcome *o, const struct outcome *even)
 {
-    const uint64_t n_all = (uint64_t)(N_WORKERS * N_STEPS * n_parts()), n_counted = o->n_pushes + o->n_late;
+    const uint64_t n_all = (uint64_t)(N_WORKERS * N_STEPS * n_parts() - plan.spoils), n_counted = o->n_pushes + o->n_late;
     const uint64_t n_late = is_sync() ? (uint64_t)(plan.rule.bound_count * N_STEPS * (unsigned)n_parts()) : 0;
     /* What a server has counted is known, unless it dies when everything is done, and nobody takes its place. */
-    const bool is_counted = o->n_died == 0 || o->n_taken_over == 1;
+    const bool is_counted = o->n_died == (int)o->n_taken_over;
     bool holds = true;
 
     if (lost_worker() < 0 && !plan.stops && is_counted)
@@ -429,30 +456,56 @@ static const struct {
     bool stops;
 } rules[] = { { { CONSISTENCY_ASYNC, 0 }, false }, { { CONSISTENCY_SSP, 1 }, false }, { { CONSISTENCY_SYNC, 0 }, false },
               { { CONSISTENCY_SYNC, 1 }, false },  { { CONSISTENCY_ASYNC, 0 }, true } };
-enum { N_RULES = sizeof rules / sizeof *rules };
+enum { N_RULES = sizeof rules / sizeof *rules, FEWEST_SERVERS = 2, N_SIZES = MOST_SERVERS - FEWEST_SERVERS + 1 };
 
 static void choose(int rule, int n_servers)
 {
     plan.rule = rules[rule].rule;
     plan.stops = rules[rule].stops;
     plan.n_servers = n_servers;
+    plan.splits = plan.spoils = false;
     plan.seed = 0;
     plan.victim[0] = plan.victim[1] = (struct victim){ -1, 0 };
+}
+
+static bool run_and_check(struct outcome *out, const struct outcome *even)
+{
+    if (run(out))
+        return check_run(out, even);
+    describe(stderr);
+    fprintf(stderr, ": %s\n", out->message[0] ? out->message : "it did not end, or crashed");
+    return false;
 }
 
 /* The run of `plan` without a fault. */
 static bool run_even(struct outcome *out)
 {
-    return run(out) && check_run(out, out) && says(out->n_died == 0, "deaths of run", 0, out->n_died, 0);
+    return run_and_check(out, out) && says(out->n_died == 0, "deaths of run", 0, out->n_died, 0);
+}
+
+/* replica.R9 */
+static bool check_both_lost(void)
+{
+    struct outcome o;
+
+    choose(0, 2);
+    plan.victim[0] = (struct victim){ N_WORKERS, 40 };
+    plan.victim[1] = (struct victim){ N_WORKERS + 1, 60 };
+    const bool has_ended = run(&o);
+    if (!has_ended && strstr(o.message, "was lost"))
+        return true;
+    describe(stderr);
+    fprintf(stderr, ": both servers died, and \"%s\"\n", has_ended ? "the run ended well" : o.message);
+    return false;
 }
 
 static int points(int stride)
 {
-    int n_failures = 0, n_runs = 0;
+    int n_failures = !check_both_lost(), n_runs = 0;
 
-    for (int i = 0; i < N_RULES * 2; i++) {
+    for (int i = 0; i < N_RULES * N_SIZES; i++) {
         struct outcome even, o;
-        choose(i / 2, 2 + i % 2);
+        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
         const int server = N_WORKERS + i % plan.n_servers;
         if (!run_even(&even))
             return 1;
@@ -460,39 +513,56 @@ static int points(int stride)
         for (int n = i % stride; n < even.n_calls[server]; n += stride) {
             plan.victim[0].n_call = n;
             n_runs++;
-            n_failures += !(run(&o) && check_run(&o, &even));
+            n_failures += !run_and_check(&o, &even);
         }
     }
     printf("%d runs, %d failures\n", n_runs, n_failures);
     return n_failures > 0;
 }
 
+static int drawn(uint64_t seed, uint64_t what, int below)
+{
+    return (int)(rng_u64(seed, RNG_TEST, what) % (uint64_t)below);
+}
+
+/* What dies when, by the calls of a run without a fault. */
+static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES])
+{
+    const int rule = drawn(seed, 0, N_RULES), size = drawn(seed, 1, N_SIZES), n_servers = FEWEST_SERVERS + size;
+    const int server = drawn(seed, 2, n_servers), worker = 1 + drawn(seed, 3, N_WORKERS - 1);
+    const int *n_calls = even[rule][size].n_calls;
+
+    choose(rule, n_servers);
+    plan.seed = seed;
+    plan.splits = !plan.stops && seed % 4 == 1;
+    plan.spoils = !plan.stops && !is_sync() && seed % 5 == 2;
+    plan.victim[0] = (struct victim){ N_WORKERS + server, drawn(seed, 4, n_calls[N_WORKERS + server]) };
+    const int second = n_servers == 4 ? N_WORKERS + (server + 2) % 4 : worker; /* not its heir, nor whose it is */
+    if (n_servers == 4 || (seed % 3 == 0 && !plan.stops))
+        plan.victim[1] = (struct victim){ second, drawn(seed, 5, n_calls[second]) };
+}
+
 static int seeds(uint64_t first, uint64_t n)
 {
-    struct outcome even[N_RULES][2], o;
+    struct outcome even[N_RULES][N_SIZES], o;
     int n_failures = 0, n_died = 0, n_taken_over = 0;
 
-    for (int i = 0; i < N_RULES * 2; i++) {
-        choose(i / 2, 2 + i % 2);
-        if (!run_even(&even[i / 2][i % 2]))
+    for (int i = 0; i < N_RULES * N_SIZES; i++) {
+        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
+        if (!run_even(&even[i / N_SIZES][i % N_SIZES]))
             return 1;
     }
     for (uint64_t seed = first; seed < first + n; seed++) {
-        const int rule = (int)(rng_u64(seed, RNG_TEST, 0) % N_RULES), more = (int)(rng_u64(seed, RNG_TEST, 1) % 2);
-        const int server = N_WORKERS + (int)(rng_u64(seed, RNG_TEST, 2) % (uint64_t)(2 + more));
-        const int worker = 1 + (int)(rng_u64(seed, RNG_TEST, 3) % (N_WORKERS - 1));
-        const struct outcome *e = &even[rule][more];
-        choose(rule, 2 + more);
-        plan.seed = seed;
-        plan.victim[0] =
-            (struct victim){ server, (int)(rng_u64(seed, RNG_TEST, 4) % (uint64_t)e->n_calls[server]) };
-        if (seed % 3 == 0 && !plan.stops)
-            plan.victim[1] =
-                (struct victim){ worker, (int)(rng_u64(seed, RNG_TEST, 5) % (uint64_t)e->n_calls[worker]) };
-        const bool has_ended = run(&o);
-        n_failures += !(has_ended && check_run(&o, e));
-        n_died += has_ended ? o.n_died : 0;
-        n_taken_over += has_ended ? (int)o.n_taken_over : 0;
+        draw(seed, even);
+        size_t rule = 0;
+        while (memcmp(&rules[rule].rule, &plan.rule, sizeof plan.rule) != 0 || rules[rule].stops != plan.stops)
+            rule++;
+        if (!run_and_check(&o, &even[rule][plan.n_servers - FEWEST_SERVERS])) {
+            n_failures++;
+            continue;
+        }
+        n_died += o.n_died;
+        n_taken_over += (int)o.n_taken_over;
     }
     printf("%llu seeds, %d deaths, %d servers replaced, %d failures\n", (unsigned long long)n, n_died, n_taken_over,
            n_failures);
