@@ -10,7 +10,8 @@
 #define PS_TAG_REPLY 0x40u
 #define PS_TAG_FORWARD (TAG_ANY | 0x50u)
 #define PS_TAG_HELD (TAG_ANY | 0x51u)
-/* Added to those of requests and replies: they are of the slice of the server before, whose place the receiver takes. */
+/* Added to those of requests and replies: they are of the slice of the server before, whose place the receiver takes.
+ */
 #define PS_TAG_OF_HEIR 0x30u
 
 #endif

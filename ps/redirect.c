@@ -19,7 +19,7 @@ int ps_holder(const struct ps *p, int server)
 /* Is the rank lost that has the slice of this server, and there are replicas? */
 static bool is_lost(const struct ps *p, int server)
 {
-    return p->base.env.n_replicas > 0 && world_is_lost(p->base.env.world, ps_holder(p, server));
+    return ps_has_heirs(&p->base.env) && world_is_lost(p->base.env.world, ps_holder(p, server));
 }
 
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc)

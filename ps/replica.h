@@ -54,6 +54,12 @@ static inline int replica_heir(int s, int n_servers)
     return (s + 1) % n_servers;
 }
 
+/* Does the next server take the place of a lost one? By its replica, or by a snapshot (snapshot.h). */
+static inline bool ps_has_heirs(const struct sync_env *env)
+{
+    return env->n_replicas > 0 || env->snapshots;
+}
+
 /* Is every change of s forwarded? */
 static inline bool replica_is_kept(const struct ps_server *s)
 {

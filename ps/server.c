@@ -16,8 +16,8 @@
  *
  * FETCHING -> LEFT by server_answer_fetch(), when all other workers have left or are lost. With replicas every change
  * is made behind the one of the replica (replica.h): what is forwarded and not made yet is "ending" or "pending", and a
- * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step before;
- * and worker 0, LEFT, sends LEAVE, with which the server ends.
+ * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step
+ * before; and worker 0, LEFT, sends LEAVE, with which the server ends.
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
@@ -36,6 +36,7 @@
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
+#include "ps/snapshot.h"
 
 /* Could the next push change a posted reply, so that it needs a copy? See the head of this file. */
 static bool copies_replies(const struct sync_env *env, const struct transport *transport)
@@ -62,7 +63,8 @@ static enum rc open_params(struct ps_server *s)
         &s->arena, (size_t)(1 + n_others + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
         env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
-    memcpy(s->param, env->slice_param, n_elems * sizeof(float));
+    if (env->slice_param) /* else it is there with a snapshot */
+        memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, n_state * n_elems);
     if (sums)
         s->sum = arena_floats(&s->arena, n_elems);
@@ -130,10 +132,11 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     TRY(replica_open(s));
     before.slice_param = env->before_param;
     before.slice_state.moments = env->before_moments;
-    if (env->n_replicas > 0)
+    if (ps_has_heirs(env))
         TRY(open_slice(&s->replica, &before, s->chain.home - env->n_workers));
     if (s->replica)
         s->replica->rank = s;
+    TRY(snapshot_begin(s));
     *out = s;
     s = NULL;
 out:
@@ -165,8 +168,8 @@ static uint64_t least_updates(const struct ps_server *s)
     uint64_t n_least = UINT64_MAX;
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && s->piece[k].clock < n_least)
-            n_least = s->piece[k].clock;
+        if (s->piece[k].part.n_elems > 0 && server_n_updates(&s->piece[k]) < n_least)
+            n_least = server_n_updates(&s->piece[k]);
     return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
 }
 
@@ -197,6 +200,7 @@ enum rc server_answer_fetch(struct ps_server *s)
     if (s->client[0].state != FETCHING || s->n_left < s->env.n_workers - 1 || s->client[0].request[0].is_silent)
         return RC_OK;
     TRY(post_state(s));
+    s->has_given_state = true;
     s->client[0].state = LEFT;
     s->n_left++;
 out:
@@ -229,14 +233,15 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
         return false;
     if (h->op == PS_FETCH)
         return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
-    return ps_is_push(h->op) && c->state == TRAINING && h->piece == c->request[a->slot].answer.piece &&
+    return ps_is_push(h->op) && c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
+           (s->is_restored || h->piece == c->request[a->slot].answer.piece) &&
            h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
 }
 
 /* replica.R8 */
 static bool is_last_leave(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
-    return s->env.n_replicas > 0 && h->op == PS_LEAVE && a->worker == 0 && s->client[0].state == LEFT;
+    return ps_has_heirs(&s->env) && h->op == PS_LEAVE && a->worker == 0 && s->client[0].state == LEFT;
 }
 
 static enum rc check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
@@ -303,8 +308,11 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
 static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
     s->client[a->worker].has_left_all = true;
-    if (s->replica && s->replica->is_heir)
+    s->client[a->worker].n_pushed_before = h->clock;
+    if (s->replica && s->replica->is_heir) {
+        snapshot_end_worker(s->replica, a->worker, h->clock);
         server_leave(s->replica, a->worker);
+    }
     if (is_last_leave(s, a, h)) {
         s->is_over = true;
         return RC_OK;
@@ -325,7 +333,7 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
         s->env.on_push(s->env.on_push_arg, h.step);
     if (is_again(s, a, &h) && check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
-            return server_push_again(s, a);
+            return server_push_again(s, a, &h);
         s->client[0].request[0].is_silent = false;
         return RC_OK;
     }

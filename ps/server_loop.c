@@ -16,6 +16,7 @@
 #include "harness/world/world.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
+#include "ps/snapshot.h"
 
 /* The slice of server i is nowhere any more (replica.R9). */
 static bool slice_is_lost(const struct ps_server *s, int i)
@@ -24,7 +25,7 @@ static bool slice_is_lost(const struct ps_server *s, int i)
 
     if (!world_is_lost(env->world, env->n_workers + i))
         return false;
-    return env->n_replicas == 0 || world_is_lost(env->world, env->n_workers + replica_heir(i, env->n_servers));
+    return !ps_has_heirs(env) || world_is_lost(env->world, env->n_workers + replica_heir(i, env->n_servers));
 }
 
 /* The workers that are lost now are, in every slice. RC_PEER: a slice is. Cheap where nobody is. */
@@ -89,7 +90,7 @@ static bool is_awaiting(const struct ps_server *s)
 {
     const int n_fetching = s->client[0].state == FETCHING;
 
-    return s->env.n_replicas > 0 || s->n_left + n_fetching < s->env.n_workers;
+    return ps_has_heirs(&s->env) || s->n_left + n_fetching < s->env.n_workers;
 }
 
 static bool has_work(const struct ps_server *s)
@@ -227,7 +228,7 @@ static enum rc serve_slice(struct ps_server *s)
 
 static bool is_over(const struct ps_server *s)
 {
-    return s->env.n_replicas > 0 ? s->is_over : s->n_left == s->env.n_workers;
+    return ps_has_heirs(&s->env) ? s->is_over : s->n_left == s->env.n_workers;
 }
 
 /* After an error, or where replicas have it otherwise: requests received and not served, and gradients that are kept.
@@ -268,6 +269,7 @@ enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
             TRY(settle_slice(replica));
         TRY(take_arrivals(s)); /* waits, where there is nothing to do */
         TRY(serve_slice(s));
+        TRY(snapshot_if_due(s));
         if (replica && replica->is_heir)
             TRY(serve_slice(replica));
     }
@@ -288,6 +290,8 @@ void ps_server_facts(const struct ps_server *s, struct server_facts *out)
         for (int i = 0; i < N_REFUSED; i++)
             out->refused_count[i] += taken->refused_count[i];
         out->late_count += taken->late_count;
+        if (s->replica->has_given_state) /* else its home had, and all of it */
+            out->rolled_back_count += taken->rolled_back_count;
         out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
     }
     out->refused_count[REFUSED_STRANGER] += transport_n_strangers(s->env.transport);

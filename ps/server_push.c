@@ -23,6 +23,7 @@
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
+#include "ps/snapshot.h"
 
 enum rc server_end_reply(struct ps_server *s, struct request *r)
 {
@@ -101,10 +102,11 @@ static enum rc apply(struct ps_server *s, size_t k, const float *grad, int n_gra
 
     s->optimizer.lr = lr;
     s->optimizer.grad_scale = 1.0f / (float)n_grads;
-    s->optimizer.n_updates = s->n_updates_before + p->clock;
+    s->optimizer.n_updates = s->n_updates_before + server_n_updates(p);
     TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, server_is_hollow(s) ? NULL : s->param + first,
                              server_is_hollow(s) ? NULL : grad));
     p->clock++;
+    s->n_unsaved++;
 out:
     return rc;
 }
@@ -139,12 +141,13 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
     struct ps_header *answer = &request_of(s, a)->answer;
     enum rc rc;
 
-    answer->staleness = p->clock - h->clock; /* P2 */
+    answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2; less only behind a snapshot */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
     TRY(apply(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
               lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
-    server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns, (int32_t)h->piece, p->part.n_elems);
+    server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns,
+                     (int32_t)h->piece, p->part.n_elems);
 out:
     return rc;
 }
@@ -406,6 +409,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
 
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, r));
+    snapshot_catch_up(s, worker, h->piece, h->step);
     r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
                                     .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
                                     .piece = h->piece,
@@ -418,11 +422,15 @@ out:
     return rc;
 }
 
-enum rc server_push_again(struct ps_server *s, const struct arrival *a)
+enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct request *r = request_of(s, a);
 
     r->is_silent = false; /* replica.R4 */
+    if (s->is_restored)   /* what it was answered with is not in the snapshot */
+        r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
+                                        .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
+                                        .piece = h->piece };
     return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
 }
 

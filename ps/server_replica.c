@@ -7,16 +7,17 @@
 
 #include "harness/world/world.h"
 #include "ps/replica.h"
+#include "ps/snapshot.h"
 
 enum rc replica_open(struct ps_server *s)
 {
     const int n = s->env.n_servers, n_workers = s->env.n_workers;
     struct chain *c = &s->chain;
 
-    if (s->env.n_replicas == 0)
-        return RC_OK;
     c->heir = n_workers + replica_heir(s->slice, n);
     c->home = n_workers + (s->slice + n - 1) % n;
+    if (s->env.n_replicas == 0)
+        return RC_OK;
     c->most_pending = n_workers * (PS_CREDITS + 1); /* R6 */
     c->pending = calloc((size_t)c->most_pending, sizeof *c->pending);
     c->held = calloc((size_t)c->most_pending, sizeof *c->held);
@@ -48,16 +49,20 @@ static enum rc forgive(const struct ps_server *s, int rank, enum rc rc)
 
 /* --- the home --- */
 
-static void end_forward(struct ps_server *s, struct request *r, int timeout_ms)
+static enum rc end_forward(struct ps_server *s, struct request *r, int timeout_ms)
 {
-    if (r->is_forwarded)
-        (void)!transport_wait(s->env.transport, &r->forward, timeout_ms); /* its heir may be lost: transport.T3 */
+    if (!r->is_forwarded)
+        return RC_OK;
     r->is_forwarded = false;
+    return transport_wait(s->env.transport, &r->forward, timeout_ms); /* over, either way: transport.T3 */
 }
 
 void replica_end_forward(struct ps_server *s, struct request *r)
 {
-    end_forward(s, r, s->env.timeout_ms);
+    const enum rc rc = forgive(s, s->chain.heir, end_forward(s, r, s->env.timeout_ms));
+
+    if (s->chain.error == RC_OK)
+        s->chain.error = rc;
 }
 
 static enum rc post_forward(struct ps_server *s, struct request *r, const struct message *m)
@@ -208,9 +213,8 @@ static enum rc post_held(struct ps_server *s)
     held->is_posted = false;
     TRY(forgive(s, c->home, rc));
     ps_header_encode(held->header, &h);
-    held->tx = (struct xfer){
-        .peer = c->home, .tag = PS_TAG_HELD, .head = held->header, .n_head_bytes = PS_HEADER_BYTES
-    };
+    held->tx =
+        (struct xfer){ .peer = c->home, .tag = PS_TAG_HELD, .head = held->header, .n_head_bytes = PS_HEADER_BYTES };
     rc = transport_send(s->env.transport, &held->tx);
     held->is_posted = rc == RC_OK;
     rc = forgive(s, c->home, rc);
@@ -296,8 +300,8 @@ static void end_all_forwards(struct ps_server *s, int timeout_ms)
 {
     for (int w = 0; w < s->env.n_workers; w++) {
         for (int i = 0; i < PS_CREDITS; i++)
-            end_forward(s, &s->client[w].request[i], timeout_ms);
-        end_forward(s, &s->client[w].loss, timeout_ms);
+            (void)!end_forward(s, &s->client[w].request[i], timeout_ms); /* the heir is lost, or all is over */
+        (void)!end_forward(s, &s->client[w].loss, timeout_ms);
     }
 }
 
@@ -325,13 +329,17 @@ static enum rc take_place(struct ps_server *s)
     char line[RC_MESSAGE_BYTES];
     enum rc rc = RC_OK;
 
+    if (s->env.n_replicas == 0)
+        TRY(snapshot_restore(r));
     r->is_heir = true;
     s->facts.n_taken_over++;
     for (int w = 0; w < s->env.n_workers; w++) {
         if (r->client[w].state != LOST && world_is_lost(s->env.world, w))
             server_drop_now(r, w);
-        else if (s->client[w].has_left_all) /* R8 */
+        else if (s->client[w].has_left_all) { /* R8 */
+            snapshot_end_worker(r, w, s->client[w].n_pushed_before);
             server_leave(r, w);
+        }
     }
     TRY(server_settle_all(r));
     (void)snprintf(line, sizeof line, "server %d takes the place of server %d, which is lost", s->slice, r->slice);
@@ -344,6 +352,9 @@ enum rc replica_look(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
+    if (s->chain.error != RC_OK)
+        return rc_raise(s->chain.error, "server %d: what it has forwarded is not released by its heir, which lives",
+                        s->slice);
     if (!replica_is_due(s))
         return RC_OK;
     if (heir_is_due(s))
@@ -359,8 +370,6 @@ void replica_end(struct ps_server *s, bool has_failed)
     struct chain *c = &s->chain;
     const int timeout_ms = has_failed ? DO_NOT_WAIT : s->env.timeout_ms;
 
-    if (s->env.n_replicas == 0)
-        return;
     end_all_forwards(s, timeout_ms);
     for (int i = 0; i < c->most_pending; i++) {
         if (c->held[i].is_posted)

@@ -46,10 +46,11 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push;   /* exchange.E11: a push that it has not pushed is counted */
-    bool is_ending;  /* its LEAVE, FETCH or loss is forwarded ... */
-    bool loss_is_told; /* ... its loss, by `loss` */
-    bool has_left_all; /* it has sent LEAVE to this server, and so needs none of its slices (replica.R8) */
+    bool may_push;            /* exchange.E11: a push that it has not pushed is counted */
+    bool is_ending;           /* its LEAVE, FETCH or loss is forwarded ... */
+    bool loss_is_told;        /* ... its loss, by `loss` */
+    uint64_t n_pushed_before; /* as it says then: pushes to the server before, of all its pieces */
+    bool has_left_all;        /* it has sent LEAVE to this server, and so needs none of its slices (replica.R8) */
     struct request request[PS_CREDITS];
     struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
     struct request loss;    /* its forward alone is used */
@@ -61,15 +62,17 @@ struct client { /* a worker, as the server sees it */
 struct piece_state {
     struct range part;       /* of it in the slice */
     uint64_t clock;          /* updates of it so far (P2) */
+    uint64_t n_rolled_back;  /* of that, updates that are not in the parameters (snapshot.N3) */
     uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
     struct clocks clocks;    /* of its workers */
 };
 
-struct chain { /* replica.h; of a server to its heir, and to the one before */
+struct chain {               /* replica.h; of a server to its heir, and to the one before */
     bool is_on;              /* what changes the own slice is forwarded */
     int heir, home;          /* ranks */
     struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: a loss */
     int first_pending, n_pending, most_pending;
+    enum rc error;             /* of a forward that its heir, which lives, did not release (replica.R7) */
     uint64_t n_held, n_served; /* HELD taken; forwards served of the home's */
     struct held {              /* [most_pending]: HELD number n is in n modulo that */
         bool is_posted;
@@ -80,7 +83,7 @@ struct chain { /* replica.h; of a server to its heir, and to the one before */
 
 struct ps_server {
     struct sync_env env;
-    int slice; /* whose: number of a server */
+    int slice;      /* whose: number of a server */
     size_t n_elems; /* of the slice */
     struct optimizer optimizer;
     struct arena arena;
@@ -104,6 +107,9 @@ struct ps_server {
     bool is_replica;           /* this one is of another server's slice ... */
     bool is_heir;              /* ... and has taken its place */
     bool is_over;              /* replica.R8 */
+    bool has_given_state;      /* the answer to FETCH */
+    bool is_restored;          /* the heir's: from a snapshot (snapshot.h) */
+    uint64_t n_unsaved;        /* updates since the last one, of all pieces */
     size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
     uint64_t n_granted;   /* pushes that workers have pushed or may push */
     int silence_ms;       /* how long nobody may send anything, while somebody is to */
@@ -114,6 +120,12 @@ struct ps_server {
 static inline bool server_is_silent(const struct ps_server *s)
 {
     return s->is_replica && !s->is_heir;
+}
+
+/* That are in the parameters of the piece, of this run. */
+static inline uint64_t server_n_updates(const struct piece_state *p)
+{
+    return p->clock - p->n_rolled_back;
 }
 
 static inline bool server_is_hollow(const struct ps_server *s)
@@ -136,8 +148,9 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
  * answer whom that lets read.
  */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Push a is in this server, whose home was lost before it answered: answer it as soon as its worker may read. */
-enum rc server_push_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
+/* Push a, with the header h, is in this server, whose home was lost before it answered: answer it as soon as its worker
+ * may read. */
+enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Serve pull a likewise: answer it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Every worker may push once (exchange.E11). */

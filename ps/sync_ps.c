@@ -13,6 +13,7 @@
 #include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
+#include "ps/replica.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"
@@ -115,12 +116,23 @@ out:
     return rc;
 }
 
+/* Pushes to the server, of all its pieces. */
+static uint64_t n_pushed(const struct ps *p, int server)
+{
+    uint64_t n = 0;
+
+    for (size_t k = 0; k < p->base.env.buckets->n_pieces; k++)
+        n += p->link[server].piece[k].step;
+    return n;
+}
+
 static enum rc leave(struct ps *p)
 {
-    const struct ps_header h = { .op = PS_LEAVE };
+    const int n = p->base.env.n_servers;
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < p->base.env.n_servers; i++) {
+    for (int i = 0; i < n; i++) {
+        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, (i + n - 1) % n) };
         if (p->link[i].is_redirected) /* its heir gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -199,7 +211,7 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
 
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
-    if (!is_first || s->env.n_replicas > 0) /* replica.R8 */
+    if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
         TRY(leave(self(s)));
 out:
     return rc;

@@ -12,7 +12,8 @@
  *        8  u32   n_elems
  *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED: u32 is_last: 1, the worker is to begin no other step, else 0
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
- *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards
+ *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards;
+ *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5)
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
  *                 u32 n_pairs of the body (push_body.h); STATE: n_moments; REFUSED: u32 why
  *                 (exchange/refused.h), and 0

@@ -266,8 +266,8 @@ static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
                              .answer_bytes = pulls * whole_bytes + (exchanges - pulls) * PS_HEADER_BYTES };
 }
 
-/* Of requests, forwards and answers the mean. One way, the link of a server carries the more of requests and answers, and
- * as many forwards; the card of a host, beside workers, at least as much as both ways have in the mean. */
+/* Of requests, forwards and answers the mean. One way, the link of a server carries the more of requests and answers,
+ * and as many forwards; the card of a host, beside workers, at least as much as both ways have in the mean. */
 static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_env *env)
 {
     const double whole_bytes = (double)plan.message_bytes;
