@@ -53,9 +53,9 @@ static enum rc share_moment(struct exchange *x, const struct initial_state *from
 
     for (int i = 0; i < 2; i++)
         if (x->slice[i].moments)
-            moment.slice[i] = (struct initial_slice){ x->slice[i].server,
-                                                      x->slice[i].moments +
-                                                          (size_t)k * x->placement.n_elems[x->slice[i].server] };
+            moment.slice[i] =
+                (struct initial_slice){ x->slice[i].server,
+                                        x->slice[i].moments + (size_t)k * x->placement.n_elems[x->slice[i].server] };
     return initial_broadcast(x->env.world, &moment);
 }
 

@@ -51,11 +51,11 @@ struct exchange {
     struct slice {
         int server;
         float *param, *moments;
-    } slice[2]; /* of a server, until the mode is open: its own; with replicas that of the one before */
-    uint64_t n_updates_before;                              /* those of the training that this one goes on with */
-    float *residual;             /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
-    float *accrued;              /* E10: likewise, since the last push; NULL: every step pushes */
-    unsigned parts;              /* of the step that has begun: enum exchange_part */
+    } slice[2];                /* of a server, until the mode is open: its own; with replicas that of the one before */
+    uint64_t n_updates_before; /* those of the training that this one goes on with */
+    float *residual;           /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
+    float *accrued;            /* E10: likewise, since the last push; NULL: every step pushes */
+    unsigned parts;            /* of the step that has begun: enum exchange_part */
     struct period_counts counts; /* of steps begun */
     uint64_t sent_bytes;         /* of a worker, by the task that exchanges */
     size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */

@@ -253,6 +253,7 @@ static enum rc print_servers(struct table *t, const struct train_job *job, const
     servers_refused(refused, r);
     refused_text(text, sizeof text, refused);
     TRY(print_said(t, "refused", text));
+    TRY(print_said(t, "replicas", servers_replicas_text(text, sizeof text, job, r)));
     TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
     TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
 out:

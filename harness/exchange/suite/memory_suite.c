@@ -293,7 +293,8 @@ static void check_broadcast(struct memory_case *c, struct exchange_memory *m)
                                      .compute = m->env.compute,
                                      .memory = m->param,
                                      .placement = &placement,
-                                     .slice = { { 1, is_worker(c) ? NULL : slice }, { 0, is_worker(c) ? NULL : first } } };
+                                     .slice = { { 1, is_worker(c) ? NULL : slice },
+                                                { 0, is_worker(c) ? NULL : first } } };
 
     if (m->param)
         fill(m, m->param, c->w->rank + 10, 3); /* of no use but on rank 0 */
