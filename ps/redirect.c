@@ -6,14 +6,14 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/replica.h"
+#include "ps/heir.h"
 #include "ps/worker_state.h"
 
 int ps_holder(const struct ps *p, int server)
 {
     const struct sync_env *env = &p->base.env;
 
-    return env->n_workers + (p->link[server].is_redirected ? replica_heir(server, env->n_servers) : server);
+    return env->n_workers + (p->link[server].is_redirected ? ps_heir(server, env->n_servers) : server);
 }
 
 /* Is the rank lost that has the slice of this server, and there are replicas? */

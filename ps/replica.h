@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replica.h - with replicas the slice of each server is in two places: its home, the server itself, and its heir, the
- * next server, the first behind the last. When the home is lost, the heir takes its place. Of server*.c alone; what
+ * next server (heir.h). When the home is lost, the heir takes its place. Of server*.c alone; what
  * workers do then is in redirect.c.
  *
  * The heir's replica is a server as any other (struct ps_server), which gets every change that the home gets, in the
@@ -9,8 +9,8 @@
  * nothing, and are not forwarded.
  *
  *   event                    home                                       heir
- *   a change comes           forward_request(): checks it, sends it     -
- *                            on, and keeps it in `pending`
+ *   a change comes           replica_forward(), behind all checks:      -
+ *                            sends it on, keeps it in `pending`
  *   a worker is lost         replica_forward_loss(): likewise           -
  *   a forward comes          -                                          replica_take_forward(): serves it, silently;
  *                                                                       answers HELD
@@ -46,19 +46,8 @@
 #ifndef PS_REPLICA_H
 #define PS_REPLICA_H
 
+#include "ps/heir.h"
 #include "ps/server_state.h"
-
-/* The heir of the slice of server s. */
-static inline int replica_heir(int s, int n_servers)
-{
-    return (s + 1) % n_servers;
-}
-
-/* Does the next server take the place of a lost one? By its replica, or by a snapshot (snapshot.h). */
-static inline bool ps_has_heirs(const struct sync_env *env)
-{
-    return env->n_replicas > 0 || env->snapshots;
-}
 
 /* Is every change of s forwarded? */
 static inline bool replica_is_kept(const struct ps_server *s)

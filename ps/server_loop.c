@@ -25,7 +25,7 @@ static bool slice_is_lost(const struct ps_server *s, int i)
 
     if (!world_is_lost(env->world, env->n_workers + i))
         return false;
-    return !ps_has_heirs(env) || world_is_lost(env->world, env->n_workers + replica_heir(i, env->n_servers));
+    return !ps_has_heirs(env) || world_is_lost(env->world, env->n_workers + ps_heir(i, env->n_servers));
 }
 
 /* The workers that are lost now are, in every slice. RC_PEER: a slice is. Cheap where nobody is. */

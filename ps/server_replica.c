@@ -14,8 +14,8 @@ enum rc replica_open(struct ps_server *s)
     const int n = s->env.n_servers, n_workers = s->env.n_workers;
     struct chain *c = &s->chain;
 
-    c->heir = n_workers + replica_heir(s->slice, n);
-    c->home = n_workers + (s->slice + n - 1) % n;
+    c->heir = n_workers + ps_heir(s->slice, n);
+    c->home = n_workers + ps_home(s->slice, n);
     if (s->env.n_replicas == 0)
         return RC_OK;
     c->most_pending = n_workers * (PS_CREDITS + 1); /* R6 */

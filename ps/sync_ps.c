@@ -10,10 +10,10 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/heir.h"
 #include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
-#include "ps/replica.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"
@@ -132,7 +132,7 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, (i + n - 1) % n) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
         if (p->link[i].is_redirected) /* its heir gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
