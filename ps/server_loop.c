@@ -142,6 +142,7 @@ static enum rc take_request(struct ps_server *s, struct arrival *a)
 static enum rc await_arrival(struct ps_server *s, struct arrival *a)
 {
     const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
+    const bool waits_for_heir = s->chain.n_pending > 0;
     enum rc rc;
 
     a->was_awaited = true;
@@ -149,7 +150,7 @@ static enum rc await_arrival(struct ps_server *s, struct arrival *a)
     if (a->message.peer < 0)
         return RC_OK;
     a->seen_ns = world_now_ns(s->env.world);
-    server_note_span(s, "wait", idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
+    server_note_span(s, waits_for_heir ? "replicate" : "wait", idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
 out:
     return rc;
 }

@@ -131,14 +131,11 @@ out:
     return rc;
 }
 
-/* Push h has waited until now for its replica. */
-static void note_wait(struct ps_server *s, const struct request *r, const struct ps_header *h)
+/* A push has waited until now for its replica. */
+static void note_wait(struct ps_server *s, const struct request *r)
 {
-    const uint64_t now_ns = world_now_ns(s->env.world);
-
     s->facts.replicated_count++;
-    s->facts.replicate_ns += now_ns - r->forwarded_ns;
-    server_note_span(s, "replicate", r->forwarded_ns, now_ns, (int32_t)h->piece, h->n_elems);
+    s->facts.replicate_ns += world_now_ns(s->env.world) - r->forwarded_ns;
 }
 
 /* R2: the replica has it, or there is none any more. */
@@ -163,7 +160,7 @@ static enum rc serve_pending(struct ps_server *s)
         TRY(ps_header_decode(&h, a.message.head, a.message.n_head_bytes, a.message.n_bytes + a.message.n_hollow_bytes,
                              &why));
         if (ps_is_push(h.op))
-            note_wait(s, r, &h);
+            note_wait(s, r);
         rc = server_serve(s, &a, &h);
         if (rc == RC_PEER)
             rc = server_forgive_lost(s, a.worker);
