@@ -56,6 +56,16 @@ enum push_fate clocks_push(struct clocks *c, int w)
     return PUSH_IS_KEPT;
 }
 
+void clocks_skip(struct clocks *c, int w, uint32_t n)
+{
+    const bool was_slowest = c->clock[w] == c->slowest && !c->is_out[w];
+
+    assert(c->rule.kind != CONSISTENCY_SYNC);
+    c->clock[w] += n;
+    if (n > 0 && was_slowest)
+        leave_slowest(c);
+}
+
 bool clocks_round_is_full(const struct clocks *c)
 {
     const int n_wanted = c->n_workers - (int)c->rule.bound_count, n_there = c->n_workers - c->n_out;

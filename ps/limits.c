@@ -21,6 +21,6 @@ struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
 
     (void)opts;
     return (struct memory_need){ .worker_bytes = 2 * (facts->n_params + facts->n_scattered_params) * sizeof(float),
-                                 .server_bytes = n_slice * sizeof(float) *
+                                 .server_bytes = (1 + (size_t)facts->n_replicas) * n_slice * sizeof(float) *
                                                  (1 + 2 * (size_t)facts->n_workers + 2 * (size_t)facts->n_moments) };
 }

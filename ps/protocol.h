@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.h - the message tags of worker and server, to which the number of a slot is added (wire.P4); the contents of
- * the messages are in wire.h. */
+/* protocol.h - the message tags of worker and server, to which the number of a slot is added (wire.P4), and of servers
+ * among themselves (replica.h); the contents of the messages are in wire.h. */
 #ifndef PS_PROTOCOL_H
 #define PS_PROTOCOL_H
 
@@ -8,5 +8,10 @@
 
 #define PS_TAG_REQUEST (TAG_ANY | 0x30u)
 #define PS_TAG_REPLY 0x40u
+#define PS_TAG_FORWARD (TAG_ANY | 0x50u)
+#define PS_TAG_HELD (TAG_ANY | 0x51u)
+/* Added to those of requests and replies: they are of the slice of the server before, whose place the receiver takes.
+ */
+#define PS_TAG_OF_HEIR 0x30u
 
 #endif

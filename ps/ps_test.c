@@ -93,9 +93,9 @@ static void every_wrong_field_is_named_P1(void **state)
         enum refused why;
     } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
                   { 4, 3, "version", REFUSED_VERSION },
-                  { 4, 6, "version 6, this program speaks 8", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 9", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
-                  { 6, 12, "op", REFUSED_MALFORMED },
+                  { 6, 14, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },
                   { 8, 2, "carries", REFUSED_OVERSIZED },
                   { 15, 0x7f, "rate", REFUSED_MALFORMED },
@@ -133,6 +133,32 @@ static void every_wrong_field_is_named_P1(void **state)
     ps_header_encode(bytes, &right);
     for (size_t n = 0; n < sizeof bytes; n++)
         assert_int_equal(ps_header_decode(&back, bytes, n, 0, &why), RC_MISMATCH);
+}
+
+/* Of a request that is forwarded: a worker cannot send such a one itself. */
+static void forwards_say_whose_they_are(void **state)
+{
+    const struct ps_header push = { .op = PS_GIVE, .n_elems = 3, .lr = 1.0f, .step = 9, .layout = 77 };
+    unsigned char bytes[PS_HEADER_BYTES], plain[PS_HEADER_BYTES];
+    struct ps_header back;
+    enum refused why;
+    uint32_t slot = 0;
+    int worker = 0;
+
+    (void)state;
+    ps_header_encode(plain, &push);
+    memcpy(bytes, plain, sizeof bytes);
+    ps_forward_mark(bytes, 0x10203, 7);
+    assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12, &why), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "how long applying took"));
+    assert_int_equal(ps_forward_unmark(bytes, &worker, &slot), RC_OK);
+    assert_true(worker == 0x10203 && slot == 7);
+    assert_memory_equal(bytes, plain, sizeof bytes);
+    assert_int_equal(ps_forward_unmark(bytes, &worker, &slot), RC_MISMATCH);
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_HELD, .clock = UINT64_C(1) << 40 });
+    assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_OK);
+    assert_true(back.op == PS_HELD && back.clock == UINT64_C(1) << 40 && !ps_op_is_request(back.op));
+    assert_false(ps_op_is_request(PS_LOST));
 }
 
 /* Any bytes of any length: an answer, never a read past the end (the sanitizers judge). */
@@ -435,6 +461,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_round_trip),
+        cmocka_unit_test(forwards_say_whose_they_are),
         cmocka_unit_test(every_wrong_field_is_named_P1),
         cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
         cmocka_unit_test(slices_that_no_message_can_carry_are_refused),

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.c - the server's loop: receive all requests that have arrived, serve the oldest, reply.
+ * server.c - what a server does with a request of a worker, by its state; where requests come from: server_loop.c.
  *
- *   state of a worker   PUSH               FETCH                                    LEAVE     its loss (world.W8)
- *   TRAINING            server_push        worker 0: -> FETCHING; others: refused   -> LEFT   drop_worker: -> LOST
- *   FETCHING            refused            refused                                  refused   rank 0: the run ends
- *   LEFT                refused            refused                                  refused   drop_worker: -> LOST
- *   LOST                dropped            dropped                                  dropped   -
+ *   state of a worker   PUSH               FETCH                                    LEAVE      its loss (world.W8)
+ *   TRAINING            server_push        worker 0: -> FETCHING; others: refused   -> LEFT    drop_now: -> LOST
+ *   FETCHING            refused            refused                                  refused    rank 0: the run ends
+ *   LEFT                refused            refused                                  refused    drop_now: -> LOST
+ *   LOST                dropped            dropped                                  dropped    -
  *
  * GIVE and PULL are as PUSH, the latter by server_pull(). LOOK, of worker 0 in TRAINING, is answered at once and
  * changes no state; in any other it is refused. Refused, and so is
  * whatever is no request in any state, a request in a slot in which another one waits for its answer, or one of another
  * layout: it is counted and answered with REFUSED, and the worker's state stays; after PS_MOST_REFUSED of them:
- * drop_worker: -> LOST (P5 of wire.h; server_refuse.c). Of worker 0 that ends the run. Dropped: counted alone.
+ * server_drop_worker(): -> LOST (P5 of wire.h; server_refuse.c). Of worker 0 that ends the run. Dropped: counted alone.
  *
- * FETCHING -> LEFT by answer_fetch(), when all other workers have left or are lost. The loss of another server ends
- * this one, and so the run.
- *
- * Before it serves a request, the server receives all that have arrived, and notes the time: how long a request then
- * waits is the queueing time, which its reply reports (queue_ns). A worker has at most PS_CREDITS requests outstanding
- * (P4).
+ * FETCHING -> LEFT by server_answer_fetch(), when all other workers have left or are lost. With replicas every change
+ * is made behind the one of the replica (replica.h): what is forwarded and not made yet is "ending" or "pending", and a
+ * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step
+ * before; and worker 0, LEFT, sends LEAVE, with which the server ends.
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
@@ -29,7 +27,6 @@
  */
 #include "ps/server.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +34,9 @@
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/protocol.h"
+#include "ps/replica.h"
 #include "ps/server_state.h"
+#include "ps/snapshot.h"
 
 /* Could the next push change a posted reply, so that it needs a copy? See the head of this file. */
 static bool copies_replies(const struct sync_env *env, const struct transport *transport)
@@ -64,7 +63,8 @@ static enum rc open_params(struct ps_server *s)
         &s->arena, (size_t)(1 + n_others + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
         env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
-    memcpy(s->param, env->slice_param, n_elems * sizeof(float));
+    if (env->slice_param) /* else it is there with a snapshot */
+        memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, n_state * n_elems);
     if (sums)
         s->sum = arena_floats(&s->arena, n_elems);
@@ -84,8 +84,7 @@ static enum rc open_pieces(struct ps_server *s)
         return rc_raise(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
     for (size_t k = 0; k < n_pieces; k++) {
         s->piece[k] =
-            (struct piece_state){ .part = placement_part(s->env.placement, s->env.world->rank - s->env.n_workers,
-                                                         s->env.buckets->piece[k]),
+            (struct piece_state){ .part = placement_part(s->env.placement, s->slice, s->env.buckets->piece[k]),
                                   .min_transit_ns = UINT64_MAX };
         TRY(clocks_open(&s->piece[k].clocks, &s->env.consistency, s->env.n_workers));
     }
@@ -93,7 +92,8 @@ out:
     return rc;
 }
 
-enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
+/* Of the slice of server number `slice`, whose initial values are those of env. */
+static enum rc open_slice(struct ps_server **out, const struct sync_env *env, int slice)
 {
     struct ps_server *s = calloc(1, sizeof *s);
     enum rc rc;
@@ -101,8 +101,10 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     if (!s)
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
-    s->n_elems = env->placement->n_elems[env->world->rank - env->n_workers];
-    s->layout = ps_layout_digest(env, env->world->rank - env->n_workers);
+    s->slice = slice;
+    s->is_replica = slice != env->world->rank - env->n_workers;
+    s->n_elems = env->placement->n_elems[slice];
+    s->layout = ps_layout_digest(env, slice);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->most_arrivals = env->n_workers * PS_CREDITS;
     s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
@@ -120,12 +122,35 @@ out:
     return rc;
 }
 
+enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
+{
+    struct sync_env before = *env;
+    struct ps_server *s = NULL;
+    enum rc rc;
+
+    TRY(open_slice(&s, env, env->world->rank - env->n_workers));
+    TRY(replica_open(s));
+    before.slice_param = env->before_param;
+    before.slice_state.moments = env->before_moments;
+    if (ps_has_heirs(env))
+        TRY(open_slice(&s->replica, &before, s->chain.home - env->n_workers));
+    if (s->replica)
+        s->replica->rank = s;
+    TRY(snapshot_begin(s));
+    *out = s;
+    s = NULL;
+out:
+    ps_server_close(&s);
+    return rc;
+}
+
 void ps_server_close(struct ps_server **sp)
 {
     struct ps_server *s = *sp;
 
     if (!s)
         return;
+    replica_close(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);
     free(s->client);
@@ -143,8 +168,8 @@ static uint64_t least_updates(const struct ps_server *s)
     uint64_t n_least = UINT64_MAX;
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && s->piece[k].clock < n_least)
-            n_least = s->piece[k].clock;
+        if (s->piece[k].part.n_elems > 0 && server_n_updates(&s->piece[k]) < n_least)
+            n_least = server_n_updates(&s->piece[k]);
     return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
 }
 
@@ -168,12 +193,14 @@ out:
     return rc;
 }
 
-/* Worker 0's FETCH; all other workers have left. */
-static enum rc answer_fetch(struct ps_server *s)
+enum rc server_answer_fetch(struct ps_server *s)
 {
-    enum rc rc;
+    enum rc rc = RC_OK;
 
+    if (s->client[0].state != FETCHING || s->n_left < s->env.n_workers - 1 || s->client[0].request[0].is_silent)
+        return RC_OK;
     TRY(post_state(s));
+    s->has_given_state = true;
     s->client[0].state = LEFT;
     s->n_left++;
 out:
@@ -183,100 +210,154 @@ out:
 /* P4: a new request may come in its slot, and others than of pieces alone. */
 static enum rc check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op)
 {
-    const int worker = a->message.peer;
-    const uint32_t slot = server_slot_of(a);
+    const int worker = a->worker;
+    const uint32_t slot = a->slot;
     const bool is_alone = !ps_is_push(op) && op != PS_PULL;
 
     if (slot >= PS_CREDITS || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
-    for (uint32_t i = 0; i < PS_CREDITS; i++)
-        if (s->client[worker].request[i].waits && (is_alone || i == slot))
+    for (uint32_t i = 0; i < PS_CREDITS; i++) {
+        const struct request *r = &s->client[worker].request[i];
+        if ((r->waits || r->is_pending) && (is_alone || i == slot))
             return rc_raise(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)op);
+    }
     return RC_OK;
 }
 
-/* Is request a one that this server takes, in the state that its worker is in? *out: its header. RC_MISMATCH, *why. */
-static enum rc check_request(const struct ps_server *s, const struct arrival *a, struct ps_header *out,
+/* replica.R3: the request is in the replica that this heir has been, and its worker does not know. */
+static bool is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    const struct client *c = &s->client[a->worker];
+
+    if (!s->is_heir || a->slot >= PS_CREDITS || !c->request[a->slot].is_silent)
+        return false;
+    if (h->op == PS_FETCH)
+        return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
+    return ps_is_push(h->op) && c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
+           (s->is_restored || h->piece == c->request[a->slot].answer.piece) &&
+           h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
+}
+
+/* replica.R8 */
+static bool is_last_leave(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    return ps_has_heirs(&s->env) && h->op == PS_LEAVE && a->worker == 0 && s->client[0].state == LEFT;
+}
+
+static enum rc check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    if (h->layout == s->layout)
+        return RC_OK;
+    return rc_raise(RC_MISMATCH,
+                    "worker %d has another model, or other options: its layout is %016llx, this server's %016llx",
+                    a->worker, (unsigned long long)h->layout, (unsigned long long)s->layout);
+}
+
+/* Is the request with the header h one that this server takes, in the state that its worker is in? RC_MISMATCH, *why.
+ */
+static enum rc check_request(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                              enum refused *why)
 {
-    const int worker = a->message.peer;
-    enum rc rc;
+    const int worker = a->worker;
+    const struct client *c = &s->client[worker];
+    enum rc rc = RC_OK;
 
-    TRY(ps_header_decode(out, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes,
-                         why));
     *why = REFUSED_OUT_OF_ORDER;
-    if (!ps_op_is_request(out->op) || ((out->op == PS_FETCH || out->op == PS_LOOK) && worker != 0))
-        FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)out->op);
-    if (s->client[worker].state != TRAINING)
-        FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)out->op);
-    TRY(check_slot(s, a, out->op));
+    if (!ps_op_is_request(h->op) || ((h->op == PS_FETCH || h->op == PS_LOOK) && worker != 0))
+        FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)h->op);
+    if ((c->state != TRAINING || c->is_ending) && !is_last_leave(s, a, h))
+        FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h->op);
+    TRY(check_slot(s, a, h->op));
     *why = REFUSED_MODEL;
-    if (out->layout != s->layout)
-        FAIL(RC_MISMATCH, "worker %d has another model, or other options: its layout is %016llx, this server's %016llx",
-             worker, (unsigned long long)out->layout, (unsigned long long)s->layout);
-    if (ps_is_push(out->op))
-        TRY(server_check_push(s, a, out, why));
-    if (out->op == PS_PULL)
-        TRY(server_check_pull(s, a, out, why));
+    TRY(check_layout(s, a, h));
+    if (ps_is_push(h->op))
+        TRY(server_check_push(s, a, h, why));
+    if (h->op == PS_PULL)
+        TRY(server_check_pull(s, a, h, why));
 out:
     return rc;
+}
+
+void server_leave(struct ps_server *s, int worker)
+{
+    if (s->client[worker].state != TRAINING)
+        return;
+    s->client[worker].state = LEFT;
+    s->n_left++;
+    server_forget(s, worker);
+}
+
+enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h)
+{
+    if (ps_is_push(h->op))
+        return server_push(s, a, h);
+    if (h->op == PS_PULL)
+        return server_pull(s, a, h);
+    if (h->op == PS_LOOK)
+        return post_state(s);
+    if (h->op == PS_FETCH) {
+        s->client[0].state = FETCHING;
+        s->client[0].request[0].is_silent = server_is_silent(s);
+        server_forget(s, 0);
+    } else
+        server_leave(s, a->worker);
+    return RC_OK;
+}
+
+/* replica.R8 */
+static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
+{
+    s->client[a->worker].has_left_all = true;
+    s->client[a->worker].n_pushed_before = h->clock;
+    if (s->replica && s->replica->is_heir) {
+        snapshot_end_worker(s->replica, a->worker, h->clock);
+        server_leave(s->replica, a->worker);
+    }
+    if (is_last_leave(s, a, h)) {
+        s->is_over = true;
+        return RC_OK;
+    }
+    return replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h);
 }
 
 /* Handle one request as the state table above says. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
-    const int worker = a->message.peer;
-    enum refused why = REFUSED_OUT_OF_ORDER;
+    const struct message *m = &a->message;
+    enum refused why;
     struct ps_header h;
-    enum rc rc = RC_OK;
 
-    if (worker >= s->env.n_workers) {
-        server_count_refused(s, why, "it is of another server");
+    if (ps_header_decode(&h, m->head, m->n_head_bytes, m->n_bytes + m->n_hollow_bytes, &why) != RC_OK)
+        return server_refuse(s, a->worker, a->slot, why);
+    if (ps_is_push(h.op) && s->env.on_push)
+        s->env.on_push(s->env.on_push_arg, h.step);
+    if (is_again(s, a, &h) && check_layout(s, a, &h) == RC_OK) {
+        if (ps_is_push(h.op))
+            return server_push_again(s, a, &h);
+        s->client[0].request[0].is_silent = false;
         return RC_OK;
     }
     if (check_request(s, a, &h, &why) != RC_OK)
-        return server_refuse(s, worker, server_slot_of(a), why);
-    if (ps_is_push(h.op))
-        TRY(server_push(s, a, &h));
-    else if (h.op == PS_PULL)
-        TRY(server_pull(s, a, &h));
-    else if (h.op == PS_FETCH) {
-        s->client[0].state = FETCHING;
-        server_forget(s, 0);
-    } else if (h.op == PS_LOOK)
-        TRY(post_state(s));
-    else {
-        s->client[worker].state = LEFT;
-        s->n_left++;
-        server_forget(s, worker);
-    }
-out:
-    return rc;
+        return server_refuse(s, a->worker, a->slot, why);
+    if (h.op == PS_LEAVE && !s->is_replica)
+        return take_leave(s, a, &h);
+    if (replica_is_kept(s) && h.op != PS_PULL && h.op != PS_LOOK)
+        return replica_forward(s, a, &h);
+    return server_serve(s, a, &h);
 }
 
-/* Worker w is lost: what it has sent and not got an answer to is dropped, and it counts as one that has left. */
-static void drop_worker(struct ps_server *s, int w)
+void server_forget_arrivals(struct ps_server *s, int worker)
 {
-    struct client *c = &s->client[w];
     int n_kept = 0;
 
-    for (int i = 0; i < PS_CREDITS; i++)
-        (void)!server_end_reply(s, &c->request[i]); /* transport.T6: an error, for it alone */
-    (void)!server_end_reply(s, &c->refusal);
     for (int i = 0; i < s->n_arrivals; i++) {
         struct arrival *a = &s->arrival[(s->first_arrival + i) % s->most_arrivals];
-        if (a->message.peer == w)
+        if (a->worker == worker)
             transport_release(s->env.transport, &a->message);
         else
             s->arrival[(s->first_arrival + n_kept++) % s->most_arrivals] = *a;
     }
     s->n_arrivals = n_kept;
-    if (c->state != LEFT)
-        s->n_left++;
-    if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
-        s->n_granted--;
-    c->state = LOST;
-    server_forget(s, w);
 }
 
 /* Take back what was sent by r: nobody may be there to take it. */
@@ -285,6 +366,31 @@ static void abandon_reply(struct ps_server *s, struct request *r)
     if (r->reply_posted)
         (void)!transport_wait(s->env.transport, &r->reply, DO_NOT_WAIT);
     r->reply_posted = false;
+}
+
+/* Worker w is lost: what it has sent and not got an answer to is dropped, and it counts as one that has left. */
+void server_drop_now(struct ps_server *s, int w)
+{
+    struct client *c = &s->client[w];
+
+    for (int i = 0; i < PS_CREDITS; i++)
+        abandon_reply(s, &c->request[i]);
+    abandon_reply(s, &c->refusal);
+    server_forget_arrivals(s, w);
+    if (c->state != LEFT)
+        s->n_left++;
+    if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
+        s->n_granted--;
+    c->state = LOST;
+    server_forget(s, w);
+}
+
+enum rc server_lose_worker(struct ps_server *s, int worker)
+{
+    if (replica_is_kept(s))
+        return replica_forward_loss(s, worker);
+    server_drop_now(s, worker);
+    return RC_OK;
 }
 
 enum rc server_drop_worker(struct ps_server *s, int worker)
@@ -298,160 +404,20 @@ enum rc server_drop_worker(struct ps_server *s, int worker)
     for (int i = 0; i < PS_CREDITS; i++)
         abandon_reply(s, &s->client[worker].request[i]);
     abandon_reply(s, &s->client[worker].refusal);
-    drop_worker(s, worker);
-    (void)snprintf(line, sizeof line, "server %d drops worker %d, and goes on without it",
-                   s->env.world->rank - s->env.n_workers, worker);
+    (void)snprintf(line, sizeof line, "server %d drops worker %d, and goes on without it", s->slice, worker);
     server_tell(s, line);
-    return RC_OK;
-}
-
-/* Drop the workers that are lost now. RC_PEER: a server is. Cheap where none is. */
-static enum rc drop_lost(struct ps_server *s)
-{
-    const struct world *w = s->env.world;
-
-    if (world_lost_rank(w) < 0)
-        return RC_OK;
-    for (int r = 0; r < s->env.n_workers; r++)
-        if (s->client[r].state != LOST && world_is_lost(w, r))
-            drop_worker(s, r);
-    for (int r = s->env.n_workers; r < w->n_ranks; r++)
-        if (world_is_lost(w, r))
-            return world_raise_loss(w, r);
-    return RC_OK;
-}
-
-/* The next message, or out->peer -1: there is none by now (DO_NOT_WAIT), or a rank was lost (transport.T12). */
-static enum rc receive(struct ps_server *s, struct message *out, int timeout_ms)
-{
-    enum rc rc;
-
-    rc = transport_recv_divided(s->env.transport, out, PS_HEADER_BYTES, timeout_ms);
-    if (rc == RC_MISMATCH && out->peer >= 0 && out->peer < s->env.n_workers && s->client[out->peer].state != LOST) {
-        server_count_refused(s, REFUSED_OVERSIZED, rc_message()); /* transport.T13: more than the plan has */
-        const int worker = out->peer;
-        out->peer = -1;
-        TRY(world_check(s->env.world));
-        rc = server_drop_worker(s, worker);
-    }
-    TRY(rc);
-    if (out->peer < 0)
-        TRY(drop_lost(s));
-out:
-    return rc;
-}
-
-/* Will some worker send something more, unless it is lost? */
-static bool is_awaiting(const struct ps_server *s)
-{
-    const int n_fetching = s->client[0].state == FETCHING;
-
-    return s->n_left + n_fetching < s->env.n_workers;
-}
-
-/* Receive all requests that have arrived; wait for one only if none is left to serve. */
-static enum rc take_arrivals(struct ps_server *s)
-{
-    enum rc rc = RC_OK;
-
-    while (s->n_arrivals < s->most_arrivals) {
-        struct arrival a = { .message = { .peer = -1 } };
-        TRY(receive(s, &a.message, DO_NOT_WAIT));
-        if (a.message.peer < 0 && s->has_new_left) /* others may wait for it alone */
-            break;
-        a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0 && is_awaiting(s);
-        const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
-        if (a.was_awaited)
-            TRY(receive(s, &a.message, s->silence_ms));
-        if (a.message.peer < 0)
-            break;
-        a.seen_ns = world_now_ns(s->env.world);
-        if (a.was_awaited)
-            server_note_span(s, "wait", idle_ns > 0 ? idle_ns : a.seen_ns, a.seen_ns, -1, 0);
-        s->arrival[(s->first_arrival + s->n_arrivals++) % s->most_arrivals] = a;
-    }
-out:
-    return rc;
-}
-
-enum rc server_forgive_lost(struct ps_server *s, int worker)
-{
-    char message[RC_MESSAGE_BYTES];
-    enum rc rc;
-
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    TRY(world_check(s->env.world)); /* the run has failed */
-    TRY(drop_lost(s));
-    if (s->client[worker].state != LOST)
-        FAIL(RC_PEER, "%s", message);
-out:
-    return rc;
-}
-
-static enum rc end_all_replies(struct ps_server *s)
-{
-    enum rc rc = RC_OK;
-
-    for (int i = 0; i < s->env.n_workers * (PS_CREDITS + 1); i++) {
-        const int w = i / (PS_CREDITS + 1), slot = i % (PS_CREDITS + 1);
-        struct client *c = &s->client[w];
-        const enum rc ended = server_end_reply(s, slot < PS_CREDITS ? &c->request[slot] : &c->refusal);
-        TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
-    }
-out:
-    return rc;
+    return server_lose_worker(s, worker);
 }
 
 /* Serve the oldest request. A worker that was lost meanwhile is dropped: what it then fails with is not the server's.
  */
-static enum rc serve_next(struct ps_server *s)
+enum rc server_serve_next(struct ps_server *s)
 {
     struct arrival a = s->arrival[s->first_arrival];
-    const int worker = a.message.peer;
 
     s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
     s->n_arrivals--;
     const enum rc served = serve_request(s, &a);
     transport_release(s->env.transport, &a.message); /* where it was not kept */
-    return served == RC_PEER ? server_forgive_lost(s, worker) : served;
-}
-
-int ps_server_silence_ms(int timeout_ms, uint64_t step_ns)
-{
-    const uint64_t most_ms = INT_MAX, steps_ms = step_ns / 1000000 * PS_SILENT_STEPS;
-
-    if (timeout_ms == WAIT_FOREVER || steps_ms <= (uint64_t)timeout_ms)
-        return timeout_ms;
-    return (int)(steps_ms < most_ms ? steps_ms : most_ms);
-}
-
-enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
-{
-    enum rc rc = RC_OK;
-
-    s->silence_ms = ps_server_silence_ms(s->env.timeout_ms, step_ns);
-
-    while (s->n_left < s->env.n_workers) {
-        TRY(server_settle_all(s));
-        TRY(take_arrivals(s));
-        if (s->n_arrivals > 0)
-            TRY(serve_next(s));
-        if (s->client[0].state == FETCHING && s->n_left == s->env.n_workers - 1)
-            TRY(answer_fetch(s));
-    }
-    TRY(end_all_replies(s));
-out:
-    for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: requests received and not served */
-        transport_release(s->env.transport, &s->arrival[s->first_arrival].message);
-        s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
-    }
-    for (int w = 0; rc != RC_OK && w < s->env.n_workers; w++)
-        server_forget(s, w); /* likewise: gradients that are kept */
-    return rc;
-}
-
-void ps_server_facts(const struct ps_server *s, struct server_facts *out)
-{
-    *out = s->facts;
-    out->refused_count[REFUSED_STRANGER] += transport_n_strangers(s->env.transport);
+    return served == RC_PEER ? server_forgive_lost(s, a.worker) : served;
 }

@@ -15,11 +15,11 @@ static enum rc check_body(const struct ps_server *s, const struct arrival *a, co
     if (!push_body_is_of(&body, &s->env.compression)) {
         compression_text(compression, sizeof compression, &s->env.compression);
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
-                        a->message.peer, h->piece, (int)h->form, compression);
+                        a->worker, h->piece, (int)h->form, compression);
     }
     if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
         (void)snprintf(why, sizeof why, "%s", rc_message());
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->message.peer, h->piece, why);
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->worker, h->piece, why);
     }
     return RC_OK;
 }
@@ -46,10 +46,11 @@ static enum rc check_order(const struct ps_server *s, int worker, const struct p
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
                         h->piece, h->n_elems, p->part.n_elems);
     *why = h->step < p->clocks.clock[worker] ? REFUSED_REPLAYED : REFUSED_OUT_OF_ORDER;
-    if (h->clock > p->clock)
+    const bool may_skip = s->is_restored && h->step > p->clocks.clock[worker]; /* snapshot.N3 */
+    if (h->clock > p->clock && !s->is_restored)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
                         (unsigned long long)h->clock, (unsigned long long)p->clock);
-    if (h->step != p->clocks.clock[worker])
+    if (h->step != p->clocks.clock[worker] && !may_skip)
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
                         h->piece, h->step, p->clocks.clock[worker]);
     if (waits_for_piece(s, worker, h->piece))
@@ -62,7 +63,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
 {
     enum rc rc;
 
-    TRY(check_order(s, a->message.peer, h, why));
+    TRY(check_order(s, a->worker, h, why));
     TRY(check_body(s, a, h, why));
 out:
     return rc;
@@ -71,7 +72,7 @@ out:
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why)
 {
-    const int worker = a->message.peer;
+    const int worker = a->worker;
 
     *why = REFUSED_MALFORMED;
     if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)

@@ -21,7 +21,9 @@
 #include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
+#include "ps/replica.h"
 #include "ps/server_state.h"
+#include "ps/snapshot.h"
 
 enum rc server_end_reply(struct ps_server *s, struct request *r)
 {
@@ -38,7 +40,7 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
 
     ps_header_encode(r->reply_header, h);
     r->reply = (struct xfer){ .peer = worker,
-                              .tag = PS_TAG_REPLY + (uint32_t)slot,
+                              .tag = PS_TAG_REPLY + (s->is_replica ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot,
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
@@ -100,10 +102,11 @@ static enum rc apply(struct ps_server *s, size_t k, const float *grad, int n_gra
 
     s->optimizer.lr = lr;
     s->optimizer.grad_scale = 1.0f / (float)n_grads;
-    s->optimizer.n_updates = s->n_updates_before + p->clock;
+    s->optimizer.n_updates = s->n_updates_before + server_n_updates(p);
     TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, server_is_hollow(s) ? NULL : s->param + first,
                              server_is_hollow(s) ? NULL : grad));
     p->clock++;
+    s->n_unsaved++;
 out:
     return rc;
 }
@@ -127,7 +130,7 @@ static const float *unpacked(struct ps_server *s, const struct push_body *b, con
 
 static struct request *request_of(struct ps_server *s, const struct arrival *a)
 {
-    return &s->client[a->message.peer].request[server_slot_of(a)];
+    return &s->client[a->worker].request[a->slot];
 }
 
 /* The gradient of the push counts: its update, at once. */
@@ -138,12 +141,13 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
     struct ps_header *answer = &request_of(s, a)->answer;
     enum rc rc;
 
-    answer->staleness = p->clock - h->clock; /* P2 */
+    answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2; less only behind a snapshot */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
     TRY(apply(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
               lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
-    server_note_span(s, "apply", served_ns, served_ns + answer->apply_ns, (int32_t)h->piece, p->part.n_elems);
+    server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns,
+                     (int32_t)h->piece, p->part.n_elems);
 out:
     return rc;
 }
@@ -193,8 +197,10 @@ static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
 /* What was kept of it is not needed any more. */
 static void release_kept(struct ps_server *s, struct request *r)
 {
-    if (r->is_kept)
-        transport_release(s->env.transport, &r->kept);
+    if (!r->is_kept)
+        return;
+    replica_end_forward(s, r); /* replica.R7 */
+    transport_release(s->env.transport, &r->kept);
     r->is_kept = false;
 }
 
@@ -214,7 +220,7 @@ static enum rc end_round(struct ps_server *s, size_t k)
     if (n_kept > 0)
         TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
     const uint64_t end_ns = world_now_ns(s->env.world);
-    server_note_span(s, "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
+    server_note_span(s, server_is_silent(s) ? "follow" : "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
     for (int w = 0; w < s->env.n_workers; w++) {
         struct request *r = kept_of(s, w, k);
         if (!r)
@@ -251,6 +257,8 @@ static enum rc answer_request(struct ps_server *s, int w, int slot)
     r->answer.clock = p->clock;
     r->answer.step = p->clocks.slowest;
     s->facts.lead_max_count = lead > s->facts.lead_max_count ? lead : s->facts.lead_max_count;
+    if (r->is_silent)
+        return RC_OK;
     if (s->client[w].reply_params && n_bytes > 0)
         body = memcpy(s->client[w].reply_params + first, param, n_bytes);
     /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
@@ -317,7 +325,7 @@ static bool is_finite(struct ps_server *s, const struct arrival *a, const struct
     if (push_body_is_finite(&body, server_is_hollow(s) ? NULL : a->message.ptr))
         return true;
     (void)snprintf(text, sizeof text, "worker %d pushed a gradient of piece %u that is not finite, in its step %u",
-                   a->message.peer, h->piece, h->step);
+                   a->worker, h->piece, h->step);
     server_count_refused(s, REFUSED_NOT_FINITE, text);
     return false;
 }
@@ -325,7 +333,7 @@ static bool is_finite(struct ps_server *s, const struct arrival *a, const struct
 /* By the rule of the run; what is kept is taken from *a. */
 static enum rc count_push(struct ps_server *s, struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
-    const int worker = a->message.peer;
+    const int worker = a->worker;
     struct request *r = request_of(s, a);
     enum rc rc = RC_OK;
 
@@ -372,7 +380,7 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
 
 void server_open_stop(struct ps_server *s)
 {
-    const bool is_first = s->env.world->rank == s->env.n_workers;
+    const bool is_first = s->slice == 0;
 
     s->counted_piece = s->env.buckets->n_pieces;
     for (size_t k = s->counted_piece; k-- > 0 && is_first && s->env.stop_at > 0;)
@@ -395,35 +403,50 @@ static bool grant(struct ps_server *s, struct client *c, size_t k)
 
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
-    const int worker = a->message.peer, slot = (int)server_slot_of(a); /* what is kept takes the message from *a */
+    const int worker = a->worker, slot = (int)a->slot; /* what is kept takes the message from *a */
     struct request *r = request_of(s, a);
     enum rc rc;
 
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, r));
+    snapshot_catch_up(s, worker, h->piece, h->step);
     r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
                                     .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
                                     .piece = h->piece,
                                     .is_last = !grant(s, &s->client[worker], h->piece),
                                     .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
+    r->is_silent = server_is_silent(s);
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));
 out:
     return rc;
 }
 
+enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    struct request *r = request_of(s, a);
+
+    r->is_silent = false; /* replica.R4 */
+    if (s->is_restored)   /* what it was answered with is not in the snapshot */
+        r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
+                                        .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
+                                        .piece = h->piece };
+    return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
+}
+
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
-    const int worker = a->message.peer;
+    const int worker = a->worker;
     struct request *r = request_of(s, a);
     enum rc rc;
 
     TRY(server_end_reply(s, r));
+    r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,
                                     .piece = h->piece,
                                     .queue_ns = world_now_ns(s->env.world) - a->seen_ns };
-    TRY(settle_request(s, worker, (int)server_slot_of(a)));
+    TRY(settle_request(s, worker, (int)a->slot));
 out:
     return rc;
 }

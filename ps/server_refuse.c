@@ -28,6 +28,8 @@ void server_count_refused(struct ps_server *s, enum refused why, const char *tex
     char line[LINE_BYTES], more[64] = "";
 
     s->facts.refused_count[why]++;
+    if (server_is_silent(s)) /* its home tells it */
+        return;
     if (s->told_ns > 0 && now_ns - s->told_ns < LINE_EVERY_NS) {
         s->n_untold++;
         return;

@@ -17,12 +17,15 @@ enum worker_state { TRAINING, FETCHING, LEFT, LOST };
 
 struct arrival { /* a request received, not yet served */
     struct message message;
+    int worker;       /* who made it, in which slot: of a forward not who sent the message */
+    uint32_t slot;    /* PS_CREDITS or more: it has none */
     uint64_t seen_ns; /* when the server received it */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
 struct request {         /* of a worker, in one of its slots (P4): the last one that came there */
     bool waits;          /* it was served, and is not answered yet ... */
+    bool is_silent;      /* nobody waits here for its answer (replica.R4) */
     bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
     bool is_refused;     /* ... but not taken: it is not finite (P6), and not there any more */
     struct message kept; /* lent by the transport; its body: */
@@ -33,13 +36,24 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
     bool reply_posted;
     struct xfer reply;
     unsigned char reply_header[PS_HEADER_BYTES];
+    bool is_pending; /* it is forwarded, and not served yet: ... */
+    uint32_t pending_piece;
+    uint64_t forwarded_ns;
+    bool is_forwarded; /* `forward` is posted */
+    struct xfer forward;
+    unsigned char forward_header[PS_HEADER_BYTES];
 };
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push; /* exchange.E11: a push that it has not pushed is counted */
+    bool may_push;            /* exchange.E11: a push that it has not pushed is counted */
+    bool is_ending;           /* its LEAVE, FETCH or loss is forwarded ... */
+    bool loss_is_told;        /* ... its loss, by `loss` */
+    uint64_t n_pushed_before; /* as it says then: pushes to the server before, of all its pieces */
+    bool has_left_all;        /* it has sent LEAVE to this server, and so needs none of its slices (replica.R8) */
     struct request request[PS_CREDITS];
     struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
+    struct request loss;    /* its forward alone is used */
     int n_refused;          /* of its messages, by P5 */
     float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
                                ps_server.param */
@@ -48,12 +62,28 @@ struct client { /* a worker, as the server sees it */
 struct piece_state {
     struct range part;       /* of it in the slice */
     uint64_t clock;          /* updates of it so far (P2) */
+    uint64_t n_rolled_back;  /* of that, updates that are not in the parameters (snapshot.N3) */
     uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
     struct clocks clocks;    /* of its workers */
 };
 
+struct chain {               /* replica.h; of a server to its heir, and to the one before */
+    bool is_on;              /* what changes the own slice is forwarded */
+    int heir, home;          /* ranks */
+    struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: a loss */
+    int first_pending, n_pending, most_pending;
+    enum rc error;             /* of a forward that its heir, which lives, did not release (replica.R7) */
+    uint64_t n_held, n_served; /* HELD taken; forwards served of the home's */
+    struct held {              /* [most_pending]: HELD number n is in n modulo that */
+        bool is_posted;
+        struct xfer tx;
+        unsigned char header[PS_HEADER_BYTES];
+    } * held;
+};
+
 struct ps_server {
     struct sync_env env;
+    int slice;      /* whose: number of a server */
     size_t n_elems; /* of the slice */
     struct optimizer optimizer;
     struct arena arena;
@@ -71,16 +101,31 @@ struct ps_server {
     struct client *client;     /* [n_workers] */
     struct arrival *arrival;   /* [most_arrivals], a ring buffer */
     int first_arrival, n_arrivals, most_arrivals;
+    struct chain chain;        /* of the rank's own slice, with replicas */
+    struct ps_server *replica; /* likewise: of the slice of the server before; NULL: none */
+    struct ps_server *rank;    /* a replica's: whose it is; NULL: this is the rank's own slice */
+    bool is_replica;           /* this one is of another server's slice ... */
+    bool is_heir;              /* ... and has taken its place */
+    bool is_over;              /* replica.R8 */
+    bool has_given_state;      /* the answer to FETCH */
+    bool is_restored;          /* the heir's: from a snapshot (snapshot.h) */
+    uint64_t n_unsaved;        /* updates since the last one, of all pieces */
     size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
     uint64_t n_granted;   /* pushes that workers have pushed or may push */
     int silence_ms;       /* how long nobody may send anything, while somebody is to */
     struct server_facts facts;
 };
 
-/* The slot of a request; PS_CREDITS or more: it has none. */
-static inline uint32_t server_slot_of(const struct arrival *a)
+/* Does it only follow its home? Then nobody gets an answer. */
+static inline bool server_is_silent(const struct ps_server *s)
 {
-    return a->message.tag - PS_TAG_REQUEST;
+    return s->is_replica && !s->is_heir;
+}
+
+/* That are in the parameters of the piece, of this run. */
+static inline uint64_t server_n_updates(const struct piece_state *p)
+{
+    return p->clock - p->n_rolled_back;
 }
 
 static inline bool server_is_hollow(const struct ps_server *s)
@@ -103,6 +148,9 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
  * answer whom that lets read.
  */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Push a, with the header h, is in this server, whose home was lost before it answered: answer it as soon as its worker
+ * may read. */
+enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Serve pull a likewise: answer it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Every worker may push once (exchange.E11). */
@@ -134,8 +182,24 @@ void server_count_refused(struct ps_server *s, enum refused why, const char *tex
 
 /* --- server.c --- */
 
+/* Make what request a, with the header h, asks for; it was checked. Its message may be taken from *a. */
+enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Check the oldest request, and serve or forward it. */
+enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
+/* Answer worker 0's FETCH, if all others have left. */
+enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
+/* The worker sends nothing more, if it has sent something before. */
+void server_leave(struct ps_server *s, int worker);
 /* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */
 enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
+/* The worker is lost: drop it, or have it dropped behind its replica. */
+enum rc server_lose_worker(struct ps_server *s, int worker) MUST_CHECK;
+/* Drop it now. */
+void server_drop_now(struct ps_server *s, int worker);
+/* Its requests that are not served yet are released. */
+void server_forget_arrivals(struct ps_server *s, int worker);
+
+/* --- server_loop.c --- */
 
 /* After RC_PEER of a transfer with the worker: RC_OK if it is lost, and dropped now; else the same error. */
 enum rc server_forgive_lost(struct ps_server *s, int worker) MUST_CHECK;

@@ -10,6 +10,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+#include "ps/heir.h"
 #include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
@@ -115,12 +116,25 @@ out:
     return rc;
 }
 
+/* Pushes to the server, of all its pieces. */
+static uint64_t n_pushed(const struct ps *p, int server)
+{
+    uint64_t n = 0;
+
+    for (size_t k = 0; k < p->base.env.buckets->n_pieces; k++)
+        n += p->link[server].piece[k].step;
+    return n;
+}
+
 static enum rc leave(struct ps *p)
 {
-    const struct ps_header h = { .op = PS_LEAVE };
+    const int n = p->base.env.n_servers;
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < p->base.env.n_servers; i++) {
+    for (int i = 0; i < n; i++) {
+        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
+        if (p->link[i].is_redirected) /* its heir gets one of its own */
+            continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
         TRY(ps_end_request(p, i, 0));
     }
@@ -192,7 +206,15 @@ out:
 
 static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *state)
 {
-    return s->env.world->rank == 0 ? fetch(self(s), PS_FETCH, param, state) : leave(self(s));
+    const bool is_first = s->env.world->rank == 0;
+    enum rc rc = RC_OK;
+
+    if (is_first)
+        TRY(fetch(self(s), PS_FETCH, param, state));
+    if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
+        TRY(leave(self(s)));
+out:
+    return rc;
 }
 
 static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)

@@ -23,6 +23,54 @@ static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_b
     *(ps_is_real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_bytes;
 }
 
+/* In the slot's tags: whose slice it is, where its holder has two. */
+static uint32_t tag_in(const struct ps *p, int server, uint32_t tag, int slot)
+{
+    return tag + (p->link[server].is_redirected ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot;
+}
+
+static enum rc post_tx(struct ps *p, int server, int slot)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc;
+
+    l->tx.peer = ps_holder(p, server);
+    l->tx.tag = tag_in(p, server, PS_TAG_REQUEST, slot);
+    TRY(transport_send(p->base.env.transport, &l->tx));
+    l->sends = true;
+out:
+    return rc;
+}
+
+static enum rc post_rx(struct ps *p, int server, int slot)
+{
+    struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc;
+
+    l->rx = (struct xfer){ .peer = ps_holder(p, server),
+                           .tag = tag_in(p, server, PS_TAG_REPLY, slot),
+                           .head = l->reply,
+                           .n_head_bytes = PS_HEADER_BYTES };
+    set_body(p, &l->rx, l->answer_body, l->n_answer_elems * sizeof(float));
+    TRY(transport_recv(p->base.env.transport, &l->rx));
+    l->receives = true;
+out:
+    return rc;
+}
+
+enum rc ps_post_slot(struct ps *p, int server, int slot)
+{
+    const struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc = RC_OK;
+
+    if (l->is_awaited)
+        TRY(post_rx(p, server, slot));
+    if (l->is_awaited && l->is_asked)
+        TRY(post_tx(p, server, slot));
+out:
+    return rc;
+}
+
 enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_header *h, float *body)
 {
     struct link_slot *l = &p->link[server].slot[slot];
@@ -31,16 +79,13 @@ enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_head
 
     whole.layout = p->link[server].layout;
     ps_header_encode(l->request, &whole);
-    l->tx = (struct xfer){ .peer = p->base.env.n_workers + server,
-                           .tag = PS_TAG_REQUEST + (uint32_t)slot,
-                           .head = l->request,
-                           .n_head_bytes = PS_HEADER_BYTES,
-                           .lends = true };
+    l->tx = (struct xfer){ .head = l->request, .n_head_bytes = PS_HEADER_BYTES, .lends = true };
     set_body(p, &l->tx, body, push_body_bytes(&(struct push_body){ h->form, h->n_elems, h->n_pairs }));
-    TRY(transport_send(p->base.env.transport, &l->tx));
-    l->sends = true;
-out:
-    return rc;
+    l->is_asked = true;
+    rc = post_tx(p, server, slot);
+    if (rc == RC_OK)
+        return rc;
+    return l->is_awaited ? ps_redirect(p, server, rc) : ps_forgive(p, server, rc);
 }
 
 enum rc ps_post_answer(struct ps *p, int server, int slot, float *body, size_t n_elems)
@@ -48,23 +93,27 @@ enum rc ps_post_answer(struct ps *p, int server, int slot, float *body, size_t n
     struct link_slot *l = &p->link[server].slot[slot];
     enum rc rc;
 
-    l->rx = (struct xfer){ .peer = p->base.env.n_workers + server,
-                           .tag = PS_TAG_REPLY + (uint32_t)slot,
-                           .head = l->reply,
-                           .n_head_bytes = PS_HEADER_BYTES };
-    set_body(p, &l->rx, body, n_elems * sizeof(float));
-    TRY(transport_recv(p->base.env.transport, &l->rx));
-    l->receives = true;
-out:
-    return rc;
+    l->answer_body = body;
+    l->n_answer_elems = n_elems;
+    l->is_awaited = true;
+    l->is_asked = false;
+    rc = post_rx(p, server, slot);
+    return rc == RC_OK ? rc : ps_redirect(p, server, rc);
 }
 
 enum rc ps_end_request(struct ps *p, int server, int slot)
 {
     struct link_slot *l = &p->link[server].slot[slot];
+    enum rc rc = RC_OK;
 
-    l->sends = false;
-    return transport_wait(p->base.env.transport, &l->tx, p->base.env.timeout_ms);
+    while (l->sends) {
+        l->sends = false;
+        rc = transport_wait(p->base.env.transport, &l->tx, p->base.env.timeout_ms);
+        if (rc != RC_OK)
+            TRY(l->is_awaited ? ps_redirect(p, server, rc) : ps_forgive(p, server, rc));
+    }
+out:
+    return rc;
 }
 
 static bool may_be_late(const struct ps *p)
@@ -77,10 +126,15 @@ enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header
 {
     struct link_slot *l = &p->link[server].slot[slot];
     enum refused why;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    l->receives = false;
-    TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
+    while (l->receives) {
+        l->receives = false;
+        rc = transport_wait(p->base.env.transport, &l->rx, timeout_ms);
+        if (rc != RC_OK)
+            TRY(ps_redirect(p, server, rc));
+    }
+    l->is_awaited = false;
     TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes, &why));
     if (out->op == PS_REFUSED && out->why != REFUSED_NOT_FINITE)
         FAIL(RC_MISMATCH, "server %d refused a message of this worker (%s): its own line says why", server,
@@ -107,7 +161,7 @@ enum rc ps_abandon(struct ps *p, enum rc rc)
             (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
         if (l->receives)
             (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
-        l->sends = l->receives = false;
+        l->sends = l->receives = l->is_awaited = false;
     }
     p->n_ended = p->n_posted;
     return rc_raise(rc, "%s", first_message);

@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 8 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 9 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -25,6 +25,8 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_QUEUE = 32,
        OFFSET_LAYOUT = 32,
        OFFSET_APPLY = 40,
+       OFFSET_WORKER = 40,
+       OFFSET_SLOT = 44,
        OFFSET_SENT_OR_HELD = 48,
        OFFSET_PIECE = 56,
        OFFSET_STEP = 60
@@ -90,7 +92,7 @@ static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_b
         return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
                       (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (number < PS_PUSH || number > PS_REFUSED)
+    if (number < PS_PUSH || number > PS_HELD)
         return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
     *op = (enum ps_op)number;
     return RC_OK;
@@ -101,7 +103,7 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 {
     if (!ps_is_push(h->op) && !ps_is_answer(h->op) && h->step != 0)
         return REFUSE(REFUSED_MALFORMED, "step %u of op %u, which has none", h->step, h->op);
-    if (ps_op_is_request(h->op) && h->apply_ns != 0)
+    if ((ps_op_is_request(h->op) || h->op == PS_LOST) && h->apply_ns != 0)
         return REFUSE(REFUSED_MALFORMED, "op %u says how long applying took", h->op);
     if (h->op == PS_REFUSED && (reason <= NOT_REFUSED || reason >= N_REFUSED))
         return REFUSE(REFUSED_MALFORMED, "reason %llu is unknown", (unsigned long long)reason);
@@ -163,4 +165,25 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     *out = h;
 out:
     return rc;
+}
+
+void ps_forward_mark(void *header, int worker, uint32_t slot)
+{
+    unsigned char *to = header;
+
+    bytes_put(to + OFFSET_WORKER, (uint64_t)worker + 1, 4);
+    bytes_put(to + OFFSET_SLOT, slot, 4);
+}
+
+enum rc ps_forward_unmark(void *header, int *worker, uint32_t *slot)
+{
+    unsigned char *from = header;
+    const uint64_t number = bytes_get(from + OFFSET_WORKER, 4);
+
+    if (number == 0 || number > INT32_MAX)
+        return rc_raise(RC_MISMATCH, "parameter server message: forwarded, but not for whom");
+    *worker = (int)number - 1;
+    *slot = (uint32_t)bytes_get(from + OFFSET_SLOT, 4);
+    memset(from + OFFSET_APPLY, 0, 8);
+    return RC_OK;
 }

@@ -12,7 +12,8 @@
  *        8  u32   n_elems
  *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED: u32 is_last: 1, the worker is to begin no other step, else 0
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
- *                 STATE: the updates of the piece that has had the fewest, of all the training
+ *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards;
+ *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5)
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
  *                 u32 n_pairs of the body (push_body.h); STATE: n_moments; REFUSED: u32 why
  *                 (exchange/refused.h), and 0
@@ -35,6 +36,11 @@
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *
  *   REFUSED server    the request was not taken (P5, P6)  -
+ *   LOST    server    to its heir: this worker is lost    HELD
+ *   HELD    heir      so many forwards are in the replica -
+ *
+ * What a server forwards to its heir (replica.h) is a request as it came, or LOST; at 40 it says whose: u32 worker + 1,
+ * u32 slot. With replicas worker 0 does not leave with its FETCH: it sends LEAVE when it has every STATE.
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
  * have no elements. PULL has no elements, and no step.
@@ -84,7 +90,9 @@ enum ps_op {
     PS_GIVE,
     PS_PULL,
     PS_TAKEN,
-    PS_REFUSED
+    PS_REFUSED,
+    PS_LOST,
+    PS_HELD
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 
@@ -133,6 +141,10 @@ static inline bool ps_answers(const struct ps_header *want, const struct ps_head
 void ps_header_encode(void *out, const struct ps_header *h);
 /* Is it sent by a worker? */
 bool ps_op_is_request(enum ps_op op);
+/* PS_HEADER_BYTES of a request or LOST, to be forwarded: *worker sent it in *slot. */
+void ps_forward_mark(void *header, int worker, uint32_t slot);
+/* The same read back, and the header as it was before. RC_MISMATCH: it has no such mark. */
+enum rc ps_forward_unmark(void *header, int *worker, uint32_t *slot) MUST_CHECK;
 /* Read from bytes[n_bytes], which n_body_bytes, real and hollow ones, follow; P1. *why: of RC_MISMATCH. */
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,
                          enum refused *why) MUST_CHECK;

@@ -69,24 +69,31 @@ static void add_longest(struct sums *sums, const struct sync_env *env)
     }
 }
 
+/* Messages that a worker waits for, of a piece: push, forward, reply. */
+static double n_in_turn_of_piece(const struct sync_env *env)
+{
+    return 2.0 + env->n_replicas;
+}
+
 static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_env *env)
 {
     const size_t n_elems = env->buckets->n_params / sums->n_messages;
-    const size_t n_at_server = sums->n_most_messages * (size_t)env->n_workers;
+    const size_t n_at_server = sums->n_most_messages * (size_t)env->n_workers * (1 + (size_t)env->n_replicas);
     const size_t n_busiest = n_at_server > sums->n_messages + 1 ? n_at_server : sums->n_messages + 1;
 
-    return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float), 2 * (double)env->buckets->n_pieces,
-                               (double)n_busiest };
+    return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float),
+                               n_in_turn_of_piece(env) * (double)env->buckets->n_pieces, (double)n_busiest };
 }
 
 static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync_env *env)
 {
     const double n_pieces = (double)env->buckets->n_pieces, n_bytes = sums->in_turn_bytes / n_pieces;
-    const double server_bytes = sums->most_bytes * env->n_workers;
+    const double server_bytes = sums->most_bytes * env->n_workers * (1 + env->n_replicas);
     const double worker_bytes = sums->all_bytes + sums->least_bytes;
     const double busiest_bytes = server_bytes > worker_bytes ? server_bytes : worker_bytes;
 
-    return (struct wire_plan){ (size_t)n_bytes, 2 * n_pieces, busiest_bytes / (double)(size_t)n_bytes };
+    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_piece(env) * n_pieces,
+                               busiest_bytes / (double)(size_t)n_bytes };
 }
 
 /* --- servers beside workers --- */
@@ -241,7 +248,7 @@ static double push_bytes(double reply_bytes, const struct compression *c)
 
 struct traffic {      /* of a step in the mean, of a message that is whole_bytes long where everything is sent */
     double exchanges; /* parts of steps that exchange something: a request and an answer */
-    double request_bytes, answer_bytes;
+    double request_bytes, answer_bytes, forward_bytes;
 };
 
 static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
@@ -255,11 +262,12 @@ static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
     return (struct traffic){ .exchanges = exchanges,
                              .request_bytes = pushes * push_bytes(whole_bytes, &env->compression) +
                                               (exchanges - pushes) * PS_HEADER_BYTES,
+                             .forward_bytes = env->n_replicas * pushes * push_bytes(whole_bytes, &env->compression),
                              .answer_bytes = pulls * whole_bytes + (exchanges - pulls) * PS_HEADER_BYTES };
 }
 
-/* Of requests and answers the mean. One way, the link of a server carries the more of either; the card of a host,
- * beside workers, at least as much as both ways have in the mean. */
+/* Of requests, forwards and answers the mean. One way, the link of a server carries the more of requests and answers,
+ * and as many forwards; the card of a host, beside workers, at least as much as both ways have in the mean. */
 static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_env *env)
 {
     const double whole_bytes = (double)plan.message_bytes;
@@ -267,8 +275,11 @@ static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_en
     if ((env->compression.kind == COMPRESSION_NONE && !periods_are_on(&env->periods)) || plan.message_bytes == 0)
         return plan;
     const struct traffic t = traffic_of(env, whole_bytes);
-    const double mean_bytes = (t.request_bytes + t.answer_bytes) / 2;
-    const double most_bytes = t.request_bytes > t.answer_bytes ? t.request_bytes : t.answer_bytes;
+    const double forward_bytes = env->host ? 0 : t.forward_bytes;
+    const double n_ways = env->host ? 1 : 1 + env->n_replicas; /* of messages one way: what the plan counts */
+    const double mean_bytes = (t.request_bytes + forward_bytes + t.answer_bytes) / (1 + n_ways);
+    const double larger_bytes = t.request_bytes > t.answer_bytes ? t.request_bytes : t.answer_bytes;
+    const double most_bytes = (larger_bytes + forward_bytes) / n_ways;
     plan.message_bytes = (size_t)(mean_bytes / t.exchanges);
     plan.n_in_turn *= t.exchanges;
     plan.n_on_link *= (env->host ? mean_bytes : most_bytes) / (double)plan.message_bytes;

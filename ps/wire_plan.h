@@ -6,6 +6,8 @@
  * way, a server's link carries the messages of all workers, and a worker's those with all servers and, of a reply, at
  * least one after the last push. The busiest link is that of the server that has most; beside workers (sync_env.host),
  * the card of a host, which carries what its workers and servers send to other hosts, and nothing of what stays there.
+ * With replicas a push goes on to the heir before it is answered: three messages of a piece in turn, and over a
+ * server's link as many more. Beside workers forwards are left out: what is said of cards is as much, or more.
  * With compression pushes are shorter than replies: the message of the plan is the mean of both.
  */
 #ifndef PS_WIRE_PLAN_H

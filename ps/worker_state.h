@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_state.h - what a worker holds of its servers. Of sync_ps.c and transfer.c alone. */
+/* worker_state.h - what a worker holds of its servers. Of sync_ps.c, transfer.c and redirect.c alone. */
 #ifndef PS_WORKER_STATE_H
 #define PS_WORKER_STATE_H
 
@@ -21,12 +21,16 @@ struct link_slot {                                                  /* a request
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
     bool sends, receives;                                           /* tx is posted; rx is */
     struct xfer tx, rx;
+    bool is_asked, is_awaited; /* the request is, and its answer, until it has come */
+    float *answer_body;        /* of the latter, of so many elements */
+    size_t n_answer_elems;
 };
 
 struct link {                 /* of a worker to one server */
     size_t first_elem;        /* of its slice, if all slices are one behind the other */
     size_t n_elems;           /* of its slice */
     uint64_t layout;          /* layout.h */
+    bool is_redirected;       /* the server is lost, its heir has its slice (replica.h) */
     struct link_piece *piece; /* [n_pieces] */
     struct link_slot slot[PS_CREDITS];
 };
@@ -58,6 +62,15 @@ enum rc ps_end_request(struct ps *p, int server, int slot) MUST_CHECK;
 /* The answer of one server, which must be what `want` says: its op, n_elems and piece. */
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
                       struct ps_header *out) MUST_CHECK;
+/* The rank that has its slice. */
+int ps_holder(const struct ps *p, int server);
+/* rc, just raised, is of a transfer with it: RC_OK where it was lost and its heir has the slice, to which everything
+ * that is not answered is posted again (replica.R3); else the same error. */
+enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* The same, but of a transfer that nobody needs any more where the server was lost. */
+enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* Post what is asked and awaited in the slot, to the holder; for redirect.c. */
+enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
 /* End what is still posted in the caller's memory, when something failed; the first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
 /* sync_mode.exchange and .exchange_part */

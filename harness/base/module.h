@@ -32,6 +32,7 @@ struct job_facts { /* what a module may know of the job it is chosen for */
     size_t n_server_params;    /* of the server that has most; 0: as many on each, or there are none */
     size_t n_scattered_params; /* that a worker gathers and scatters, as servers have them in pieces; else 0 */
     int n_moments;             /* arrays as long as the parameters that the optimiser keeps */
+    int n_replicas;            /* of what each server holds, on others; 1, too: room for it */
     bool sends_in_tasks;       /* a task of a worker sends beside its main one */
     bool outlives_losses;      /* it goes on without ranks that are lost */
 };

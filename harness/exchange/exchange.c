@@ -6,7 +6,6 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange_state.h"
-#include "harness/exchange/initial.h"
 #include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -114,7 +113,8 @@ static enum rc open_rings(struct exchange *x)
 {
     enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_PIECE = 3 }; /* 12 MiB */
     const size_t n_peers = x->is_worker ? 1 : (size_t)x->env.n_workers;
-    const size_t n_of_a_step = OF_A_STEP + OF_A_PIECE * x->buckets.n_pieces * n_peers;
+    const size_t n_of_a_piece = OF_A_PIECE + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
+    const size_t n_of_a_step = OF_A_STEP + n_of_a_piece * x->buckets.n_pieces * n_peers;
     const size_t n_spans = x->env.n_steps < MOST_SPANS / n_of_a_step ? x->env.n_steps * n_of_a_step : MOST_SPANS;
     enum rc rc;
 
@@ -193,8 +193,7 @@ void exchange_close(struct exchange **xp)
     message_log_close(&x->log);
     buckets_close(&x->buckets);
     placement_close(&x->placement);
-    free(x->slice_param);
-    free(x->slice_moments);
+    exchange_free_slices(x);
     free(x->n_missing);
     free(x->state);
     free(x);
@@ -212,63 +211,6 @@ float *exchange_grad(const struct exchange *x)
 }
 
 /* --- start: what all ranks begin with --- */
-
-static enum rc open_slice(struct exchange *x, int n_moments)
-{
-    const size_t n_elems = x->placement.n_elems[x->env.world->rank - x->env.n_workers];
-
-    x->slice_param = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_param);
-    if (n_moments > 0)
-        x->slice_moments = malloc((n_elems > 0 ? n_elems : 1) * (size_t)n_moments * sizeof *x->slice_moments);
-    if (!x->slice_param || (n_moments > 0 && !x->slice_moments))
-        return rc_raise(RC_NOMEM, "no memory for the %zu parameters of a server", n_elems);
-    return RC_OK;
-}
-
-/* Array k of rank 0's optimiser to all ranks. */
-static enum rc share_moment(struct exchange *x, const struct initial_state *from, int k)
-{
-    const size_t n_params = x->buckets.n_params;
-    struct initial_array moment = { .n_elems = n_params,
-                                    .from_host =
-                                        x->env.world->rank == 0 ? from->state.moments + (size_t)k * n_params : NULL,
-                                    .compute = x->optimizer.compute,
-                                    .memory = x->optimizer.moment[k] };
-
-    if (!x->is_worker) {
-        moment.placement = &x->placement;
-        moment.server = x->env.world->rank - x->env.n_workers;
-        moment.slice_host = x->slice_moments + (size_t)k * x->placement.n_elems[moment.server];
-    }
-    return initial_broadcast(x->env.world, &moment);
-}
-
-static enum rc share_state(struct exchange *x, const struct initial_state *from)
-{
-    const int n_moments = from->state.moments ? optimizer_n_moments(&x->env.optimizer) : 0;
-    struct initial_array param = { .n_elems = x->buckets.n_params, .compute = x->env.compute, .memory = x->param };
-    const struct initial_array running = { .n_elems = from->n_running,
-                                           .compute = x->env.compute,
-                                           .memory = from->running };
-    enum rc rc = RC_OK;
-
-    x->n_updates_before = from->state.n_updates;
-    if (!has_memory(x))
-        return RC_OK;
-    if (!x->is_worker) {
-        TRY(open_slice(x, n_moments));
-        param.placement = &x->placement;
-        param.server = x->env.world->rank - x->env.n_workers;
-        param.slice_host = x->slice_param;
-    }
-    TRY(x->env.opts.shared_memory ? initial_broadcast_shared(&x->memory, &param)
-                                  : initial_broadcast(x->env.world, &param));
-    for (int k = 0; k < n_moments; k++)
-        TRY(share_moment(x, from, k));
-    TRY(initial_broadcast(x->env.world, &running));
-out:
-    return rc;
-}
 
 /* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
  * one call ahead of another rank's, as none ends before every rank has begun it; servers answer one request at a time.
@@ -332,15 +274,20 @@ static enum rc open_mode(struct exchange *x)
                                    .stop_at = env->opts.stop_at > 0 ? env->opts.stop_at - x->n_updates_before : 0,
                                    .compression = env->opts.compression,
                                    .optimizer = env->optimizer,
-                                   .slice_param = x->slice_param,
-                                   .slice_state = { x->slice_moments, x->n_updates_before },
+                                   .slice_param = x->slice[0].param,
+                                   .slice_state = { x->slice[0].moments, x->n_updates_before },
+                                   .n_replicas = env->opts.n_replicas,
+                                   .snapshots = env->opts.snapshots,
+                                   .snapshot_every = env->opts.snapshot_every,
+                                   .before_param = x->slice[1].param,
+                                   .before_moments = x->slice[1].moments,
+                                   .on_push = env->on_push,
+                                   .on_push_arg = env->on_push_arg,
                                    .timeout_ms = env->timeout_ms,
                                    .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));
     x->sync->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
-    free(x->slice_param);
-    free(x->slice_moments);
-    x->slice_param = x->slice_moments = NULL;
+    exchange_free_slices(x);
 out:
     return rc;
 }
@@ -366,7 +313,7 @@ enum rc exchange_start(struct exchange *x, const struct initial_state *from)
 {
     enum rc rc;
 
-    TRY(share_state(x, from));
+    TRY(exchange_share_state(x, from));
     TRY(exchange_start_periods(x));
     if (x->exchanges)
         TRY(open_mode(x));

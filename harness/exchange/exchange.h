@@ -71,7 +71,10 @@ struct exchange_opts {
     uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
     struct periods periods;          /* of a mode with servers, E10 */
     uint64_t stop_at;                /* likewise, E11; 0: nowhere */
-    bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
+    int n_replicas;                  /* likewise: of what each server holds (sync_mode.h) */
+    const char *snapshots;           /* likewise; NULL: none */
+    uint64_t snapshot_every;
+    bool shared_memory; /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
 /* A failure to order: in this step a bit of one element of the gradient, behind the exchange and before the update, is
@@ -98,14 +101,16 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     float
         weight; /* how this worker's gradient, or with average_every its parameters, counts in the mean of all; 0: 1 */
     struct optimizer_rule optimizer;
-    const struct gradient_flip *flip; /* NULL: none; lent during open() */
-    bool forward_only;                /* nothing is exchanged or updated; there are no gradients */
-    int timeout_ms;                   /* per message; 0 waits for ever */
-    bool keeps_undo;                  /* E7; of a synchronous mode with memory, else nothing is kept */
-    bool timeline;                    /* record spans (exchange_ring) */
-    bool messages;                    /* note messages (exchange_messages) */
-    size_t n_steps;                   /* of this run, which rings are sized for */
-    uint64_t n_steps_before;          /* of the training, before it */
+    const struct gradient_flip *flip;          /* NULL: none; lent during open() */
+    bool forward_only;                         /* nothing is exchanged or updated; there are no gradients */
+    int timeout_ms;                            /* per message; 0 waits for ever */
+    bool keeps_undo;                           /* E7; of a synchronous mode with memory, else nothing is kept */
+    bool timeline;                             /* record spans (exchange_ring) */
+    bool messages;                             /* note messages (exchange_messages) */
+    void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
+    void *on_push_arg;
+    size_t n_steps;          /* of this run, which rings are sized for */
+    uint64_t n_steps_before; /* of the training, before it */
 };
 
 enum exchange_task {                        /* whose ring */

@@ -48,11 +48,14 @@ struct exchange {
     float *param, *grad;                    /* in memory */
     float *host_param, *host_grad; /* what the mode reads and writes: the same, or copies in host memory (E4) */
     float *undo_param, *undo_moment[OPTIMIZER_MAX_MOMENTS]; /* E7: the host's; NULL: the optimiser has fewer */
-    float *slice_param, *slice_moments;                     /* until the mode is open */
-    uint64_t n_updates_before;                              /* those of the training that this one goes on with */
-    float *residual;             /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
-    float *accrued;              /* E10: likewise, since the last push; NULL: every step pushes */
-    unsigned parts;              /* of the step that has begun: enum exchange_part */
+    struct slice {
+        int server;
+        float *param, *moments;
+    } slice[2];                /* of a server, until the mode is open: its own; with replicas that of the one before */
+    uint64_t n_updates_before; /* those of the training that this one goes on with */
+    float *residual;           /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
+    float *accrued;            /* E10: likewise, since the last push; NULL: every step pushes */
+    unsigned parts;            /* of the step that has begun: enum exchange_part */
     struct period_counts counts; /* of steps begun */
     uint64_t sent_bytes;         /* of a worker, by the task that exchanges */
     size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */
@@ -74,6 +77,9 @@ struct exchange {
 /* exchange_agree.c: every rank has the plan of rank 0 (E3), takes its pieces in the same order (E6), and sends them in
  * the same form (E9). RC_MISMATCH, and whose differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
+/* exchange_slices.c: rank 0's parameters and state go to all ranks. Collective. */
+enum rc exchange_share_state(struct exchange *x, const struct initial_state *from) MUST_CHECK;
+void exchange_free_slices(struct exchange *x);
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
 enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;
 /* E8: exchange_local.c. Is the step one behind which parameters are averaged? */

@@ -13,11 +13,12 @@
 enum { CHUNK_ELEMS = 1 << 20 };
 
 /* The part of chunk[n_elems], whose first element is number `first` of the array, that is in the slice. */
-static void keep_slice(const struct initial_array *a, const float *chunk, size_t first, size_t n_elems)
+static void keep_slice(const struct initial_array *a, const struct initial_slice *slice, const float *chunk,
+                       size_t first, size_t n_elems)
 {
-    const struct range kept = placement_part(a->placement, a->server, (struct range){ first, n_elems });
+    const struct range kept = placement_part(a->placement, slice->server, (struct range){ first, n_elems });
 
-    placement_gather(a->placement, a->server, kept, a->slice_host + kept.offset_elems, chunk, first);
+    placement_gather(a->placement, slice->server, kept, slice->to + kept.offset_elems, chunk, first);
 }
 
 static enum rc broadcast_chunk(struct world *w, const struct initial_array *a, float *chunk, size_t first,
@@ -33,8 +34,9 @@ static enum rc broadcast_chunk(struct world *w, const struct initial_array *a, f
     TRY(world_broadcast(w, chunk, n_bytes));
     if (a->memory && (w->rank > 0 || a->from_host))
         compute_put(a->compute, a->memory + first, chunk, n_bytes);
-    if (a->slice_host)
-        keep_slice(a, chunk, first, n_elems);
+    for (int i = 0; i < 2; i++)
+        if (a->slice[i].to)
+            keep_slice(a, &a->slice[i], chunk, first, n_elems);
 out:
     return rc;
 }

@@ -19,8 +19,10 @@ struct initial_array {
     struct compute *compute;
     float *memory;                     /* float[n_elems] in memory of compute, which gets it; NULL: not wanted here */
     const struct placement *placement; /* a server: what is placed on ... */
-    int server;                        /* ... this one ... */
-    float *slice_host;                 /* ... goes here, the host's; NULL: not wanted here */
+    struct initial_slice {
+        int server; /* ... this one ... */
+        float *to;  /* ... goes here, the host's; NULL: not wanted here */
+    } slice[2];
 };
 
 /* Collective. RC_NOMEM. */

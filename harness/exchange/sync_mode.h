@@ -70,11 +70,19 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: of a training that begins */
-    int timeout_ms;                     /* per message; 0 waits for ever */
-    struct span_ring *ring;             /* a server's: of its task; NULL: nothing is recorded */
+    int n_replicas;                     /* of each slice: 0, or 1, on the next server (ps/replica.h) */
+    const float *before_param; /* with one: as slice_param, of the server before, the last one before the first */
+    float *before_moments;     /* likewise, as those of slice_state */
+    const char *snapshots;   /* without replicas: a folder, where each server's slice is (ps/snapshot.h); NULL: none */
+    uint64_t snapshot_every; /* updates */
+    int timeout_ms;          /* per message; 0 waits for ever */
+    struct span_ring *ring;  /* a server's: of its task; NULL: nothing is recorded */
     void (*tell)(void *arg, const char *line); /* Optional (may be NULL): default standard error. A server's: a line
                                                   about messages that it refused */
     void *tell_arg;
+    /* Optional (may be NULL). A server's: before each push that it takes; step: of its worker. For drills. */
+    void (*on_push)(void *arg, uint64_t step);
+    void *on_push_arg;
 };
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
@@ -94,11 +102,15 @@ struct piece_work { /* what exchange_part() is to do */
     float *param, *grad; /* as of exchange() */
 };
 
-struct server_facts {                      /* of a server, since it began */
-    uint32_t pushes_count[STALENESS_BINS]; /* that were applied, by staleness */
-    uint64_t late_count;                   /* that were dropped */
-    uint32_t lead_max_count;               /* of any worker, as it was answered: steps ahead of the slowest one */
-    uint64_t refused_count[N_REFUSED];     /* messages, by reason; and connections */
+struct server_facts {                        /* of a server, since it began */
+    uint32_t pushes_count[STALENESS_BINS];   /* that were applied, by staleness */
+    uint64_t late_count;                     /* that were dropped */
+    uint32_t lead_max_count;                 /* of any worker, as it was answered: steps ahead of the slowest one */
+    uint64_t refused_count[N_REFUSED];       /* messages, by reason; and connections */
+    uint64_t replicated_count, replicate_ns; /* pushes that waited for their replica; how long, together */
+    uint64_t
+        rolled_back_count; /* pushes of parts that were answered, and are not in the snapshot that it went on from */
+    uint32_t n_taken_over; /* servers whose place it has taken; what they had served is counted here */
 };
 
 struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(message), nor than

@@ -297,22 +297,16 @@ static bool shares_memory(const struct train_job *job)
 static void resolve_exchange(struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
+    struct exchange_opts *x = &job->exchange; /* of which servers, compression and periods are resolved */
 
     if (!mode_exchanges(&job->mode->module))
         return;
-    job->exchange =
-        (struct exchange_opts){ .buckets = { .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes },
-                                .placement = job->exchange.placement,
-                                .consistency = job->exchange.consistency,
-                                .lr_staleness = job->exchange.lr_staleness,
-                                .periods = job->exchange.periods,
-                                .stop_at = job->exchange.stop_at,
-                                .compression = job->exchange.compression,
-                                .average_every = o->average_every,
-                                .shared_memory = shares_memory(job),
-                                .overlap = strcmp(o->overlap, "on") == 0,
-                                .cycle_ns = (uint64_t)llround(1e3 * o->cycle_us),
-                                .priority = strcmp(o->priority, "on") == 0 };
+    x->buckets = (struct bucket_opts){ .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes };
+    x->average_every = o->average_every;
+    x->shared_memory = shares_memory(job);
+    x->overlap = strcmp(o->overlap, "on") == 0;
+    x->cycle_ns = (uint64_t)llround(1e3 * o->cycle_us);
+    x->priority = strcmp(o->priority, "on") == 0;
 }
 
 struct job_facts train_job_facts(const struct train_job *job)
@@ -323,6 +317,7 @@ struct job_facts train_job_facts(const struct train_job *job)
                                .n_server_params = placement_most_elems(&job->placement),
                                .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0,
                                .n_moments = optimizer_n_moments(&job->optimizer),
+                               .n_replicas = job->exchange.n_replicas > 0 || job->exchange.snapshots,
                                .sends_in_tasks =
                                    mode_exchanges(&job->mode->module) && strcmp(job->opts.overlap, "on") == 0,
                                .outlives_losses = job->on_loss == ON_LOSS_REPORT };

@@ -147,7 +147,7 @@ enum rc job_on_loss_resolve(struct train_job *job)
     const bool reports = strcmp(job->opts.on_loss, "report") == 0;
 
     job->on_loss = reports ? ON_LOSS_REPORT : ON_LOSS_ABORT;
-    if (reports && job->n_workers == 1)
+    if (reports && job->n_workers == 1 && job->exchange.n_replicas == 0 && !job->exchange.snapshots)
         return rc_raise(RC_INVAL, "--on-loss report: there is one worker; without it nothing goes on");
     return RC_OK;
 }

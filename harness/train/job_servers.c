@@ -15,6 +15,50 @@ static bool has_servers(const struct train_job *job)
     return job->mode->module.caps & MODE_SERVERS;
 }
 
+/* What --replicas, or --server-save, does not go with: NULL, it is right. */
+static const char *why_no_heirs(const struct train_job *job)
+{
+    if (job->n_servers < 2)
+        return "2 servers or more would be right";
+    if (strcmp(job->opts.on_loss, "report") != 0)
+        return "with --on-loss abort the loss of a server ends the run; report goes on";
+    return NULL;
+}
+
+static const char *why_no_snapshots(const struct train_job *job)
+{
+    if (job->exchange.n_replicas > 0)
+        return "with --replicas 1 nothing is lost that would be read from there; leave out one of the two";
+    if (job->exchange.consistency.kind != CONSISTENCY_ASYNC)
+        return "what is rolled back would be missing where workers wait for each other's steps; --consistency async, "
+               "or "
+               "--replicas 1";
+    if (job->opts.stop_at_step > 0)
+        return "--stop-at-step counts updates, and what is rolled back is none; leave out one of the two";
+    if (!job->compute->touches_memory)
+        return "a hollow run has no parameters; use --compute cpu";
+    return NULL;
+}
+
+/* In place of a server that is lost. */
+static enum rc parse_heirs(struct train_job *job)
+{
+    const struct train_opts *o = &job->opts;
+    const char *why = why_no_heirs(job);
+
+    job->exchange.n_replicas = (int)o->replicas;
+    if (o->replicas > 0 && why)
+        return rc_raise(RC_INVAL, "--servers %d --replicas 1: %s", job->n_servers, why);
+    if (o->server_save[0] == '\0')
+        return RC_OK;
+    why = why ? why : why_no_snapshots(job);
+    if (why)
+        return rc_raise(RC_INVAL, "--servers %d --server-save %s: %s", job->n_servers, o->server_save, why);
+    job->exchange.snapshots = o->server_save;
+    job->exchange.snapshot_every = o->server_save_every;
+    return RC_OK;
+}
+
 enum rc job_servers_parse(struct train_job *job)
 {
     const struct module *rule;
@@ -27,6 +71,7 @@ enum rc job_servers_parse(struct train_job *job)
     TRY(consistency_check(&job->exchange.consistency, job->n_workers));
     TRY(module_find(&rule, &lr_staleness_kind, job->opts.lr_staleness));
     job->exchange.lr_staleness = lr_staleness_of(rule);
+    TRY(parse_heirs(job));
 out:
     return rc;
 }

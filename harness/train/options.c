@@ -24,6 +24,15 @@ const struct opt train_opt_table[] = {
               "of servers: gradients are applied as they come; the same, but nobody goes on more than S steps ahead of "
               "the slowest worker; one update a step, by the mean gradient of all workers, or of all but the B latest, "
               "which are dropped"),
+    OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
+             "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
+             "nothing is; with --on-loss report"),
+    OPT_TEXT_(
+        struct train_opts, server_save, "server-save", "", "FOLDER",
+        "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
+        "goes on from that if it is lost; with --on-loss report and --consistency async"),
+    OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "updates",
+             "how often, for --server-save: its workers wait so long"),
     OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
              "a worker pushes after every N-th step and the last, the sum of its gradients since then"),
     OPT_U64_(struct train_opts, pull_every, "pull-every", "1", 1, 100000000, "steps",
@@ -200,10 +209,11 @@ const struct opt train_run_table[] = {
                  "failure test: this rank ends without notice to its peers"),
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
              "failure test: this rank does nothing any more, and keeps what it holds"),
-    OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-              "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
-              "--resume counted on from the checkpoint's; a server: as it begins to serve, for any N), random (of a "
-              "step drawn by --seed), end"),
+    OPT_TEXT_(
+        struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
+        "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
+        "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), random (of a "
+        "step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
              "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
              "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce only"),
@@ -226,6 +236,9 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "placement", "mode", NULL, MODE_SERVERS },
     { "consistency", "mode", NULL, MODE_SERVERS },
     { "lr-staleness", "mode", NULL, MODE_SERVERS },
+    { "replicas", "mode", NULL, MODE_SERVERS },
+    { "server-save", "mode", NULL, MODE_SERVERS },
+    { "server-save-every", "mode", NULL, MODE_SERVERS },
     { "push-every", "mode", NULL, MODE_SERVERS },
     { "pull-every", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },

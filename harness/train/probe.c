@@ -99,23 +99,35 @@ static double least_share(const struct train_job *job)
     return (double)(n.n_pushes < n.n_pulls ? n.n_pushes : n.n_pulls) / (double)job->n_steps;
 }
 
+/* What the server that comes so many behind this one has. */
+static size_t elems_of_server(const struct probe_env *env, int n_behind)
+{
+    const struct train_job *job = env->job;
+    const int n = job->n_servers, own = env->world->rank - job->n_workers;
+    const bool is_even = job->exchange.placement.kind == PLACEMENT_SPLIT; /* but for one element */
+
+    return is_even ? job->n_params / (size_t)n : job->placement.n_elems[(own + n_behind + n) % n];
+}
+
 /* A server's round: for each worker one update of its slice, and its copy for the reply. Where there is one update a
  * round it is one of each, the least of what it does: a bound. */
 static enum rc probe_server(double *best_s, const struct probe_env *env)
 {
     const struct train_job *job = env->job;
-    const bool is_even = job->exchange.placement.kind == PLACEMENT_SPLIT; /* but for one element */
-    const size_t n_elems =
-        is_even ? job->n_params / (size_t)job->n_servers : job->placement.n_elems[env->world->rank - job->n_workers];
+    const size_t n_elems = elems_of_server(env, 0);
     const bool real = env->compute->ops->touches_memory && env->compute->ops->host_memory;
     struct series series = series_begin(env->world);
-    struct update update = { 0 };
+    struct update update = { 0 }, followed = { 0 }; /* --replicas: those of the server before */
     enum rc rc;
 
     TRY(open_update(&update, env, n_elems));
+    if (job->exchange.n_replicas > 0)
+        TRY(open_update(&followed, env, elems_of_server(env, -1)));
     while (series_wants_more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
         TRY(update_run(&update));
+        if (job->exchange.n_replicas > 0)
+            TRY(update_run(&followed));
         for (size_t n_done = 0; real && n_done < n_elems; n_done += update.n_range_elems) /* the reply */
             memcpy(update.grad, update.param,
                    (n_elems - n_done < update.n_range_elems ? n_elems - n_done : update.n_range_elems) * sizeof(float));
@@ -126,6 +138,7 @@ static enum rc probe_server(double *best_s, const struct probe_env *env)
               (job->exchange.consistency.kind == CONSISTENCY_SYNC ? 1 : job->n_workers) * least_share(job);
 out:
     update_close(&update);
+    update_close(&followed);
     return rc;
 }
 

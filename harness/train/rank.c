@@ -62,20 +62,31 @@ static uint64_t now_of_world(void *world)
     return world_now_ns(world);
 }
 
-void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
+static void drill(const struct rank *r, enum peer_phase phase, uint64_t step)
 {
-    const struct train_drill *drill = &r->job->drill;
+    const struct train_drill *d = &r->job->drill;
 
-    step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
-    world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
-    if (drill->rank != r->world->rank || drill->phase != (phase == PHASE_SERVE ? PHASE_STEP : phase))
+    if (d->rank != r->world->rank || d->phase != phase || (phase == PHASE_STEP && d->step != step))
         return;
-    if (phase == PHASE_STEP && drill->step != step)
-        return;
-    if (drill->hangs)
+    if (d->hangs)
         world_hang(r->world);
     else
         world_die(r->world);
+}
+
+void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
+{
+    step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
+    world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
+    drill(r, phase, step);
+}
+
+/* A server's steps are those of which it gets pushes. */
+static void drill_on_push(void *arg, uint64_t step)
+{
+    const struct rank *r = arg;
+
+    drill(r, PHASE_STEP, step + r->job->resume.steps_count);
 }
 
 int rank_n_threads(const struct rank *r)
@@ -164,6 +175,8 @@ static enum rc open_exchange(struct rank *r)
         .flip = r->world->rank == job->faults.flip_rank ? &flip : NULL,
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
         .timeout_ms = train_message_limit_ms(job),
+        .on_push = r->world->rank == job->drill.rank && job->drill.phase == PHASE_STEP ? drill_on_push : NULL,
+        .on_push_arg = r,
         .timeline = job->opts.timeline[0] != '\0',
         .messages = job->opts.messages[0] != '\0',
         .n_steps = job->n_steps,

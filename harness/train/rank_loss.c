@@ -3,8 +3,8 @@
  * rank_loss.c - what a rank does about the loss of others (world.W8): with --on-loss report those that are left go on.
  *
  *   none        the others do all their steps
- *   ps          its servers drop a lost worker, the others do all their steps; with a lost server its part of the
- *               parameters is gone, and the run ends
+ *   ps          its servers drop a lost worker, the others do all their steps; with replicas (ps/replica.h) the next
+ *               server takes the place of a lost one; else its part of the parameters is gone, and the run ends
  *   allreduce   the others go back to the last step that all have done
  *
  * A loss before the first step ends every run: there is nothing yet that could be reported.
@@ -90,7 +90,10 @@ static enum rc explain(const struct rank *r, enum rc rc)
 {
     for (int s = r->job->n_workers; may_be_loss(r, rc) && s < r->job->n_ranks; s++)
         if (world_is_lost(r->world, s))
-            return raise_loss(r, s, "it was a server, and its parameters are lost with it");
+            return raise_loss(r, s,
+                              r->job->exchange.n_replicas > 0
+                                  ? "it was a server, and its parameters are lost with it and with their replica"
+                                  : "it was a server, and its parameters are lost with it");
     return rc;
 }
 

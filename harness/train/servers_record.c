@@ -98,6 +98,59 @@ const char *servers_refused_text(char *out, size_t n_bytes, const struct train_r
     return out;
 }
 
+/* Servers whose place others have taken. */
+static uint64_t n_replaced(const struct train_result *result)
+{
+    uint64_t n = 0;
+
+    for (int s = result->n_workers; s < result->n_ranks; s++)
+        n += result->rank[s].served.n_taken_over;
+    return n;
+}
+
+/* How long a push waits for its replica, in the mean; NAN: none did. */
+static double replicate_mean_s(const struct train_result *result)
+{
+    uint64_t n = 0, all_ns = 0;
+
+    for (int s = result->n_workers; s < result->n_ranks; s++) {
+        n += result->rank[s].served.replicated_count;
+        all_ns += result->rank[s].served.replicate_ns;
+    }
+    return n > 0 ? 1e-9 * (double)all_ns / (double)n : NAN;
+}
+
+/* Pushes of parts of pieces that were answered, and then rolled back. */
+static uint64_t n_rolled_back(const struct train_result *result)
+{
+    uint64_t n = 0;
+
+    for (int s = result->n_workers; s < result->n_ranks; s++)
+        n += result->rank[s].served.rolled_back_count;
+    return n;
+}
+
+const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_job *job,
+                                  const struct train_result *result)
+{
+    const unsigned long long n = n_replaced(result);
+    int n_written;
+
+    out[0] = '\0';
+    if (job->exchange.n_replicas == 0 && !job->exchange.snapshots)
+        return out;
+    if (job->exchange.n_replicas > 0)
+        n_written = snprintf(out, n_bytes, "1 of each server, on the next one");
+    else
+        n_written = snprintf(out, n_bytes, "none, but a snapshot of each server every %llu updates",
+                             (unsigned long long)job->exchange.snapshot_every);
+    if (n > 0)
+        snprintf(out + n_written, n_bytes - (size_t)n_written,
+                 "; %llu server%s lost and replaced, %llu updates were rolled back", n, n == 1 ? " was" : "s were",
+                 (unsigned long long)n_rolled_back(result));
+    return out;
+}
+
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     const bool has = has_servers(job);
@@ -123,6 +176,10 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_count(r, "lead_max_count", has, lead_max(result));
     count_refused(refused, result);
     record_refused(r, has, refused);
+    record_count(r, "replicas_count", has, (uint64_t)job->exchange.n_replicas);
+    record_count(r, "servers_replaced_count", has, n_replaced(result));
+    record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
+    record_f64(r, "replicate_mean_s", replicate_mean_s(result));
 }
 
 /* The bins of a worker's steps: of gradients that were applied. */

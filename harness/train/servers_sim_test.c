@@ -12,6 +12,9 @@
  *   beside_or_own    what --colocate does not go with
  *   beside_on_cards  where several workers share a host there is no bound
  *
+ *   replicas    what following servers costs, and that the bound knows it; and that another one takes the place of a
+ * lost one, with the same bits
+ *
  *   late_rates  a rate at which four asynchronous workers leave for good, and that over staleness, which learns
  *
  *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
@@ -341,6 +344,28 @@ static void beside(void **state)
     assert_true(one_loose.bound_ratio <= 1);
 }
 
+/* One way, a server's link carries replies to 4 workers and as many forwards; a worker's, its pushes to 4 servers, and
+ * a reply. */
+static void replicas(void **state)
+{
+    static const char *const followed = "--servers 4 --consistency sync --replicas 1 --on-loss report";
+    const double quarter_s = (13706 + 64) / 125e3;
+    char options[256];
+
+    (void)state;
+    snprintf(options, sizeof options, "%s --kill-rank 5 --drill-at step:6", followed);
+    const struct outcome none = on_slow_links("--servers 4 --consistency sync"), one = on_slow_links(followed);
+    const struct outcome lost = on_slow_links(options);
+    print_message("steps: %.4g without replicas (bound %.4g), %.4g with one (%.4g)\n", none.step_s[0],
+                  none.bound_step_s, one.step_s[0], one.bound_step_s);
+    assert_true(fabs(none.bound_step_s / (5 * quarter_s) - 1) < 1e-3);
+    assert_true(fabs(one.bound_step_s / (8 * quarter_s) - 1) < 1e-3);
+    assert_true(one.bound_ratio <= 1 && one.bound_ratio > 0.4);
+    assert_true(none.params_hash == one.params_hash && one.params_hash != 0);
+    assert_true(lost.params_hash == one.params_hash);
+    assert_int_equal(lost.n_lost, 1);
+}
+
 /* What is given on both sides is refused; what a description says gives way. */
 static void beside_or_own(void **state)
 {
@@ -417,7 +442,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker),     cmocka_unit_test(lost_while_serving),
                                         cmocka_unit_test(placement),       cmocka_unit_test(beside),
                                         cmocka_unit_test(beside_on_cards), cmocka_unit_test(beside_or_own),
-                                        cmocka_unit_test(slow_links),      cmocka_unit_test(late_rates) };
+                                        cmocka_unit_test(slow_links),      cmocka_unit_test(late_rates),
+                                        cmocka_unit_test(replicas) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);

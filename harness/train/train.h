@@ -55,14 +55,14 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
-        *drill_at, *on_loss, *interface, *omit, *split;
+        *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
-    uint64_t push_every, pull_every, stop_at_step;
+    uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
@@ -73,7 +73,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 19 };
+enum { TRAIN_N_OPT_RULES = 22 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -109,7 +109,7 @@ struct train_memory {         /* bytes; all 0: hollow */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
 };
 
-struct train_drill { /* a failure to order: a server fails as it begins to serve, whatever the step */
+struct train_drill { /* a failure to order: a server fails as it gets the first push of the step */
     int rank;        /* -1: none */
     bool hangs;      /* else it ends */
     enum peer_phase phase;

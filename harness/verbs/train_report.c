@@ -250,6 +250,7 @@ static enum rc print_servers(struct table *t, const struct train_job *job, const
     snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
     TRY(print_row(t, "staleness", text));
     TRY(print_said(t, "refused", servers_refused_text(text, sizeof text, r)));
+    TRY(print_said(t, "replicas", servers_replicas_text(text, sizeof text, job, r)));
     TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
     TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
 out:

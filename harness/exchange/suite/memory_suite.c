@@ -286,15 +286,15 @@ static void check_broadcast(struct memory_case *c, struct exchange_memory *m)
     enum { N_SLICE = 100, AT = 37 };
     const struct segment segment[] = { { 0, AT }, { AT, N_SLICE }, { AT + N_SLICE, m->env.n_params - AT - N_SLICE } };
     struct placement placement = { 0 };
-    float slice[N_SLICE] = { 0 };
+    float slice[N_SLICE] = { 0 }, first[AT] = { 0 };
     bool equal =
         placement_open(&placement, &(struct placement_opts){ PLACEMENT_ROUND_ROBIN, 0 }, segment, 3, 3) == RC_OK;
     const struct initial_array a = { .n_elems = m->env.n_params,
                                      .compute = m->env.compute,
                                      .memory = m->param,
                                      .placement = &placement,
-                                     .server = 1,
-                                     .slice_host = is_worker(c) ? NULL : slice };
+                                     .slice = { { 1, is_worker(c) ? NULL : slice },
+                                                { 0, is_worker(c) ? NULL : first } } };
 
     if (m->param)
         fill(m, m->param, c->w->rank + 10, 3); /* of no use but on rank 0 */
@@ -305,7 +305,9 @@ static void check_broadcast(struct memory_case *c, struct exchange_memory *m)
     }
     for (size_t i = 0; !is_worker(c) && i < N_SLICE; i++)
         equal = equal && slice[i] == value(10, AT + i, 3);
-    expect(c, equal, "a server's slice is rank 0's");
+    for (size_t i = 0; !is_worker(c) && i < AT; i++)
+        equal = equal && first[i] == value(10, i, 3);
+    expect(c, equal, "a server's slices are rank 0's");
     placement_close(&placement);
 }
 

@@ -137,6 +137,7 @@ void made_ps(struct made_run *out)
     job->n_params = 2;
     job->exchange.placement.kind = PLACEMENT_WHOLE;
     job->exchange.consistency = (struct consistency){ CONSISTENCY_SSP, 1 };
+    job->exchange.n_replicas = 1;
     job->exchange.lr_staleness = LR_STALENESS_INVERSE;
     job->hot_spot = (struct hot_spot){ 0, 2, 1, 1, 1 };
     strcpy(job->hot_tensor, "fc6/w");
@@ -164,6 +165,9 @@ void made_ps(struct made_run *out)
     r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 },
                                                .late_count = 4,
                                                .lead_max_count = 6,
+                                               .n_taken_over = 1,
+                                               .replicated_count = 4,
+                                               .replicate_ns = 2000000,
                                                .refused_count = { [REFUSED_NOT_FINITE] = 2, [REFUSED_STRANGER] = 1 } };
     (void)snprintf(r->rank[0].encryption, sizeof r->rank[0].encryption, "curve");
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heir.h - who takes the place of a server that is lost: the next one, the first behind the last. */
+#ifndef PS_HEIR_H
+#define PS_HEIR_H
+
+#include "harness/exchange/sync_mode.h"
+
+/* Of the slice of server s. */
+static inline int ps_heir(int s, int n_servers)
+{
+    return (s + 1) % n_servers;
+}
+
+/* Whose slice server s is the heir of. */
+static inline int ps_home(int s, int n_servers)
+{
+    return (s + n_servers - 1) % n_servers;
+}
+
+/* Are there any? By a replica (replica.h), or by a snapshot (snapshot.h). */
+static inline bool ps_has_heirs(const struct sync_env *env)
+{
+    return env->n_replicas > 0 || env->snapshots;
+}
+
+#endif

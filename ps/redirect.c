@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redirect.c - a worker whose server was lost: the server's heir has its slice (replica.h), and gets all that the lost
+ * one has not answered, as it was: header, body and slot. What those are in is lent until it is ended, so it is there.
+ */
+#include <stdio.h>
+
+#include "harness/world/world.h"
+#include "ps/heir.h"
+#include "ps/worker_state.h"
+
+int ps_holder(const struct ps *p, int server)
+{
+    const struct sync_env *env = &p->base.env;
+
+    return env->n_workers + (p->link[server].is_redirected ? ps_heir(server, env->n_servers) : server);
+}
+
+/* Is the rank lost that has the slice of this server, and there are replicas? */
+static bool is_lost(const struct ps *p, int server)
+{
+    return ps_has_heirs(&p->base.env) && world_is_lost(p->base.env.world, ps_holder(p, server));
+}
+
+enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_PEER || !is_lost(p, server))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    if (world_check(p->base.env.world) != RC_OK)
+        return rc_raise(rc, "%s", message);
+    return RC_OK;
+}
+
+/* What is posted to the lost one is ended, with an error: transport.T3. */
+static void end_posted(struct ps *p, struct link_slot *l)
+{
+    if (l->sends)
+        (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
+    if (l->receives)
+        (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
+    l->sends = l->receives = false;
+}
+
+enum rc ps_redirect(struct ps *p, int server, enum rc rc)
+{
+    struct link *link = &p->link[server];
+    char message[RC_MESSAGE_BYTES];
+
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    if (link->is_redirected)
+        return rc;
+    TRY(ps_forgive(p, server, rc));
+    for (int i = 0; i < PS_CREDITS; i++)
+        end_posted(p, &link->slot[i]);
+    link->is_redirected = true;
+    if (is_lost(p, server))
+        FAIL(RC_PEER, "%s", message); /* replica.R9 */
+    for (int i = 0; i < PS_CREDITS; i++)
+        TRY(ps_post_slot(p, server, i));
+out:
+    return rc;
+}

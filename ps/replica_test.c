@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replica_test.c points|snapshots WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N - servers and workers that die
+ * at any call of the transport, with a replica of each server: nothing is lost, nothing counts twice, and the others
+ * end.
+ *
+ *   points     a server dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has forwarded a push, before
+ *              the heir has it, between HELD and the answer, in the middle of the end; by each rule, with 2 to 4
+ *              servers; and the run ends where both servers of a slice die
+ *   seeds      the same at calls that the seed draws, with pauses that it draws, and another rank that dies: of 4
+ *              servers the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push
+ *              what is not finite once
+ *   snapshots  a server dies as in points, and has written snapshots in place of a replica: what was rolled back is
+ *              counted to the push
+ *
+ * A gradient is of small integers that step, worker and parameter give, at rate 1 and without momentum: sums are exact
+ * in any order. With sync the update has a momentum, and is the same to the bit in every run.
+ * Each run is made in a copy of this process, of which SIGALRM ends one that hangs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/rng.h"
+#include "ps/suite/replica_kit.h"
+
+static void describe(FILE *to)
+{
+    char rule[CONSISTENCY_TEXT_BYTES];
+
+    consistency_text(rule, sizeof rule, &plan.rule);
+    fprintf(to, "%s%s%s%s, %d servers, seed %llu, rank %d dies at call %d, rank %d at %d", rule,
+            plan.stops ? " stops" : "", plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers,
+            (unsigned long long)plan.seed, plan.victim[0].rank, plan.victim[0].n_call, plan.victim[1].rank,
+            plan.victim[1].n_call);
+}
+
+/* --- what a run has to come to --- */
+
+static bool says(bool holds, const char *what, int i, double is, double wanted)
+{
+    if (holds)
+        return true;
+    describe(stderr);
+    fprintf(stderr, ": %s %d is %g, not %g\n", what, i, is, wanted);
+    return false;
+}
+
+/* Without the lost worker's, or with its first n_of_lost gradients. */
+static float summed(int i, int n_of_lost)
+{
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / N_PIECES; /* in one message */
+    float sum = plan_initial(i);
+
+    for (int w = 0; w < N_WORKERS; w++)
+        for (int step = 0; step < (w == plan_lost_worker() ? n_of_lost : N_STEPS); step++)
+            sum -= is_beside_nan && plan_is_spoiled(w, step) ? 0 : plan_gradient(w, step, i);
+    return sum;
+}
+
+/* Each gradient counts once: of a worker that was lost, in each parameter, all that were answered, and at most one
+ * more.
+ */
+static bool check_sums(const struct outcome *o)
+{
+    const int lost = plan_lost_worker(), n_ended = lost >= 0 ? o->n_ended[lost] : 0;
+    const int n_begun = lost >= 0 ? o->n_begun[lost] : 0;
+    bool holds = true;
+
+    for (int i = 0; i < N_PARAMS && holds; i++) {
+        bool found = false;
+        for (int n = n_ended; n <= n_begun && !found; n++)
+            found = o->final[i] == summed(i, n);
+        holds = says(found, "parameter", i, (double)o->final[i], (double)summed(i, n_ended));
+    }
+    return holds;
+}
+
+static bool check_stopped(const struct outcome *o)
+{
+    bool holds = says(o->n_updates == STOPS_AT, "updates of run", 0, (double)o->n_updates, STOPS_AT);
+
+    for (int i = 0; i < N_PARAMS && holds; i++)
+        holds = says(o->final[i] == plan_initial(i) - STOPS_AT, "parameter", i, (double)o->final[i],
+                     (double)plan_initial(i) - STOPS_AT);
+    return holds;
+}
+
+/* Of the run without a fault, where no worker was lost. */
+static bool check_bits(const struct outcome *o, const struct outcome *even)
+{
+    bool holds = says(o->n_updates == N_STEPS, "updates of run", 0, (double)o->n_updates, N_STEPS);
+
+    for (int i = 0; i < N_PARAMS && holds && plan_lost_worker() < 0; i++)
+        holds = says(memcmp(&o->final[i], &even->final[i], sizeof(float)) == 0, "parameter", i, (double)o->final[i],
+                     (double)even->final[i]) &&
+                says(memcmp(&o->moment[i], &even->moment[i], sizeof(float)) == 0, "moment", i, (double)o->moment[i],
+                     (double)even->moment[i]);
+    return holds;
+}
+
+/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 to 4 servers. */
+static int n_parts(void)
+{
+    return plan.n_servers == 2 ? 2 : 4;
+}
+
+static bool check_run(const struct outcome *o, const struct outcome *even)
+{
+    const uint64_t n_all = (uint64_t)(N_WORKERS * N_STEPS * n_parts() - plan.spoils),
+                   n_counted = o->n_pushes + o->n_late;
+    const uint64_t n_late = plan_is_sync() ? (uint64_t)(plan.rule.bound_count * N_STEPS * (unsigned)n_parts()) : 0;
+    /* What a server has counted is known, unless it dies when everything is done, and nobody takes its place. */
+    const bool is_counted = o->n_died == (int)o->n_taken_over;
+    bool holds = true;
+
+    if (plan_lost_worker() < 0 && !plan.stops && is_counted)
+        holds = says(n_counted == n_all, "pushes of run", 0, (double)n_counted, (double)n_all) &&
+                says(o->n_late == n_late, "late pushes of run", 0, (double)o->n_late, (double)n_late);
+    if (holds && plan.stops)
+        return check_stopped(o);
+    if (holds && !plan_is_sync())
+        return check_sums(o);
+    if (holds && plan.rule.bound_count == 0)
+        return check_bits(o, even);
+    return holds;
+}
+
+/* --- schedules --- */
+
+static const struct {
+    struct consistency rule;
+    bool stops;
+} rules[] = { { { CONSISTENCY_ASYNC, 0 }, false },
+              { { CONSISTENCY_SSP, 1 }, false },
+              { { CONSISTENCY_SYNC, 0 }, false },
+              { { CONSISTENCY_SYNC, 1 }, false },
+              { { CONSISTENCY_ASYNC, 0 }, true } };
+enum { N_RULES = sizeof rules / sizeof *rules, FEWEST_SERVERS = 2, N_SIZES = MOST_SERVERS - FEWEST_SERVERS + 1 };
+
+static void choose(int rule, int n_servers)
+{
+    plan.rule = rules[rule].rule;
+    plan.stops = rules[rule].stops;
+    plan.n_servers = n_servers;
+    plan.splits = plan.spoils = false;
+    plan.seed = 0;
+    plan.victim[0] = plan.victim[1] = (struct victim){ -1, 0 };
+}
+
+static bool run_and_check(struct outcome *out, const struct outcome *even)
+{
+    if (replica_run(out))
+        return check_run(out, even);
+    describe(stderr);
+    fprintf(stderr, ": %s\n", out->message[0] ? out->message : "it did not end, or crashed");
+    return false;
+}
+
+/* The run of `plan` without a fault. */
+static bool run_even(struct outcome *out)
+{
+    return run_and_check(out, out) && says(out->n_died == 0, "deaths of run", 0, out->n_died, 0);
+}
+
+/* replica.R9 */
+static bool check_both_lost(void)
+{
+    struct outcome o;
+
+    choose(0, 2);
+    plan.victim[0] = (struct victim){ N_WORKERS, 40 };
+    plan.victim[1] = (struct victim){ N_WORKERS + 1, 60 };
+    const bool has_ended = replica_run(&o);
+    if (!has_ended && strstr(o.message, "was lost"))
+        return true;
+    describe(stderr);
+    fprintf(stderr, ": both servers died, and \"%s\"\n", has_ended ? "the run ended well" : o.message);
+    return false;
+}
+
+static int points(int stride)
+{
+    int n_failures = !check_both_lost(), n_runs = 0;
+
+    for (int i = 0; i < N_RULES * N_SIZES; i++) {
+        struct outcome even, o;
+        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
+        const int server = N_WORKERS + i % plan.n_servers;
+        if (!run_even(&even))
+            return 1;
+        plan.victim[0].rank = server;
+        for (int n = i % stride; n < even.n_calls[server]; n += stride) {
+            plan.victim[0].n_call = n;
+            n_runs++;
+            n_failures += !run_and_check(&o, &even);
+        }
+    }
+    printf("%d runs, %d failures\n", n_runs, n_failures);
+    return n_failures > 0;
+}
+
+/* What is missing in a parameter is rolled back, and no more is said to be. Parts of a piece on a server are missing
+ * alike, so one parameter of each is looked at. */
+static bool check_rolled_back(const struct outcome *o)
+{
+    uint64_t n_missing = 0;
+    const int n_slice = N_PARAMS / plan.n_servers, n_piece = N_PARAMS / N_PIECES;
+
+    for (int i = 0; i < N_PARAMS; i++)
+        if (i % n_slice == 0 || i % n_piece == 0)
+            n_missing += (uint64_t)(N_WORKERS * N_STEPS - (int)(plan_initial(i) - o->final[i]));
+    return says(o->n_rolled_back == n_missing, "rolled back in run", 0, (double)o->n_rolled_back, (double)n_missing);
+}
+
+/* In place of replicas servers write snapshots. */
+static int snapshots(int stride)
+{
+    char folder[] = "gm_replica_test.XXXXXX", path[64];
+    int n_failures = 0, n_runs = 0, n_rolled_back = 0;
+    struct outcome even, o;
+
+    if (!mkdtemp(folder))
+        return 1;
+    for (int size = 0; size < N_SIZES; size++) {
+        choose(0, FEWEST_SERVERS + size);
+        plan.snapshots = folder;
+        if (!replica_run(&even) || !check_rolled_back(&even) || even.n_rolled_back != 0)
+            return 1;
+        plan.victim[0].rank = N_WORKERS + size;
+        for (int n = size % stride; n < even.n_calls[N_WORKERS + size]; n += stride) {
+            plan.victim[0].n_call = n;
+            n_runs++;
+            const bool has_ended = replica_run(&o);
+            n_failures += !(says(has_ended, o.message, 0, 0, 0) && check_rolled_back(&o));
+            n_rolled_back += has_ended ? (int)o.n_rolled_back : 0;
+        }
+    }
+    for (int s = 0; s < MOST_SERVERS; s++) {
+        (void)snprintf(path, sizeof path, "%s/server-%d", folder, s);
+        (void)unlink(path);
+    }
+    n_failures += rmdir(folder) != 0;
+    printf("%d runs with snapshots, %d pushes rolled back, %d failures\n", n_runs, n_rolled_back, n_failures);
+    return n_failures > 0 || n_rolled_back == 0;
+}
+
+static int drawn(uint64_t seed, uint64_t what, int below)
+{
+    return (int)(rng_u64(seed, RNG_TEST, what) % (uint64_t)below);
+}
+
+/* What dies when, by the calls of a run without a fault. */
+static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES])
+{
+    const int rule = drawn(seed, 0, N_RULES), size = drawn(seed, 1, N_SIZES), n_servers = FEWEST_SERVERS + size;
+    const int server = drawn(seed, 2, n_servers), worker = 1 + drawn(seed, 3, N_WORKERS - 1);
+    const int *n_calls = even[rule][size].n_calls;
+
+    choose(rule, n_servers);
+    plan.seed = seed;
+    plan.splits = !plan.stops && seed % 4 == 1;
+    plan.spoils = !plan.stops && !plan_is_sync() && seed % 5 == 2;
+    plan.victim[0] = (struct victim){ N_WORKERS + server, drawn(seed, 4, n_calls[N_WORKERS + server]) };
+    const int second = n_servers == 4 ? N_WORKERS + (server + 2) % 4 : worker; /* not its heir, nor whose it is */
+    if (n_servers == 4 || (seed % 3 == 0 && !plan.stops))
+        plan.victim[1] = (struct victim){ second, drawn(seed, 5, n_calls[second]) };
+}
+
+static int seeds(uint64_t first, uint64_t n)
+{
+    struct outcome even[N_RULES][N_SIZES], o;
+    int n_failures = 0, n_died = 0, n_taken_over = 0;
+
+    for (int i = 0; i < N_RULES * N_SIZES; i++) {
+        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
+        if (!run_even(&even[i / N_SIZES][i % N_SIZES]))
+            return 1;
+    }
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        draw(seed, even);
+        size_t rule = 0;
+        while (memcmp(&rules[rule].rule, &plan.rule, sizeof plan.rule) != 0 || rules[rule].stops != plan.stops)
+            rule++;
+        if (!run_and_check(&o, &even[rule][plan.n_servers - FEWEST_SERVERS])) {
+            n_failures++;
+            continue;
+        }
+        n_died += o.n_died;
+        n_taken_over += (int)o.n_taken_over;
+    }
+    printf("%llu seeds, %d deaths, %d servers replaced, %d failures\n", (unsigned long long)n, n_died, n_taken_over,
+           n_failures);
+    return n_failures > 0 || n_taken_over == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 5 || world_find(&plan.world, argv[2]) != RC_OK || transport_find(&plan.transport, argv[3]) != RC_OK) {
+        fprintf(stderr,
+                "usage: replica_test points|snapshots WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N\n");
+        return 2;
+    }
+    if (!replica_kit_open())
+        return 2;
+    if (strcmp(argv[1], "points") == 0)
+        return points(atoi(argv[4]));
+    if (strcmp(argv[1], "snapshots") == 0)
+        return snapshots(atoi(argv[4]));
+    return argc == 6 ? seeds(strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)) : 2;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.h - without replicas: each server writes its slice to a file from time to time, and its heir (replica.h),
+ * when it is lost, goes on from that. What came behind it is rolled back, and counted. Of server*.c alone.
+ *
+ * File FOLDER/server-S: little-endian: magic "GMSS0001", u64 layout (layout.h), n_updates_before, n_moments; of each
+ * piece u64 clock and u64[n_workers], the clock of each worker; u64[n_workers]: whether each sends nothing more; then
+ * float32 parameters, and the optimiser's arrays; then the SHA-256 of all before it.
+ *
+ * Invariants
+ *   N1  Written whole or not at all (file.h), and read only if every byte is as it was written.
+ *   N2  A server writes one before the first step, in place of what an earlier run may have left; then one whenever
+ * each of its pieces has had snapshot_every updates more, in the mean, between two requests: its workers wait so long.
+ *   N3  A worker's push is of the step that comes next in the snapshot, or of a later one: those between are rolled
+ *       back. They were answered, and count as steps of that worker, and in the piece's clock (wire.P2), but not in its
+ *       parameters. A push of the step before is in the snapshot, and is answered alone.
+ *   N4  Nobody waits for another worker (only with consistency async), so no worker's clock holds up another one.
+ *   N5  How many were rolled back is known of each worker that is left: by its next push of each piece, or by its
+ *       LEAVE, which says how many pushes it has sent to the slice.
+ */
+#ifndef PS_SNAPSHOT_H
+#define PS_SNAPSHOT_H
+
+#include "ps/server_state.h"
+
+/* Write the first one, N2. Nothing where env.snapshots is NULL. RC_INVAL, RC_IO: names the file. */
+enum rc snapshot_begin(struct ps_server *s) MUST_CHECK;
+/* Write one, if it is due. Likewise. */
+enum rc snapshot_if_due(struct ps_server *s) MUST_CHECK;
+/* s, of a lost server's slice, := what is in its file. RC_INVAL: it is damaged, or of another run; RC_IO. */
+enum rc snapshot_restore(struct ps_server *s) MUST_CHECK;
+/* N3: worker w pushes this step of piece k, which it has every right to. */
+void snapshot_catch_up(struct ps_server *s, int w, size_t k, uint32_t step);
+/* N5: worker w has left, and had sent so many pushes to the slice. */
+void snapshot_end_worker(struct ps_server *s, int w, uint64_t n_pushed);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replica_kit.c - see replica_kit.h. */
+#include "ps/suite/replica_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/base/rng.h"
+#include "harness/cluster/cluster.h"
+#include "harness/world/child.h"
+#include "ps/ps.h"
+
+struct plan plan;
+static struct outcome *outcome; /* of this process's run */
+
+bool replica_kit_open(void)
+{
+    void *memory = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    outcome = memory;
+    return memory != MAP_FAILED;
+}
+
+int plan_lost_worker(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (plan.victim[i].rank >= 0 && plan.victim[i].rank < N_WORKERS)
+            return plan.victim[i].rank;
+    return -1;
+}
+
+/* --- deaths --- */
+
+enum rc __real_transport_send(struct transport *t, struct xfer *x);
+enum rc __wrap_transport_send(struct transport *t, struct xfer *x);
+enum rc __real_transport_wait(struct transport *t, struct xfer *x, int timeout_ms);
+enum rc __wrap_transport_wait(struct transport *t, struct xfer *x, int timeout_ms);
+enum rc __real_transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms);
+enum rc __wrap_transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms);
+
+static void may_die(struct transport *t)
+{
+    const int rank = t->world->rank;
+
+    if (!outcome->is_counting[rank])
+        return;
+    const int n = outcome->n_calls[rank]++;
+    for (int i = 0; i < 2; i++)
+        if (plan.victim[i].rank == rank && plan.victim[i].n_call == n) {
+            outcome->is_counting[rank] = false;
+            outcome->n_died++;
+            world_die(t->world);
+        }
+}
+
+enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
+{
+    may_die(t);
+    const enum rc rc = __real_transport_send(t, x);
+    may_die(t);
+    return rc;
+}
+
+enum rc __wrap_transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    may_die(t);
+    const enum rc rc = __real_transport_wait(t, x, timeout_ms);
+    may_die(t);
+    return rc;
+}
+
+/* Not those that find nothing: how many they are is chance. */
+enum rc __wrap_transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms)
+{
+    const enum rc rc = __real_transport_recv_divided(t, out, n_head_bytes, timeout_ms);
+
+    if (rc == RC_OK && out->peer >= 0)
+        may_die(t);
+    return rc;
+}
+
+/* --- ranks --- */
+
+struct rank {
+    struct world *w;
+    struct compute *compute;
+    struct transport *transport;
+    struct buckets buckets;
+    struct placement placement;
+    struct sync *sync;
+};
+
+bool plan_is_sync(void)
+{
+    return plan.rule.kind == CONSISTENCY_SYNC;
+}
+
+float plan_gradient(int worker, int step, int i)
+{
+    if (plan.stops || plan.snapshots)
+        return 1;
+    return (float)((worker * 7 + step * 3 + i * 5 + worker * step) % 11 - 4);
+}
+
+float plan_initial(int i)
+{
+    return (float)(i % 7);
+}
+
+static enum rc rank_open(struct rank *r)
+{
+    static const struct segment segment[N_PIECES] = { { 0, N_PARAMS / N_PIECES },
+                                                      { N_PARAMS / N_PIECES, N_PARAMS / N_PIECES } };
+    const int n = plan.n_servers, own = r->w->rank - N_WORKERS, before = (own + n - 1) % n;
+    const size_t n_slice = (size_t)(N_PARAMS / n);
+    float param[N_PARAMS];
+    enum rc rc;
+
+    for (int i = 0; i < N_PARAMS; i++)
+        param[i] = plan_initial(i);
+    TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
+    TRY(buckets_open(&r->buckets, segment, N_PIECES, &(struct bucket_opts){ N_PARAMS / N_PIECES * sizeof(float), 0 }));
+    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment, N_PIECES, n));
+    TRY(transport_open(&r->transport, plan.transport, r->w));
+    const struct sync_env env = { .world = r->w,
+                                  .compute = r->compute,
+                                  .transport = r->transport,
+                                  .buckets = &r->buckets,
+                                  .placement = &r->placement,
+                                  .consistency = plan.rule,
+                                  .optimizer = optimizer_sgd(plan_is_sync() ? 0.9 : 0, 0),
+                                  .n_workers = N_WORKERS,
+                                  .n_servers = n,
+                                  .n_steps = N_STEPS,
+                                  .stop_at = plan.stops ? STOPS_AT : 0,
+                                  .slice_param = own < 0 ? NULL : param + (size_t)own * n_slice,
+                                  .n_replicas = plan.snapshots ? 0 : 1,
+                                  .before_param = own < 0 || plan.snapshots ? NULL : param + (size_t)before * n_slice,
+                                  .snapshots = plan.snapshots,
+                                  .snapshot_every = 5,
+                                  .timeout_ms = 1000 * LIMIT_S };
+    TRY(sync_ps.open(&r->sync, &env));
+out:
+    return rc;
+}
+
+static void rank_close(struct rank *r)
+{
+    transport_close(&r->transport);
+    if (r->sync)
+        sync_ps.close(&r->sync);
+    placement_close(&r->placement);
+    buckets_close(&r->buckets);
+    compute_close(&r->compute);
+}
+
+static void dawdle(const struct rank *r, int step)
+{
+    const uint64_t key = (plan.seed * 64 + (uint64_t)step) * N_WORKERS + (uint64_t)r->w->rank;
+
+    if (plan.seed > 0)
+        world_pause(r->w, rng_u64(1, RNG_TEST, key) % 100 * 1000);
+}
+
+/* Of all pieces at once. */
+static enum rc exchange_all(struct rank *r, unsigned parts, float *param, float *grad, bool *is_last)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < N_PIECES; k++) {
+        const struct piece_work work = { k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
+        TRY(ps_post(r->sync, &work));
+    }
+    for (size_t k = 0; k < N_PIECES; k++) {
+        struct piece_cost cost = { 0 };
+        TRY(ps_end(r->sync, param, &cost));
+        *is_last = *is_last || cost.is_last;
+    }
+out:
+    return rc;
+}
+
+bool plan_is_spoiled(int worker, int step)
+{
+    return plan.spoils && worker == SPOILER && step == SPOILED_STEP;
+}
+
+static enum rc train_step(struct rank *r, int step, float *param, bool *is_last)
+{
+    float *grad = outcome->grad[r->w->rank];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_PARAMS; i++)
+        grad[i] = plan_gradient(r->w->rank, step, i);
+    if (plan_is_spoiled(r->w->rank, step))
+        grad[0] = NAN;
+    outcome->n_begun[r->w->rank]++;
+    TRY(exchange_all(r, plan.splits ? EXCHANGE_PUSH : EXCHANGE_PUSH | EXCHANGE_PULL, param, grad, is_last));
+    if (plan.splits)
+        TRY(exchange_all(r, EXCHANGE_PULL, param, NULL, &(bool){ false }));
+    outcome->n_ended[r->w->rank]++;
+out:
+    return rc;
+}
+
+static enum rc work(struct rank *r)
+{
+    const int n_steps = plan.stops ? STOPS_AT : N_STEPS;
+    float *param = outcome->param[r->w->rank], looked[N_PARAMS];
+    struct optimizer_state state = { .moments = plan_is_sync() ? outcome->moment : NULL }, unused = { 0 };
+    bool is_last = false;
+    enum rc rc = RC_OK;
+
+    for (int step = 0; step < n_steps && !is_last; step++) {
+        dawdle(r, step);
+        TRY(train_step(r, step, param, &is_last));
+        if (step == LOOKS_AT && r->w->rank == 0)
+            TRY(sync_ps.snapshot(r->sync, looked, &unused));
+    }
+    TRY(sync_ps.final(r->sync, param, &state));
+    if (r->w->rank > 0)
+        return RC_OK;
+    memcpy(outcome->final, param, sizeof outcome->final);
+    outcome->n_updates = state.n_updates;
+out:
+    return rc;
+}
+
+/* One after the other: the memory is shared. */
+static void note_served(const struct rank *r, struct server_facts *facts)
+{
+    sync_ps.served(r->sync, facts);
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct server_facts *facts = arg;
+    struct rank r = { .w = w };
+    enum rc rc;
+
+    TRY(rank_open(&r));
+    TRY(world_barrier(w));
+    outcome->is_counting[w->rank] = true;
+    TRY(w->rank < N_WORKERS ? work(&r) : sync_ps.serve(r.sync, 0));
+    if (w->rank >= N_WORKERS)
+        note_served(&r, &facts[w->rank]);
+    outcome->is_counting[w->rank] = false;
+out:
+    if (rc != RC_OK)
+        world_abort(w, rc);
+    rank_close(&r);
+    return rc;
+}
+
+static void run_here(void)
+{
+    const int n_ranks = N_WORKERS + plan.n_servers;
+    struct server_facts facts[MOST_RANKS] = { 0 };
+    struct cluster cluster;
+
+    cluster_default(&cluster);
+    const struct world_opts opts = { .cluster = &cluster, .on_loss = ON_LOSS_REPORT };
+    if (world_run(plan.world, &opts, n_ranks, body, facts) != RC_OK) {
+        (void)snprintf(outcome->message, sizeof outcome->message, "%s", rc_message());
+        return;
+    }
+    for (int r = N_WORKERS; r < n_ranks; r++) {
+        for (int i = 0; i < STALENESS_BINS; i++)
+            outcome->n_pushes += facts[r].pushes_count[i];
+        outcome->n_late += facts[r].late_count;
+        outcome->n_rolled_back += facts[r].rolled_back_count;
+        outcome->n_taken_over += facts[r].n_taken_over;
+    }
+    outcome->is_done = true;
+}
+
+bool replica_run(struct outcome *out)
+{
+    bool is_child = false;
+    int64_t pid;
+    int exit_code = 1;
+
+    memset(outcome, 0, sizeof *outcome);
+    if (child_copy(&pid, &is_child) != RC_OK)
+        return false;
+    if (is_child) {
+        alarm(2 * LIMIT_S);
+        run_here();
+        _exit(!outcome->is_done);
+    }
+    if (child_await_copy(pid, &exit_code) != RC_OK || exit_code != 0) {
+        *out = *outcome;
+        return false;
+    }
+    *out = *outcome;
+    return true;
+}

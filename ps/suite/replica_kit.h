@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replica_kit.h - a run of workers and servers of which some die at a given call of the transport. The program that
+ * uses it wraps transport_send, transport_wait and transport_recv_divided.
+ */
+#ifndef PS_SUITE_REPLICA_KIT_H
+#define PS_SUITE_REPLICA_KIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/exchange/consistency.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum {
+    N_WORKERS = 3,
+    MOST_SERVERS = 4,
+    MOST_RANKS = N_WORKERS + MOST_SERVERS,
+    N_PARAMS = 24,
+    N_PIECES = 2,
+    N_STEPS = 4,
+    LOOKS_AT = 2,
+    SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
+    SPOILED_STEP = 1,
+    STOPS_AT = N_WORKERS * N_STEPS - 2,
+    LIMIT_S = 20
+};
+
+struct victim {
+    int rank;   /* -1: nobody */
+    int n_call; /* of its calls of the transport, at which it dies: even, before the call; odd, behind it */
+};
+
+struct plan { /* of a run */
+    const struct world_ops *world;
+    const struct transport_ops *transport;
+    struct consistency rule;
+    int n_servers;
+    bool stops;  /* at STOPS_AT updates, in place of N_STEPS steps */
+    bool splits; /* pushes, then pulls */
+    bool spoils;
+    struct victim victim[2];
+    uint64_t seed;         /* of pauses; 0: none */
+    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
+};
+
+struct outcome { /* in memory that a copy of this process shares */
+    bool is_done;
+    char message[RC_MESSAGE_BYTES]; /* else */
+    float final[N_PARAMS], moment[N_PARAMS];
+    uint64_t n_updates; /* as worker 0 is told */
+    int n_begun[N_WORKERS], n_ended[N_WORKERS];
+    uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
+    uint64_t n_late, n_rolled_back;
+    uint32_t n_taken_over;
+    int n_calls[MOST_RANKS]; /* of a rank, twice as many, so far */
+    bool is_counting[MOST_RANKS];
+    int n_died;
+    float grad[N_WORKERS][N_PARAMS], param[N_WORKERS][N_PARAMS]; /* of workers: not lost with them */
+};
+
+/* The plan of the next run, which the caller fills. */
+extern struct plan plan;
+
+/* Memory that copies of this process share; false: there is none. */
+bool replica_kit_open(void);
+/* `plan` in a copy of this process: false where it does not end well, which out->message is about. */
+bool replica_run(struct outcome *out);
+bool plan_is_sync(void);
+/* Does the worker push NaN in this step? */
+bool plan_is_spoiled(int worker, int step);
+/* Of parameter i. */
+float plan_gradient(int worker, int step, int i);
+float plan_initial(int i);
+/* Who dies, and is a worker; -1: nobody. */
+int plan_lost_worker(void);
+
+#endif
