@@ -5,6 +5,8 @@
 
 #include "harness/exchange/sync_mode.h"
 
+struct world;
+
 /* Of the slice of server s. */
 static inline int ps_heir(int s, int n_servers)
 {
@@ -22,5 +24,8 @@ static inline bool ps_has_heirs(const struct sync_env *env)
 {
     return env->n_replicas > 0 || env->snapshots;
 }
+
+/* rc, of a transfer with `rank`; RC_OK where that is RC_PEER, the rank is lost, and the run goes on without it. */
+enum rc ps_forgive_loss(struct world *w, int rank, enum rc rc) MUST_CHECK;
 
 #endif

@@ -24,24 +24,9 @@ static bool is_lost(const struct ps *p, int server)
 
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
 {
-    char message[RC_MESSAGE_BYTES];
+    const struct sync_env *env = &p->base.env;
 
-    if (rc != RC_PEER || !is_lost(p, server))
-        return rc;
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    if (world_check(p->base.env.world) != RC_OK)
-        return rc_raise(rc, "%s", message);
-    return RC_OK;
-}
-
-/* What is posted to the lost one is ended, with an error: transport.T3. */
-static void end_posted(struct ps *p, struct link_slot *l)
-{
-    if (l->sends)
-        (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
-    if (l->receives)
-        (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
-    l->sends = l->receives = false;
+    return ps_has_heirs(env) ? ps_forgive_loss(env->world, ps_holder(p, server), rc) : rc;
 }
 
 enum rc ps_redirect(struct ps *p, int server, enum rc rc)
@@ -54,7 +39,7 @@ enum rc ps_redirect(struct ps *p, int server, enum rc rc)
         return rc;
     TRY(ps_forgive(p, server, rc));
     for (int i = 0; i < PS_CREDITS; i++)
-        end_posted(p, &link->slot[i]);
+        ps_end_posted(p, &link->slot[i]); /* with an error: transport.T3 */
     link->is_redirected = true;
     if (is_lost(p, server))
         FAIL(RC_PEER, "%s", message); /* replica.R9 */

@@ -34,19 +34,6 @@ void replica_close(struct ps_server *s)
     ps_server_close(&s->replica);
 }
 
-/* An error of a transfer with heir or home: RC_OK where that is lost, which replica_look() sees. */
-static enum rc forgive(const struct ps_server *s, int rank, enum rc rc)
-{
-    char message[RC_MESSAGE_BYTES];
-
-    if (rc != RC_PEER || !world_is_lost(s->env.world, rank))
-        return rc;
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    if (world_check(s->env.world) != RC_OK)
-        return rc_raise(rc, "%s", message);
-    return RC_OK;
-}
-
 /* --- the home --- */
 
 static enum rc end_forward(struct ps_server *s, struct request *r, int timeout_ms)
@@ -59,7 +46,7 @@ static enum rc end_forward(struct ps_server *s, struct request *r, int timeout_m
 
 void replica_end_forward(struct ps_server *s, struct request *r)
 {
-    const enum rc rc = forgive(s, s->chain.heir, end_forward(s, r, s->env.timeout_ms));
+    const enum rc rc = ps_forgive_loss(s->env.world, s->chain.heir, end_forward(s, r, s->env.timeout_ms));
 
     if (s->chain.error == RC_OK)
         s->chain.error = rc;
@@ -80,7 +67,7 @@ static enum rc post_forward(struct ps_server *s, struct request *r, const struct
     assert(!r->is_forwarded);
     rc = transport_send(s->env.transport, &r->forward);
     r->is_forwarded = rc == RC_OK;
-    return forgive(s, s->chain.heir, rc);
+    return ps_forgive_loss(s->env.world, s->chain.heir, rc);
 }
 
 static void add_pending(struct chain *c, const struct arrival *a)
@@ -208,13 +195,13 @@ static enum rc post_held(struct ps_server *s)
     if (held->is_posted) /* it has arrived: R6 */
         rc = transport_wait(s->env.transport, &held->tx, s->env.timeout_ms);
     held->is_posted = false;
-    TRY(forgive(s, c->home, rc));
+    TRY(ps_forgive_loss(s->env.world, c->home, rc));
     ps_header_encode(held->header, &h);
     held->tx =
         (struct xfer){ .peer = c->home, .tag = PS_TAG_HELD, .head = held->header, .n_head_bytes = PS_HEADER_BYTES };
     rc = transport_send(s->env.transport, &held->tx);
     held->is_posted = rc == RC_OK;
-    rc = forgive(s, c->home, rc);
+    rc = ps_forgive_loss(s->env.world, c->home, rc);
 out:
     return rc;
 }

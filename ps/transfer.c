@@ -148,6 +148,15 @@ out:
     return rc;
 }
 
+void ps_end_posted(struct ps *p, struct link_slot *l)
+{
+    if (l->sends)
+        (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
+    if (l->receives)
+        (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
+    l->sends = l->receives = false;
+}
+
 enum rc ps_abandon(struct ps *p, enum rc rc)
 {
     char first_message[RC_MESSAGE_BYTES];
@@ -157,11 +166,8 @@ enum rc ps_abandon(struct ps *p, enum rc rc)
     snprintf(first_message, sizeof first_message, "%s", rc_message());
     for (int i = 0; i < p->base.env.n_servers * PS_CREDITS; i++) {
         struct link_slot *l = &p->link[i / PS_CREDITS].slot[i % PS_CREDITS];
-        if (l->sends)
-            (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
-        if (l->receives)
-            (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
-        l->sends = l->receives = l->is_awaited = false;
+        ps_end_posted(p, l);
+        l->is_awaited = false;
     }
     p->n_ended = p->n_posted;
     return rc_raise(rc, "%s", first_message);

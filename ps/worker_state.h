@@ -71,6 +71,8 @@ enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
 /* Post what is asked and awaited in the slot, to the holder; for redirect.c. */
 enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
+/* End what is posted in the slot, there or not; its errors are nobody's. */
+void ps_end_posted(struct ps *p, struct link_slot *l);
 /* End what is still posted in the caller's memory, when something failed; the first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
 /* sync_mode.exchange and .exchange_part */
