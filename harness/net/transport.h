@@ -185,7 +185,8 @@ void transport_close(struct transport **t); /* NULL-safe, nulls */
 const char *transport_encryption(const struct transport *t);
 /* Can these encrypt what a run sends, where that is_asked for? NULL: none. RC_INVAL: no. */
 enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked) MUST_CHECK;
-/* Connections and messages of nobody of the run that were turned away so far. */
+/* Connections and messages of nobody of the run that were turned away so far. May wait for half a second, for those
+ * that are being asked who they are. */
 uint64_t transport_n_strangers(const struct transport *t);
 
 /* --- for transports --- */
