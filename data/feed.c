@@ -39,14 +39,15 @@ out:
 struct feed_client {
     struct transport *t;
     struct feed_env env;
-    uint64_t stride;
+    struct batch_order order;
     struct feed_want granted[FEED_MAX_QUEUE]; /* not yet received, the oldest first */
     size_t n_granted;
     unsigned char *head; /* of a batch, max_batch labels */
     float *dropped;      /* room for a batch that is not wanted any more, from feed_client_end() on; else NULL */
 };
 
-enum rc feed_client_open(struct feed_client **out, struct transport *t, const struct feed_env *env, uint64_t stride)
+enum rc feed_client_open(struct feed_client **out, struct transport *t, const struct feed_env *env,
+                         const struct batch_order *order)
 {
     struct feed_client *c = calloc(1, sizeof *c);
     enum rc rc = RC_OK;
@@ -56,7 +57,7 @@ enum rc feed_client_open(struct feed_client **out, struct transport *t, const st
         FAIL(RC_NOMEM, "feed: %zu bytes", sizeof *c);
     c->t = t;
     c->env = *env;
-    c->stride = stride;
+    c->order = *order;
     c->head = malloc(head_bytes_of(env->max_batch));
     if (c->head == NULL)
         FAIL(RC_NOMEM, "feed: no memory for %zu labels", env->max_batch);
@@ -125,11 +126,13 @@ static bool is_wanted(const struct feed_want *granted, const struct loader_want 
 /* V2: what will be asked for behind this batch. */
 static enum rc grant_more(struct feed_client *c, const struct loader_want *want)
 {
+    uint64_t first = c->n_granted > 0 ? c->granted[c->n_granted - 1].first : want->first;
     enum rc rc = RC_OK;
 
-    while (!want->is_test && c->stride > 0 && c->n_granted < c->env.queue_batches)
-        TRY(grant(c, (struct feed_want){ .first = want->first + (c->n_granted + 1) * c->stride,
-                                         .n_samples = (uint32_t)want->n_samples }));
+    while (!want->is_test && c->order.stride > 0 && c->n_granted < c->env.queue_batches) {
+        first = batch_order_next(&c->order, first, want->n_samples);
+        TRY(grant(c, (struct feed_want){ .first = first, .n_samples = (uint32_t)want->n_samples }));
+    }
 out:
     return rc;
 }

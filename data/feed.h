@@ -48,9 +48,9 @@ enum rc feed_transport_open(struct transport **out, const struct transport_ops *
 
 struct feed_client;
 
-/* t is lent; stride: as of struct loader_env. RC_NOMEM. */
+/* t is lent; order: as of struct loader_env. RC_NOMEM. */
 enum rc feed_client_open(struct feed_client **out, struct transport *t, const struct feed_env *env,
-                         uint64_t stride) MUST_CHECK;
+                         const struct batch_order *order) MUST_CHECK;
 /* Where its loader gets batches from; lives as long as the client. Errors: as transport_wait(); RC_MISMATCH: the driver
  * has pushed another batch. */
 struct loader_source feed_client_source(struct feed_client *c);

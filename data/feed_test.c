@@ -29,6 +29,8 @@ struct table {
     const struct dataset *dataset;
     const struct dataset *driven; /* the driver's; NULL: the same */
     size_t queue_batches;
+    uint64_t first; /* of the first step; read only with n_micro_batches */
+    size_t n_micro_batches;
     struct script script[MAX_WORKERS];
     const struct dataset_part *part; /* of worker 1; NULL: all have all */
     bool shifts;                     /* a mutant: the driver reads from another sample on */
@@ -61,14 +63,15 @@ static bool is_right(const struct table *t, int rank, const struct loader_want *
 static enum rc work(struct table *t, struct world *w, struct transport *transport, const struct feed_env *env)
 {
     const struct script *s = &t->script[w->rank];
+    const struct batch_order order = { t->first, STRIDE, t->n_micro_batches };
     struct feed_client *c = NULL;
     struct loader *l = NULL;
     enum rc rc;
 
-    TRY(feed_client_open(&c, transport, env, STRIDE));
+    TRY(feed_client_open(&c, transport, env, &order));
     const struct loader_source source = feed_client_source(c);
     const struct loader_env loads = {
-        .dataset = t->dataset, .seed = SEED, .max_batch = BATCH, .stride = STRIDE, .source = &source, .prefetch = true
+        .dataset = t->dataset, .seed = SEED, .max_batch = BATCH, .order = order, .source = &source, .prefetch = true
     };
     TRY(loader_open(&l, &loads));
     for (int i = 0; i < s->n; i++) {
@@ -231,6 +234,25 @@ static void a_driver_that_shifts_shows(void **state)
     dataset_close(&d);
 }
 
+/* Steps of three micro-batches: none is pushed in vain but those granted behind the last. */
+static void micro_batches_come_in_their_order(void **state)
+{
+    struct dataset *d = open_images();
+
+    (void)state;
+    for (size_t queue = 1; queue <= 5; queue += 2) {
+        struct table t = { .dataset = d, .queue_batches = queue, .first = 5, .n_micro_batches = 3 };
+        for (uint64_t step = 0; step < 3; step++)
+            for (uint64_t part = 0; part < 3; part++)
+                t.script[0].want[t.script[0].n++] =
+                    (struct loader_want){ false, 5 + step * STRIDE + part * BATCH, BATCH };
+        assert_int_equal(run(&t, 1), RC_OK);
+        assert_int_equal(t.n_wrong, 0);
+        assert_int_equal(t.n_pushed, 9 + queue);
+    }
+    dataset_close(&d);
+}
+
 /* A worker whose data set is longer than the driver's: the driver says which worker, and reads nothing outside. */
 static void grants_are_checked(void **state)
 {
@@ -254,6 +276,7 @@ int main(void)
         cmocka_unit_test(no_batch_at_all),
         cmocka_unit_test(a_broken_file_ends_the_run),
         cmocka_unit_test(a_driver_that_shifts_shows),
+        cmocka_unit_test(micro_batches_come_in_their_order),
         cmocka_unit_test(grants_are_checked),
     };
 

@@ -158,9 +158,9 @@ static void start_prefetch(struct loader *l, uint64_t first, size_t n_samples)
 {
     struct batch *ahead = &l->batch[1 - l->lent];
 
-    if (l->background == NULL || l->env.stride == 0)
+    if (l->background == NULL || l->env.order.stride == 0)
         return;
-    ahead->first = first + l->env.stride;
+    ahead->first = batch_order_next(&l->env.order, first, n_samples);
     ahead->n_samples = n_samples;
     ahead->ready = true;
     background_start(l->background);

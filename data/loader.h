@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/batch_order.h"
 #include "data/dataset.h"
 #include "harness/compute/compute.h"
 
@@ -39,7 +40,7 @@ struct loader_env { /* borrowed; outlives the loader */
     const struct dataset_part *part; /* samples are numbered in this part (split.h); NULL: in all */
     uint64_t seed;
     size_t max_batch;
-    uint64_t stride;                    /* the batch after [first, ...) begins at first + stride: workers x batch */
+    struct batch_order order;           /* of training samples; a stride of 0: what comes next is not known */
     const struct loader_source *source; /* NULL: the data set is read here; else nothing of it but its shape */
     bool prefetch;                      /* without a source: prepare the next batch in a background thread */
     struct compute *compute; /* batches are in memory of its host_open(), where its backend has that; may be NULL */

@@ -51,7 +51,7 @@ static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64
 {
     struct dataset *d = images();
     const struct loader_env env = {
-        .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = stride, .prefetch = prefetch
+        .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .order.stride = stride, .prefetch = prefetch
     };
     struct loader *l = NULL;
     int n_failures = 0;
@@ -142,9 +142,11 @@ static void workers_share_an_epoch(void **state)
 
     (void)state;
     for (uint64_t r = 0; r < WORKERS; r++) {
-        const struct loader_env env = {
-            .dataset = d, .seed = 3, .max_batch = BATCH, .stride = UINT64_C(1) * WORKERS * BATCH, .prefetch = r % 2 == 0
-        };
+        const struct loader_env env = { .dataset = d,
+                                        .seed = 3,
+                                        .max_batch = BATCH,
+                                        .order.stride = UINT64_C(1) * WORKERS * BATCH,
+                                        .prefetch = r % 2 == 0 };
         assert_int_equal(loader_open(&l[r], &env), RC_OK);
     }
     for (uint64_t step = 0; step < STEPS; step++)
@@ -168,7 +170,9 @@ static void workers_share_an_epoch(void **state)
 static void test_images_come_in_order(void **state)
 {
     struct dataset *d = images();
-    const struct loader_env env = { .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = 4, .prefetch = true };
+    const struct loader_env env = {
+        .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .order.stride = 4, .prefetch = true
+    };
     struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
@@ -221,7 +225,7 @@ static void expect_one_failure(uint32_t label_of_40, bool prefetch, const char *
                                              .W = 1 },
                                    .label_of_40 = label_of_40 };
     const struct loader_env env = {
-        .dataset = &broken.base, .seed = 1, .max_batch = 5, .stride = 5, .prefetch = prefetch
+        .dataset = &broken.base, .seed = 1, .max_batch = 5, .order.stride = 5, .prefetch = prefetch
     };
     struct loader *l = NULL;
     const float *x = NULL;
@@ -292,7 +296,9 @@ static size_t count_read_by_caller(bool prefetch, uint64_t stride)
                                    .H = 1,
                                    .W = 1 },
                          .caller = pthread_self() };
-    const struct loader_env env = { .dataset = &w.base, .max_batch = BATCH, .stride = stride, .prefetch = prefetch };
+    const struct loader_env env = {
+        .dataset = &w.base, .max_batch = BATCH, .order.stride = stride, .prefetch = prefetch
+    };
     struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
@@ -342,7 +348,7 @@ static void nothing_allocates_after_open(void **state)
     (void)state;
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         const struct loader_env env = {
-            .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = MAX_BATCH, .prefetch = prefetch
+            .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .order.stride = MAX_BATCH, .prefetch = prefetch
         };
         const size_t n_maps_before = test_maps();
         assert_int_equal(loader_open(&l, &env), RC_OK);
@@ -385,7 +391,7 @@ static void the_caller_ticks(void **state)
         const struct loader_env env = { .dataset = d,
                                         .seed = 5,
                                         .max_batch = MAX_BATCH,
-                                        .stride = MAX_BATCH,
+                                        .order.stride = MAX_BATCH,
                                         .prefetch = prefetch,
                                         .tick = count_tick,
                                         .tick_arg = &ticks };

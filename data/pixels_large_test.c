@@ -108,7 +108,9 @@ static void a_long_epoch_is_loaded_whole(void **state)
     test_files_open(&f);
     test_files_make_idx(&f, N_LONG, N_LONG_TEST, 5, 3);
     struct dataset *d = test_files_open_dataset(&f);
-    const struct loader_env env = { .dataset = d, .seed = 3, .max_batch = BATCH, .stride = BATCH, .prefetch = true };
+    const struct loader_env env = {
+        .dataset = d, .seed = 3, .max_batch = BATCH, .order.stride = BATCH, .prefetch = true
+    };
     assert_int_equal(loader_open(&loader, &env), RC_OK);
     for (size_t first = 0; first < N_LONG; first += BATCH) {
         const size_t n = N_LONG - first < BATCH ? N_LONG - first : BATCH;

@@ -17,20 +17,26 @@ enum { SLOPE, OFFSET, N_PARAMS };
 
 struct linear {
     struct training base;
-    float *x, *target, *y, *dy; /* (1, max_batch), one block of the compute's memory */
+    float *x, *target, *y, *dy; /* (1, max_batch), one block of the compute's memory with the next two */
+    float *share;               /* (1): 1 / the number of micro-batches */
+    float *part;                /* (N_PARAMS): the gradient of a micro-batch behind the first */
     float *host;                /* (2, max_batch): x and target on their way there */
 };
 
 static enum rc open_memory(struct linear *t, const struct training_env *env)
 {
+    const float share = 1.0f / (float)workload_n_micro_batches(env);
     void *block = NULL;
     enum rc rc;
 
-    TRY(compute_memory_open(env->compute, &block, 4 * env->max_batch * sizeof *t->x, "model linear"));
+    TRY(compute_memory_open(env->compute, &block, (4 * env->max_batch + 1 + N_PARAMS) * sizeof *t->x, "model linear"));
     t->x = block;
     t->target = t->x + env->max_batch;
     t->y = t->target + env->max_batch;
     t->dy = t->y + env->max_batch;
+    t->share = t->dy + env->max_batch;
+    t->part = t->share + 1;
+    compute_put(env->compute, t->share, &share, sizeof share);
     t->host = calloc(2 * env->max_batch, sizeof *t->host);
     if (t->host == NULL)
         FAIL(RC_NOMEM, "model linear: %zu bytes", 2 * env->max_batch * sizeof *t->host);
@@ -126,32 +132,61 @@ static void forward(struct linear *t, const float *param, size_t B)
     compute_bias_add(c, t->y, layer_at_const(param, OFFSET), 1, 1, B);
 }
 
+/* B samples from first on -> x and target. */
+static void load(struct linear *t, uint64_t first, size_t B)
+{
+    const struct training_env *env = &t->base.env;
+
+    if (!env->compute->ops->touches_memory)
+        return;
+    dataset_batch(env->dataset, env->part, env->seed, first, B, t->host, t->host + env->max_batch, NULL);
+    put(t, t->host, t->host + env->max_batch, B);
+}
+
+/* grad(N_PARAMS) = the gradient of a micro-batch, of which dy is known. */
+static void backward(struct linear *t, size_t B, float *grad)
+{
+    struct compute *c = t->base.env.compute;
+    /* y = share dy, of several micro-batches (M8); dm = dy x^T */
+    const struct gemm scaled = { .M = 1, .N = (int)B, .K = 1, .a = t->share, .b = t->dy, .c = t->y };
+    const bool scales = workload_n_micro_batches(&t->base.env) > 1;
+    const float *dy = scales ? t->y : t->dy;
+    const struct gemm product = {
+        .transpose_b = true, .M = 1, .N = 1, .K = (int)B, .a = dy, .b = t->x, .c = layer_at(grad, SLOPE)
+    };
+
+    if (scales)
+        compute_gemm(c, &scaled);
+    compute_gemm(c, &product);
+    compute_zero(c, layer_at(grad, OFFSET), 1);
+    compute_bias_grad(c, layer_at(grad, OFFSET), dy, 1, 1, B);
+}
+
 static enum rc linear_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples, float *grad,
                                double *mean_loss, grad_ready_fn *ready, void *arg)
 {
     struct linear *t = (struct linear *)base;
     struct compute *c = base->env.compute;
-    /* dm = dy x^T */
-    const struct gemm product = {
-        .transpose_b = true, .M = 1, .N = 1, .K = (int)n_samples, .a = t->dy, .b = t->x, .c = layer_at(grad, SLOPE)
-    };
-    enum rc rc;
+    const size_t n_parts = workload_n_micro_batches(&base->env), B = n_samples / n_parts;
+    double sum = 0.0, loss;
+    enum rc rc = RC_OK;
 
-    if (c->ops->touches_memory) {
-        float *target = t->host + base->env.max_batch;
-        dataset_batch(base->env.dataset, base->env.part, base->env.seed, first, n_samples, t->host, target, NULL);
-        put(t, t->host, target, n_samples);
+    for (size_t i = 0; i < n_parts; i++) { /* M8 */
+        load(t, first + i * B, B);
+        if (i == 0)
+            TRY(layer_await(base, linear_segment(base, 0)));
+        forward(t, param, B);
+        compute_mean_square(c, &loss, t->dy, t->y, t->target, B);
+        if (!base->env.forward_only)
+            backward(t, B, i > 0 ? t->part : grad);
+        if (!base->env.forward_only && i > 0)
+            compute_accumulate(c, grad, t->part, N_PARAMS);
+        if (!base->env.forward_only && i + 1 == n_parts)
+            TRY(layer_ready(ready, arg, linear_segment(base, 0), grad));
+        TRY(compute_sync(c)); /* M6 */
+        sum += loss;
     }
-    TRY(layer_await(base, linear_segment(base, 0)));
-    forward(t, param, n_samples);
-    compute_mean_square(c, mean_loss, t->dy, t->y, t->target, n_samples);
-    if (base->env.forward_only)
-        return compute_sync(c);
-    compute_gemm(c, &product);
-    compute_zero(c, layer_at(grad, OFFSET), 1);
-    compute_bias_grad(c, layer_at(grad, OFFSET), t->dy, 1, 1, n_samples);
-    TRY(layer_ready(ready, arg, linear_segment(base, 0), grad));
-    TRY(compute_sync(c)); /* M6 */
+    *mean_loss = sum / (double)n_parts;
 out:
     return rc;
 }

@@ -26,9 +26,9 @@ struct fixture {
     struct training *training;
 };
 
-static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch)
+static void fixture_open_parts(struct fixture *f, uint64_t seed, size_t max_batch, size_t n_micro_batches)
 {
-    struct training_env env = { .seed = seed, .max_batch = max_batch };
+    struct training_env env = { .seed = seed, .max_batch = max_batch, .order.n_micro_batches = n_micro_batches };
 
     *f = (struct fixture){ NULL, NULL, NULL };
     assert_int_equal(dataset_open_line(&f->data, seed), RC_OK);
@@ -36,6 +36,11 @@ static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch)
     env.dataset = f->data;
     env.compute = f->compute;
     assert_int_equal(workload_open(&f->training, &workload_linear, &env), RC_OK);
+}
+
+static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch)
+{
+    fixture_open_parts(f, seed, max_batch, 1);
 }
 
 static void fixture_close(struct fixture *f)
@@ -83,6 +88,38 @@ static void gradient_matches_central_differences(void **state)
             assert_true(fabs((double)grad[i] - want[i]) <= 1e-4 * scale);
     }
     fixture_close(&f);
+}
+
+/* M8, to the bit: a quarter is exact. */
+static void micro_batches_are_summed(void **state)
+{
+    enum { B = 25, N_PARTS = 4 };
+    const float param[2] = { 0.75f, -0.25f };
+    float grad[2] = { NAN, NAN }, whole[2], want[2] = { 0.0f, 0.0f };
+    double loss = NAN, loss_want = 0.0, loss_whole = NAN;
+    struct fixture parts, single, all;
+
+    (void)state;
+    fixture_open_parts(&parts, 4, B, N_PARTS);
+    fixture_open(&single, 4, B);
+    fixture_open(&all, 4, B * N_PARTS);
+    assert_int_equal(workload_gradient(parts.training, param, 37, B * N_PARTS, grad, &loss, NULL, NULL), RC_OK);
+    assert_int_equal(workload_gradient(all.training, param, 37, B * N_PARTS, whole, &loss_whole, NULL, NULL), RC_OK);
+    for (uint64_t i = 0; i < N_PARTS; i++) {
+        float part[2];
+        double loss_part;
+        assert_int_equal(workload_gradient(single.training, param, 37 + i * B, B, part, &loss_part, NULL, NULL), RC_OK);
+        for (int k = 0; k < 2; k++)
+            want[k] += part[k] / N_PARTS;
+        loss_want += loss_part / N_PARTS;
+    }
+    assert_memory_equal(grad, want, sizeof grad);
+    assert_true(fabs(loss - loss_want) <= 1e-12 * loss_want && fabs(loss - loss_whole) <= 1e-6 * loss_whole);
+    for (int k = 0; k < 2; k++)
+        assert_true(fabsf(grad[k] - whole[k]) <= 1e-5f * fabsf(whole[k]));
+    fixture_close(&parts);
+    fixture_close(&single);
+    fixture_close(&all);
 }
 
 /* Least squares in closed form. */
@@ -149,7 +186,8 @@ static void evaluation_does_not_depend_on_the_batch(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest gradient[] = { cmocka_unit_test(gradient_matches_central_differences) };
+    const struct CMUnitTest gradient[] = { cmocka_unit_test(gradient_matches_central_differences),
+                                           cmocka_unit_test(micro_batches_are_summed) };
     const struct CMUnitTest converges[] = { cmocka_unit_test(full_batches_end_at_least_squares),
                                             cmocka_unit_test(evaluation_does_not_depend_on_the_batch) };
     const char *what = argc == 2 ? argv[1] : "";

@@ -86,7 +86,9 @@ void workload_init_own(const struct training *t, uint64_t replica, float *param)
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                           double *mean_loss, grad_ready_fn *ready, void *arg)
 {
-    assert(n_samples >= 1 && n_samples <= t->env.max_batch);
+    const size_t n_parts = workload_n_micro_batches(&t->env);
+
+    assert(n_samples >= 1 && n_samples % n_parts == 0 && n_samples / n_parts <= t->env.max_batch);
     assert(param != NULL || !t->env.compute->ops->touches_memory);
     assert(grad != NULL || t->env.forward_only || !t->env.compute->ops->touches_memory);
     return t->workload->ops->gradient(t, param, first, n_samples, grad, mean_loss, ready, arg);

@@ -15,6 +15,10 @@
  *   M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
  *   M7  With workload_set_await(), gradient() calls await for each segment before it reads its parameters, first
  *       segment first.
+ *   M8  gradient() of a training with n_micro_batches takes its samples in that many parts of equal size, the first
+ *       samples first, and computes one after the other. grad is the sum, in that order, of the gradients of the
+ *       parts, each of a loss that is divided by their number; mean_loss is the mean. What looks at a batch, batch norm
+ *       and dropout, sees one part. await (M7) is called in the first part, ready (M2) in the last.
  */
 #ifndef MODELS_WORKLOAD_H
 #define MODELS_WORKLOAD_H
@@ -22,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/batch_order.h"
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
 #include "harness/base/segment.h"
@@ -49,8 +54,8 @@ struct training_env { /* borrowed; outlives the training */
     const struct dataset *dataset;   /* NULL: none is needed (replay), or nothing will be computed */
     const struct dataset_part *part; /* of the training samples, which gradient() counts in it; NULL: all */
     uint64_t seed;
-    size_t max_batch;                   /* largest n_samples of gradient() */
-    uint64_t batch_stride;              /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
+    size_t max_batch;                   /* most samples that are computed at once */
+    struct batch_order order;           /* of gradient(); its n_micro_batches: M8 */
     const struct loader_source *source; /* of batches, in place of reading the data set; NULL: none (data/loader.h) */
     uint64_t (*now_ns)(void *arg); /* by which waits for samples are measured; arg: the compute's; NULL: they are not */
     bool prefetch;                 /* a background thread may load the next batch, and does where that pays */
@@ -72,7 +77,8 @@ struct training_ops {
     size_t (*n_segments)(const struct training *t);
     struct segment (*segment)(const struct training *t, size_t i);
     void (*init)(const struct training *t, uint64_t replica, float *param); /* M1 */
-    /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples).
+    /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples), of which there is a
+     * whole number in each micro-batch, at most max_batch.
      * Blocks only in ready (NULL: not called), for data and for the compute (M6). Errors: those of ready, of
      * reading the data set and of the compute; grad is then undefined. forward_only: grad may be NULL, nothing is
      * written to it, and ready is not called. */
@@ -136,6 +142,12 @@ const struct workload *workload_at(int i);
 enum rc workload_find(const struct workload **out, const char *name) MUST_CHECK;
 /* The one that plays profiles (WORKLOAD_PLAYS_PROFILE). */
 const struct workload *workload_profile_player(void);
+
+/* How many micro-batches a gradient() has: 1 or more. */
+static inline size_t workload_n_micro_batches(const struct training_env *env)
+{
+    return env->order.n_micro_batches > 1 ? env->order.n_micro_batches : 1;
+}
 
 /* RC_INVAL: env->dataset is not one this workload can learn from. RC_NOMEM: max_batch needs more memory than there
  * is; names both, and the largest batch that fits. */

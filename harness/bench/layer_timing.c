@@ -133,7 +133,7 @@ static enum rc open_side(struct layer_bench *b, int which)
                                            .dataset = env->dataset,
                                            .seed = env->seed,
                                            .max_batch = env->batch,
-                                           .batch_stride = env->batch,
+                                           .order.stride = env->batch,
                                            .prefetch = env->n_threads < cores_allowed_count(),
                                            .network = env->network };
     TRY(workload_open(&s->training, env->workload, &training));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_split.h"
 
 int train_n_drivers(const char *input)
@@ -69,7 +70,7 @@ out:
 
 size_t job_input_driver_bytes(const struct train_job *job)
 {
-    const size_t n_samples = job_most_batch(job), n_queued = (size_t)job->n_workers * job->opts.feed_queue;
+    const size_t n_samples = job_most_micro_batch(job), n_queued = (size_t)job->n_workers * job->opts.feed_queue;
     const size_t sample_bytes = job->dataset ? job->dataset->n_features * sizeof(float) + sizeof(uint32_t) : 0;
 
     return job->n_drivers > 0 ? (n_queued + 1) * n_samples * sample_bytes : 0;

@@ -5,6 +5,7 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport, unless
  * it says what it allocates for them (module.memory).
  */
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_input.h"
 #include "harness/train/job_periods.h"
@@ -39,14 +40,14 @@ static size_t checkpoint_bytes(const struct train_job *job)
     return floats((1 + (size_t)optimizer_n_moments(&job->optimizer)) * job->n_params + job->n_state);
 }
 
-/* Of one worker, beside parameters and activations. */
-static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t batch)
+/* Of one worker, beside parameters and activations; micro_batch: samples that are computed at once. */
+static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t micro_batch)
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
 
     if (n)
-        n_bytes +=
-            N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
+        n_bytes += N_BATCHES_MADE * micro_batch *
+                   floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
     if (job->on_loss == ON_LOSS_REPORT)
         n_bytes += exchange_undo_bytes(job->mode, job->compute, &job->optimizer, job->n_params);
     if (job->opts.verify_every > 0 && !job->compute->host_memory)
@@ -123,8 +124,9 @@ out:
     return rc;
 }
 
+/* Of a batch in so many micro-batches. */
 static enum rc count_bytes(struct train_memory *out, struct compute *c, const struct train_job *job,
-                           const struct network *n, size_t batch)
+                           const struct network *n, size_t batch, size_t n_micro_batches)
 {
     /* parameters, gradients, the optimiser's arrays */
     const size_t n_copies = job->opts.forward_only ? 1 : 2 + (size_t)optimizer_n_moments(&job->optimizer);
@@ -133,12 +135,12 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
     enum rc rc = RC_OK;
 
     if (n)
-        TRY(network_memory_needed(&needed, c, n, batch, job->opts.forward_only));
+        TRY(network_memory_needed(&needed, c, n, batch, n_micro_batches, job->opts.forward_only));
     ranks_here(job, &n_workers, &n_servers);
     TRY(workers_on_device(&n_sharing, job, n_workers));
-    out->activations_bytes = needed.planned_bytes + needed.device_bytes;
+    out->activations_bytes = needed.planned_bytes + needed.part_bytes + needed.device_bytes;
     out->params_bytes = n_copies * floats(job->n_params) + needed.state_bytes;
-    out->exchange_bytes = exchange_bytes(job, n, batch);
+    out->exchange_bytes = exchange_bytes(job, n, batch / n_micro_batches);
     out->server_bytes = module_need(job).server_bytes;
     /* Where the compute has memory of its own, it is that of one device. */
     out->host_bytes = job->compute->host_memory
@@ -154,6 +156,7 @@ struct candidate {
     struct compute *compute;
     const struct train_job *job;
     const struct network *network;
+    size_t n_micro_batches;
 };
 
 static enum rc bytes_of_batch(const void *arg, size_t batch, double *n_bytes)
@@ -162,8 +165,32 @@ static enum rc bytes_of_batch(const void *arg, size_t batch, double *n_bytes)
     struct train_memory m = { 0 };
     enum rc rc;
 
-    TRY(count_bytes(&m, c->compute, c->job, c->network, batch));
+    TRY(count_bytes(&m, c->compute, c->job, c->network, batch, c->n_micro_batches));
     *n_bytes = (double)m.host_bytes;
+out:
+    return rc;
+}
+
+/* The least number of micro-batches in which the batch fits -> "; in 4 micro-batches it does: --accumulate 4"; none
+ * does, or there are no gradients to add up: "". */
+static enum rc accumulate_text(char text[MAX_BATCH_TEXT_BYTES], struct candidate c)
+{
+    const size_t batch = c.job->opts.batch;
+    enum rc rc = RC_OK;
+
+    text[0] = '\0';
+    if (c.network == NULL || c.job->opts.forward_only || c.job->split_opts.kind == SPLIT_UNEQUAL)
+        return RC_OK;
+    for (c.n_micro_batches++; c.n_micro_batches <= batch; c.n_micro_batches++) {
+        double n_bytes;
+        if (batch % c.n_micro_batches != 0)
+            continue;
+        TRY(bytes_of_batch(&c, batch, &n_bytes));
+        if (n_bytes > (double)c.job->memory.available_bytes)
+            continue;
+        snprintf(text, MAX_BATCH_TEXT_BYTES, ", and this one with --accumulate %zu", c.n_micro_batches);
+        break;
+    }
 out:
     return rc;
 }
@@ -171,8 +198,8 @@ out:
 static enum rc refuse(struct compute *c, const struct train_job *job, const struct network *n)
 {
     const struct train_memory *m = &job->memory;
-    const struct candidate candidate = { c, job, n };
-    char remedy[MAX_BATCH_TEXT_BYTES];
+    const struct candidate candidate = { c, job, n, job->opts.accumulate };
+    char remedy[MAX_BATCH_TEXT_BYTES], in_parts[MAX_BATCH_TEXT_BYTES];
     enum rc rc;
 
     if (stamp_bytes(job, 1) > m->available_bytes / 4 / (size_t)job->n_ranks)
@@ -182,13 +209,15 @@ static enum rc refuse(struct compute *c, const struct train_job *job, const stru
             "fewer steps, and --save and --resume to go on, need less",
             (unsigned long long)job->opts.steps, job->n_ranks, job->n_ranks == 1 ? "" : "s",
             (double)stamp_bytes(job, 2 * (size_t)job->n_ranks) * 1e-9, (double)m->available_bytes * 1e-9);
-    TRY(max_batch_text(remedy, job->opts.batch, (double)m->available_bytes, bytes_of_batch, &candidate));
+    TRY(max_batch_text(remedy, job->opts.batch, job->opts.accumulate, (double)m->available_bytes, bytes_of_batch,
+                       &candidate));
+    TRY(accumulate_text(in_parts, candidate));
     if (job->profile)
         snprintf(remedy, sizeof remedy, "in sim, --compute hollow needs none");
     rc = rc_raise(RC_INVAL,
-                  "--batch %llu: %d worker%s of model %s need %.2f GB of memory here, %.2f GB are available; %s",
+                  "--batch %llu: %d worker%s of model %s need %.2f GB of memory here, %.2f GB are available; %s%s",
                   (unsigned long long)job->opts.batch, job->n_workers, job->n_workers == 1 ? "" : "s", job->opts.model,
-                  (double)m->host_bytes * 1e-9, (double)m->available_bytes * 1e-9, remedy);
+                  (double)m->host_bytes * 1e-9, (double)m->available_bytes * 1e-9, remedy, in_parts);
 out:
     return rc;
 }
@@ -208,7 +237,7 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
         TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
     if (job->compute->touches_memory)
-        TRY(count_bytes(&job->memory, compute, job, n, job_most_batch(job)));
+        TRY(count_bytes(&job->memory, compute, job, n, job_most_batch(job), job->opts.accumulate));
     if (job->compute->touches_memory)
         job->memory.available_bytes = compute->ops->memory_available(compute);
     if (job->memory.host_bytes > job->memory.available_bytes)

@@ -12,6 +12,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_input.h"
 #include "harness/train/job_optimizer.h"
 #include "harness/train/job_periods.h"
@@ -181,7 +182,7 @@ static enum rc count_params_and_flops(struct train_job *job)
     const struct training_env env = { .compute = compute,
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
-                                      .max_batch = job_most_batch(job),
+                                      .max_batch = job_most_micro_batch(job),
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
                                       .profile = job->profile };
@@ -236,6 +237,7 @@ static enum rc resolve_kind(struct train_job *job, const struct opt_group *group
         o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
+    TRY(job_accumulate_check(job));
 out:
     return rc;
 }

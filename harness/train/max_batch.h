@@ -12,9 +12,9 @@ enum { MAX_BATCH_TEXT_BYTES = 64 };
 /* Bytes that a batch needs; no fewer than a smaller one. */
 typedef enum rc max_batch_bytes_fn(const void *arg, size_t batch, double *n_bytes);
 
-/* text := "--batch N fits", or that none does; all below too_large, which does not, are candidates. Errors: those of
- * bytes(), which is asked about log2(too_large) times. */
-enum rc max_batch_text(char text[MAX_BATCH_TEXT_BYTES], size_t too_large, double available_bytes,
+/* text := "--batch N fits", or that none does; all multiples of `unit` below too_large, which is one and does not fit,
+ * are candidates. Errors: those of bytes(), which is asked about log2(too_large) times. */
+enum rc max_batch_text(char text[MAX_BATCH_TEXT_BYTES], size_t too_large, size_t unit, double available_bytes,
                        max_batch_bytes_fn *bytes, const void *arg) MUST_CHECK;
 
 #endif

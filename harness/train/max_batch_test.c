@@ -34,9 +34,24 @@ static void the_largest_that_fits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(max_batch_text(text, cases[i].too_large, cases[i].available_bytes, bytes_of, &none), RC_OK);
+        assert_int_equal(max_batch_text(text, cases[i].too_large, 1, cases[i].available_bytes, bytes_of, &none), RC_OK);
         assert_string_equal(text, cases[i].text);
     }
+}
+
+/* A batch in three parts: those that have three equal ones. */
+static void multiples_are_named(void **state)
+{
+    const size_t none = 0;
+    char text[MAX_BATCH_TEXT_BYTES];
+
+    (void)state;
+    assert_int_equal(max_batch_text(text, 999, 3, 2000, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "--batch 9 fits");
+    assert_int_equal(max_batch_text(text, 12, 3, 1299, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "not even --batch 3 fits");
+    assert_int_equal(max_batch_text(text, 12, 3, 1e9, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "--batch 9 fits");
 }
 
 static void errors_are_those_of_the_bytes(void **state)
@@ -45,7 +60,7 @@ static void errors_are_those_of_the_bytes(void **state)
     char text[MAX_BATCH_TEXT_BYTES];
 
     (void)state;
-    assert_int_equal(max_batch_text(text, 8, 1e9, bytes_of, &middle), RC_INVAL);
+    assert_int_equal(max_batch_text(text, 8, 1, 1e9, bytes_of, &middle), RC_INVAL);
     assert_string_equal(rc_message(), "a batch that cannot be");
 }
 
@@ -53,6 +68,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_that_fits),
+        cmocka_unit_test(multiples_are_named),
         cmocka_unit_test(errors_are_those_of_the_bytes),
     };
 

@@ -45,6 +45,7 @@ static const struct item {
     { "--save-every", "--save-every 2", true },
     { "--resume", "--resume RESUME", false },
     { "--global-batch", "--global-batch 20", false },
+    { "--accumulate", "--accumulate 2", false },
     { "--overlap", "--overlap on --partition-bytes 4", false },
     { "--on-loss", "--on-loss report", false },
     { "--verify-every", "--verify-every 2", false },

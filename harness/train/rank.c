@@ -14,6 +14,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/alternation.h"
 #include "harness/train/disturbed.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
@@ -138,8 +139,8 @@ static enum rc open_training(struct rank *r)
                                       .dataset = job->dataset,
                                       .part = has_part ? &r->part : NULL,
                                       .seed = job->opts.seed,
-                                      .max_batch = job_batch_of(job, worker),
-                                      .batch_stride = job_batch_stride(job, worker),
+                                      .max_batch = job_micro_batch_of(job, worker),
+                                      .order = job_batch_order(job, worker),
                                       .now_ns = now_of_world,
                                       .source = r->feed.client ? &r->feed.source : NULL,
                                       .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,

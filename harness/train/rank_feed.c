@@ -7,6 +7,7 @@
  */
 #include "data/feed.h"
 #include "harness/net/transport.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_split.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
@@ -17,7 +18,7 @@ static struct feed_env env_of(const struct rank *r)
     const struct train_job *job = r->job;
 
     return (struct feed_env){ .world = r->feed.world,
-                              .max_batch = job_most_batch(job),
+                              .max_batch = job_most_micro_batch(job),
                               .n_features = job->dataset->n_features,
                               .queue_batches = job->opts.feed_queue,
                               .timeout_ms = train_message_limit_ms(job) };
@@ -39,7 +40,8 @@ enum rc rank_feed_open(struct rank *r, struct world *all)
     const struct feed_env env = env_of(r);
     TRY(feed_transport_open(&r->feed.transport, r->job->feed_transport, &env));
     if (!is_driver) {
-        TRY(feed_client_open(&r->feed.client, r->feed.transport, &env, job_batch_stride(r->job, all->rank)));
+        const struct batch_order order = job_batch_order(r->job, all->rank);
+        TRY(feed_client_open(&r->feed.client, r->feed.transport, &env, &order));
         r->feed.source = feed_client_source(r->feed.client);
     }
 out:

@@ -56,8 +56,8 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
-    uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
-        eval_samples;
+    uint64_t workers, servers, threads, batch, accumulate, global_batch, image_size, classes, width_divisor,
+        data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
     uint64_t feed_queue;

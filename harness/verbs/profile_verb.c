@@ -235,7 +235,7 @@ static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
     struct network_memory k;
     enum rc rc;
 
-    TRY(network_memory_needed(&k, of->compute, n, batch, false));
+    TRY(network_memory_needed(&k, of->compute, n, batch, 1, false));
     *n_bytes =
         2.0 * ((double)k.planned_bytes + (double)k.state_bytes + (double)k.device_bytes) + 12.0 * (double)n->n_params;
 out:
@@ -257,7 +257,7 @@ static enum rc check_memory(const struct layer_timing_env *env, const struct net
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
     if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
         goto out;
-    TRY(max_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, &needing));
+    TRY(max_batch_text(remedy, env->batch, 1, (double)available_bytes, needed_bytes, &needing));
     rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
                   n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:

@@ -14,6 +14,7 @@
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_servers.h"
@@ -283,16 +284,6 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     return print_row(t, "of the bound", text);
 }
 
-/* "batch 16 each", "batch 16 each, 64 in all (strong scaling)" */
-static void format_batch(char *out, size_t n_bytes, const struct train_job *job)
-{
-    const int n = snprintf(out, n_bytes, "batch %llu each", (unsigned long long)job->opts.batch);
-
-    if (job->opts.global_batch > 0)
-        snprintf(out + n, n_bytes - (size_t)n, ", %llu in all (strong scaling)",
-                 (unsigned long long)job->opts.global_batch);
-}
-
 /* Under strong scaling the run has no baseline of its own (global_batch.h, F2), and what its probe measured is told as
  * what it is. */
 static enum rc print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
@@ -336,7 +327,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     char text[256], batch[96];
     enum rc rc;
 
-    format_batch(batch, sizeof batch, job);
+    job_batch_text(batch, sizeof batch, job);
     snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu steps", job->opts.model,
              job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world, job->n_workers,
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",

@@ -53,7 +53,7 @@ out:
  * has allocated them already. */
 static size_t own_bytes(const struct network_memory *m)
 {
-    return m->planned_bytes + m->state_bytes + m->device_bytes;
+    return m->planned_bytes + m->state_bytes + m->part_bytes + m->device_bytes;
 }
 
 /* The largest batch within available bytes; 0: none. */
@@ -66,6 +66,7 @@ static enum rc max_batch_within(size_t *out, struct network_trainer *t, size_t a
     while (too_large - fits > 1) {
         const size_t batch = fits + (too_large - fits) / 2;
         TRY(plan_both(&m, t->base.env.compute, &t->train, &t->infer, t->network, batch));
+        m.part_bytes = t->sums.part_bytes;
         if (own_bytes(&m) <= available)
             fits = batch;
         else
@@ -83,6 +84,8 @@ enum rc network_memory_plan(struct network_trainer *t)
     enum rc rc;
 
     TRY(plan_both(&t->sums, c, &t->train, &t->infer, t->network, t->base.env.max_batch));
+    if (network_adds_parts(&t->base.env))
+        t->sums.part_bytes = network_part_bytes(t->network);
     if (c->ops->touches_memory)
         available = c->ops->memory_available(c);
     if (own_bytes(&t->sums) <= available)
@@ -98,7 +101,7 @@ out:
 }
 
 enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
-                              bool forward_only)
+                              size_t n_micro_batches, bool forward_only)
 {
     struct program train = { 0 }, infer = { 0 };
     enum rc rc;
@@ -106,7 +109,9 @@ enum rc network_memory_needed(struct network_memory *out, struct compute *c, con
     TRY(program_open(&infer, n, false));
     if (!forward_only)
         TRY(program_open(&train, n, true));
-    TRY(plan_both(out, c, &train, &infer, n, batch));
+    TRY(plan_both(out, c, &train, &infer, n, (batch + n_micro_batches - 1) / n_micro_batches));
+    if (n_micro_batches > 1 && !forward_only)
+        out->part_bytes = network_part_bytes(n);
 out:
     program_close(&train);
     program_close(&infer);

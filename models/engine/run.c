@@ -63,9 +63,27 @@ static const float *param_of(const struct run *r, struct segment s)
     return layer_at_const(r->param, s.offset_elems);
 }
 
-static float *grad_of(const struct run *r, struct segment s)
+/* The place in r->part of an element of the node's gradients: aligned as it is in r->grad, whose bits may depend on it.
+ */
+static size_t place_in_part(const struct node *n, struct segment s)
 {
-    return layer_at(r->grad, s.offset_elems);
+    const size_t first = n->weight.offset_elems; /* Y1 */
+
+    return s.offset_elems - first + first % NETWORK_PART_ALIGN_ELEMS;
+}
+
+/* Where the op writes the gradient of s, of its node. */
+static float *grad_of(const struct run *r, const struct node *n, struct segment s)
+{
+    return r->adds ? layer_at(r->part, place_in_part(n, s)) : layer_at(r->grad, s.offset_elems);
+}
+
+/* M8: the gradient of s, which its op has written, joins those of the micro-batches before. */
+static void add_part(const struct run *r, const struct node *n, struct segment s)
+{
+    if (r->adds)
+        compute_accumulate(r->compute, layer_at(r->grad, s.offset_elems), layer_at(r->part, place_in_part(n, s)),
+                           s.n_elems);
 }
 
 /* y(C_out,B,out_h,out_w) = w(C_out,C,kernel_h,kernel_w) * x(C,B,H,W), then the epilogue. In training a batch norm is an
@@ -177,7 +195,7 @@ static void run_loss(const struct run *r, const struct op *op, const struct node
                                        .dlogits = output_of(r, op, OPERAND_OUT),
                                        .logits = input_of(r, op, OPERAND_IN),
                                        .label = r->label,
-                                       .weight = op->loss_weight };
+                                       .weight = op->loss_weight * r->share };
 
     compute_softmax_xent(r->compute, &call);
 }
@@ -191,7 +209,7 @@ static void run_bias_grad(const struct run *r, const struct op *op, const struct
 {
     const struct conv_bias_grad call = { .C = (size_t)n->C_out,
                                          .n = elems_per_channel(r, n),
-                                         .dbias = grad_of(r, n->shift),
+                                         .dbias = grad_of(r, n, n->shift),
                                          .dy = output_of(r, op, OPERAND_DY),
                                          .relu = input_of(r, op, OPERAND_Z) };
 
@@ -202,8 +220,8 @@ static void run_norm_grad(const struct run *r, const struct op *op, const struct
 {
     const struct batch_norm_grad call = { .shape = norm_of(r, n),
                                           .dy = output_of(r, op, OPERAND_OUT),
-                                          .dgamma = grad_of(r, n->gamma),
-                                          .dbeta = grad_of(r, n->shift),
+                                          .dgamma = grad_of(r, n, n->gamma),
+                                          .dbeta = grad_of(r, n, n->shift),
                                           .dz = output_of(r, op, OPERAND_DY),
                                           .y = input_of(r, op, OPERAND_IN),
                                           .z = input_of(r, op, OPERAND_Z),
@@ -218,7 +236,7 @@ static void run_norm_grad(const struct run *r, const struct op *op, const struct
 static void run_weight_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct conv_weight_grad call = { .shape = conv_of(r, n),
-                                           .dweight = grad_of(r, n->weight),
+                                           .dweight = grad_of(r, n, n->weight),
                                            .dy = input_of(r, op, OPERAND_DY),
                                            .x = input_of(r, op, OPERAND_IN) };
 
@@ -398,10 +416,12 @@ enum rc network_run(const struct run *r)
         if (r->observer != NULL && (i == 0 || !same_node_and_phase(op - 1, op)))
             notify_observer(r, op, true);
         TRY(await_params(r, op));
-        if (op->kind == OP_READY)
+        if (op->kind == OP_READY) {
+            add_part(r, &r->network->node[op->node], op->segment);
             TRY(pass_on_segment(r, &buckets, i));
-        else
+        } else {
             op_fns[op->kind](r, op, &r->network->node[op->node]);
+        }
         if (r->observer != NULL && (i + 1 == p->n_ops || !same_node_and_phase(op, op + 1)))
             notify_observer(r, op, false);
         if (poison)
@@ -413,6 +433,17 @@ enum rc network_run(const struct run *r)
         TRY(pass_on_oldest_bucket(r, &buckets));
 out:
     return rc;
+}
+
+size_t network_part_bytes(const struct network *n)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < n->n_nodes; i++) {
+        const size_t n_elems = n->node[i].weight.n_elems + n->node[i].shift.n_elems + n->node[i].gamma.n_elems;
+        most = n_elems > most ? n_elems : most;
+    }
+    return (most + NETWORK_PART_ALIGN_ELEMS) * sizeof(float);
 }
 
 size_t network_scratch_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)

@@ -5,6 +5,8 @@
 
 #include "models/engine/program.h"
 
+enum { NETWORK_PART_ALIGN_ELEMS = 64 }; /* 256 bytes: what memory of any backend is aligned to */
+
 struct run { /* of one batch; every array in memory of the compute, NULL on one that touches none */
     struct compute *compute;
     const struct network *network;
@@ -13,6 +15,9 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     float *state; /* running means and variances */
     const float *param;
     float *grad;
+    float *part;           /* adds: the gradients of one node at a time, before they are added to grad */
+    bool adds;             /* this batch is not the first micro-batch (M8) */
+    float share;           /* of the mean loss: 1 / the number of micro-batches */
     const float *x;        /* (C, B, H, W) */
     const uint32_t *label; /* (B) */
     size_t B;
@@ -31,6 +36,8 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
 
 /* Errors: those of ready and of await. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
+/* Of run.part. */
+size_t network_part_bytes(const struct network *n);
 /* Bytes of its own memory that the compute takes to run n, beside what memory_open() gives: 0 of one that tells none.
  */
 size_t network_scratch_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients);

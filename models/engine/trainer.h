@@ -24,6 +24,7 @@ struct network_trainer {
     struct network_memory sums;
     void *memory;                 /* the block of both programs */
     void *state;                  /* float[network->n_state] */
+    void *part;                   /* run.part; NULL: one micro-batch */
     struct device_batch batch[2]; /* x NULL: the host's memory is the compute's; the second: to be uploaded ahead */
     int now;                      /* which of them the last gradient or evaluation used */
     float *host;                  /* float[n_params], for init, where the compute has memory of its own */
@@ -38,6 +39,12 @@ struct network_trainer {
 
 /* NULL: not one. */
 struct network_trainer *network_trainer_of(const struct training *t);
+
+/* Does a gradient add up those of its micro-batches (M8)? */
+static inline bool network_adds_parts(const struct training_env *env)
+{
+    return workload_n_micro_batches(env) > 1 && !env->forward_only;
+}
 
 /* batch_memory.c: of the images of a batch of B, as the network takes them. */
 size_t network_images_bytes(const struct network *n, size_t B);

@@ -87,7 +87,7 @@ static bool uploads_ahead(const struct network_trainer *t)
 {
     const struct training_env *env = &t->base.env;
 
-    return env->compute->ops->upload != NULL && env->prefetch && env->batch_stride > 0 && !env->compute->env.gemm_only;
+    return env->compute->ops->upload != NULL && env->prefetch && env->order.stride > 0 && !env->compute->env.gemm_only;
 }
 
 /* Where the compute has memory of its own, the batch is copied there. */
@@ -132,7 +132,7 @@ static enum rc open_memory(struct network_trainer *t)
                                            .part = env->part,
                                            .seed = env->seed,
                                            .max_batch = env->max_batch,
-                                           .stride = env->batch_stride,
+                                           .order = env->order,
                                            .source = env->source,
                                            .prefetch = prefetch_pays(env),
                                            .compute = env->compute,
@@ -140,6 +140,8 @@ static enum rc open_memory(struct network_trainer *t)
                                            .now_ns = env->now_ns,
                                            .tick_arg = env->compute->env.arg };
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
+    if (network_adds_parts(env))
+        TRY(compute_memory_open(env->compute, &t->part, network_part_bytes(t->network), "gradients of a micro-batch"));
     TRY(open_state(t));
     TRY(open_staging(t));
     TRY(loader_open(&t->loader, &loader_env));
@@ -155,6 +157,7 @@ static void trainer_close(struct training **base)
     loader_close(&t->loader);
     compute_memory_close(c, &t->memory);
     compute_memory_close(c, &t->state);
+    compute_memory_close(c, &t->part);
     for (int i = 0; i < 2; i++) {
         compute_memory_close(c, &t->batch[i].x);
         compute_memory_close(c, &t->batch[i].label);
@@ -273,7 +276,7 @@ static void upload_next(void *arg)
     const size_t n = u->n;
 
     compute_start(c); /* before this waits for the batch */
-    ahead->first = u->first + t->base.env.batch_stride;
+    ahead->first = batch_order_next(&t->base.env.order, u->first, n);
     ahead->n_samples = n;
     ahead->is_ahead = loader_batch(t->loader, ahead->first, n, &x, &label) == RC_OK;
     if (!ahead->is_ahead)
@@ -311,6 +314,7 @@ static struct run run_of(struct network_trainer *t, const struct program *p, con
                          .state = t->state,
                          .param = param,
                          .B = B,
+                         .share = 1.0f,
                          .loss = t->loss,
                          .poison = t->poison };
 }
@@ -332,29 +336,49 @@ static uint64_t dropout_number(const struct training *t, uint64_t first)
     return t->env.part != NULL ? first + ((1 + t->env.part->number) << 44) : first;
 }
 
+/* All of r is set but what follows from the samples. */
+static enum rc run_micro_batch(struct network_trainer *t, struct run *r, uint64_t first, double *mean_loss)
+{
+    const struct training_env *env = &t->base.env;
+    enum rc rc;
+
+    r->dropout_key = rng_u64(env->seed, RNG_DROPOUT, dropout_number(&t->base, first));
+    TRY(load_batch(t, r, first));
+    TRY(network_run(r));
+    TRY(compute_sync(env->compute)); /* M6; and the next micro-batch is uploaded to where this one is */
+    *mean_loss = env->forward_only ? t->loss[0] : weighted_loss(t);
+out:
+    return rc;
+}
+
 static enum rc trainer_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples,
                                 float *grad, double *mean_loss, grad_ready_fn *ready, void *arg)
 {
     struct network_trainer *t = trainer(base);
-    const bool forward_only = base->env.forward_only;
-    struct run r = run_of(t, forward_only ? &t->infer : &t->train, param, n_samples);
-    struct upload next = { .t = t, .first = first, .n = n_samples };
-    enum rc rc;
+    const size_t n_parts = workload_n_micro_batches(&base->env), B = n_samples / n_parts;
+    struct run r = run_of(t, base->env.forward_only ? &t->infer : &t->train, param, B);
+    struct upload next = { .t = t, .n = B };
+    double sum = 0.0, loss;
+    enum rc rc = RC_OK;
 
-    r.grad = grad;
-    r.dropout_key = rng_u64(base->env.seed, RNG_DROPOUT, dropout_number(base, first));
-    r.ready = ready;
-    r.arg = arg;
-    r.observer = t->observer;
-    r.training = base->await != NULL ? base : NULL;
-    TRY(load_batch(t, &r, first));
     if (t->loader != NULL && uploads_ahead(t)) {
         r.queued = upload_next;
         r.queued_arg = &next;
     }
-    TRY(network_run(&r));
-    TRY(compute_sync(base->env.compute)); /* M6 */
-    *mean_loss = forward_only ? t->loss[0] : weighted_loss(t);
+    r.grad = grad;
+    r.part = t->part;
+    r.share = 1.0f / (float)n_parts;
+    r.arg = arg;
+    r.observer = t->observer;
+    for (size_t i = 0; i < n_parts; i++) { /* M8 */
+        next.first = first + i * B;
+        r.adds = i > 0;
+        r.training = i == 0 && base->await != NULL ? base : NULL;
+        r.ready = i + 1 == n_parts ? ready : NULL;
+        TRY(run_micro_batch(t, &r, next.first, &loss));
+        sum += loss;
+    }
+    *mean_loss = sum / (double)n_parts;
 out:
     return rc;
 }

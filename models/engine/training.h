@@ -52,11 +52,12 @@ struct network_memory {     /* bytes, for the batch of open() */
     size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): allocated by the caller, who
                                checks the sum of all; open() checks the others only */
     size_t state_bytes;
+    size_t part_bytes;   /* gradients of a micro-batch, before they are added to those of the others; of one alone: 0 */
     size_t device_bytes; /* of a compute whose memory is not the host's: the batch there, its scratch, its allowance */
 };
 struct network_memory network_memory_of(const struct training *t);
-/* The same before anything is opened: what `--batch` will need. */
+/* The same before anything is opened: what `--batch` will need, of which n_micro_batches are computed one by one. */
 enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
-                              bool forward_only) MUST_CHECK;
+                              size_t n_micro_batches, bool forward_only) MUST_CHECK;
 
 #endif

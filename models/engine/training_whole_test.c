@@ -45,7 +45,7 @@ static void fixture_open(struct fixture *f, const struct workload *w, const stru
                                            .n_train = 4000,
                                            .n_test = 200 };
     struct training_env env = {
-        .seed = seed, .max_batch = batch, .batch_stride = batch, .prefetch = true, .network = *opts
+        .seed = seed, .max_batch = batch, .order.stride = batch, .prefetch = true, .network = *opts
     };
     size_t n_bytes;
 

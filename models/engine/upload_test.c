@@ -32,12 +32,12 @@ struct side {
     size_t n_params;
 };
 
-static void side_open(struct side *s, const struct dataset *data, bool prefetch)
+static void side_open(struct side *s, const struct dataset *data, bool prefetch, size_t n_micro_batches)
 {
     const struct training_env env = { .dataset = data,
                                       .seed = 3,
                                       .max_batch = BATCH,
-                                      .batch_stride = STRIDE,
+                                      .order = { .stride = STRIDE, .n_micro_batches = n_micro_batches },
                                       .prefetch = prefetch,
                                       .network = { .image_size = SIZE, .n_classes = 10, .width_divisor = DIVISOR } };
     struct training_env with = env;
@@ -92,7 +92,7 @@ static void batches_go_ahead_of_the_exchange(void **state)
 
     (void)state;
     assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
-    side_open(&s, data, true);
+    side_open(&s, data, true, 1);
     for (uint64_t first = 0; first < 3 * STRIDE; first += STRIDE) {
         struct passing p = { .side = &s, .next = first + STRIDE };
         double loss;
@@ -139,8 +139,8 @@ static void same_bits(void)
     struct dataset *data = NULL;
 
     assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
-    side_open(&plain, data, false);
-    side_open(&ahead, data, true);
+    side_open(&plain, data, false, 1);
+    side_open(&ahead, data, true, 1);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const double a = step(&plain, steps[i].first, steps[i].n), b = step(&ahead, steps[i].first, steps[i].n);
         struct evaluation of_plain, of_ahead;
@@ -154,6 +154,30 @@ static void same_bits(void)
         assert_int_equal(workload_evaluate(ahead.training, ahead.param, 0, &of_ahead), RC_OK);
         assert_memory_equal(&of_plain.loss, &of_ahead.loss, sizeof of_plain.loss);
         assert_true(is_ahead(&ahead)); /* an evaluation does not take its place */
+    }
+    side_close(&plain);
+    side_close(&ahead);
+    dataset_close(&data);
+}
+
+/* Each micro-batch while the one before is computed; the first of the next step while the last is. */
+static void micro_batches_go_ahead_too(void **state)
+{
+    const struct synthetic_opts images = { .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 90, .n_test = 5 };
+    struct dataset *data = NULL;
+    struct side plain, ahead;
+
+    (void)state;
+    assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
+    side_open(&plain, data, false, 2);
+    side_open(&ahead, data, true, 2);
+    for (uint64_t first = 0; first < 3 * STRIDE; first += STRIDE) {
+        const double a = step(&plain, first, 2 * BATCH), b = step(&ahead, first, 2 * BATCH);
+        const struct network_trainer *t = network_trainer_of(ahead.training);
+        assert_memory_equal(&a, &b, sizeof a);
+        assert_memory_equal(plain.host, ahead.host, plain.n_params * sizeof *plain.host);
+        assert_int_equal(t->now, 1); /* the second, uploaded beside the first */
+        assert_true(t->batch[0].is_ahead && t->batch[0].first == first + STRIDE && t->batch[0].n_samples == BATCH);
     }
     side_close(&plain);
     side_close(&ahead);
@@ -179,7 +203,8 @@ static void uploaded_batches_give_the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(uploaded_batches_give_the_same_bits),
-                                        cmocka_unit_test(batches_go_ahead_of_the_exchange) };
+                                        cmocka_unit_test(batches_go_ahead_of_the_exchange),
+                                        cmocka_unit_test(micro_batches_go_ahead_too) };
     struct compute *c = NULL;
 
     if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {

@@ -7,6 +7,9 @@
  * its time is added to the next one's. A batch other than the profile's takes time in proportion: as if images were
  * alike and a larger batch no more efficient.
  *
+ * Micro-batches (M8) take their time one after the other; adding up their gradients takes none, which no profile has.
+ * What is written is a gradient of all samples.
+ *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
  * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first
  * sample, so that workers differ. In memory that only a device can write they are zeros. To write either takes a
@@ -156,8 +159,8 @@ static uint64_t forward_ns(const struct profile *p)
     return sum_ns;
 }
 
-/* Let the forward time pass, n_samples images'; it is *passed_ns. */
-static enum rc pass_forward(const struct replay *t, size_t n_samples, uint64_t *passed_ns)
+/* Let the forward time pass, n_samples images'; it is *passed_ns. awaits: parameters are awaited layer by layer. */
+static enum rc pass_forward(const struct replay *t, size_t n_samples, bool awaits, uint64_t *passed_ns)
 {
     const struct profile *p = t->profile;
     struct compute *c = t->base.env.compute;
@@ -167,7 +170,7 @@ static enum rc pass_forward(const struct replay *t, size_t n_samples, uint64_t *
     enum rc rc = RC_OK;
 
     *passed_ns = 0;
-    for (int i = 0; t->base.await != NULL && i < p->n_layers; i++) {
+    for (int i = 0; awaits && i < p->n_layers; i++) {
         for (int k = 0; k < p->layer[i].n_tensors; k++)
             TRY(layer_await(&t->base, t->segment[s++]));
         done_ns += p->layer[i].forward_ns;
@@ -181,6 +184,21 @@ out:
     return rc;
 }
 
+/* Let the time of one of n_left micro-batches pass, which is taken off *n_samples. */
+static enum rc pass_micro_batch(const struct replay *t, size_t *n_samples, size_t n_left, bool awaits)
+{
+    const size_t B = *n_samples / n_left;
+    uint64_t passed_ns;
+    enum rc rc;
+
+    TRY(pass_forward(t, B, awaits, &passed_ns));
+    if (!t->base.env.forward_only)
+        compute_pass(t->base.env.compute, scaled_ns(profile_step_ns(t->profile), B, t->profile->batch) - passed_ns);
+    *n_samples -= B;
+out:
+    return rc;
+}
+
 static enum rc replay_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples, float *grad,
                                double *mean_loss, grad_ready_fn *ready, void *arg)
 {
@@ -189,11 +207,14 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
     struct compute *c = base->env.compute;
     size_t s = t->n_segments;
     uint64_t done_ns = forward_ns(p), passed_ns = 0, due_ns;
+    bool awaits = base->await != NULL;
     enum rc rc = RC_OK;
 
     (void)param;
     *mean_loss = NAN;
-    TRY(pass_forward(t, n_samples, &passed_ns));
+    for (size_t left = workload_n_micro_batches(&base->env); left > 1; left--, awaits = false)
+        TRY(pass_micro_batch(t, &n_samples, left, awaits));
+    TRY(pass_forward(t, n_samples, awaits, &passed_ns));
     for (int i = base->env.forward_only ? -1 : p->n_layers - 1; i >= 0; i--) {
         done_ns += p->layer[i].backward_ns;
         if (p->layer[i].n_tensors == 0 && i > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6 M7).
- *   replay_test suite | needs_a_profile | too_long | awaits | mutant NAME
+ * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6 M7 M8).
+ *   replay_test suite | micro_batches | needs_a_profile | too_long | awaits | mutant NAME
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +28,12 @@ static void suite_holds(void **state)
     assert_int_equal(replay_suite(&workload_replay, true), 0);
     assert_true(replay_mutant(&other, &ops, "none"));
     assert_int_equal(replay_suite(&other, true), 0);
+}
+
+static void micro_batches_take_their_time(void **state)
+{
+    (void)state;
+    assert_int_equal(replay_micro_batches_suite(&workload_replay, true), 0);
 }
 
 static void needs_a_profile(void **state)
@@ -144,6 +150,7 @@ static void suite_catches(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest suite[] = { cmocka_unit_test(suite_holds) };
+    const struct CMUnitTest micro_batches[] = { cmocka_unit_test(micro_batches_take_their_time) };
     const struct CMUnitTest needs[] = { cmocka_unit_test(needs_a_profile) };
     const struct CMUnitTest too_long[] = { cmocka_unit_test(too_long_is_refused) };
     const struct CMUnitTest awaits[] = { cmocka_unit_test(awaits_are_spread_over_the_forward_pass) };
@@ -151,6 +158,8 @@ int main(int argc, char **argv)
 
     if (argc > 2)
         return cmocka_run_group_tests_name("mutant", mutant, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "micro_batches") == 0)
+        return cmocka_run_group_tests(micro_batches, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "too_long") == 0)
         return cmocka_run_group_tests(too_long, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "awaits") == 0)

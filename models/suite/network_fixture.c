@@ -106,6 +106,7 @@ enum rc network_fixture_open(struct network_fixture *f, const struct variant *v,
     const struct compute_env compute = { .n_threads = opts->n_threads };
     struct training_env env = { .seed = 5,
                                 .max_batch = opts->max_batch > 0 ? opts->max_batch : v->B,
+                                .order.n_micro_batches = opts->n_micro_batches,
                                 .forward_only = opts->forward_only,
                                 .network = v->opts };
     enum rc rc;

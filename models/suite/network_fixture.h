@@ -27,6 +27,7 @@ void noise_init(struct noise *d, const struct network_opts *resolved, int C);
 
 struct network_fixture_opts {
     size_t max_batch;                      /* 0: the variant's */
+    size_t n_micro_batches;                /* 0: 1 */
     int n_threads;                         /* 0: 1 */
     const struct compute_backend *backend; /* NULL: cpu */
     bool forward_only;

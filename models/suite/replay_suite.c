@@ -78,7 +78,8 @@ static void fixture_close(struct fixture *s)
     profile_close(&s->profile);
 }
 
-static enum rc fixture_open(struct fixture *s, const struct compute_backend *backend, bool forward_only)
+static enum rc fixture_open(struct fixture *s, const struct compute_backend *backend, bool forward_only,
+                            size_t n_micro_batches)
 {
     const struct compute_env env = { .pass = record_pass, .arg = &s->recorder };
     enum rc rc;
@@ -87,9 +88,12 @@ static enum rc fixture_open(struct fixture *s, const struct compute_backend *bac
     if (s->profile == NULL)
         FAIL(RC_NOMEM, "no memory for a profile");
     TRY(compute_open(&s->compute, backend, &env));
-    const struct training_env training = {
-        .compute = s->compute, .seed = 1, .max_batch = MAX_BATCH, .forward_only = forward_only, .profile = s->profile
-    };
+    const struct training_env training = { .compute = s->compute,
+                                           .seed = 1,
+                                           .max_batch = MAX_BATCH,
+                                           .order.n_micro_batches = n_micro_batches,
+                                           .forward_only = forward_only,
+                                           .profile = s->profile };
     TRY(workload_open(&s->training, s->workload, &training));
     s->n_params = workload_n_params(s->training);
     TRY(compute_memory_open(s->compute, (void **)&s->param, s->n_params * sizeof(float), "parameters"));
@@ -232,7 +236,7 @@ static void check_on(struct fixture *s, const struct compute_backend *backend)
 {
     static const size_t n_samples[] = { 8, 16, 4, 1, 3, 7, 64 };
 
-    if (fixture_open(s, backend, false) != RC_OK) {
+    if (fixture_open(s, backend, false, 1) != RC_OK) {
         EXPECT(s, false, "%s", rc_message());
         fixture_close(s);
         return;
@@ -246,7 +250,7 @@ static void check_on(struct fixture *s, const struct compute_backend *backend)
     if (backend->host_memory && backend->touches_memory)
         check_workers(s);
     fixture_close(s);
-    if (fixture_open(s, backend, true) == RC_OK && play_step(s, 0, 8, -1) == RC_OK) {
+    if (fixture_open(s, backend, true, 1) == RC_OK && play_step(s, 0, 8, -1) == RC_OK) {
         double flops = 0.0;
         for (int i = 0; i < N_LAYERS; i++)
             flops += s->profile->layer[i].flops_forward / s->profile->batch;
@@ -259,11 +263,51 @@ static void check_on(struct fixture *s, const struct compute_backend *backend)
     fixture_close(s);
 }
 
+static enum rc count_await(void *arg, struct segment seg)
+{
+    (void)seg;
+    ++*(int *)arg;
+    return RC_OK;
+}
+
+/* M8: every micro-batch takes its time, parameters are awaited in the first, gradients are ready in the last. */
+static void check_micro_batches(struct fixture *s)
+{
+    enum { N_PARTS = 4, B = 5 };
+    int n_awaited = 0;
+
+    if (fixture_open(s, &compute_hollow, false, N_PARTS) != RC_OK) {
+        EXPECT(s, false, "%s", rc_message());
+        fixture_close(s);
+        return;
+    }
+    const struct profile *p = s->profile;
+    const double scale = (double)B / p->batch, part_ns = floor((double)recorded_ns(p, 0) * scale);
+    const double first_ns = (N_PARTS - 1) * part_ns + floor((double)recorded_ns(p, N_LAYERS - 1) * scale);
+    workload_set_await(s->training, count_await, &n_awaited);
+    EXPECT(s, play_step(s, 0, B * N_PARTS, -1) == RC_OK, "%s", rc_message());
+    EXPECT(s, s->recorder.n_calls == profile_n_tensors(p), "%d gradients are ready", s->recorder.n_calls);
+    EXPECT(s, n_awaited == profile_n_tensors(p), "%d parameters are awaited", n_awaited);
+    EXPECT(s, (double)s->recorder.passed_ns == N_PARTS * part_ns, "%llu ns have passed, not %.0f",
+           (unsigned long long)s->recorder.passed_ns, N_PARTS * part_ns);
+    EXPECT(s, (double)s->recorder.call[0].passed_ns == first_ns, "the first is ready after %llu ns, not %.0f",
+           (unsigned long long)s->recorder.call[0].passed_ns, first_ns);
+    fixture_close(s);
+}
+
 int replay_suite(const struct workload *w, bool print)
 {
     struct fixture s = { .workload = w, .print = print };
 
     check_on(&s, &compute_hollow); /* M3 */
     check_on(&s, &compute_cpu);
+    return s.n_failures;
+}
+
+int replay_micro_batches_suite(const struct workload *w, bool print)
+{
+    struct fixture s = { .workload = w, .print = print };
+
+    check_micro_batches(&s);
     return s.n_failures;
 }

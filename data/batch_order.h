@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_order.h - which batch of training samples a worker takes behind which. */
+#ifndef DATA_BATCH_ORDER_H
+#define DATA_BATCH_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct batch_order {
+    uint64_t first;         /* of the run's first step; read only where a step has several micro-batches */
+    uint64_t stride;        /* the samples of a step begin so many behind those of the step before; 0: not known */
+    size_t n_micro_batches; /* of a step, of equal size, one directly behind the other; 0: 1 */
+};
+
+/* The first sample of the batch behind that of n_samples from `at` on. The stride is known. */
+static inline uint64_t batch_order_next(const struct batch_order *o, uint64_t at, size_t n_samples)
+{
+    const uint64_t n = o->n_micro_batches > 1 ? o->n_micro_batches : 1;
+    const uint64_t number = n > 1 ? (at - o->first) % o->stride / n_samples : 0;
+
+    return number + 1 < n ? at + n_samples : at + o->stride - (n - 1) * n_samples;
+}
+
+#endif
