@@ -18,11 +18,9 @@ extern const struct sync_mode sync_ps;
 
 enum { PS_CREDITS = 8 }; /* transfers of a worker that are posted and not ended, at most (wire.P4) */
 
-/* Begin what exchange_part() does, and do not wait for a server: param and grad are lent until it is ended. Without a
- * pull param is neither read nor written, without a push grad and lr are not used. At most PS_CREDITS are posted and
- * not ended, of different pieces. Errors: those of exchange_part(); nothing is posted any more. */
+/* sync_mode.post. Without a pull param is neither read nor written, without a push grad and lr are not used. */
 enum rc ps_post(struct sync *s, const struct piece_work *work) MUST_CHECK;
-/* End the one that was posted first. *out was zeroed. Errors: likewise. */
+/* sync_mode.end */
 enum rc ps_end(struct sync *s, float *param, struct piece_cost *out) MUST_CHECK;
 
 #endif

@@ -21,6 +21,7 @@
 #include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/server.h"
+#include "ps/suite/ps_rank.h"
 #include "ps/wire.h"
 
 static void headers_round_trip(void **state)
@@ -224,26 +225,7 @@ struct loss_case {
     uint64_t step_ns, slow_ns; /* as the server is told; what workers pause before they leave, in slow_body() */
 };
 
-struct loss_rank {
-    struct world *w;
-    struct compute *compute;
-    struct transport *transport;
-    struct buckets buckets;
-    struct placement placement;
-    struct sync *sync;
-};
-
-static void loss_rank_close(struct loss_rank *r)
-{
-    transport_close(&r->transport);
-    if (r->sync)
-        sync_ps.close(&r->sync);
-    buckets_close(&r->buckets);
-    placement_close(&r->placement);
-    compute_close(&r->compute);
-}
-
-static enum rc loss_rank_open(struct loss_rank *r, const struct loss_case *c)
+static enum rc loss_rank_open(struct ps_rank *r, const struct loss_case *c)
 {
     const float param[N_LOSS_PARAMS] = { 1, 2, 3, 4 };
     const struct segment segment = { 0, N_LOSS_PARAMS };
@@ -275,7 +257,7 @@ out:
 
 /* Send a push of ones, whose answer is not taken. The send ends when the server has served it, which may be never where
  * it keeps the gradient: then it is left to itself, with its memory. */
-static enum rc push_alone(struct loss_rank *r, bool is_kept)
+static enum rc push_alone(struct ps_rank *r, bool is_kept)
 {
     const size_t n_bytes = PS_HEADER_BYTES + N_LOSS_PARAMS * sizeof(float);
     const struct ps_header h = {
@@ -303,7 +285,7 @@ out:
     return rc;
 }
 
-static enum rc push_and_pull(struct loss_rank *r, float ones, float *param)
+static enum rc push_and_pull(struct ps_rank *r, float ones, float *param)
 {
     float grad[N_LOSS_PARAMS] = { ones, ones, ones, ones };
     struct piece_cost cost = { 0 };
@@ -321,7 +303,7 @@ static void await_loss(struct world *w, int rank)
 static enum rc loss_body(struct world *w, void *arg)
 {
     struct loss_case *c = arg;
-    struct loss_rank r = { .w = w };
+    struct ps_rank r = { .w = w };
     const bool is_kept = c->consistency.kind == CONSISTENCY_SYNC && c->owes_reply;
     float param[N_LOSS_PARAMS] = { 0 };
     enum rc rc;
@@ -334,7 +316,7 @@ static enum rc loss_body(struct world *w, void *arg)
         TRY(c->owes_reply ? push_alone(&r, is_kept) : push_and_pull(&r, 1, param));
     if (w->rank == c->dies) {
         if (!is_kept) /* else what is sent is still lent */
-            loss_rank_close(&r);
+            ps_rank_close(&r);
         world_die(w);
     }
     if (w->rank >= N_LOSS_WORKERS) {
@@ -355,7 +337,7 @@ static enum rc loss_body(struct world *w, void *arg)
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    loss_rank_close(&r);
+    ps_rank_close(&r);
     return rc;
 }
 
@@ -419,7 +401,7 @@ static void a_lost_server_ends_the_run(void **state)
 static enum rc slow_body(struct world *w, void *arg)
 {
     struct loss_case *c = arg;
-    struct loss_rank r = { .w = w };
+    struct ps_rank r = { .w = w };
     float param[N_LOSS_PARAMS];
     enum rc rc;
 
@@ -433,7 +415,7 @@ static enum rc slow_body(struct world *w, void *arg)
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    loss_rank_close(&r);
+    ps_rank_close(&r);
     return rc;
 }
 

@@ -6,10 +6,11 @@
  *
  *   points     a server dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has forwarded a push, before
  *              the heir has it, between HELD and the answer, in the middle of the end; by each rule, with 2 to 4
- *              servers; and the run ends where both servers of a slice die
+ *              servers, with two pieces, which are under way at once, and with twelve, of which three are (at every
+ *              fifth of these calls); and the run ends where both servers of a slice die
  *   seeds      the same at calls that the seed draws, with pauses that it draws, and another rank that dies: of 4
  *              servers the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push
- *              what is not finite once
+ *              what is not finite once; half of them have twelve pieces, of which one to eight are under way at once
  *   snapshots  a server dies as in points, and has written snapshots in place of a replica: what was rolled back is
  *              counted to the push
  *
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "harness/base/rng.h"
+#include "ps/ps.h"
 #include "ps/suite/replica_kit.h"
 
 static void describe(FILE *to)
@@ -30,10 +32,11 @@ static void describe(FILE *to)
     char rule[CONSISTENCY_TEXT_BYTES];
 
     consistency_text(rule, sizeof rule, &plan.rule);
-    fprintf(to, "%s%s%s%s, %d servers, seed %llu, rank %d dies at call %d, rank %d at %d", rule,
-            plan.stops ? " stops" : "", plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers,
-            (unsigned long long)plan.seed, plan.victim[0].rank, plan.victim[0].n_call, plan.victim[1].rank,
-            plan.victim[1].n_call);
+    fprintf(to, "%s%s%s%s, %d servers, %d of %d pieces at once, seed %llu", rule, plan.stops ? " stops" : "",
+            plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers, plan.n_in_flight, plan.n_pieces,
+            (unsigned long long)plan.seed);
+    fprintf(to, ", rank %d dies at call %d, rank %d at %d", plan.victim[0].rank, plan.victim[0].n_call,
+            plan.victim[1].rank, plan.victim[1].n_call);
 }
 
 /* --- what a run has to come to --- */
@@ -50,7 +53,7 @@ static bool says(bool holds, const char *what, int i, double is, double wanted)
 /* Without the lost worker's, or with its first n_of_lost gradients. */
 static float summed(int i, int n_of_lost)
 {
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / N_PIECES; /* in one message */
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
     float sum = plan_initial(i);
 
     for (int w = 0; w < N_WORKERS; w++)
@@ -100,10 +103,10 @@ static bool check_bits(const struct outcome *o, const struct outcome *even)
     return holds;
 }
 
-/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 to 4 servers. */
+/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 to 4 servers; of 12 pieces none. */
 static int n_parts(void)
 {
-    return plan.n_servers == 2 ? 2 : 4;
+    return plan.n_pieces > 2 ? plan.n_pieces : plan.n_servers == 2 ? 2 : 4;
 }
 
 static bool check_run(const struct outcome *o, const struct outcome *even)
@@ -138,9 +141,12 @@ static const struct {
               { { CONSISTENCY_SYNC, 1 }, false },
               { { CONSISTENCY_ASYNC, 0 }, true } };
 enum { N_RULES = sizeof rules / sizeof *rules, FEWEST_SERVERS = 2, N_SIZES = MOST_SERVERS - FEWEST_SERVERS + 1 };
+enum { COARSE, FINE, N_CUTS, FINE_AT_ONCE = 3, FINE_STRIDES = 5 }; /* of parameters into pieces */
 
-static void choose(int rule, int n_servers)
+static void choose(int rule, int n_servers, int cut)
 {
+    plan.n_pieces = cut == FINE ? MOST_PIECES : 2;
+    plan.n_in_flight = cut == FINE ? FINE_AT_ONCE : 2;
     plan.rule = rules[rule].rule;
     plan.stops = rules[rule].stops;
     plan.n_servers = n_servers;
@@ -169,7 +175,7 @@ static bool check_both_lost(void)
 {
     struct outcome o;
 
-    choose(0, 2);
+    choose(0, 2, COARSE);
     plan.victim[0] = (struct victim){ N_WORKERS, 40 };
     plan.victim[1] = (struct victim){ N_WORKERS + 1, 60 };
     const bool has_ended = replica_run(&o);
@@ -184,14 +190,15 @@ static int points(int stride)
 {
     int n_failures = !check_both_lost(), n_runs = 0;
 
-    for (int i = 0; i < N_RULES * N_SIZES; i++) {
+    for (int i = 0; i < N_RULES * N_SIZES * N_CUTS; i++) {
+        const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES, every = cut == FINE ? FINE_STRIDES * stride : stride;
         struct outcome even, o;
-        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
-        const int server = N_WORKERS + i % plan.n_servers;
+        choose(i / (N_CUTS * N_SIZES), FEWEST_SERVERS + size, cut);
+        const int server = N_WORKERS + i / N_CUTS % plan.n_servers;
         if (!run_even(&even))
             return 1;
         plan.victim[0].rank = server;
-        for (int n = i % stride; n < even.n_calls[server]; n += stride) {
+        for (int n = i / N_CUTS % every; n < even.n_calls[server]; n += every) {
             plan.victim[0].n_call = n;
             n_runs++;
             n_failures += !run_and_check(&o, &even);
@@ -206,7 +213,7 @@ static int points(int stride)
 static bool check_rolled_back(const struct outcome *o)
 {
     uint64_t n_missing = 0;
-    const int n_slice = N_PARAMS / plan.n_servers, n_piece = N_PARAMS / N_PIECES;
+    const int n_slice = N_PARAMS / plan.n_servers, n_piece = N_PARAMS / plan.n_pieces;
 
     for (int i = 0; i < N_PARAMS; i++)
         if (i % n_slice == 0 || i % n_piece == 0)
@@ -223,13 +230,14 @@ static int snapshots(int stride)
 
     if (!mkdtemp(folder))
         return 1;
-    for (int size = 0; size < N_SIZES; size++) {
-        choose(0, FEWEST_SERVERS + size);
+    for (int i = 0; i < N_SIZES * N_CUTS; i++) {
+        const int cut = i % N_CUTS, size = i / N_CUTS, every = cut == FINE ? FINE_STRIDES * stride : stride;
+        choose(0, FEWEST_SERVERS + size, cut);
         plan.snapshots = folder;
         if (!replica_run(&even) || !check_rolled_back(&even) || even.n_rolled_back != 0)
             return 1;
         plan.victim[0].rank = N_WORKERS + size;
-        for (int n = size % stride; n < even.n_calls[N_WORKERS + size]; n += stride) {
+        for (int n = size % every; n < even.n_calls[N_WORKERS + size]; n += every) {
             plan.victim[0].n_call = n;
             n_runs++;
             const bool has_ended = replica_run(&o);
@@ -252,13 +260,15 @@ static int drawn(uint64_t seed, uint64_t what, int below)
 }
 
 /* What dies when, by the calls of a run without a fault. */
-static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES])
+static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES][N_CUTS])
 {
     const int rule = drawn(seed, 0, N_RULES), size = drawn(seed, 1, N_SIZES), n_servers = FEWEST_SERVERS + size;
+    const int cut = drawn(seed, 6, N_CUTS);
     const int server = drawn(seed, 2, n_servers), worker = 1 + drawn(seed, 3, N_WORKERS - 1);
-    const int *n_calls = even[rule][size].n_calls;
+    const int *n_calls = even[rule][size][cut].n_calls;
 
-    choose(rule, n_servers);
+    choose(rule, n_servers, cut);
+    plan.n_in_flight = cut == FINE ? 1 + drawn(seed, 7, PS_CREDITS) : plan.n_in_flight;
     plan.seed = seed;
     plan.splits = !plan.stops && seed % 4 == 1;
     plan.spoils = !plan.stops && !plan_is_sync() && seed % 5 == 2;
@@ -270,12 +280,13 @@ static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES])
 
 static int seeds(uint64_t first, uint64_t n)
 {
-    struct outcome even[N_RULES][N_SIZES], o;
+    struct outcome even[N_RULES][N_SIZES][N_CUTS], o;
     int n_failures = 0, n_died = 0, n_taken_over = 0;
 
-    for (int i = 0; i < N_RULES * N_SIZES; i++) {
-        choose(i / N_SIZES, FEWEST_SERVERS + i % N_SIZES);
-        if (!run_even(&even[i / N_SIZES][i % N_SIZES]))
+    for (int i = 0; i < N_RULES * N_SIZES * N_CUTS; i++) {
+        const int rule = i / (N_CUTS * N_SIZES), size = i / N_CUTS % N_SIZES, cut = i % N_CUTS;
+        choose(rule, FEWEST_SERVERS + size, cut);
+        if (!run_even(&even[rule][size][cut]))
             return 1;
     }
     for (uint64_t seed = first; seed < first + n; seed++) {
@@ -283,7 +294,8 @@ static int seeds(uint64_t first, uint64_t n)
         size_t rule = 0;
         while (memcmp(&rules[rule].rule, &plan.rule, sizeof plan.rule) != 0 || rules[rule].stops != plan.stops)
             rule++;
-        if (!run_and_check(&o, &even[rule][plan.n_servers - FEWEST_SERVERS])) {
+        const int size = plan.n_servers - FEWEST_SERVERS, cut = plan.n_pieces > 2 ? FINE : COARSE;
+        if (!run_and_check(&o, &even[rule][size][cut])) {
             n_failures++;
             continue;
         }

@@ -401,6 +401,14 @@ static bool grant(struct ps_server *s, struct client *c, size_t k)
     return c->may_push;
 }
 
+/* What is answered to push h, if it is taken: all but figures. */
+static struct ps_header answer_to(const struct ps_header *h)
+{
+    if (h->op == PS_GIVE)
+        return (struct ps_header){ .op = PS_TAKEN, .piece = h->piece };
+    return (struct ps_header){ .op = PS_PARAMS, .n_elems = h->n_elems, .piece = h->piece };
+}
+
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
     const int worker = a->worker, slot = (int)a->slot; /* what is kept takes the message from *a */
@@ -410,11 +418,9 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, r));
     snapshot_catch_up(s, worker, h->piece, h->step);
-    r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
-                                    .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
-                                    .piece = h->piece,
-                                    .is_last = !grant(s, &s->client[worker], h->piece),
-                                    .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
+    r->answer = answer_to(h);
+    r->answer.is_last = !grant(s, &s->client[worker], h->piece);
+    r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
     r->is_silent = server_is_silent(s);
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));
@@ -428,9 +434,7 @@ enum rc server_push_again(struct ps_server *s, const struct arrival *a, const st
 
     r->is_silent = false; /* replica.R4 */
     if (s->is_restored)   /* what it was answered with is not in the snapshot */
-        r->answer = (struct ps_header){ .op = h->op == PS_GIVE ? PS_TAKEN : PS_PARAMS,
-                                        .n_elems = h->op == PS_GIVE ? 0 : h->n_elems,
-                                        .piece = h->piece };
+        r->answer = answer_to(h);
     return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
 }
 

@@ -3,6 +3,7 @@
  * slots_test.c TRANSPORT - pieces that move up, down, and both ways, several at once and in any order (ps.h, wire.P4);
  * and workers that use slots as they may not.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@
 #include "ps/layout.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
+#include "ps/suite/ps_rank.h"
 #include "ps/wire.h"
 
 enum { N_PIECES = PS_CREDITS, PIECE_ELEMS = 20000, N_PARAMS = N_PIECES * PIECE_ELEMS, MOST_WORKERS = 3, N_STEPS = 5 };
@@ -28,14 +30,8 @@ enum { LIMIT_MS = 20000 };
 
 static const char *transport_name = "inproc";
 
-struct rank {
-    struct world *w;
-    struct compute *compute;
-    struct transport *transport;
-    struct buckets buckets;
-    struct placement placement;
-    struct sync *sync;
-    float *param, *grad;
+struct counted { /* messages of a piece */
+    uint32_t applied, refused;
 };
 
 struct job {
@@ -46,23 +42,12 @@ struct job {
     void *tell_arg;
     float final[N_PARAMS];                   /* what worker 0 fetched */
     uint32_t staleness_count[N_STEPS];       /* of worker 0 */
+    struct counted counted[N_PIECES];        /* likewise, of the pieces of a step */
     float pulled[MOST_WORKERS][N_STEPS + 1]; /* first element of piece 1, after what the test says */
-    struct rank *rank;                       /* [n_workers] */
+    struct ps_rank *rank;                    /* [n_workers] */
 };
 
-static void rank_close(struct rank *r)
-{
-    transport_close(&r->transport);
-    if (r->sync)
-        sync_ps.close(&r->sync);
-    buckets_close(&r->buckets);
-    placement_close(&r->placement);
-    compute_close(&r->compute);
-    free(r->param);
-    free(r->grad);
-}
-
-static enum rc rank_open(struct rank *r, const struct job *job)
+static enum rc rank_open(struct ps_rank *r, const struct job *job)
 {
     const struct segment model = { 0, N_PARAMS };
     const struct bucket_opts pieces = { .partition_bytes = PIECE_ELEMS * sizeof(float) };
@@ -98,7 +83,7 @@ out:
 static enum rc body(struct world *w, void *arg)
 {
     struct job *job = arg;
-    struct rank r = { .w = w };
+    struct ps_rank r = { .w = w };
     enum rc rc;
 
     TRY(rank_open(&r, job));
@@ -112,7 +97,7 @@ static enum rc body(struct world *w, void *arg)
     if (w->rank == 0)
         memcpy(job->final, r.param, sizeof job->final);
 out:
-    rank_close(&r);
+    ps_rank_close(&r);
     return rc;
 }
 
@@ -120,11 +105,16 @@ static enum rc run(struct job *job)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
-    struct rank rank[MOST_WORKERS];
+    struct ps_rank rank[MOST_WORKERS];
 
     job->rank = rank;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     return world_run(threads, &opts, job->n_workers + job->n_servers, body, job);
+}
+
+static void note_nothing(void *arg, const char *line)
+{
+    (void)arg, (void)line;
 }
 
 static void fill(float *to, float value)
@@ -134,7 +124,7 @@ static void fill(float *to, float value)
 }
 
 /* All pieces at once, of worker w from piece w on. */
-static enum rc step_of(struct rank *r, unsigned parts, uint32_t *staleness_count)
+static enum rc step_of(struct ps_rank *r, unsigned parts, uint32_t *staleness_count)
 {
     enum rc rc = RC_OK;
 
@@ -157,7 +147,7 @@ out:
 static enum rc moves_worker(struct world *w, void *arg)
 {
     struct job *job = arg;
-    struct rank *r = &job->rank[w->rank];
+    struct ps_rank *r = &job->rank[w->rank];
     float *first = r->param + PIECE_ELEMS, *pulled = job->pulled[0];
     enum rc rc;
 
@@ -196,12 +186,51 @@ static void a_piece_moves_up_down_and_both_ways(void **state)
     }
 }
 
+/* --- what is not finite --- */
+
+static enum rc spoiling_worker(struct world *w, void *arg)
+{
+    struct job *job = arg;
+    struct ps_rank *r = &job->rank[w->rank];
+    enum rc rc = RC_OK;
+
+    fill(r->grad, 1);
+    r->grad[PIECE_ELEMS] = NAN; /* of piece 1, in the part on the first server */
+    for (size_t k = 0; k < N_PIECES; k++) {
+        const unsigned parts = k == 2 ? EXCHANGE_PULL : k == 3 ? EXCHANGE_PUSH : BOTH;
+        TRY(ps_post(r->sync, &(struct piece_work){ k, parts, 1.0f, r->param, r->grad }));
+    }
+    for (size_t k = 0; k < N_PIECES; k++) {
+        struct piece_cost cost = { 0 };
+        TRY(ps_end(r->sync, r->param, &cost));
+        job->counted[k] = (struct counted){ cost.applied_count, cost.refused_count };
+    }
+out:
+    return rc;
+}
+
+static void a_worker_knows_what_was_refused_P6(void **state)
+{
+    (void)state;
+    for (uint32_t n_servers = 1; n_servers <= 2; n_servers++) { /* a part of each piece on each */
+        struct job job = {
+            .n_workers = 1, .n_servers = (int)n_servers, .worker = spoiling_worker, .tell = note_nothing
+        };
+        if (run(&job) != RC_OK)
+            fail_msg("%s", rc_message());
+        for (size_t k = 0; k < N_PIECES; k++) {
+            assert_int_equal(job.counted[k].refused, k == 1);
+            assert_int_equal(job.counted[k].applied, k == 2 ? 0 : n_servers - (k == 1)); /* piece 2 was pulled alone */
+        }
+    }
+}
+
 /* --- all at once, in orders that differ --- */
 
 static enum rc at_once_worker(struct world *w, void *arg)
 {
     struct job *job = arg;
-    struct rank *r = &job->rank[w->rank];
+    struct ps_rank *r = &job->rank[w->rank];
     enum rc rc = RC_OK;
 
     for (size_t k = 0; k < N_PIECES; k++)
@@ -329,7 +358,8 @@ static void note_line(void *arg, const char *line)
 }
 
 /* Lent until it was waited for: what the server keeps may be lent as long. */
-static enum rc send_by_hand(struct by_hand *out, struct rank *r, const struct ps_header *without_layout, uint32_t slot)
+static enum rc send_by_hand(struct by_hand *out, struct ps_rank *r, const struct ps_header *without_layout,
+                            uint32_t slot)
 {
     static const float body[PIECE_ELEMS];
     struct ps_header h = *without_layout;
@@ -346,7 +376,7 @@ static enum rc send_by_hand(struct by_hand *out, struct rank *r, const struct ps
 }
 
 /* The next answer in this slot, or of a slot that there is not, in the first one. */
-static enum rc take_by_hand(struct rank *r, uint32_t slot, enum ps_op *out)
+static enum rc take_by_hand(struct ps_rank *r, uint32_t slot, enum ps_op *out)
 {
     unsigned char head[PS_HEADER_BYTES];
     struct xfer rx = { .peer = r->sync->env.n_workers,
@@ -368,7 +398,7 @@ out:
 }
 
 /* Worker 0 gets an answer to each message: what waits for the others when they have left. */
-static enum rc misusing_worker(struct rank *r, struct misused *seen)
+static enum rc misusing_worker(struct ps_rank *r, struct misused *seen)
 {
     const struct misuse *m = seen->misuse;
     struct by_hand *last = &seen->last[r->w->rank];
@@ -406,7 +436,7 @@ static enum rc misuse_body(struct world *w, void *arg)
     struct job job = {
         .n_workers = m->n_workers, .n_servers = 1, .rule = { m->kind, 0 }, .tell = note_line, .tell_arg = seen
     };
-    struct rank r = { .w = w };
+    struct ps_rank r = { .w = w };
     enum rc rc;
 
     TRY(rank_open(&r, &job));
@@ -417,7 +447,7 @@ static enum rc misuse_body(struct world *w, void *arg)
     TRY(sync_ps.serve(r.sync, 0));
     sync_ps.served(r.sync, &seen->facts);
 out:
-    rank_close(&r);
+    ps_rank_close(&r);
     return rc;
 }
 
@@ -448,6 +478,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_piece_moves_up_down_and_both_ways),
+        cmocka_unit_test(a_worker_knows_what_was_refused_P6),
         cmocka_unit_test(pieces_may_be_answered_in_any_order_P4),
         cmocka_unit_test(slots_are_used_as_P4_says_or_P5_refuses),
     };

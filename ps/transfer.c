@@ -305,6 +305,8 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct piece_w
     piece->step += pushes;
     TRY(check_lead(p, server, piece->step, &answer));
     note_cost(cost, &answer, piece->step - answer.step);
+    cost->applied_count += pushes && (answer.op == PS_PARAMS || answer.op == PS_TAKEN);
+    cost->refused_count += answer.op == PS_REFUSED;
     piece->clock = pulls ? answer.clock : piece->clock + (answer.op == PS_TAKEN);
     if (pushes)
         piece->since = piece->clock;

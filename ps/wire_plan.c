@@ -75,6 +75,15 @@ static double n_in_turn_of_piece(const struct sync_env *env)
     return 2.0 + env->n_replicas;
 }
 
+/* Of n_pieces those that go one after the other: a piece begins when that which began n_in_flight before it has ended.
+ * So they go in so many rows, one of which is no shorter than the mean row, nor than one piece. */
+static double pieces_in_turn(const struct sync_env *env, size_t n_pieces)
+{
+    const double n_of_row = (double)n_pieces / (env->n_in_flight > 1 ? env->n_in_flight : 1);
+
+    return n_pieces > 0 && n_of_row < 1 ? 1 : n_of_row;
+}
+
 static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_env *env)
 {
     const size_t n_elems = env->buckets->n_params / sums->n_messages;
@@ -82,7 +91,8 @@ static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_
     const size_t n_busiest = n_at_server > sums->n_messages + 1 ? n_at_server : sums->n_messages + 1;
 
     return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float),
-                               n_in_turn_of_piece(env) * (double)env->buckets->n_pieces, (double)n_busiest };
+                               n_in_turn_of_piece(env) * pieces_in_turn(env, env->buckets->n_pieces),
+                               (double)n_busiest };
 }
 
 static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync_env *env)
@@ -92,7 +102,7 @@ static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync
     const double worker_bytes = sums->all_bytes + sums->least_bytes;
     const double busiest_bytes = server_bytes > worker_bytes ? server_bytes : worker_bytes;
 
-    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_piece(env) * n_pieces,
+    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_piece(env) * pieces_in_turn(env, env->buckets->n_pieces),
                                busiest_bytes / (double)(size_t)n_bytes };
 }
 
@@ -234,7 +244,8 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
     const size_t n_bytes =
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);
-    return (struct wire_plan){ n_bytes, 2 * (double)load.chain.n_messages, load.link_bytes / (double)n_bytes };
+    return (struct wire_plan){ n_bytes, 2 * pieces_in_turn(env, load.chain.n_messages),
+                               load.link_bytes / (double)n_bytes };
 }
 
 /* What of a message with so many bytes a push carries, in which the gradient is compressed. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator.h - a task of a worker that takes pieces from it, does the work on them in the order of a queue, and
- * hands them back: communication overlapped with computing.
+ * communicator.h - a task of a worker that takes pieces from it, does the work on them in the order of a queue, some of
+ * them at once, and hands them back: communication overlapped with computing.
  *
  * Invariants
  *   Y1  submit() never waits. A piece submitted is handed back once, by poll() or wait(); it is not submitted again
  *       before.
- *   Y2  The work on pieces is done by one task, one piece at a time. What the worker wrote before submit() is read
- *       by the work; what the work wrote is read after the piece was handed back.
+ *   Y2  The work on pieces is begun and ended by one task, and ends in the order in which it began: that of most_begun
+ *       pieces at most is begun and not ended. It is begun as soon as a piece is there, and ended when no other can be
+ *       begun. What the worker wrote before submit() is read by the work; what the work wrote is read after the piece
+ *       was handed back.
  *   Y3  is_ordered: the communicators of all workers take the pieces in the order in which worker 0's does (E6):
  *       before each piece its number goes down a binary tree of the workers, one message each.
  *   Y4  A communicator with nothing to do that gets a piece waits cycle_ns for more important ones, then takes the most
@@ -36,7 +38,10 @@ struct communicator_env { /* borrowed; outlives the communicator */
     uint64_t cycle_ns;           /* Y4; 0: it never waits */
     struct transport *transport; /* is_ordered: the communicator's until finish() or close() */
     int n_workers, timeout_ms;
-    enum rc (*work)(void *arg, size_t piece); /* on the communicator */
+    size_t most_begun; /* Y2, at least 1; is_ordered: 1 */
+    /* Both on the communicator: begin the work on a piece; end that which began first, *out: on which. */
+    enum rc (*begin)(void *arg, size_t piece);
+    enum rc (*end)(void *arg, size_t *out);
     void *arg;
 };
 

@@ -3,7 +3,8 @@
  * communicator_test.c CASE - Y3, Y4: which piece a communicator takes, and when, by the clock of the sim world.
  *
  * Four segments are four pieces, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
- * and 1000 us; the work on each takes 200 us. One simulation a process: the argument names the case.
+ * and 1000 us; the work on each takes what the case says, which passes of several at once. One simulation a
+ * process: the argument names the case.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,15 +32,22 @@ static const struct communicator_case {
     bool by_priority;
     int n_workers; /* more than 1: in the order of worker 0's; the others submit late_us later */
     uint64_t late_us;
+    uint64_t work_us;
+    size_t most_begun;
     struct done want[N_PIECES]; /* of worker 0 */
 } cases[] = {
-    { "no_cycle", 0, true, 1, 0, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
-    { "cycle", 150, true, 1, 0, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
-    { "cycle_ends_between_two", 240, true, 1, 0, { { 1, 240 }, { 2, 440 }, { 0, 640 }, { 3, 1000 } } },
-    { "long_cycle", 600, true, 1, 0, { { 2, 600 }, { 1, 800 }, { 3, 1000 }, { 0, 1200 } } },
-    { "first_piece_ends_a_cycle", 5000, true, 1, 0, { { 3, 1000 }, { 2, 1200 }, { 1, 1400 }, { 0, 1600 } } },
-    { "oldest_first", 0, false, 1, 0, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
-    { "order_of_worker_0", 150, true, 3, 70, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
+    { "no_cycle", 0, true, 1, 0, 200, 1, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
+    { "cycle", 150, true, 1, 0, 200, 1, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
+    { "cycle_ends_between_two", 240, true, 1, 0, 200, 1, { { 1, 240 }, { 2, 440 }, { 0, 640 }, { 3, 1000 } } },
+    { "long_cycle", 600, true, 1, 0, 200, 1, { { 2, 600 }, { 1, 800 }, { 3, 1000 }, { 0, 1200 } } },
+    { "first_piece_ends_a_cycle", 5000, true, 1, 0, 200, 1, { { 3, 1000 }, { 2, 1200 }, { 1, 1400 }, { 0, 1600 } } },
+    { "oldest_first", 0, false, 1, 0, 200, 1, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
+    { "order_of_worker_0", 150, true, 3, 70, 200, 1, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
+    { "one_at_a_time", 0, false, 1, 0, 1100, 1, { { 0, 0 }, { 1, 1100 }, { 2, 2200 }, { 3, 3300 } } },
+    { "two_at_once", 0, false, 1, 0, 1100, 2, { { 0, 0 }, { 1, 1100 }, { 2, 1100 }, { 3, 2200 } } },
+    { "three_at_once", 0, false, 1, 0, 1100, 3, { { 0, 0 }, { 1, 1100 }, { 2, 1100 }, { 3, 1100 } } },
+    { "two_at_once_by_priority", 0, true, 1, 0, 1100, 2, { { 0, 0 }, { 3, 1100 }, { 2, 1100 }, { 1, 2200 } } },
+    { "at_once_while_idle", 0, true, 1, 0, 400, 8, { { 0, 0 }, { 2, 400 }, { 1, 400 }, { 3, 1000 } } },
 };
 
 struct play {
@@ -49,16 +57,32 @@ struct play {
 
 struct rank_play { /* of one rank */
     struct world *world;
+    const struct communicator_case *c;
     struct done did[N_PIECES];
-    size_t n_done;
+    size_t n_begun, n_ended, n_at_once; /* the most */
 };
 
-static enum rc work(void *arg, size_t piece)
+static enum rc begin(void *arg, size_t piece)
 {
     struct rank_play *p = arg;
 
-    p->did[p->n_done++] = (struct done){ piece, world_now_ns(p->world) / US };
-    world_pause(p->world, 200 * US);
+    p->did[p->n_begun++] = (struct done){ piece, world_now_ns(p->world) / US };
+    p->n_at_once = p->n_begun - p->n_ended > p->n_at_once ? p->n_begun - p->n_ended : p->n_at_once;
+    return RC_OK;
+}
+
+static enum rc end(void *arg, size_t *out)
+{
+    struct rank_play *p = arg;
+    const struct done *first = &p->did[p->n_ended++];
+    const uint64_t end_ns = (first->start_us + (p->c->work_us > 0 ? p->c->work_us : 200)) * US;
+    const uint64_t now_ns = world_now_ns(p->world);
+
+    if (p->n_ended > p->n_begun)
+        return rc_raise(RC_BUG, "nothing is begun that could end");
+    if (end_ns > now_ns)
+        world_pause(p->world, end_ns - now_ns);
+    *out = first->piece;
     return RC_OK;
 }
 
@@ -80,6 +104,10 @@ static int check(const struct communicator_case *c, const struct rank_play *p)
             n_failures++;
         }
     }
+    if (p->n_at_once > c->most_begun) {
+        fprintf(stderr, "%s: %zu pieces were begun and not ended\n", c->name, p->n_at_once);
+        n_failures++;
+    }
     return n_failures;
 }
 
@@ -95,8 +123,11 @@ static enum rc submit_all(const struct communicator_case *c, struct world *w, st
             world_pause(w, at_ns - now_ns);
         communicator_submit(communicator, k);
     }
-    for (size_t k = 0; k < N_PIECES; k++)
+    for (size_t k = 0; k < N_PIECES; k++) { /* Y2: as they were begun */
         TRY(communicator_wait(communicator, &piece));
+        if (w->rank == 0 && piece != c->want[k].piece)
+            FAIL(RC_MISMATCH, "piece %zu was handed back where %zu was begun", piece, c->want[k].piece);
+    }
     TRY(communicator_finish(communicator));
 out:
     return rc;
@@ -107,7 +138,7 @@ static enum rc body(struct world *w, void *arg)
     static const struct segment layout[N_PIECES] = { { 0, 1 }, { 1, 1 }, { 2, 1 }, { 3, 1 } };
     const struct bucket_opts one_each = { .bucket_bytes = sizeof(float) };
     struct play *play = arg;
-    struct rank_play own = { .world = w };
+    struct rank_play own = { .world = w, .c = play->c };
     struct buckets buckets = { 0 };
     struct transport *transport = NULL;
     struct communicator *communicator = NULL;
@@ -124,7 +155,9 @@ static enum rc body(struct world *w, void *arg)
                                           .cycle_ns = play->c->cycle_us * US,
                                           .transport = transport,
                                           .n_workers = play->c->n_workers,
-                                          .work = work,
+                                          .most_begun = play->c->most_begun,
+                                          .begin = begin,
+                                          .end = end,
                                           .arg = &own };
     TRY(communicator_open(&communicator, &env));
     TRY(submit_all(play->c, w, communicator));

@@ -140,8 +140,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (env->flip)
         x->flip = *env->flip;
     x->env.flip = NULL;
-    if (x->env.weight == 0.0f)
-        x->env.weight = 1.0f;
+    x->env.weight = env->weight == 0.0f ? 1.0f : env->weight;
     x->is_worker = env->world->rank < env->n_workers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
@@ -155,6 +154,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (x->has_servers)
         TRY(placement_open(&x->placement, &env->opts.placement, env->segment, env->n_segments, env->n_servers));
     TRY(open_memory(x));
+    TRY(exchange_open_flight(x));
     if (x->is_worker)
         TRY(open_worker(x));
     TRY(exchange_compare_plans(x));
@@ -196,6 +196,7 @@ void exchange_close(struct exchange **xp)
     exchange_free_slices(x);
     free(x->n_missing);
     free(x->state);
+    free(x->flight.piece);
     free(x);
     *xp = NULL;
 }
@@ -213,8 +214,9 @@ float *exchange_grad(const struct exchange *x)
 /* --- start: what all ranks begin with --- */
 
 /* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
- * one call ahead of another rank's, as none ends before every rank has begun it; servers answer one request at a time.
- */
+ * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
+ * piece that is under way; with replicas what it forwards of all workers, and its HELD (ps/replica.R6), wait at a
+ * neighbour. */
 static struct transport_plan transport_plan(const struct exchange *x)
 {
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
@@ -235,8 +237,10 @@ static struct transport_plan transport_plan(const struct exchange *x)
     const size_t n_elems = x->has_servers             ? n_arrays * placement_most_elems(&x->placement)
                            : call.n_elems > n_longest ? call.n_elems
                                                       : n_longest;
+    const uint64_t n_of_replicas =
+        2 * (uint64_t)env->opts.n_replicas * (uint64_t)env->n_workers * (x->flight.most_pieces + 1);
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
-                                    .most_messages = OTHER_MESSAGES + 2 * n_messages,
+                                    .most_messages = OTHER_MESSAGES + 2 * n_messages + n_of_replicas,
                                     .silence_ms = env->timeout_ms / 2 };
 }
 
@@ -276,6 +280,7 @@ static enum rc open_mode(struct exchange *x)
                                    .optimizer = env->optimizer,
                                    .slice_param = x->slice[0].param,
                                    .slice_state = { x->slice[0].moments, x->n_updates_before },
+                                   .n_in_flight = (int)x->flight.most_pieces,
                                    .n_replicas = env->opts.n_replicas,
                                    .snapshots = env->opts.snapshots,
                                    .snapshot_every = env->opts.snapshot_every,
@@ -303,7 +308,9 @@ static enum rc open_communicator(struct exchange *x)
                                           .transport = x->transport,
                                           .n_workers = x->env.n_workers,
                                           .timeout_ms = x->env.timeout_ms,
-                                          .work = exchange_work_on_piece,
+                                          .most_begun = x->flight.most_pieces,
+                                          .begin = exchange_begin_piece,
+                                          .end = exchange_end_work,
                                           .arg = x };
 
     return communicator_open(&x->communicator, &env);

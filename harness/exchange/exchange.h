@@ -43,6 +43,10 @@
  *       when it is to begin no more (exchange_cost.is_last). Without overlap, which begins a step before it knows. A
  *       worker that is lost before the first server has its push begins one less, which another gets that has not
  *       ended.
+ *  E12  Of a mode with post() opts.n_in_flight pieces are under way at once, or as many as the mode lets; else one is.
+ *       They begin in the order of the queue, each as soon as it is there and fewer are under way (with overlap: and
+ *       none is being waited for), and end in that order. Every bit is that of one after the other: a piece knows of no
+ *       other.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -74,6 +78,7 @@ struct exchange_opts {
     int n_replicas;                  /* likewise: of what each server holds (sync_mode.h) */
     const char *snapshots;           /* likewise; NULL: none */
     uint64_t snapshot_every;
+    int n_in_flight;    /* E12; 0: one */
     bool shared_memory; /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
@@ -130,6 +135,8 @@ struct exchange_cost {
     uint64_t held_ns;         /* of waited_ns: ps: for other workers, whose turn it was; the slowest server */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers and pieces */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
+    uint32_t applied_count;   /* ps: messages whose gradient was applied */
+    uint32_t refused_count;   /* ps: messages whose gradient was refused, as it was not finite */
     uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and pieces */
     bool keeps_gradient;      /* E10: it is pushed with that of a later step */
     bool is_last;             /* E11: this worker is to begin no other step */

@@ -52,15 +52,16 @@ static uint64_t in_proportion(uint64_t part_ns, uint64_t share_ns, uint64_t whol
 
 void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server)
 {
-    const uint64_t exchange_ns = t->exchanged_ns - t->start_ns;
-    const uint64_t exposed = exposed_ns(a, t->start_ns, t->exchanged_ns);
+    const uint64_t exchange_ns = t->exchanged_ns - t->start_ns, oldest_ns = t->exchanged_ns - t->oldest_ns; /* X2 */
+    const uint64_t exposed = exposed_ns(a, t->oldest_ns, t->exchanged_ns);
     /* Where in the exchange the server waited and updated is not known: of what is exposed it has its share. */
     const uint64_t update_ns = updates_at_server ? in_proportion(t->at_server.apply_ns, exposed, exchange_ns) : 0;
-    const uint64_t hidden_update_ns = updates_at_server ? t->at_server.apply_ns - update_ns : 0;
+    const uint64_t hidden_update_ns =
+        updates_at_server ? in_proportion(t->at_server.apply_ns, oldest_ns, exchange_ns) - update_ns : 0;
     const uint64_t server_ns = in_proportion(t->at_server.server_ns, exposed, exchange_ns);
     const uint64_t held_ns = in_proportion(t->at_server.held_ns, exposed, exchange_ns);
     const uint64_t elsewhere_ns = server_ns + update_ns + held_ns;
-    const uint64_t hidden_ns = exchange_ns - exposed;
+    const uint64_t hidden_ns = oldest_ns - exposed;
 
     a->sum.apply_ns += update_ns + exposed_ns(a, t->update_ns, t->applied_ns);
     a->sum.server_ns += server_ns;
@@ -68,6 +69,8 @@ void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool up
     a->sum.exchange_ns += exposed > elsewhere_ns ? exposed - elsewhere_ns : 0;
     a->sum.hidden_ns += hidden_ns > hidden_update_ns ? hidden_ns - hidden_update_ns : 0;
     a->sum.late_count += t->at_server.late_count;
+    a->sum.applied_count += t->at_server.applied_count;
+    a->sum.refused_count += t->at_server.refused_count;
     a->sum.is_last = a->sum.is_last || t->at_server.is_last;
     if (t->at_server.staleness_count > a->sum.staleness_count)
         a->sum.staleness_count = t->at_server.staleness_count;

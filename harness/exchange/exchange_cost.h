@@ -7,6 +7,9 @@
  *   X1  waited = exposed exchanging (its wire, server and server's update) + exposed updating + time in which nothing
  *       happened (a wake-up). Exchanging = exposed + hidden, exactly: what lies in a wait of the worker is exposed, and
  *       counted once.
+ *   X2  Of several pieces under way at once the time counts for the oldest, which ends first: so exchanging is the time
+ *       in which any was under way (without overlap less the caller's updates and copies). Of what its server spent on
+ *       a piece as much is in that time of it, in proportion.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_COST_H
 #define HARNESS_EXCHANGE_EXCHANGE_COST_H
@@ -20,6 +23,7 @@
 struct piece_times {       /* of one piece in one step, on the worker's clock */
     uint64_t submitted_ns; /* its bucket was ready; without a timeline 0 */
     uint64_t start_ns;     /* its exchange began */
+    uint64_t oldest_ns;    /* since then no piece that began before it is under way (X2); start_ns, of one at a time */
     uint64_t exchanged_ns; /* it ended */
     uint64_t update_ns;    /* its update began */
     uint64_t applied_ns;

@@ -11,9 +11,11 @@
 
 static void add(struct cost_account *a, uint64_t start_ns, uint64_t exchanged_ns, uint64_t applied_ns)
 {
-    const struct piece_times t = {
-        .start_ns = start_ns, .exchanged_ns = exchanged_ns, .update_ns = exchanged_ns, .applied_ns = applied_ns
-    };
+    const struct piece_times t = { .start_ns = start_ns,
+                                   .oldest_ns = start_ns,
+                                   .exchanged_ns = exchanged_ns,
+                                   .update_ns = exchanged_ns,
+                                   .applied_ns = applied_ns };
 
     cost_add_piece(a, &t, false);
 }
@@ -99,6 +101,7 @@ static void reset_keeps_the_waits(void **state)
 static void a_server_has_its_share(void **state)
 {
     const struct piece_times t = { .start_ns = 1000,
+                                   .oldest_ns = 1000,
                                    .exchanged_ns = 2000,
                                    .update_ns = 2000,
                                    .applied_ns = 2000,
@@ -110,6 +113,8 @@ static void a_server_has_its_share(void **state)
     (void)state;
     held.at_server.held_ns = 300;
     held.at_server.late_count = 2;
+    held.at_server.applied_count = 3;
+    held.at_server.refused_count = 1;
     held.at_server.lead_count = 5;
     cost_wait_begin(&a, 1500);
     cost_wait_end(&a, 2100);
@@ -128,6 +133,8 @@ static void a_server_has_its_share(void **state)
     assert_int_equal(a.sum.lead_count, 5);
     cost_add_piece(&a, &held, true);
     assert_int_equal(a.sum.late_count, 4);
+    assert_int_equal(a.sum.applied_count, 6);
+    assert_int_equal(a.sum.refused_count, 2);
     assert_int_equal(a.sum.lead_count, 5);
     a = (struct cost_account){ 0 };
     cost_wait_begin(&a, 1000); /* all exposed: to the nanosecond */
@@ -139,7 +146,9 @@ static void a_server_has_its_share(void **state)
 /* An update that comes later than its exchange, in the worker: 400-450, where the exchange was 100-200. */
 static void an_update_may_come_later(void **state)
 {
-    const struct piece_times t = { .start_ns = 100, .exchanged_ns = 200, .update_ns = 400, .applied_ns = 450 };
+    const struct piece_times t = {
+        .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 200, .update_ns = 400, .applied_ns = 450
+    };
     struct cost_account a = { 0 };
 
     (void)state;
@@ -147,6 +156,35 @@ static void an_update_may_come_later(void **state)
     cost_add_piece(&a, &t, false);
     cost_wait_end(&a, 460);
     check(&a, 310, 50, 50, 0, 50);
+}
+
+/* X2: 100-600 and 150-1000 at once; the second counts since 600, for 400 of its 850, and so does its server: of 340 in
+ * the update 160, of 85 in the queue 40. */
+static void what_is_at_once_counts_once(void **state)
+{
+    const struct piece_times first = {
+        .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 600, .update_ns = 600, .applied_ns = 600
+    };
+    const struct piece_times second = { .start_ns = 150,
+                                        .oldest_ns = 600,
+                                        .exchanged_ns = 1000,
+                                        .update_ns = 1000,
+                                        .applied_ns = 1000,
+                                        .at_server = { .server_ns = 85, .apply_ns = 340 } };
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 100); /* all of it */
+    cost_add_piece(&a, &first, true);
+    cost_add_piece(&a, &second, true);
+    cost_wait_end(&a, 1000);
+    check(&a, 900, 500 + 200, 160, 40, 0);
+    a = (struct cost_account){ 0 };
+    cost_wait_begin(&a, 800); /* the last half of what the second counts for */
+    cost_wait_end(&a, 1000);
+    cost_add_piece(&a, &first, true);
+    cost_add_piece(&a, &second, true);
+    check(&a, 200, 100, 80, 20, 500 + 120);
 }
 
 /* Only the last waits are kept: of five, of 10 to 14 ns, the first is forgotten. */
@@ -169,7 +207,8 @@ int main(void)
         cmocka_unit_test(inline_is_all_exposed),        cmocka_unit_test(a_wait_in_the_middle),
         cmocka_unit_test(without_a_wait_all_is_hidden), cmocka_unit_test(two_waits_meet_one_piece),
         cmocka_unit_test(reset_keeps_the_waits),        cmocka_unit_test(a_server_has_its_share),
-        cmocka_unit_test(an_update_may_come_later),     cmocka_unit_test(the_last_waits_are_kept),
+        cmocka_unit_test(an_update_may_come_later),     cmocka_unit_test(what_is_at_once_counts_once),
+        cmocka_unit_test(the_last_waits_are_kept),
     };
 
     return cmocka_run_group_tests_name("exchange_cost", tests, NULL, NULL);

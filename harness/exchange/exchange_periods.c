@@ -76,18 +76,18 @@ float *exchange_pushed(const struct exchange *x)
     return x->env.opts.periods.push_every > 1 ? x->accrued : x->host_grad;
 }
 
-static struct piece_work work_of(const struct exchange *x, size_t k, unsigned parts)
+struct piece_work exchange_work_of(const struct exchange *x, size_t k, unsigned parts)
 {
     return (struct piece_work){
         .k = k, .parts = parts, .lr = x->state[k].lr, .param = x->host_param, .grad = exchange_pushed(x)
     };
 }
 
-enum rc exchange_periodic_piece(struct exchange *x, size_t k)
+enum rc exchange_begin_periodic(struct exchange *x, size_t k)
 {
     const struct range piece = x->buckets.piece[k];
     const unsigned parts = x->state[k].parts;
-    const struct piece_work work = work_of(x, k, parts);
+    const struct piece_work work = exchange_work_of(x, k, parts);
     enum rc rc;
 
     TRY(accrue(x, piece));
@@ -96,11 +96,14 @@ enum rc exchange_periodic_piece(struct exchange *x, size_t k)
     if (parts & EXCHANGE_PUSH)
         TRY(exchange_compress_piece(x, piece));
     if (parts != 0)
-        TRY(x->sync->ops->exchange_part(x->sync, &work, &x->state[k].times.at_server));
-    if (parts & EXCHANGE_PUSH)
-        TRY(forget_accrued(x, piece));
+        TRY(exchange_move_piece(x, &work));
 out:
     return rc;
+}
+
+enum rc exchange_end_periodic(struct exchange *x, size_t k)
+{
+    return x->state[k].parts & EXCHANGE_PUSH ? forget_accrued(x, x->buckets.piece[k]) : RC_OK;
 }
 
 enum rc exchange_push_rest(struct exchange *x)
@@ -111,7 +114,7 @@ enum rc exchange_push_rest(struct exchange *x)
     if (!exchange_has_periods(x) || !x->is_worker || x->n_begun == 0 || x->parts & EXCHANGE_PUSH)
         return RC_OK;
     for (size_t k = 0; k < x->buckets.n_pieces; k++) {
-        const struct piece_work work = work_of(x, k, EXCHANGE_PUSH);
+        const struct piece_work work = exchange_work_of(x, k, EXCHANGE_PUSH);
         struct piece_cost cost = { 0 };
         if (x->log)
             x->log->step = x->state[k].step;

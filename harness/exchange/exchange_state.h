@@ -17,11 +17,19 @@ struct piece_state {  /* of a worker */
     bool pending;     /* submitted, and not settled yet */
     bool is_queued;   /* on the device */
     bool is_left_out; /* of the step it was submitted in: exchange_leave_out() */
+    bool is_posted;   /* its messages are under way: sync_mode.end() is due */
     float lr;         /* of the step it was submitted in */
     uint32_t step;
     unsigned parts;     /* E10: of that step, enum exchange_part */
     uint64_t n_updates; /* so far; of the task that updates */
     struct piece_times times;
+};
+
+struct flight {         /* pieces whose exchange has begun and not ended; of the task that exchanges */
+    size_t most_pieces; /* at once, E12; at least 1; on servers as on workers */
+    size_t *piece;      /* [most_pieces]: number n is in n modulo most_pieces */
+    size_t n_begun, n_ended;
+    uint64_t last_ns; /* when the last one ended */
 };
 
 struct exchange {
@@ -61,7 +69,8 @@ struct exchange {
     size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */
     struct piece_state *state;   /* [n_pieces] */
     size_t n_pending;
-    struct piece_queue queue;          /* without overlap */
+    struct piece_queue queue; /* without overlap */
+    struct flight flight;
     struct communicator *communicator; /* with overlap, from start() to final() */
     struct cost_account cost;
     float lr;         /* of this step */
@@ -80,8 +89,23 @@ enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
 /* exchange_slices.c: rank 0's parameters and state go to all ranks. Collective. */
 enum rc exchange_share_state(struct exchange *x, const struct initial_state *from) MUST_CHECK;
 void exchange_free_slices(struct exchange *x);
-/* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
-enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;
+/* exchange_flight.c: E12, and memory for the pieces under way; exchange_close() frees it. RC_NOMEM. */
+enum rc exchange_open_flight(struct exchange *x) MUST_CHECK;
+/* The elements of piece k begin to cross between ranks; less than flight.most_pieces do. arg: the exchange, for the
+ * communicator. Waits for the others only where one piece goes after the other. */
+enum rc exchange_begin_piece(void *arg, size_t k) MUST_CHECK;
+/* *out: the piece that began first of those under way; it has crossed. */
+enum rc exchange_end_piece(struct exchange *x, size_t *out) MUST_CHECK;
+/* Into the timeline: how long piece k was the next in the queue; its exchange. */
+void exchange_note_queued(struct exchange *x, size_t k);
+void exchange_note_exchanged(const struct exchange *x, size_t k);
+/* s, of piece k. */
+void exchange_note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s);
+struct span_ring *exchange_exchanging_ring(const struct exchange *x);
+/* exchange_step.c: inline the last reading of the clock, else the clock. */
+uint64_t exchange_follow_ns(const struct exchange *x);
+/* The communicator's end of a piece: the update, if it can reach the parameters. arg: the exchange. */
+enum rc exchange_end_work(void *arg, size_t *out) MUST_CHECK;
 /* E8: exchange_local.c. Is the step one behind which parameters are averaged? */
 bool exchange_averages_now(const struct exchange *x);
 /* Piece k of the parameters := the weighted mean of all workers. */
@@ -95,12 +119,16 @@ bool exchange_has_periods(const struct exchange *x);
 enum rc exchange_open_periods(struct exchange *x) MUST_CHECK;
 /* Initial parameters are there. */
 enum rc exchange_start_periods(struct exchange *x) MUST_CHECK;
-/* In place of the mode's exchange(): what its step does of it. */
-enum rc exchange_periodic_piece(struct exchange *x, size_t k) MUST_CHECK;
+/* In place of what begins and ends the crossing of a piece: what its step does of it. */
+enum rc exchange_begin_periodic(struct exchange *x, size_t k) MUST_CHECK;
+enum rc exchange_end_periodic(struct exchange *x, size_t k) MUST_CHECK;
 /* Where a run that was stopped ends between two pushes. */
 enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
 /* The array that is pushed. */
 float *exchange_pushed(const struct exchange *x);
+struct piece_work exchange_work_of(const struct exchange *x, size_t k, unsigned parts);
+/* Of exchange_flight.c: post it where the mode lets several be under way, else exchange it. */
+enum rc exchange_move_piece(struct exchange *x, const struct piece_work *work) MUST_CHECK;
 /* E9: in the task that exchanges. */
 enum rc exchange_compress_piece(struct exchange *x, struct range piece) MUST_CHECK;
 /* env.flip, if it is of piece k, which is about to be updated. */

@@ -6,9 +6,6 @@
 #include <assert.h>
 
 #include "harness/exchange/exchange_state.h"
-#include "harness/exchange/topk.h"
-#include "harness/net/message_log.h"
-#include "harness/net/transport.h"
 #include "harness/world/world.h"
 
 /* --- one piece --- */
@@ -24,42 +21,8 @@ static int32_t bucket_of_piece(const struct exchange *x, size_t k)
     return (int32_t)buckets_of_piece(&x->buckets, k);
 }
 
-/* Into the timeline: s, of piece k. */
-static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
-{
-    if (!ring)
-        return;
-    s.segment = bucket_of_piece(x, k);
-    s.piece = (int32_t)k;
-    s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
-    s.step = x->state[k].step;
-    span_ring_add(ring, &s);
-}
-
-static struct span_ring *exchanging_ring(const struct exchange *x)
-{
-    return x->ring[x->overlaps ? EXCHANGE_COMMUNICATOR : EXCHANGE_MAIN];
-}
-
-/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted, so
- * that the spans of the queue do not overlap. When it was submitted is a fact of its span. */
-static void note_exchange(struct exchange *x, size_t k)
-{
-    const struct piece_times *t = &x->state[k].times;
-    const uint64_t next_ns = t->submitted_ns > x->last_start_ns ? t->submitted_ns : x->last_start_ns;
-
-    if (!x->ring[EXCHANGE_QUEUE])
-        return;
-    note_span(
-        x, x->ring[EXCHANGE_QUEUE], k,
-        (struct span){ .start_ns = next_ns, .end_ns = t->start_ns, .what = "queue", .submitted_ns = t->submitted_ns });
-    note_span(x, exchanging_ring(x), k,
-              (struct span){ .start_ns = t->start_ns, .end_ns = t->exchanged_ns, .what = x->env.mode->exchange_name });
-    x->last_start_ns = t->start_ns;
-}
-
 /* Inline, what ends is the beginning of what follows: a step of a small model takes as long as a few readings. */
-static uint64_t follow_ns(const struct exchange *x)
+uint64_t exchange_follow_ns(const struct exchange *x)
 {
     return x->overlaps ? world_now_ns(x->env.world) : x->inline_ns;
 }
@@ -68,54 +31,6 @@ static void note_inline(struct exchange *x, uint64_t now_ns)
 {
     if (!x->overlaps)
         x->inline_ns = now_ns;
-}
-
-enum rc exchange_compress_piece(struct exchange *x, struct range piece)
-{
-    const struct compression *c = &x->env.opts.compression;
-    enum rc rc;
-
-    TRY(compression_apply(c, x->side ? x->side : x->env.compute, at(exchange_pushed(x), piece), at(x->residual, piece),
-                          piece.n_elems));
-    if (c->kind == COMPRESSION_TOPK)
-        world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)piece.n_elems);
-out:
-    return rc;
-}
-
-static enum rc cross(struct exchange *x, size_t k)
-{
-    const struct range piece = x->buckets.piece[k];
-    enum rc rc;
-
-    exchange_weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
-    if (exchange_has_periods(x))
-        return exchange_periodic_piece(x, k);
-    TRY(exchange_compress_piece(x, piece));
-    TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &x->state[k].times.at_server));
-out:
-    return rc;
-}
-
-/* The elements of piece k cross between ranks. */
-static enum rc exchange_piece(struct exchange *x, size_t k)
-{
-    const uint64_t sent_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
-    const bool exchanges = x->sync && !x->state[k].is_left_out;
-    struct piece_times *t = &x->state[k].times;
-    enum rc rc = RC_OK;
-
-    t->at_server = (struct piece_cost){ 0 };
-    t->start_ns = follow_ns(x);
-    if (x->log)
-        x->log->step = x->state[k].step;
-    if (exchanges)
-        TRY(cross(x, k));
-    x->sent_bytes += x->transport ? x->transport->moved.bytes_sent - sent_bytes : 0;
-    t->exchanged_ns = exchanges ? world_now_ns(x->env.world) : t->start_ns;
-    note_exchange(x, k);
-out:
-    return rc;
 }
 
 /* The pieces of bucket b are summed on the device, behind their gradients. */
@@ -149,8 +64,10 @@ static enum rc finish_queued(struct exchange *x, size_t k)
     t->exchanged_ns = world_now_ns(x->env.world);
     if (t->start_ns < x->last_sum_ns)
         t->start_ns = x->last_sum_ns;
+    t->oldest_ns = t->start_ns;
     x->last_sum_ns = t->exchanged_ns;
-    note_exchange(x, k);
+    exchange_note_queued(x, k);
+    exchange_note_exchanged(x, k);
 out:
     return rc;
 }
@@ -186,20 +103,20 @@ static enum rc apply_piece(struct exchange *x, size_t k)
     t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
     note_inline(x, x->is_staged && x->has_servers ? world_now_ns(x->env.world) : t->applied_ns); /* the copy is over */
     if (!x->has_servers)
-        note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchanging_ring(x), k,
-                  (struct span){ .start_ns = t->update_ns, .end_ns = t->applied_ns, .what = "apply" });
+        exchange_note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchange_exchanging_ring(x), k,
+                           (struct span){ .start_ns = t->update_ns, .end_ns = t->applied_ns, .what = "apply" });
 out:
     return rc;
 }
 
-enum rc exchange_work_on_piece(void *arg, size_t k)
+enum rc exchange_end_work(void *arg, size_t *out)
 {
     struct exchange *x = arg;
     enum rc rc;
 
-    TRY(exchange_piece(x, k));
+    TRY(exchange_end_piece(x, out));
     if (!x->is_staged)
-        TRY(apply_piece(x, k));
+        TRY(apply_piece(x, *out));
 out:
     return rc;
 }
@@ -211,15 +128,16 @@ static enum rc update_and_average(struct exchange *x, size_t k)
     enum rc rc;
 
     t->at_server = (struct piece_cost){ 0 };
-    t->start_ns = t->exchanged_ns = follow_ns(x);
+    t->start_ns = t->oldest_ns = t->exchanged_ns = exchange_follow_ns(x);
     TRY(apply_piece(x, k));
     if (!exchange_averages_now(x))
         return RC_OK;
-    t->start_ns = follow_ns(x);
+    t->start_ns = t->oldest_ns = exchange_follow_ns(x);
     TRY(exchange_average_piece(x, k));
     t->exchanged_ns = world_now_ns(x->env.world);
     note_inline(x, t->exchanged_ns);
-    note_exchange(x, k);
+    exchange_note_queued(x, k);
+    exchange_note_exchanged(x, k);
 out:
     return rc;
 }
@@ -337,23 +255,45 @@ void exchange_submit_all(struct exchange *x, uint64_t now_ns)
         submit_bucket(x, b, now_ns);
 }
 
+/* The caller exchanges the next of the queue, and begins with others as far as the mode lets. */
+static enum rc exchange_inline(struct exchange *x, size_t *out)
+{
+    enum rc rc = RC_OK;
+
+    while (x->queue.n > 0 && x->flight.n_begun - x->flight.n_ended < x->flight.most_pieces)
+        TRY(exchange_begin_piece(x, piece_queue_pop(&x->queue)));
+    TRY(exchange_end_piece(x, out));
+out:
+    return rc;
+}
+
+/* Without a communicator: the next piece, which becomes that of the next step. */
+static enum rc work_inline(struct exchange *x, size_t *out)
+{
+    enum rc rc = RC_OK;
+
+    if (x->env.opts.average_every > 0) {
+        *out = piece_queue_pop(&x->queue);
+        return update_and_average(x, *out);
+    }
+    if (x->is_queued) {
+        *out = piece_queue_pop(&x->queue);
+        TRY(finish_queued(x, *out));
+    } else
+        TRY(exchange_inline(x, out));
+    TRY(apply_piece(x, *out));
+    x->flight.last_ns = x->inline_ns; /* the caller's copy counts for no exchange, whatever is under way */
+out:
+    return rc;
+}
+
 /* Settle one piece more: the next of the queue, or the next that the communicator is through with. */
 static enum rc settle_next(struct exchange *x)
 {
     size_t k;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (x->communicator)
-        TRY(communicator_wait(x->communicator, &k));
-    else {
-        k = piece_queue_pop(&x->queue);
-        if (x->env.opts.average_every > 0)
-            TRY(update_and_average(x, k));
-        else {
-            TRY(x->is_queued ? finish_queued(x, k) : exchange_piece(x, k));
-            TRY(apply_piece(x, k));
-        }
-    }
+    TRY(x->communicator ? communicator_wait(x->communicator, &k) : work_inline(x, &k));
     TRY(settle(x, k));
 out:
     return rc;
@@ -433,7 +373,7 @@ static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
     if (x->env.opts.average_every > 0 && wanted == NO_PIECE)
         x->is_averaged = x->is_averaged || exchange_averages_now(x);
     TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
-    cost_wait_end(&x->cost, follow_ns(x));
+    cost_wait_end(&x->cost, exchange_follow_ns(x));
     note_wait(x, wanted);
 out:
     return rc;

@@ -7,10 +7,11 @@
  *
  * Invariants
  *   S1  Order on a worker: open; then in every step exchange() once for each piece, in an order that is the same on
- *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6).
- *   S2  After exchange() returned RC_OK, of the elements of that piece: without servers grad is the sum over workers;
- *       with servers param holds the values for the next step, at most `staleness` updates behind the newest, which the
- *       rule of env.consistency made (consistency.h).
+ *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6). With
+ *       post(), that and end() are in place of exchange(): at most `most_in_flight` are posted and not ended.
+ *   S2  After exchange() or end() returned RC_OK, of the elements of that piece: without servers grad is the sum over
+ *       workers; with servers param holds the values for the next step, at most `staleness` updates behind the newest,
+ *       which the rule of env.consistency made (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
  *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
@@ -70,7 +71,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: of a training that begins */
-    int n_replicas;                     /* of each slice: 0, or 1, on the next server (ps/replica.h) */
+    int n_in_flight; /* of a mode with post(): pieces of a worker that are posted and not ended, at most; 0: 1 */
+    int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/replica.h) */
     const float *before_param; /* with one: as slice_param, of the server before, the last one before the first */
     float *before_moments;     /* likewise, as those of slice_state */
     const char *snapshots;   /* without replicas: a folder, where each server's slice is (ps/snapshot.h); NULL: none */
@@ -91,11 +93,13 @@ struct piece_cost {           /* what exchange() spent elsewhere, ns */
     uint64_t held_ns;         /* ps: until its answer waited for other workers no more; the slowest server */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers */
     uint32_t late_count;      /* ps: messages of it whose gradient was dropped */
+    uint32_t applied_count;   /* ps: messages of it whose gradient was applied, or is in the mean that was */
+    uint32_t refused_count;   /* ps: messages of it whose gradient was refused, as it was not finite */
     uint32_t lead_count;      /* ps: steps that the worker is then ahead of the slowest one; max over servers */
     bool is_last;             /* ps: it is to begin no other step */
 };
 
-struct piece_work { /* what exchange_part() is to do */
+struct piece_work { /* what exchange_part() or post() is to do */
     size_t k;       /* piece */
     unsigned parts; /* enum exchange_part; not 0 */
     float lr;
@@ -148,6 +152,14 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
      * worker may go on by its own gradient: updates that it has pushed since it pulled are none by others, of which
      * staleness is. */
     enum rc (*exchange_part)(struct sync *s, const struct piece_work *work, struct piece_cost *out);
+    /* Optional (may be NULL, both: pieces are exchanged one after the other): several at once, in place of exchange()
+     * and exchange_part(). post() begins what exchange_part() does and waits for no other rank; param and grad are lent
+     * until it is ended. At most most_in_flight are posted and not ended, of different pieces. Errors: those of
+     * exchange_part(); nothing is posted any more. */
+    int most_in_flight;
+    enum rc (*post)(struct sync *s, const struct piece_work *work);
+    /* End the one that was posted first. *out is zeroed by the caller. Errors: likewise. */
+    enum rc (*end)(struct sync *s, float *param, struct piece_cost *out);
     /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
      * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
      * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are

@@ -322,7 +322,7 @@ static void find_staleness(struct steps_summary *out, const struct steps *in)
     uint64_t sum = 0, n = 0;
 
     for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
-        n += !in->stamp[i].keeps_gradient;
+        n += step_has_staleness(&in->stamp[i]);
         sum += in->stamp[i].staleness_count;
         if (in->stamp[i].staleness_count > out->staleness_max_count)
             out->staleness_max_count = in->stamp[i].staleness_count;
@@ -487,6 +487,6 @@ void steps_staleness_histogram(uint64_t *count, size_t n_bins, const struct step
     for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
         const size_t s = in->stamp[i].staleness_count;
 
-        count[s < n_bins ? s : n_bins - 1] += !in->stamp[i].keeps_gradient;
+        count[s < n_bins ? s : n_bins - 1] += step_has_staleness(&in->stamp[i]);
     }
 }

@@ -47,7 +47,14 @@ struct step_stamp {       /* of one step on one worker; the clock of struct worl
     uint32_t staleness_count; /* ps */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
     bool keeps_gradient;      /* ps: it is pushed with that of a later step, which has its staleness */
+    bool is_refused;          /* ps: nothing that it pushed was applied, as it was not finite: it has no staleness */
 };
+
+/* Was its gradient pushed with it, and not refused? */
+static inline bool step_has_staleness(const struct step_stamp *s)
+{
+    return !s->keeps_gradient && !s->is_refused;
+}
 
 enum { STEPS_LAST = 10 }; /* loss_last is a mean over so many; over all where there are fewer */
 
@@ -72,7 +79,7 @@ struct steps_summary {
     double rest_s;                                       /* E4, likewise */
     double exposed_s, hidden_s;                          /* E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
-    double staleness_mean_count;                         /* over all steps that push */
+    double staleness_mean_count;                         /* over all steps that have one: step_has_staleness() */
     uint32_t staleness_max_count;
     double elapsed_s; /* first start to last end, all workers */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_held_test.c - what servers do to steps: E4 where they hold answers back, that is wait, of each worker and of
- * all; E1 where they drop gradients. */
+ * all; E1 where they drop gradients; staleness where they refuse them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,10 +114,39 @@ static void unequal_batches_count_by_their_samples(void **state)
     assert_int_equal(samples_count, 16 + 16);
 }
 
+/* Worker 0 has staleness 0, worker 1 as many as the step. Steps without one are none of staleness 0. */
+static void what_is_refused_has_no_staleness(void **state)
+{
+    enum { SUM = 0 + 1 + 2 + 3 + 4 + 5 + 6 + 7 };
+    struct step_stamp stamp[N_WORKERS * N_STEPS];
+    const struct steps in = { .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 1 };
+    struct steps_summary all, rest;
+    uint64_t n_all[3], n_rest[3];
+
+    (void)state;
+    for (uint32_t i = 0; i < N_WORKERS * N_STEPS; i++)
+        stamp[i] = (struct step_stamp){ .start_ns = i % N_STEPS * US,
+                                        .ready_ns = i % N_STEPS * US,
+                                        .end_ns = (i % N_STEPS + 1) * US,
+                                        .staleness_count = i < N_STEPS ? 0 : i - N_STEPS };
+    assert_int_equal(steps_summarise(&all, &in), RC_OK);
+    steps_staleness_histogram(n_all, 3, &in);
+    assert_true(fabs(all.staleness_mean_count - SUM / 16.0) < 1e-12);
+    assert_true(n_all[0] == 9 && n_all[1] == 1 && n_all[2] == 6);
+    stamp[3].is_refused = true;
+    stamp[5].keeps_gradient = true;
+    assert_int_equal(steps_summarise(&rest, &in), RC_OK);
+    steps_staleness_histogram(n_rest, 3, &in);
+    assert_true(fabs(rest.staleness_mean_count - SUM / 14.0) < 1e-12);
+    assert_true(n_rest[0] == 7 && n_rest[1] == 1 && n_rest[2] == 6);
+    assert_int_equal(rest.staleness_max_count, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait), cmocka_unit_test(dropped_samples_are_none),
-                                        cmocka_unit_test(unequal_batches_count_by_their_samples) };
+                                        cmocka_unit_test(unequal_batches_count_by_their_samples),
+                                        cmocka_unit_test(what_is_refused_has_no_staleness) };
 
     return cmocka_run_group_tests_name("steps_held", tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static enum rc sent_add(struct inproc *t)
 
 static enum rc inproc_open(struct transport **out, struct world *w)
 {
-    enum { MOST_FIRST_SENDS = 64 };
+    enum { SENDS_AT_ONCE = 8, MOST_FIRST_SENDS = 512 };
     struct inproc *t = NULL;
     struct hub *hub = NULL, **hubs = NULL;
     enum rc rc = RC_OK;
@@ -149,7 +149,7 @@ static enum rc inproc_open(struct transport **out, struct world *w)
         hub = hub_alloc(w->n_ranks);
     if (!hubs || !t || !t->failed_ns)
         FAIL(RC_NOMEM, "transport inproc: no memory for %d ranks", w->n_ranks);
-    for (int i = 0; i < w->n_ranks && i < MOST_FIRST_SENDS; i++) /* one to each: later none is allocated */
+    for (int i = 0; i < w->n_ranks * SENDS_AT_ONCE && i < MOST_FIRST_SENDS; i++) /* to each: later none is allocated */
         TRY(sent_add(t));
     TRY(world_allgather(w, &hub, hubs, sizeof hub));
     if (!hubs[0])

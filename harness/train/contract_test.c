@@ -3,7 +3,7 @@
  * contract_test.c CASE MODE - what the training loop promises the exchange, and the exchange a mode.
  *
  *   order        of the loop: begin, gradients, all awaited, step by step; final once. S1: in every step each piece
- *                once; S4: each server serves once
+ *                once, as many at once as --in-flight says; S4: each server serves once
  *   allocation   E5, A4, L2: a worker allocates nothing from its second begin to its last step's end, a server nothing
  *   allocation_is_noticed   the same with an exchange that allocates: must be caught
  *
@@ -45,6 +45,7 @@ enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state)
 static int overlaps;   /* CASE overlap... */
 static int allocates;  /* CASE allocation_is_noticed: the mutant */
 static int slows_down; /* CASE slow_worker */
+static int in_flight;  /* --in-flight: all that ps has where allocations are counted, else fewer */
 
 /* This thread is between its second begin and the end of its last step, or serves. */
 static _Thread_local int in_steps;
@@ -61,7 +62,8 @@ static struct {
     atomic_int n_allocations, n_errors, n_serves, n_finals, n_started;
     struct {
         uint64_t n_begun, n_submitted, n_awaited;
-        uint64_t n_exchanged[MAX_PIECES]; /* by rank of the world */
+        uint64_t n_exchanged[MAX_PIECES];      /* by rank of the world */
+        uint64_t n_posted, n_ended, n_at_once; /* likewise, all pieces; the most of them */
     } rank[MAX_RANKS];
 } seen;
 
@@ -146,21 +148,65 @@ enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state)
     return __real_exchange_final(x, state);
 }
 
-static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+/* The exchange of piece k begins; it is one that there is. How often it has been exchanged before. */
+static uint64_t count_piece(const struct sync *s, size_t k)
 {
     const int r = s->env.world->rank;
-
-    if (k >= s->env.buckets->n_pieces || k >= MAX_PIECES) {
-        error("S1: there is no such piece", r, k);
-        return RC_INVAL;
-    }
     const uint64_t n_before = seen.rank[r].n_exchanged[k]++;
-    if (out->server_ns != 0 || out->apply_ns != 0 || out->staleness_count != 0)
-        error("the cost was not zeroed", r, n_before);
+
     if (slows_down && r == 1 && n_before + 5 > N_STEPS && k == 0) /* 5 x 0.6 s; the limit is 2 s */
         world_pause(s->env.world, UINT64_C(600000000));
     if (overlaps && n_before == 1)
         in_steps = 1; /* of the communicator's thread, too */
+    return n_before;
+}
+
+static bool is_piece(const struct sync *s, size_t k)
+{
+    if (k < s->env.buckets->n_pieces && k < MAX_PIECES)
+        return true;
+    error("S1: there is no such piece", s->env.world->rank, k);
+    return false;
+}
+
+static void check_zeroed(const struct sync *s, const struct piece_cost *out)
+{
+    if (out->server_ns != 0 || out->apply_ns != 0 || out->staleness_count != 0)
+        error("the cost was not zeroed", s->env.world->rank, 0);
+}
+
+static enum rc watch_post(struct sync *s, const struct piece_work *work)
+{
+    const int r = s->env.world->rank;
+
+    if (!is_piece(s, work->k))
+        return RC_INVAL;
+    const uint64_t n_before = count_piece(s, work->k);
+    seen.rank[r].n_posted++;
+    const uint64_t n_at_once = seen.rank[r].n_posted - seen.rank[r].n_ended;
+    seen.rank[r].n_at_once = n_at_once > seen.rank[r].n_at_once ? n_at_once : seen.rank[r].n_at_once;
+    const enum rc rc = seen.inner->post(s, work);
+    if (overlaps && n_before + 1 == N_STEPS)
+        in_steps = 0;
+    return rc;
+}
+
+static enum rc watch_end(struct sync *s, float *param, struct piece_cost *out)
+{
+    const int r = s->env.world->rank;
+
+    if (seen.rank[r].n_ended++ == seen.rank[r].n_posted)
+        error("S1: nothing is posted that could end", r, seen.rank[r].n_posted);
+    check_zeroed(s, out);
+    return seen.inner->end(s, param, out);
+}
+
+static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    if (!is_piece(s, k))
+        return RC_INVAL;
+    const uint64_t n_before = count_piece(s, k);
+    check_zeroed(s, out);
     const enum rc rc = seen.inner->exchange(s, k, lr, param, grad, out);
     if (overlaps && n_before + 1 == N_STEPS)
         in_steps = 0;
@@ -186,6 +232,10 @@ static struct sync_mode watched_mode(void)
 
     if (watched.exchange)
         watched.exchange = watch_exchange;
+    if (watched.post) {
+        watched.post = watch_post;
+        watched.end = watch_end;
+    }
     if (watched.serve)
         watched.serve = watch_serve;
     return watched;
@@ -205,6 +255,14 @@ static void check_counts(int n_workers, int n_servers, size_t n_pieces)
         for (size_t k = 0; seen.inner->exchange && k < n_pieces; k++)
             if (seen.rank[r].n_exchanged[k] != N_STEPS)
                 error("S1: a piece was not exchanged once in every step", r, seen.rank[r].n_exchanged[k]);
+    for (int r = 0; r < n_workers; r++)
+        if (seen.rank[r].n_ended != (seen.inner->post ? N_STEPS * n_pieces : 0))
+            error("S1: not every piece has ended once in every step", r, seen.rank[r].n_ended);
+    for (int r = 0; r < n_workers && seen.inner->post; r++) {
+        const uint64_t n = seen.rank[r].n_at_once;
+        if (n > (uint64_t)in_flight || (!overlaps && n != (uint64_t)in_flight)) /* else a matter of luck */
+            error("S1: as many were not under way at once as were asked for", r, n);
+    }
 }
 
 /* Of the training with these options. More than one, else the cases say little. */
@@ -238,15 +296,18 @@ int main(int argc, char **argv)
     allocates = strcmp(argv[1], "allocation_is_noticed") == 0;
     slows_down = strcmp(argv[1], "slow_worker") == 0;
     overlaps = strncmp(argv[1], "overlap", 7) == 0;
+    in_flight = strstr(argv[1], "allocation") ? PS_CREDITS : 3;
     const struct sync_mode watched = watched_mode();
     const int n_workers = seen.inner == &sync_single ? 1 : 3,
               n_servers = seen.inner->module.caps & MODE_SERVERS ? 2 : 0;
     const char *buckets = seen.inner->exchange ? " --bucket-bytes 2000 --partition-bytes 1000" : "";
     const char *overlap = overlaps ? " --overlap on --priority on" : "";
+    char servers[64] = "";
+    if (n_servers > 0)
+        snprintf(servers, sizeof servers, " --servers %d --transport inproc --in-flight %d", n_servers, in_flight);
     snprintf(options, sizeof options,
              "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s%s%s", argv[2],
-             n_workers, N_STEPS, slows_down ? 1 : 120, n_servers ? " --servers 2 --transport inproc" : "", buckets,
-             overlap);
+             n_workers, N_STEPS, slows_down ? 1 : 120, servers, buckets, overlap);
     if (kit_train(&result, options, &watched, 0) != RC_OK) {
         fprintf(stderr, "%s\n", rc_message());
         return 1;

@@ -47,9 +47,21 @@ static const char *on_off(bool is_on)
     return is_on ? "on" : "off";
 }
 
+/* Of pieces; "": they are not counted. */
+static const char *flight_text(char *out, size_t n_bytes, int n_in_flight)
+{
+    out[0] = '\0';
+    if (n_in_flight == 1)
+        snprintf(out, n_bytes, ", one after the other");
+    else if (n_in_flight > 1)
+        snprintf(out, n_bytes, ", %d at once", n_in_flight);
+    return out;
+}
+
 enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job, const struct overlap_choice *chosen)
 {
     const struct exchange_opts *x = &job->exchange;
+    char flight[32];
     struct plan plan;
     enum rc rc;
 
@@ -63,10 +75,10 @@ enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *j
         snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(chosen->overlaps),
                  chosen->by_priority ? ", priority on" : "");
     else
-        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces, overlap %s%s%s%s, priority %s", plan.n_buckets,
-                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, on_off(chosen->overlaps),
-                 chosen->reason[0] ? " (auto: " : "", chosen->reason, chosen->reason[0] ? ")" : "",
-                 on_off(chosen->by_priority));
+        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces%s, overlap %s%s%s%s, priority %s", plan.n_buckets,
+                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, flight_text(flight, sizeof flight, chosen->n_in_flight),
+                 on_off(chosen->overlaps), chosen->reason[0] ? " (auto: " : "", chosen->reason,
+                 chosen->reason[0] ? ")" : "", on_off(chosen->by_priority));
 out:
     return rc;
 }

@@ -95,10 +95,29 @@ static void a_choice_is_said_with_its_reason(void **state)
     train_job_free(&job);
 }
 
+static void pieces_at_once_are_said(void **state)
+{
+    static const char *const texts[] = { "1 bucket, 4 pieces, overlap off, priority off",
+                                         "1 bucket, 4 pieces, one after the other, overlap off, priority off",
+                                         "1 bucket, 4 pieces, 2 at once, overlap off, priority off" };
+    struct train_job job = { 0 };
+    char text[256];
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--model lenet --mode ps --overlap off --partition-bytes 16Ki"), RC_OK);
+    for (int n = 0; n < 3; n++) {
+        const struct overlap_choice chosen = { .n_in_flight = n };
+        assert_int_equal(train_exchange_text(text, sizeof text, &job, &chosen), RC_OK);
+        assert_string_equal(text, texts[n]);
+    }
+    train_job_free(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said),
-                                        cmocka_unit_test(a_choice_is_said_with_its_reason) };
+                                        cmocka_unit_test(a_choice_is_said_with_its_reason),
+                                        cmocka_unit_test(pieces_at_once_are_said) };
 
     return cmocka_run_group_tests_name("exchange_plan", tests, NULL, NULL);
 }

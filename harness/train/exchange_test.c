@@ -26,13 +26,13 @@
 static const struct exchange_opts plans[] = {
     { .overlap = false },
     { .buckets = { .bucket_bytes = 100 } },
-    { .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true },
-    { .buckets = { .partition_bytes = 4 } },
+    { .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true, .n_in_flight = 3 },
+    { .buckets = { .partition_bytes = 4 }, .n_in_flight = 8 },
     { .overlap = true },
     { .overlap = true, .buckets = { .bucket_bytes = 100 } },
-    { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 } },
+    { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .n_in_flight = 2 },
     { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true },
-    { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true },
+    { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true, .n_in_flight = 8 },
     { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true, .cycle_ns = 300000 },
 };
 enum { N_PLANS = sizeof plans / sizeof *plans };

@@ -59,6 +59,18 @@ static enum rc parse_heirs(struct train_job *job)
     return RC_OK;
 }
 
+/* --in-flight; 0: rank_choose_flight() has to choose. */
+static enum rc parse_in_flight(struct train_job *job)
+{
+    const int most = job->mode->most_in_flight;
+
+    if (job->opts.in_flight > (uint64_t)most)
+        return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d pieces at once at most",
+                        (unsigned long long)job->opts.in_flight, job->opts.mode, most);
+    job->exchange.n_in_flight = (int)job->opts.in_flight;
+    return RC_OK;
+}
+
 enum rc job_servers_parse(struct train_job *job)
 {
     const struct module *rule;
@@ -72,6 +84,7 @@ enum rc job_servers_parse(struct train_job *job)
     TRY(module_find(&rule, &lr_staleness_kind, job->opts.lr_staleness));
     job->exchange.lr_staleness = lr_staleness_of(rule);
     TRY(parse_heirs(job));
+    TRY(parse_in_flight(job));
 out:
     return rc;
 }

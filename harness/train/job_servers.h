@@ -5,9 +5,9 @@
 
 #include "harness/train/train.h"
 
-/* Fill exchange.placement, consistency, lr_staleness, n_replicas and snapshots of a job whose mode and ranks are known;
- * of a mode without servers they stay as they are, zeroed. RC_INVAL: --placement, --consistency, --replicas or
- * --server-save, the value and what would be right. */
+/* Fill exchange.placement, consistency, lr_staleness, n_replicas, snapshots and n_in_flight of a job whose mode and
+ * ranks are known; of a mode without servers they stay as they are, zeroed. RC_INVAL: --placement, --consistency,
+ * --replicas, --server-save or --in-flight, the value and what would be right. */
 enum rc job_servers_parse(struct train_job *job) MUST_CHECK;
 /* RC_INVAL: a worker would wait for a piece that another sends later, as it waits for that one's (clocks.h is of one
  * piece). Once job->exchange is filled. */

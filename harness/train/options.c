@@ -53,6 +53,9 @@ const struct opt train_opt_table[] = {
              "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "a bucket is exchanged in pieces of at most this; without it: as a whole"),
+    OPT_U64_(struct train_opts, in_flight, "in-flight", "", 1, 64, "pieces",
+             "that a worker pushes and pulls at once; without it: 8 in sim, and where there is a core for each of the "
+             "workers' threads and each server, else 1"),
     OPT_CHOICE_(struct train_opts, priority, "priority", "auto", "off|on|auto",
                 "on: of what waits to be exchanged, the first layers go first, as the next step needs them first; "
                 "auto: on where --overlap auto comes to on"),
@@ -248,6 +251,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "average-every", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
     { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "in-flight", "mode", NULL, MODE_SERVERS },
     { "priority", "mode", NULL, MODE_EXCHANGES },
     { "overlap", "mode", NULL, MODE_EXCHANGES },
     { "cycle-us", "mode", NULL, MODE_EXCHANGES },

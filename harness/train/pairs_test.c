@@ -40,6 +40,7 @@ static const struct item {
     { "--placement", "--placement chunk:4", false },
     { "--servers", "--servers 2", false },
     { "--colocate", "--colocate", false },
+    { "--in-flight", "--in-flight 3", false },
     { "--restarts", "--restarts 1", true },
     { "--save", "", true },
     { "--save-every", "--save-every 2", true },

@@ -193,7 +193,10 @@ static void a_worker_is_distbeliefs(void **state)
         for (int k = 0; k < 3; k++)
             for (int overlap = 0; overlap < 2; overlap++)
                 for (int on_device = 0; on_device < 2; on_device++) {
-                    struct made m = { .opts = { .buckets = buckets[k], .overlap = overlap, .periods = every[i] },
+                    struct made m = { .opts = { .buckets = buckets[k],
+                                                .overlap = overlap,
+                                                .periods = every[i],
+                                                .n_in_flight = i % 4 },
                                       .compute = on_device ? &compute_fake_device : &compute_cpu,
                                       .n_steps = MOST_STEPS,
                                       .n_done = MOST_STEPS };

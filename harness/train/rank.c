@@ -224,6 +224,7 @@ static enum rc rank_open(struct rank *r)
     TRY(rank_find_hosts(r));
     TRY(rank_choose_overlap(r));
     TRY(rank_choose_wait(r));
+    rank_choose_flight(r);
     TRY(open_compute(r));
     if (rank_is_worker(r))
         TRY(open_training(r));
@@ -347,6 +348,7 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->staleness_count = cost.staleness_count;
     stamp->late_count = cost.late_count;
     stamp->keeps_gradient = cost.keeps_gradient;
+    stamp->is_refused = cost.refused_count > 0 && cost.applied_count == 0;
     r->is_ended = cost.is_last;
     if (cost.lead_count > r->info.served.lead_max_count)
         r->info.served.lead_max_count = cost.lead_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_overlap.c - the exchange of a rank, once it is known on how many hosts the workers are. */
+/* rank_overlap.c - the exchange of a rank, once it is known on how many hosts the workers are, and who has cores. */
+#include "harness/train/exchange_plan.h"
 #include "harness/train/job_overlap.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/share.h"
@@ -31,4 +32,14 @@ enum rc rank_choose_overlap(struct rank *r)
     r->exchanging.priority = r->result.overlap.by_priority;
 out:
     return rc;
+}
+
+void rank_choose_flight(struct rank *r)
+{
+    const struct train_job *job = r->job;
+    const bool has_cores = r->has_cores && r->ranks_have_cores && !job->opts.colocate;
+    const int most = train_exchanges(job) ? job->mode->most_in_flight : 0, given = job->exchange.n_in_flight;
+    const int n = given > 0 ? given : rank_is_virtual(r) || has_cores ? most : 1;
+
+    r->exchanging.n_in_flight = r->result.overlap.n_in_flight = most > 0 ? n : 0;
 }

@@ -29,7 +29,7 @@ struct rank {            /* everything one rank owns while it trains */
     struct training *training; /* NULL: a server */
     struct dataset_part part;  /* its samples; unused of SPLIT_IID */
     struct exchange *exchange;
-    struct exchange_opts exchanging; /* the job's, but for what --overlap auto leaves open: rank_choose_overlap() */
+    struct exchange_opts exchanging; /* the job's, but for what --overlap auto leaves open, and --in-flight */
     float *param, *grad;             /* of the exchange */
     struct exchange_memory_facts memory;
     struct step_stamp *stamp;     /* [n_steps] */
@@ -42,6 +42,7 @@ struct rank {            /* everything one rank owns while it trains */
     int *host; /* [job->n_ranks]: of each rank, where servers are beside workers on several hosts; else NULL */
     bool has_no_wire_limit; /* what hosts ranks are on says that a limit by the wire would be none: rank_probe.c */
     bool has_cores;         /* every thread of every worker has one: rank_choose_wait() */
+    bool ranks_have_cores;  /* likewise every rank, servers included; neither in sim */
     uint64_t step_ns;       /* what a step takes as the probe has measured it; 0: of a mode without servers */
     size_t n_begun, n_done; /* steps of this run: that this rank began; that count, after rank_end() */
     float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
@@ -103,6 +104,10 @@ enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 /* Set r->exchanging, for all workers alike, and note the choice in the result. Collective. Errors: as
  * world_host_group(). */
 enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
+/* After rank_choose_wait(): set r->exchanging.n_in_flight, for all workers alike, and note it in the result. Where
+ * ranks share cores no link and no processor waits while a piece is under way: several then only take turns and memory
+ * bandwidth from each other (results/2026-11-26-ps-in-flight). */
+void rank_choose_flight(struct rank *r);
 
 /* --- rank_wait.c: how ranks wait --- */
 

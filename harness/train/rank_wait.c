@@ -21,9 +21,9 @@ enum wait_policy train_wait_policy(const char *text)
 }
 
 /* A server on a core that a worker needs only takes time from it by spinning. */
-static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_workers, bool ranks_have_cores)
+static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_workers)
 {
-    return rank_is_worker(r) || (ranks_have_cores && !r->job->opts.colocate) ? of_workers : WAIT_SLEEP;
+    return rank_is_worker(r) || (r->ranks_have_cores && !r->job->opts.colocate) ? of_workers : WAIT_SLEEP;
 }
 
 /* Trainings at once share the cores of a host, and so does a driver. */
@@ -49,16 +49,15 @@ enum rc rank_choose_wait(struct rank *r)
     const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->exchanging.overlap : 0;
     struct world *all = sharing_cores(r);
     enum wait_policy policy = r->job->wait;
-    bool ranks_have_cores = false;
     enum rc rc = RC_OK;
 
     if (rank_is_virtual(r))
         return RC_OK;
     TRY(world_has_cores(all, n_threads, &r->has_cores));
-    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->exchanging.overlap), &ranks_have_cores));
+    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->exchanging.overlap), &r->ranks_have_cores));
     if (policy == WAIT_AUTO)
-        policy = r->has_cores && ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
-    world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
+        policy = r->has_cores && r->ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
+    world_set_wait(r->world, own_policy(r, policy));
     if (r->feed.client)
         world_set_wait(r->feed.world, r->world->wait);
     r->result.wait = policy;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_wait_test.c - how workers and servers of every mode wait, on hosts with so many cores. */
+/* rank_wait_test.c - how workers and servers of every mode wait, and how many pieces of a worker are under way at once,
+ * on hosts with so many cores. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@ struct seen { /* by each rank */
     int n_cores;
     enum wait_policy result[MAX_RANKS];
     bool may_spin[MAX_RANKS], pool_may_spin[MAX_RANKS];
+    int n_in_flight[MAX_RANKS], told_in_flight[MAX_RANKS]; /* of the exchange; of the result */
 };
 
 static enum rc choose_body(struct world *w, void *arg)
@@ -30,6 +32,9 @@ static enum rc choose_body(struct world *w, void *arg)
     w->n_own_cores = (int)seen->job->opts.threads;
     TRY(rank_choose_overlap(&r));
     TRY(rank_choose_wait(&r));
+    rank_choose_flight(&r);
+    seen->n_in_flight[w->rank] = r.exchanging.n_in_flight;
+    seen->told_in_flight[w->rank] = r.result.overlap.n_in_flight;
     seen->result[w->rank] = r.result.wait;
     seen->may_spin[w->rank] = world_may_spin(w);
     seen->pool_may_spin[w->rank] = rank_pool_may_spin(&r);
@@ -88,6 +93,46 @@ static void workers_and_servers(void **state)
     }
 }
 
+static void pieces_at_once(void **state)
+{
+    static const struct {
+        int n_cores;
+        const char *options;
+        int n_in_flight;
+    } run[] = {
+        { 8, "--mode none --workers 2 --threads 1", 0 }, /* which have one piece under way, and no number */
+        { 8, "--mode allreduce --workers 2 --threads 1", 0 },
+        { 2, "--mode ps --workers 1 --threads 1", 8 },
+        { 2, "--mode ps --workers 2 --threads 1", 1 }, /* there is no core for its server */
+        { 3, "--mode ps --workers 2 --threads 1", 8 },
+        { 3, "--mode ps --workers 2 --threads 2", 1 }, /* nor for all threads */
+        { 4, "--mode ps --workers 2 --threads 2", 8 },
+        { 4, "--mode ps --workers 2 --threads 1 --overlap on", 1 }, /* nor for the communicators */
+        { 5, "--mode ps --workers 2 --threads 1 --overlap on", 8 },
+        { 8, "--mode ps --workers 2 --threads 1 --colocate", 1 },   /* servers on cores of workers */
+        { 3, "--mode ps --workers 2 --threads 1 --wait sleep", 8 }, /* the cores are there all the same */
+        { 2, "--mode ps --workers 2 --threads 1 --wait spin", 1 },
+        { 2, "--mode ps --workers 2 --threads 1 --in-flight 3", 3 }, /* as the user says */
+        { 8, "--mode ps --workers 2 --threads 1 --in-flight 1", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        struct train_job job;
+        char options[200];
+        (void)snprintf(options, sizeof options, "--model linear --world threads %s", run[i].options);
+        print_message("%d cores: %s\n", run[i].n_cores, run[i].options);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        struct seen seen = { .job = &job, .n_cores = run[i].n_cores };
+        assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, job.n_ranks, choose_body, &seen), RC_OK);
+        for (int r = 0; r < job.n_ranks; r++) {
+            assert_int_equal(seen.n_in_flight[r], run[i].n_in_flight);
+            assert_int_equal(seen.told_in_flight[r], run[i].n_in_flight);
+        }
+        train_job_free(&job);
+    }
+}
+
 static enum rc bare_body(struct world *w, void *arg)
 {
     struct seen *seen = arg;
@@ -118,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_and_servers),
+        cmocka_unit_test(pieces_at_once),
         cmocka_unit_test(a_pool_spins_on_its_own_cores),
     };
 

@@ -283,7 +283,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_f64(r, "hidden_comm_s", parts->hidden_s);
     for (size_t step = 0; is_worker && step < result->n_steps; step++) {
         staleness += stamp[step].staleness_count;
-        n_pushes += !stamp[step].keeps_gradient;
+        n_pushes += step_has_staleness(&stamp[step]);
     }
     record_sent_of_rank(r, job, result, i);
     record_periods_of_rank(r, job, result, i);

@@ -123,7 +123,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, "                   \
     "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, 'refused_count': null, 'refused': " \
     "null, 'replicas_count': null, 'servers_replaced_count': null, 'rolled_back_updates_count': null, "              \
-    "'replicate_mean_s': null, 'push_steps_count': null, "
+    "'replicate_mean_s': null, 'pieces_in_flight_count': null, 'push_steps_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
     "null, 'restarts_count': 0, 'restarted_from_steps': [], "
@@ -138,15 +138,15 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', " \
     "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'auto', 'overlap': 'auto', 'cycle-us': 0, "            \
-    "'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': "      \
-    "false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, 'eval-samples': " \
-    "null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', 'momentum-correction': "  \
-    "'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, 'server-save': '', "                 \
-    "'server-save-every': 100, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "                 \
-    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', "    \
-    "'sets': null, 'accumulate': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, "  \
-    "'slow-rank': null, 'alternate-exchange': null, 'slow-ratio': 0.5}, 'for_lessons_without': null"
+    "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
+    "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "      \
+    "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, "  \
+    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "         \
+    "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
+    "'server-save': '', 'server-save-every': 100, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': "  \
+    "60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': "    \
+    "'', 'sets': null, 'accumulate': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, "              \
+    "'flip-step': 1, 'slow-rank': null, 'alternate-exchange': null, 'slow-ratio': 0.5}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
@@ -214,7 +214,6 @@ static void ps_ranks_and_staleness(void **state)
 {
     struct made_run m;
     struct records r;
-
     (void)state;
     made_ps(&m);
     strcpy(m.result.rank[0].device, "0000:1b:00.0");
@@ -293,18 +292,19 @@ static void ps_summary(void **state)
         "'hot_server_bytes': 8, 'imbalance_ratio': 1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': "
         "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, 'lead_max_count': 3, 'refused_count': 3, "
         "'refused': 'stranger 1, not_finite 2', 'replicas_count': 1, 'servers_replaced_count': 1, "
-        "'rolled_back_updates_count': 0, 'replicate_mean_s': 0.0005, 'push_steps_count': 15, 'staleness_max_count': 4, "
-        "'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': -0.25, 'seconds_to_target_loss_s': 0.155, "
-        "'samples_to_target_loss_count': 154, 'learned': 'not_known', 'learned_reason': 'too_short', "
-        "'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.015, 'step_p99_s': 0.015, 'step_mean_s': "
-        "0.0119444444444444444, 'step_min_s': 0.01, 'step_max_s': 0.015, 'compute_s': 0.00716666666666666667, "
-        "'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.00138888888888888889, 'apply_s': 0.000694444444444444444, "
-        "'rest_s': 0.000694444444444444444, 'exposed_comm_s': 0.00408333333333333333, 'hidden_comm_s': 0.0005, "
-        "'limit_compute_s': 0.0075, 'limit_wire_s': 0.007, 'limit_server_s': 0.01, 'limit_compute_before_s': 0.008, "
-        "'limit_wire_before_s': 0.007, 'limit_server_before_s': 0.01, 'limit_compute_after_s': 0.0075, "
-        "'limit_wire_after_s': 0.0072, 'limit_server_after_s': 0.0104, 'bound_samples_per_s': 1400, "
-        "'baseline_samples_per_s': 800, 'steady_state_rule': 'mser5', 'steady_state': 'too short', "
-        "'warmup_rounds_count': 0, 'speed_switch_round_index': null, 'speed_switch_ratio': null, 'rounds_count': 9, "
+        "'rolled_back_updates_count': 0, 'replicate_mean_s': 0.0005, 'pieces_in_flight_count': 3, 'push_steps_count': "
+        "15, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': -0.25, "
+        "'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, 'learned': 'not_known', "
+        "'learned_reason': 'too_short', 'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.015, "
+        "'step_p99_s': 0.015, 'step_mean_s': 0.0119444444444444444, 'step_min_s': 0.01, 'step_max_s': 0.015, "
+        "'compute_s': 0.00716666666666666667, 'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.00138888888888888889, "
+        "'apply_s': 0.000694444444444444444, 'rest_s': 0.000694444444444444444, 'exposed_comm_s': "
+        "0.00408333333333333333, 'hidden_comm_s': 0.0005, 'limit_compute_s': 0.0075, 'limit_wire_s': 0.007, "
+        "'limit_server_s': 0.01, 'limit_compute_before_s': 0.008, 'limit_wire_before_s': 0.007, "
+        "'limit_server_before_s': 0.01, 'limit_compute_after_s': 0.0075, 'limit_wire_after_s': 0.0072, "
+        "'limit_server_after_s': 0.0104, 'bound_samples_per_s': 1400, 'baseline_samples_per_s': 800, "
+        "'steady_state_rule': 'mser5', 'steady_state': 'too short', 'warmup_rounds_count': 0, "
+        "'speed_switch_round_index': null, 'speed_switch_ratio': null, 'rounds_count': 9, "
         "'effective_rounds_count': 7.36363636363636364}",
         " throughput_low_samples_per_s throughput_high_samples_per_s bound_low_ratio bound_high_ratio ");
     records_free(&r);

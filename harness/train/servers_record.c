@@ -180,6 +180,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_count(r, "servers_replaced_count", has, n_replaced(result));
     record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
+    record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);
 }
 
 /* The bins of a worker's steps: of gradients that were applied. */
@@ -187,7 +188,7 @@ static void count_steps(uint64_t count[STALENESS_BINS], const struct train_resul
 {
     for (size_t t = 0; t < result->n_steps; t++) {
         const struct step_stamp *s = &stamps_of(result, worker)[t];
-        if (s->late_count == 0 && !s->keeps_gradient)
+        if (s->late_count == 0 && step_has_staleness(s))
             count[staleness_bin(s->staleness_count)]++;
     }
 }

@@ -15,6 +15,9 @@
  *   replicas    what following servers costs, and that the bound knows it; and that another one takes the place of a
  * lost one, with the same bits
  *
+ *   in_flight   in virtual time all pieces that ps has slots for are under way at once: faster, with the bits of one
+ *               after the other, and the bound knows it; and so where a server is lost meanwhile
+ *
  *   late_rates  a rate at which four asynchronous workers leave for good, and that over staleness, which learns
  *
  *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
@@ -70,6 +73,7 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t late_count, late_of_slow_count, params_hash;
     double first_param; /* at the end */
     double staleness_mean_count;
+    int n_in_flight; /* pieces of a worker */
     uint32_t lead_max_count;
     struct hot_spot hot;
     char hot_tensor[96];
@@ -120,6 +124,7 @@ static void note(struct outcome *out, const struct train_job *job, const struct 
     out->late_count = servers_late_count(r);
     out->bound_step_s = larger(s.best.compute_s, larger(s.best.wire_s, s.best.server_s));
     out->bound_ratio = s.bound_ratio;
+    out->n_in_flight = r->overlap.n_in_flight;
     out->hot = job->hot_spot;
     memcpy(out->hot_tensor, job->hot_tensor, sizeof out->hot_tensor);
 }
@@ -366,6 +371,33 @@ static void replicas(void **state)
     assert_int_equal(lost.n_lost, 1);
 }
 
+/* Seven pieces, each on one server or two: one after the other most links wait. */
+static void in_flight(void **state)
+{
+    static const char *const pieces = "--servers 4 --consistency sync --partition-bytes 8Ki";
+    char in_turn[256], followed[256], lost[512];
+
+    (void)state;
+    snprintf(in_turn, sizeof in_turn, "%s --in-flight 1", pieces);
+    snprintf(followed, sizeof followed, "%s --replicas 1 --on-loss report", pieces);
+    snprintf(lost, sizeof lost, "%s --kill-rank 5 --drill-at step:6", followed);
+    const struct outcome one = on_slow_links(in_turn);
+    const struct outcome more[] = { on_slow_links(pieces), on_slow_links(followed), on_slow_links(lost) };
+    print_message("steps: one after the other %.4g (%.3g of the bound), at once %.4g (%.3g), followed %.4g (%.3g), "
+                  "lost %.4g (%.3g)\n",
+                  one.step_s[0], one.bound_ratio, more[0].step_s[0], more[0].bound_ratio, more[1].step_s[0],
+                  more[1].bound_ratio, more[2].step_s[0], more[2].bound_ratio);
+    assert_int_equal(one.n_in_flight, 1);
+    assert_true(one.params_hash != 0 && one.bound_ratio <= 1 && one.bound_ratio > 0.15);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(more[i].n_in_flight, 8);
+        assert_true(more[i].params_hash == one.params_hash);
+        assert_true(more[i].bound_ratio <= 1 && more[i].bound_ratio > 0.6);
+    }
+    assert_true(more[0].step_s[0] < 0.3 * one.step_s[0]);
+    assert_int_equal(more[2].n_lost, 1);
+}
+
 /* What is given on both sides is refused; what a description says gives way. */
 static void beside_or_own(void **state)
 {
@@ -443,7 +475,7 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(placement),       cmocka_unit_test(beside),
                                         cmocka_unit_test(beside_on_cards), cmocka_unit_test(beside_or_own),
                                         cmocka_unit_test(slow_links),      cmocka_unit_test(late_rates),
-                                        cmocka_unit_test(replicas) };
+                                        cmocka_unit_test(replicas),        cmocka_unit_test(in_flight) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);

@@ -197,6 +197,27 @@ static void backup_workers_are_counted(void **state)
     train_result_free(&r);
 }
 
+/* At this rate parameters leave the range of floats. Behind that every gradient is refused: such steps are known, and
+ * are in no bin. */
+static void what_is_refused_is_no_update(void **state)
+{
+    enum { N_STEPS = 60 };
+    struct train_result r = { 0 };
+    uint64_t n_refused[2] = { 0 }, n_applied = 0;
+
+    (void)state;
+    train(&r, "--model linear --mode ps --workers 2 --steps 60 --lr 1e5 --momentum 0");
+    for (size_t i = 0; i < 2 * N_STEPS; i++)
+        n_refused[i / N_STEPS] += r.stamp[i].is_refused;
+    assert_true(n_refused[0] > 0 && n_refused[0] < N_STEPS);
+    assert_true(n_refused[1] > 0 && n_refused[1] < N_STEPS);
+    for (int i = 0; i < STALENESS_BINS; i++)
+        n_applied += r.rank[2].served.pushes_count[i];
+    assert_int_equal(n_refused[0] + n_refused[1], r.rank[2].served.refused_count[REFUSED_NOT_FINITE]);
+    assert_int_equal(n_applied, 2 * N_STEPS - n_refused[0] - n_refused[1]);
+    train_result_free(&r);
+}
+
 /* What the table says of servers. */
 static void tables_name_the_hottest_and_the_late(void **state)
 {
@@ -291,6 +312,8 @@ static void what_cannot_be_is_refused(void **state)
           "--lr-staleness: --consistency sync drops gradients that come late; needs async or ssp:S" },
         { "--mode ps --workers 2 --consistency sync:1 --lr-staleness inverse", "--lr-staleness: --consistency sync" },
         { "--mode ps --lr-staleness invers", "--lr-staleness invers: " },
+        { "--mode allreduce --in-flight 2", "--in-flight 2: needs --mode ps, but that is allreduce" },
+        { "--mode ps --in-flight 9", "--in-flight 9: a worker of mode ps pushes and pulls 8 pieces at once at most" },
         { "--mode allreduce --placement whole", "--placement whole: needs --mode ps, but that is allreduce" },
         { "--mode ps --workers 2 --servers 3 --colocate",
           "--servers 3 --colocate: one server lives beside a worker, and there are 2 workers; give --servers 2 at "
@@ -338,6 +361,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(checkpoints_of_sync_are_exact),
         cmocka_unit_test(ssp_bounds_the_lead),
         cmocka_unit_test(backup_workers_are_counted),
+        cmocka_unit_test(what_is_refused_is_no_update),
         cmocka_unit_test(tables_name_the_hottest_and_the_late),
         cmocka_unit_test(lenet_learns_by_every_rule),
         cmocka_unit_test(beside_workers_it_is_the_same_training),

@@ -62,7 +62,7 @@ struct train_opts { /* as given; the tables have the meanings */
         flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
-    uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every;
+    uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every, in_flight;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
@@ -73,7 +73,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 22 };
+enum { TRAIN_N_OPT_RULES = 23 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -134,9 +134,10 @@ struct train_restarts { /* --restarts: how often the training was begun again, a
 
 enum { OVERLAP_REASON_BYTES = 192 };
 
-struct overlap_choice { /* how gradients are exchanged beside computing: job_overlap.h */
+struct overlap_choice { /* how gradients are exchanged: beside computing (job_overlap.h), and how many pieces at once */
     bool overlaps, by_priority;
     char reason[OVERLAP_REASON_BYTES]; /* of --overlap auto; "": as asked for, or nothing is exchanged */
+    int n_in_flight;                   /* of a worker, exchange.E12: rank_choose_flight(); 0: the mode has one alone */
 };
 
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */

@@ -51,7 +51,7 @@ static void ps_is_printed(void **state)
         "of the bound   85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server "
         "allows\n"
         "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
-        "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
+        "exchange       2 buckets, 2 pieces, 3 at once, overlap off, priority on\n"
         "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
         "encryption     CURVE: who listens on the network reads lengths and times alone\n"
         "consistency    async, a worker was at most 3 steps ahead of the slowest\n"
@@ -326,7 +326,7 @@ static void the_exchange_is_told(void **state)
     made_allreduce(&m);
     m.job.segment = layers, m.job.n_segments = 3;
     m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 } };
-    m.result.overlap = (struct overlap_choice){ true, true, "" };
+    m.result.overlap = (struct overlap_choice){ true, true, "", 0 };
     assert_row(&m, "exchange", "3 buckets, 10 pieces, overlap on, priority on");
     for (int w = 0; w < 3; w++)
         for (int t = 0; t < 24; t++)

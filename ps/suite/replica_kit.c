@@ -12,6 +12,7 @@
 #include "harness/cluster/cluster.h"
 #include "harness/world/child.h"
 #include "ps/ps.h"
+#include "ps/suite/ps_rank.h"
 
 struct plan plan;
 static struct outcome *outcome; /* of this process's run */
@@ -84,15 +85,6 @@ enum rc __wrap_transport_recv_divided(struct transport *t, struct message *out, 
 
 /* --- ranks --- */
 
-struct rank {
-    struct world *w;
-    struct compute *compute;
-    struct transport *transport;
-    struct buckets buckets;
-    struct placement placement;
-    struct sync *sync;
-};
-
 bool plan_is_sync(void)
 {
     return plan.rule.kind == CONSISTENCY_SYNC;
@@ -110,20 +102,23 @@ float plan_initial(int i)
     return (float)(i % 7);
 }
 
-static enum rc rank_open(struct rank *r)
+static enum rc rank_open(struct ps_rank *r)
 {
-    static const struct segment segment[N_PIECES] = { { 0, N_PARAMS / N_PIECES },
-                                                      { N_PARAMS / N_PIECES, N_PARAMS / N_PIECES } };
+    struct segment segment[MOST_PIECES];
+    const size_t n_piece = N_PARAMS / (size_t)plan.n_pieces;
     const int n = plan.n_servers, own = r->w->rank - N_WORKERS, before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
     float param[N_PARAMS];
     enum rc rc;
 
+    for (size_t k = 0; k < (size_t)plan.n_pieces; k++)
+        segment[k] = (struct segment){ k * n_piece, n_piece };
     for (int i = 0; i < N_PARAMS; i++)
         param[i] = plan_initial(i);
     TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&r->buckets, segment, N_PIECES, &(struct bucket_opts){ N_PARAMS / N_PIECES * sizeof(float), 0 }));
-    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment, N_PIECES, n));
+    TRY(buckets_open(&r->buckets, segment, (size_t)plan.n_pieces, &(struct bucket_opts){ n_piece * sizeof(float), 0 }));
+    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment, (size_t)plan.n_pieces,
+                       n));
     TRY(transport_open(&r->transport, plan.transport, r->w));
     const struct sync_env env = { .world = r->w,
                                   .compute = r->compute,
@@ -147,17 +142,7 @@ out:
     return rc;
 }
 
-static void rank_close(struct rank *r)
-{
-    transport_close(&r->transport);
-    if (r->sync)
-        sync_ps.close(&r->sync);
-    placement_close(&r->placement);
-    buckets_close(&r->buckets);
-    compute_close(&r->compute);
-}
-
-static void dawdle(const struct rank *r, int step)
+static void dawdle(const struct ps_rank *r, int step)
 {
     const uint64_t key = (plan.seed * 64 + (uint64_t)step) * N_WORKERS + (uint64_t)r->w->rank;
 
@@ -165,20 +150,34 @@ static void dawdle(const struct rank *r, int step)
         world_pause(r->w, rng_u64(1, RNG_TEST, key) % 100 * 1000);
 }
 
-/* Of all pieces at once. */
-static enum rc exchange_all(struct rank *r, unsigned parts, float *param, float *grad, bool *is_last)
+static enum rc end_one(struct ps_rank *r, float *param, bool *is_last)
 {
+    struct piece_cost cost = { 0 };
+    enum rc rc;
+
+    TRY(ps_end(r->sync, param, &cost));
+    *is_last = *is_last || cost.is_last;
+out:
+    return rc;
+}
+
+/* Of all pieces, n_in_flight of them at once. */
+static enum rc exchange_all(struct ps_rank *r, unsigned parts, float *param, float *grad, bool *is_last)
+{
+    const int n = plan.n_pieces;
+    int n_ended = 0;
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < N_PIECES; k++) {
-        const struct piece_work work = { k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
+    for (int k = 0; k < n; k++) {
+        const struct piece_work work = { (size_t)k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
         TRY(ps_post(r->sync, &work));
+        if (k + 1 - n_ended == plan.n_in_flight) {
+            TRY(end_one(r, param, is_last));
+            n_ended++;
+        }
     }
-    for (size_t k = 0; k < N_PIECES; k++) {
-        struct piece_cost cost = { 0 };
-        TRY(ps_end(r->sync, param, &cost));
-        *is_last = *is_last || cost.is_last;
-    }
+    for (; n_ended < n; n_ended++)
+        TRY(end_one(r, param, is_last));
 out:
     return rc;
 }
@@ -188,7 +187,7 @@ bool plan_is_spoiled(int worker, int step)
     return plan.spoils && worker == SPOILER && step == SPOILED_STEP;
 }
 
-static enum rc train_step(struct rank *r, int step, float *param, bool *is_last)
+static enum rc train_step(struct ps_rank *r, int step, float *param, bool *is_last)
 {
     float *grad = outcome->grad[r->w->rank];
     enum rc rc = RC_OK;
@@ -206,7 +205,7 @@ out:
     return rc;
 }
 
-static enum rc work(struct rank *r)
+static enum rc work(struct ps_rank *r)
 {
     const int n_steps = plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[r->w->rank], looked[N_PARAMS];
@@ -230,7 +229,7 @@ out:
 }
 
 /* One after the other: the memory is shared. */
-static void note_served(const struct rank *r, struct server_facts *facts)
+static void note_served(const struct ps_rank *r, struct server_facts *facts)
 {
     sync_ps.served(r->sync, facts);
 }
@@ -238,7 +237,7 @@ static void note_served(const struct rank *r, struct server_facts *facts)
 static enum rc body(struct world *w, void *arg)
 {
     struct server_facts *facts = arg;
-    struct rank r = { .w = w };
+    struct ps_rank r = { .w = w };
     enum rc rc;
 
     TRY(rank_open(&r));
@@ -251,7 +250,7 @@ static enum rc body(struct world *w, void *arg)
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    rank_close(&r);
+    ps_rank_close(&r);
     return rc;
 }
 

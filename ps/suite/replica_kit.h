@@ -18,7 +18,7 @@ enum {
     MOST_SERVERS = 4,
     MOST_RANKS = N_WORKERS + MOST_SERVERS,
     N_PARAMS = 24,
-    N_PIECES = 2,
+    MOST_PIECES = 12, /* of 2 parameters */
     N_STEPS = 4,
     LOOKS_AT = 2,
     SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
@@ -37,8 +37,10 @@ struct plan { /* of a run */
     const struct transport_ops *transport;
     struct consistency rule;
     int n_servers;
-    bool stops;  /* at STOPS_AT updates, in place of N_STEPS steps */
-    bool splits; /* pushes, then pulls */
+    int n_pieces;    /* all as long; at most MOST_PIECES */
+    int n_in_flight; /* of a worker, at most PS_CREDITS */
+    bool stops;      /* at STOPS_AT updates, in place of N_STEPS steps */
+    bool splits;     /* pushes, then pulls */
     bool spoils;
     struct victim victim[2];
     uint64_t seed;         /* of pauses; 0: none */

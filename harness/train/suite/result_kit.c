@@ -185,6 +185,7 @@ void made_ps(struct made_run *out)
     r->peak_rss_bytes = 1.25e8;
     r->n_threads = 2;
     r->wait = WAIT_SLEEP;
+    r->overlap.n_in_flight = 3;
     r->has_params = true;
     r->final = (struct checkpoint){ .n_params = 2, .param = line_params };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_mutants.c - right modes whose table has a wrong exchange(). */
+/* sync_mutants.c - right modes whose table has a wrong exchange(), or post() or end(). */
 #include "harness/train/suite/sync_mutants.h"
 
 #include <string.h>
@@ -11,11 +11,6 @@
 static enum rc reduce(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
     return sync_allreduce.exchange(s, k, lr, param, grad, out);
-}
-
-static enum rc push_pull(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
-{
-    return sync_ps.exchange(s, k, lr, param, grad, out);
 }
 
 static void scale(struct sync *s, size_t k, float *grad, float factor)
@@ -73,26 +68,28 @@ static enum rc exchange_stale(struct sync *s, size_t k, float lr, float *param, 
     return rc;
 }
 
-static enum rc ps_exchange_rate(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc ps_post_rate(struct sync *s, const struct piece_work *work)
 {
-    return push_pull(s, k, lr / 2, param, grad, out);
+    struct piece_work half = *work;
+
+    half.lr /= 2;
+    return sync_ps.post(s, &half);
 }
 
-/* The worker forgets to take what the server sent back. */
-static enum rc ps_exchange_deaf(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+/* The worker forgets to take what the server sent back, of the first parameter. */
+static enum rc ps_end_deaf(struct sync *s, float *param, struct piece_cost *out)
 {
-    const size_t at = s->env.buckets->piece[k].offset_elems;
-    const float first = param[at];
-    const enum rc rc = push_pull(s, k, lr, param, grad, out);
+    const float first = param[0];
+    const enum rc rc = sync_ps.end(s, param, out);
 
-    param[at] = first;
+    param[0] = first;
     return rc;
 }
 
 /* Counts the worker's own update. */
-static enum rc ps_exchange_own(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc ps_end_own(struct sync *s, float *param, struct piece_cost *out)
 {
-    const enum rc rc = push_pull(s, k, lr, param, grad, out);
+    const enum rc rc = sync_ps.end(s, param, out);
 
     out->staleness_count++;
     return rc;
@@ -104,15 +101,23 @@ const char *sync_mutant(struct sync_mode *out, int i)
         const char *name;
         const struct sync_mode *like;
         enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *cost);
+        enum rc (*post)(struct sync *s, const struct piece_work *work);
+        enum rc (*end)(struct sync *s, float *param, struct piece_cost *cost);
     } mutant[SYNC_N_MUTANTS] = {
-        { "sum", &sync_allreduce, exchange_sum },   { "lost", &sync_allreduce, exchange_lost },
-        { "rate", &sync_allreduce, exchange_rate }, { "own", &sync_allreduce, exchange_own },
-        { "tail", &sync_allreduce, exchange_tail }, { "stale", &sync_allreduce, exchange_stale },
-        { "ps-rate", &sync_ps, ps_exchange_rate },  { "ps-deaf", &sync_ps, ps_exchange_deaf },
-        { "ps-own", &sync_ps, ps_exchange_own },
+        { "sum", &sync_allreduce, .exchange = exchange_sum },
+        { "lost", &sync_allreduce, .exchange = exchange_lost },
+        { "rate", &sync_allreduce, .exchange = exchange_rate },
+        { "own", &sync_allreduce, .exchange = exchange_own },
+        { "tail", &sync_allreduce, .exchange = exchange_tail },
+        { "stale", &sync_allreduce, .exchange = exchange_stale },
+        { "ps-rate", &sync_ps, .post = ps_post_rate },
+        { "ps-deaf", &sync_ps, .end = ps_end_deaf },
+        { "ps-own", &sync_ps, .end = ps_end_own },
     };
 
     *out = *mutant[i].like;
-    out->exchange = mutant[i].exchange;
+    out->exchange = mutant[i].exchange ? mutant[i].exchange : out->exchange;
+    out->post = mutant[i].post ? mutant[i].post : out->post;
+    out->end = mutant[i].end ? mutant[i].end : out->end;
     return mutant[i].name;
 }

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_flight_test.c - which pieces an exchange posts and ends when, by a mode that writes it down: as many at once
+ * as are wanted and it lets, in the order of the queue, ended in that order.
+ *
+ * Five segments are five pieces; 0 is the last segment. Of piece k the mode makes the parameters 100 (step + 1) + k.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/exchange/exchange.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum { N_PIECES = 5, N_PARAMS = 10, N_STEPS = 2, TEXT_BYTES = 512, NOWHERE = 1000 };
+
+static const struct segment layout[N_PIECES] = { { 0, 2 }, { 2, 3 }, { 5, 1 }, { 6, 3 }, { 9, 1 } };
+
+struct plan {
+    struct exchange_opts opts;
+    int most_in_flight;              /* of the mode; opts has what is wanted */
+    int server_more;                 /* so many more the server wants */
+    int fails_at_post, fails_at_end; /* which of all calls; NOWHERE: none */
+    char text[TEXT_BYTES];           /* out: "+k" for a post, "-k" for an end, of the last step */
+    enum rc result;                  /* out: of the worker */
+    int n_open;                      /* out: posted and not ended when the mode was closed */
+    uint64_t n_planned_messages;     /* out: transport_plan.most_messages */
+    int n_failures;
+};
+
+struct noted { /* the mode */
+    struct sync base;
+    struct plan *plan;
+    size_t posted[N_PIECES * N_STEPS];
+    unsigned parts;
+    int n_posted, n_ended;
+};
+
+static struct plan *plan_of_mode; /* of the run that is made */
+
+/* E12 */
+static int most_at_once(const struct plan *p)
+{
+    const int wanted = p->opts.n_in_flight > 0 ? p->opts.n_in_flight : 1;
+
+    return wanted < p->most_in_flight ? wanted : p->most_in_flight;
+}
+
+static void write_down(struct noted *n, char sign, size_t k)
+{
+    char *text = n->plan->text;
+
+    (void)snprintf(text + strlen(text), TEXT_BYTES - strlen(text), "%s%c%zu", text[0] ? " " : "", sign, k);
+}
+
+static enum rc noted_open(struct sync **out, const struct sync_env *env)
+{
+    static struct noted of_rank[2];
+    struct noted *n = &of_rank[env->world->rank];
+
+    *n = (struct noted){ .base.env = *env, .plan = plan_of_mode };
+    n->plan->n_failures += env->world->rank == 0 && env->n_in_flight != most_at_once(n->plan);
+    *out = &n->base;
+    return RC_OK;
+}
+
+static enum rc noted_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    (void)s, (void)k, (void)lr, (void)param, (void)grad, (void)out;
+    return rc_raise(RC_BUG, "exchanged, though several may be posted");
+}
+
+static enum rc noted_post(struct sync *s, const struct piece_work *work)
+{
+    struct noted *n = (struct noted *)s;
+
+    if (n->n_posted == n->plan->fails_at_post)
+        return rc_raise(RC_PEER, "post %d fails", n->n_posted);
+    if (n->n_posted % N_PIECES == 0)
+        n->plan->text[0] = '\0';
+    n->plan->n_failures += n->n_posted - n->n_ended >= most_at_once(n->plan);
+    n->posted[n->n_posted++] = work->k;
+    n->parts = work->parts;
+    write_down(n, '+', work->k);
+    return RC_OK;
+}
+
+static enum rc noted_end(struct sync *s, float *param, struct piece_cost *out)
+{
+    struct noted *n = (struct noted *)s;
+    const size_t k = n->posted[n->n_ended];
+    const struct range piece = s->env.buckets->piece[k];
+
+    n->plan->n_failures += n->n_ended >= n->n_posted;
+    if (n->n_ended == n->plan->fails_at_end)
+        return rc_raise(RC_PEER, "end %d fails", n->n_ended);
+    const int step = n->n_ended++ / N_PIECES;
+    for (size_t i = 0; i < piece.n_elems && n->parts & EXCHANGE_PULL; i++)
+        param[piece.offset_elems + i] = (float)(100 * (step + 1) + (int)k);
+    out->staleness_count = (uint32_t)k;
+    write_down(n, '-', k);
+    return RC_OK;
+}
+
+static enum rc noted_serve(struct sync *s, uint64_t step_ns)
+{
+    (void)s, (void)step_ns;
+    return RC_OK;
+}
+
+static void noted_close(struct sync **s)
+{
+    struct noted *n = (struct noted *)*s;
+
+    if (n->base.env.world->rank == 0)
+        n->plan->n_open = n->n_posted - n->n_ended;
+    *s = NULL;
+}
+
+static const struct sync_mode noted_mode = { .module.name = "noted",
+                                             .module.caps = MODE_SERVERS | MODE_EXCHANGES,
+                                             .exchange_name = "note",
+                                             .open = noted_open,
+                                             .exchange = noted_exchange,
+                                             .post = noted_post,
+                                             .end = noted_end,
+                                             .serve = noted_serve,
+                                             .close = noted_close };
+
+static void check_params(struct plan *p, const float *param, int step)
+{
+    for (int g = 0; g < N_PIECES; g++)
+        for (size_t i = 0; i < layout[g].n_elems; i++)
+            p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_PIECES - 1 - g); /* E2 */
+}
+
+static enum rc work(struct plan *p, struct world *w, struct exchange *x, struct compute *c)
+{
+    enum rc rc = RC_OK;
+
+    for (int step = 0; step < N_STEPS; step++) {
+        uint64_t now_ns = world_now_ns(w);
+        TRY(exchange_begin(x, (uint64_t)step, 1));
+        TRY(compute_sync(c));
+        for (size_t g = N_PIECES; g-- > 0 && exchange_wants_segments(x);)
+            TRY(exchange_submit(x, layout[g]));
+        if (!exchange_wants_segments(x))
+            exchange_submit_all(x, now_ns);
+        for (size_t g = 0; g < N_PIECES && exchange_overlaps(x); g++)
+            TRY(exchange_await(x, layout[g]));
+        TRY(exchange_await_all(x, &now_ns));
+        check_params(p, exchange_param(x), step);
+        p->n_failures += exchange_cost(x).staleness_count != N_PIECES - 1;
+    }
+    TRY(exchange_final(x, NULL));
+out:
+    return rc;
+}
+
+static enum rc note_plan(struct transport **out, struct world *w, const struct transport_plan *plan)
+{
+    const struct transport_ops *inproc = NULL;
+    enum rc rc;
+
+    if (w->rank == 0)
+        plan_of_mode->n_planned_messages = plan->most_messages;
+    TRY(transport_find(&inproc, "inproc"));
+    TRY(inproc->open(out, w));
+out:
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    const struct initial_state from = { .n_running = 0 };
+    const struct transport_ops *inproc = NULL;
+    struct transport_ops transport;
+    struct plan *p = arg;
+    struct exchange_opts opts = p->opts;
+    struct sync_mode mode = noted_mode;
+    struct compute *c = NULL;
+    struct exchange *x = NULL;
+    enum rc rc;
+
+    mode.most_in_flight = p->most_in_flight;
+    TRY(transport_find(&inproc, "inproc"));
+    transport = *inproc;
+    transport.open_planned = note_plan;
+    opts.n_in_flight += w->rank == 1 ? p->server_more : 0;
+    TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ .n_threads = 1 }));
+    const struct exchange_env env = { .world = w,
+                                      .compute = c,
+                                      .mode = &mode,
+                                      .transport = &transport,
+                                      .segment = layout,
+                                      .n_segments = N_PIECES,
+                                      .n_workers = 1,
+                                      .n_servers = 1,
+                                      .opts = opts,
+                                      .optimizer = optimizer_sgd(0, 0),
+                                      .n_steps = N_STEPS };
+    TRY(exchange_open(&x, &env));
+    TRY(exchange_start(x, &from));
+    if (w->rank == 0)
+        p->result = work(p, w, x, c);
+out:
+    exchange_close(&x);
+    compute_close(&c);
+    return rc;
+}
+
+static void make(struct plan *p)
+{
+    const struct world_ops *threads = NULL;
+    const struct world_opts opts = { .has_tasks = true };
+
+    p->opts.buckets.bucket_bytes = 4; /* a bucket of each segment */
+    plan_of_mode = p;
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    const enum rc rc = world_run(threads, &opts, 2, body, p);
+    if (rc != RC_OK && p->result == RC_OK) /* else it may be that of the communicator, which ends the rank, too */
+        fail_msg("%s", rc_message());
+    assert_int_equal(p->n_failures, 0);
+}
+
+static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
+{
+    static const struct {
+        int most_in_flight, n_in_flight;
+        bool priority;
+        const char *text;
+    } cases[] = {
+        { 8, 0, false, "+0 -0 +1 -1 +2 -2 +3 -3 +4 -4" }, { 8, 1, false, "+0 -0 +1 -1 +2 -2 +3 -3 +4 -4" },
+        { 1, 8, false, "+0 -0 +1 -1 +2 -2 +3 -3 +4 -4" }, { 8, 2, false, "+0 +1 -0 +2 -1 +3 -2 +4 -3 -4" },
+        { 2, 3, false, "+0 +1 -0 +2 -1 +3 -2 +4 -3 -4" }, { 3, 3, false, "+0 +1 +2 -0 +3 -1 +4 -2 -3 -4" },
+        { 8, 8, false, "+0 +1 +2 +3 +4 -0 -1 -2 -3 -4" }, { 8, 1, true, "+4 -4 +3 -3 +2 -2 +1 -1 +0 -0" },
+        { 8, 3, true, "+4 +3 +2 -4 +1 -3 +0 -2 -1 -0" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan p = { .opts = { .priority = cases[i].priority, .n_in_flight = cases[i].n_in_flight },
+                          .most_in_flight = cases[i].most_in_flight,
+                          .fails_at_post = NOWHERE,
+                          .fails_at_end = NOWHERE };
+        make(&p);
+        assert_int_equal(p.result, RC_OK);
+        assert_string_equal(p.text, cases[i].text);
+        assert_int_equal(p.n_open, 0);
+    }
+}
+
+/* When the communicator finds a piece is a matter of luck: that it holds the limit, and the order, is not. */
+static void overlapped_no_more_than_are_wanted(void **state)
+{
+    (void)state;
+    for (int most = 1; most <= 3; most++) {
+        struct plan p = { .opts = { .overlap = true, .n_in_flight = most },
+                          .most_in_flight = 8,
+                          .fails_at_post = NOWHERE,
+                          .fails_at_end = NOWHERE };
+        size_t n_posted = 0, n_ended = 0;
+        make(&p);
+        assert_int_equal(p.result, RC_OK);
+        for (const char *at = p.text; *at; at++) {
+            n_posted += *at == '+' ? (assert_int_equal(at[1], '0' + (int)n_posted), 1u) : 0;
+            n_ended += *at == '-' ? (assert_int_equal(at[1], '0' + (int)n_ended), 1u) : 0;
+        }
+        assert_int_equal(n_posted, N_PIECES);
+        assert_int_equal(n_ended, N_PIECES);
+    }
+}
+
+/* The error of the mode is that of the wait, and nothing is posted or ended behind it. */
+static void an_error_ends_it(void **state)
+{
+    static const struct {
+        int post, end;
+        const char *text;
+    } cases[] = {
+        { 2, NOWHERE, "+0 +1" },          /* inline: of the first step */
+        { NOWHERE, 1, "+0 +1 +2 -0 +3" }, /* likewise */
+        { 5 + 4, NOWHERE, "+0 +1 +2 -0 +3 -1" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int overlaps = 0; overlaps < 2; overlaps++) {
+            struct plan p = { .opts = { .overlap = overlaps == 1, .n_in_flight = 3 },
+                              .most_in_flight = 3,
+                              .fails_at_post = cases[i].post,
+                              .fails_at_end = cases[i].end };
+            make(&p);
+            assert_int_equal(p.result, RC_PEER);
+            if (!overlaps)
+                assert_string_equal(p.text, cases[i].text);
+        }
+}
+
+/* E10: a step that neither pushes nor pulls posts nothing; the last one pushes, and pulls no more. */
+static void steps_without_messages_post_nothing(void **state)
+{
+    struct plan p = { .opts = { .periods = { 3, 3 }, .n_in_flight = 3 },
+                      .most_in_flight = 3,
+                      .fails_at_post = NOWHERE,
+                      .fails_at_end = NOWHERE };
+
+    (void)state;
+    p.opts.buckets.bucket_bytes = 4;
+    plan_of_mode = &p;
+    const struct world_ops *threads = NULL;
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    assert_int_equal(world_run(threads, &(struct world_opts){ .has_tasks = true }, 2, body, &p), RC_OK);
+    assert_string_equal(p.text, "+0 +1 +2 -0 +3 -1 +4 -2 -3 -4");
+    assert_int_equal(p.n_open, 0);
+}
+
+/* T13: with replicas a server forwards what it has of each worker, its loss too, and where there are two each tells the
+ * other of as many. */
+static void what_is_under_way_is_planned_T13(void **state)
+{
+    static const struct {
+        int n_in_flight, n_replicas;
+        uint64_t n_more;
+    } cases[] = { { 1, 0, 0 }, { 3, 0, 0 }, { 1, 1, 2 * 2 }, { 3, 1, 2 * 4 }, { 9, 1, 2 * 9 } };
+    uint64_t n_others = 0; /* without replicas */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan p = { .opts = { .n_in_flight = cases[i].n_in_flight, .n_replicas = cases[i].n_replicas },
+                          .most_in_flight = 8,
+                          .fails_at_post = NOWHERE,
+                          .fails_at_end = NOWHERE };
+        make(&p);
+        assert_int_equal(p.result, RC_OK);
+        n_others = i == 0 ? p.n_planned_messages : n_others;
+        assert_true(n_others >= 2 * 8); /* requests to a server that has two slices */
+        assert_int_equal(p.n_planned_messages, n_others + cases[i].n_more);
+    }
+}
+
+static void ranks_have_to_agree_E3(void **state)
+{
+    struct plan p = { .opts = { .n_in_flight = 2 }, .most_in_flight = 8, .server_more = 1 };
+    const struct world_ops *threads = NULL;
+
+    (void)state;
+    plan_of_mode = &p;
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    assert_int_equal(world_run(threads, &(struct world_opts){ .has_tasks = true }, 2, body, &p), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "number of pieces under way"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inline_as_many_as_wanted_and_the_mode_lets),
+        cmocka_unit_test(overlapped_no_more_than_are_wanted),
+        cmocka_unit_test(an_error_ends_it),
+        cmocka_unit_test(steps_without_messages_post_nothing),
+        cmocka_unit_test(what_is_under_way_is_planned_T13),
+        cmocka_unit_test(ranks_have_to_agree_E3),
+    };
+
+    return cmocka_run_group_tests_name("exchange_flight", tests, NULL, NULL);
+}
