@@ -30,7 +30,7 @@
 #endif
 
 #if GRADMARK_HAVE_NCCL
-#define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl)
+#define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl) DEVICE_ENTRY(nccl_hierarchical)
 #else
 #define DEVICE_COLLECTIVES(DEVICE_ENTRY)
 #endif
@@ -54,6 +54,7 @@ static const struct module *collective_at(int i)
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_NCCL
     { "nccl", GRADMARK_NCCL_WHY_NOT, COLL_ALLREDUCE | COLL_DEVICE },
+    { "nccl-hierarchical", GRADMARK_NCCL_WHY_NOT, COLL_ALLREDUCE | COLL_DEVICE },
 #endif
 #if !GRADMARK_HAVE_MPI
     { "mpi", GRADMARK_MPI_WHY_NOT, COLL_OPAQUE },

@@ -14,19 +14,23 @@
 #include "harness/base/rc.h"
 
 /* member | function | type */
-#define NCCL_LIST(X)                                                                                         \
-    X(version, ncclGetVersion, ncclResult_t (*)(int *))                                                      \
-    X(unique_id, ncclGetUniqueId, ncclResult_t (*)(ncclUniqueId *))                                          \
-    X(init, ncclCommInitRankConfig, ncclResult_t (*)(ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *))  \
-    X(async_error, ncclCommGetAsyncError, ncclResult_t (*)(ncclComm_t, ncclResult_t *))                      \
-    X(finalize, ncclCommFinalize, ncclResult_t (*)(ncclComm_t))                                              \
-    X(destroy, ncclCommDestroy, ncclResult_t (*)(ncclComm_t))                                                \
-    X(abort, ncclCommAbort, ncclResult_t (*)(ncclComm_t))                                                    \
-    X(group_start, ncclGroupStart, ncclResult_t (*)(void))                                                   \
-    X(group_end, ncclGroupEnd, ncclResult_t (*)(void))                                                       \
-    X(all_reduce, ncclAllReduce,                                                                             \
-      ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t)) \
-    X(text, ncclGetErrorString, const char *(*)(ncclResult_t))                                               \
+#define NCCL_LIST(X)                                                                                              \
+    X(version, ncclGetVersion, ncclResult_t (*)(int *))                                                           \
+    X(unique_id, ncclGetUniqueId, ncclResult_t (*)(ncclUniqueId *))                                               \
+    X(init, ncclCommInitRankConfig, ncclResult_t (*)(ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *))       \
+    X(async_error, ncclCommGetAsyncError, ncclResult_t (*)(ncclComm_t, ncclResult_t *))                           \
+    X(finalize, ncclCommFinalize, ncclResult_t (*)(ncclComm_t))                                                   \
+    X(destroy, ncclCommDestroy, ncclResult_t (*)(ncclComm_t))                                                     \
+    X(abort, ncclCommAbort, ncclResult_t (*)(ncclComm_t))                                                         \
+    X(group_start, ncclGroupStart, ncclResult_t (*)(void))                                                        \
+    X(group_end, ncclGroupEnd, ncclResult_t (*)(void))                                                            \
+    X(all_reduce, ncclAllReduce,                                                                                  \
+      ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t))      \
+    X(reduce, ncclReduce,                                                                                         \
+      ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t, cudaStream_t)) \
+    X(broadcast, ncclBroadcast,                                                                                   \
+      ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t))              \
+    X(text, ncclGetErrorString, const char *(*)(ncclResult_t))                                                    \
     X(last_error, ncclGetLastError, const char *(*)(ncclComm_t))
 
 struct nccl_library {
@@ -42,6 +46,8 @@ struct nccl_library {
     ncclResult_t (*group_start)(void);
     ncclResult_t (*group_end)(void);
     ncclResult_t (*all_reduce)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t);
+    ncclResult_t (*reduce)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t, cudaStream_t);
+    ncclResult_t (*broadcast)(const void *, void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
     const char *(*text)(ncclResult_t);
     const char *(*last_error)(ncclComm_t);
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_test.c CASE RANKS - the collective "nccl" with the substitute library, on a device whose memory the host cannot
- * reach. Cases that fail are made to by the variables of nccl_substitute.h, which CTest sets.
+ * nccl_test.c CASE RANKS [RANKS_PER_HOST [halving]] - the collective "nccl" with the substitute library, on a device
+ * whose memory the host cannot reach; with RANKS_PER_HOST "nccl-hierarchical", on hosts that the linker makes up of so
+ * many ranks. Cases that fail are made to by the variables of nccl_substitute.h, which CTest sets.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allreduce/between_hosts.h"
 #include "allreduce/collective_list.h"
 #include "allreduce/nccl_library.h"
 #include "allreduce/suite/nccl_substitute.h"
+#include "harness/base/range.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
@@ -41,47 +44,52 @@ static const struct scene scenes[] = {
     { .name = "init",
       .dies = -1,
       .n_wanted_groups = 0,
-      .first = { RC_DEVICE, "collective nccl: communicator: invalid argument: the substitute was made to fail" },
+      .first = { RC_DEVICE, "communicator: invalid argument: the substitute was made to fail" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "absent",
       .dies = -1,
       .timeout_ms = 300,
       .n_wanted_groups = 0,
       .is_anyone = true,
-      .first = { RC_TIMEOUT, "collective nccl: communicator: not through after 300 ms" },
-      .rest = { RC_PEER, " failed: collective nccl: communicator: not through" } },
+      .first = { RC_TIMEOUT, "communicator: not through after 300 ms" },
+      .rest = { RC_PEER, "communicator: not through" } },
     { .name = "late",
       .dies = -1,
       .n_wanted_groups = 1,
-      .first = { RC_DEVICE, "collective nccl: sum: unhandled system error: the substitute was made to fail" },
+      .first = { RC_DEVICE, "sum: unhandled system error: the substitute was made to fail" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "spread", /* what all hosts have summed, on its way to the others of this one */
+      .dies = -1,
+      .n_wanted_groups = 0,
+      .first = { RC_DEVICE, "sum: unhandled system error: the substitute was made to fail" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "remote",
       .dies = -1,
       .n_wanted_groups = 1,
-      .first = { RC_PEER, "collective nccl: sum: remote process exited" },
+      .first = { RC_PEER, "sum: remote process exited" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "hang",
       .dies = -1,
       .timeout_ms = 300,
       .n_wanted_groups = 1,
       .is_anyone = true,
-      .first = { RC_TIMEOUT, "collective nccl: sum: not through after 300 ms" },
-      .rest = { RC_PEER, " failed: collective nccl: sum: not through" } },
+      .first = { RC_TIMEOUT, "sum: not through after 300 ms" },
+      .rest = { RC_PEER, "sum: not through" } },
     { .name = "sum",
       .dies = -1,
       .n_wanted_groups = 1,
-      .first = { RC_DEVICE, "collective nccl: sum: invalid argument" },
+      .first = { RC_DEVICE, ": invalid argument: the substitute" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "end",
       .dies = -1,
       .n_wanted_groups = 1,
-      .first = { RC_DEVICE, "collective nccl: group end: unhandled cuda error" },
+      .first = { RC_DEVICE, "group end: unhandled cuda error" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "id",
       .dies = -1,
       .n_wanted_groups = 0,
-      .first = { RC_DEVICE, "rank 0: collective nccl: unique id: unhandled system error" },
-      .rest = { RC_DEVICE, "rank 0: collective nccl: unique id" } },
+      .first = { RC_DEVICE, "unique id: unhandled system error" },
+      .rest = { RC_DEVICE, "unique id" } },
     { .name = "shared",
       .dies = -1,
       .shares_device = true,
@@ -98,6 +106,7 @@ static const struct scene scenes[] = {
 
 struct run {
     const struct scene *scene;
+    const char *reducer;
     atomic_int n_failures, n_first; /* n_first: ranks that have failed by themselves */
 };
 
@@ -115,20 +124,51 @@ static float addend(int rank, size_t i, int round)
     return 1.0f / (float)(3 + i * 5 + (size_t)rank * 11 + (size_t)round);
 }
 
-/* In the order of ranks. */
-static float sum_of(int n_ranks, size_t i, int round)
-{
-    float sum = addend(0, i, round);
-
-    for (int r = 1; r < n_ranks; r++)
-        sum += addend(r, i, round);
-    return sum;
-}
-
 /* Group g: two arrays, behind one another, of which the last may be empty. */
 static const struct {
     size_t offset_elems, n_elems[2];
 } parts[N_GROUPS] = { { 0, { 97, 1 } }, { 98, { 4096, 4097 } }, { 8291, { 1710, 0 } } };
+
+static int ranks_per_host; /* 0: all are on one */
+static struct between_hosts_opts between = { .segment_bytes = RING_SEGMENT_BYTES };
+
+enum rc __real_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
+enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
+
+enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts)
+{
+    if (ranks_per_host == 0)
+        return __real_world_host_group(w, out, host, n_hosts);
+    *host = w->rank / ranks_per_host;
+    *n_hosts = (w->n_ranks - 1) / ranks_per_host + 1;
+    return world_split(w, *host, w->rank, out);
+}
+
+/* Of the ranks of a host, in their order. */
+static float sum_of_host(int n_ranks, int host, size_t i, int round)
+{
+    const int n_each = ranks_per_host > 0 ? ranks_per_host : n_ranks, first = host * n_each;
+    float sum = addend(first, i, round);
+
+    for (int r = first + 1; r < first + n_each && r < n_ranks; r++)
+        sum += addend(r, i, round);
+    return sum;
+}
+
+/* Of all: chunk c of an array in the order of hosts c, c + 1, ... (ring_half.h). */
+static float sum_of(int n_ranks, struct range array, size_t i, int round)
+{
+    const int n_hosts = ranks_per_host > 0 ? (n_ranks - 1) / ranks_per_host + 1 : 1;
+    int chunk = 0;
+
+    while (i - array.offset_elems >=
+           range_part(array.n_elems, n_hosts, chunk).offset_elems + range_part(array.n_elems, n_hosts, chunk).n_elems)
+        chunk++;
+    float sum = sum_of_host(n_ranks, chunk, i, round);
+    for (int k = 1; k < n_hosts; k++)
+        sum += sum_of_host(n_ranks, (chunk + k) % n_hosts, i, round);
+    return sum;
+}
 
 static enum rc queue(struct collective *c, int g, float *data)
 {
@@ -152,8 +192,13 @@ static void check_sums(struct run *run, struct world *w, struct compute *compute
     bool is_right = true;
 
     compute_get(compute, host, data, MAX_ELEMS * sizeof *host);
-    for (size_t i = 0; i < MAX_ELEMS; i++)
-        is_right = is_right && host[i] == sum_of(w->n_ranks, i, round);
+    for (int g = 0; g < N_GROUPS; g++)
+        for (int k = 0; k < 2; k++) {
+            const struct range array = { parts[g].offset_elems + (k == 1 ? parts[g].n_elems[0] : 0),
+                                         parts[g].n_elems[k] };
+            for (size_t i = array.offset_elems; i < array.offset_elems + array.n_elems; i++)
+                is_right = is_right && host[i] == sum_of(w->n_ranks, array, i, round);
+        }
     expect(run, w, is_right, "the sums are wrong");
 }
 
@@ -218,7 +263,7 @@ static enum rc open_and_sum(struct run *run, struct world *w, int *n_had)
     struct collective *c = NULL;
     enum rc rc;
 
-    TRY(collective_find(&ops, &collective_kind, "nccl"));
+    TRY(collective_find(&ops, &collective_kind, run->reducer));
     TRY(transport_find(&inproc, "inproc"));
     TRY(transport_open(&t, inproc, w));
     TRY(compute_open(&compute, &compute_fake_device, &device));
@@ -226,6 +271,7 @@ static enum rc open_and_sum(struct run *run, struct world *w, int *n_had)
                                         .transport = t,
                                         .compute = compute,
                                         .timeout_ms = run->scene->timeout_ms,
+                                        .opts = ranks_per_host > 0 ? &between : NULL,
                                         .types = COLL_ALLREDUCE,
                                         .max_elems = MAX_ELEMS,
                                         .n_groups = N_GROUPS };
@@ -255,6 +301,9 @@ static enum rc body(struct world *w, void *arg)
              wanted->says ? wanted->says : "");
     atomic_fetch_add(&run->n_first, is_first);
     expect(run, w, rc == wanted->rc && (!wanted->says || strstr(rc_message(), wanted->says)), what);
+    snprintf(what, sizeof what, "collective %s: ", run->reducer);
+    if (rc != RC_OK && is_first && rc != RC_UNSUPPORTED)
+        expect(run, w, strstr(rc_message(), what) != NULL, "it does not say which collective it is");
     if (is_first && rc != RC_OK)
         expect(run, w, n_had == scene->n_wanted_groups, "it failed sooner or later than it was to");
     return rc;
@@ -285,10 +334,10 @@ static int check_ends(const struct scene *scene, int n_ranks)
     return !is_right;
 }
 
-static int run_scene(const struct scene *scene, int n_ranks)
+static int run_scene(const struct scene *scene, int n_ranks, const char *reducer)
 {
     const struct world_opts opts = { .bind_cores = false };
-    struct run run = { .scene = scene };
+    struct run run = { .scene = scene, .reducer = reducer };
     const struct world_ops *threads = NULL;
 
     if (world_find(&threads, "threads") != RC_OK)
@@ -344,9 +393,11 @@ int main(int argc, char **argv)
         return check_library(argv[2]);
     if (argc == 2 && strcmp(argv[1], "versions") == 0)
         return check_versions();
-    for (size_t i = 0; argc == 3 && i < sizeof scenes / sizeof *scenes; i++)
+    ranks_per_host = argc > 3 ? atoi(argv[3]) : 0;
+    between.halving = argc > 4 && strcmp(argv[4], "halving") == 0;
+    for (size_t i = 0; argc >= 3 && argc <= 5 && i < sizeof scenes / sizeof *scenes; i++)
         if (strcmp(scenes[i].name, argv[1]) == 0 && atoi(argv[2]) >= 1 && atoi(argv[2]) <= MOST_RANKS)
-            return run_scene(&scenes[i], atoi(argv[2])) > 0;
-    fprintf(stderr, "usage: nccl_test CASE RANKS | library TEXT | versions\n");
+            return run_scene(&scenes[i], atoi(argv[2]), argc > 3 ? "nccl-hierarchical" : "nccl") > 0;
+    fprintf(stderr, "usage: nccl_test CASE RANKS [RANKS_PER_HOST [halving]] | library TEXT | versions\n");
     return 2;
 }

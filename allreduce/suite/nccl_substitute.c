@@ -11,6 +11,7 @@
 #include "allreduce/suite/nccl_substitute.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <nccl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct shared { /* by all ranks of a communicator */
     atomic_int n_joined;
     atomic_uint_fast64_t n_put[MOST_RANKS], n_summed[MOST_RANKS]; /* chunks, of each rank */
     size_t n_elems[MOST_RANKS];                                   /* of the chunk that it has put */
+    int kind[MOST_RANKS];                                         /* likewise: enum sum_kind */
     float slot[MOST_RANKS][CHUNK_ELEMS];
 };
 
@@ -48,7 +50,11 @@ struct ncclComm {
     int n_waiting;
 };
 
-struct sum { /* one ncclAllReduce() */
+enum sum_kind { SUM_TO_ALL, SUM_TO_ROOT, SPREAD_FROM_ROOT };
+
+struct sum { /* one ncclAllReduce(), ncclReduce() or ncclBroadcast() */
+    enum sum_kind kind;
+    int root;
     struct ncclComm *comm;
     struct emulated_stream *stream;
     const void *from;
@@ -253,8 +259,22 @@ static void put(struct sum *s)
 
     memcpy(c->shared->slot[c->rank], from + s->n_done, chunk_of(s) * sizeof *from);
     c->shared->n_elems[c->rank] = chunk_of(s);
+    c->shared->kind[c->rank] = (int)s->kind;
     atomic_store(&c->shared->n_put[c->rank], c->n_chunks + 1);
     s->has_put = true;
+}
+
+/* What element i of the chunk becomes on this rank; a sum to the root is of no use to others. */
+static float result_of(const struct sum *s, size_t i)
+{
+    const struct ncclComm *c = s->comm;
+    float sum = c->shared->slot[0][i];
+
+    if (s->kind == SPREAD_FROM_ROOT)
+        return c->shared->slot[s->root][i];
+    for (int r = 1; r < c->n_ranks; r++)
+        sum += c->shared->slot[r][i];
+    return s->kind == SUM_TO_ROOT && c->rank != s->root ? NAN : sum;
 }
 
 static void add_up(struct sum *s)
@@ -264,13 +284,10 @@ static void add_up(struct sum *s)
     const size_t n = chunk_of(s);
 
     for (int r = 1; r < c->n_ranks; r++)
-        forbid(c->shared->n_elems[r] != c->shared->n_elems[0], "ranks sum arrays of different lengths");
-    for (size_t i = 0; i < n; i++) {
-        float sum = c->shared->slot[0][i];
-        for (int r = 1; r < c->n_ranks; r++)
-            sum += c->shared->slot[r][i];
-        to[s->n_done + i] = sum;
-    }
+        forbid(c->shared->n_elems[r] != c->shared->n_elems[0] || c->shared->kind[r] != c->shared->kind[0],
+               "ranks sum arrays of different lengths, or do different things");
+    for (size_t i = 0; i < n; i++)
+        to[s->n_done + i] = result_of(s, i);
     atomic_store(&c->shared->n_summed[c->rank], ++c->n_chunks);
     s->n_done += n;
     s->has_put = false;
@@ -308,28 +325,67 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void *from, void *to, size_t n_elems, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t c, cudaStream_t stream)
+static ncclResult_t queue(const struct sum *wanted, ncclDataType_t type, ncclRedOp_t op)
 {
+    struct ncclComm *c = wanted->comm;
     struct sum *s = calloc(1, sizeof *s);
 
     forbid(c->is_ended || !c->is_through, "a sum of a communicator that is in progress or was ended");
     forbid(depth != 1 || n_in_group == MOST_IN_GROUP, "a sum outside a group");
-    forbid(!s || type != ncclFloat32 || op != ncclSum || n_elems == 0, "a sum of something else than floats");
+    forbid(!s || type != ncclFloat32 || op != ncclSum || wanted->n_elems == 0, "a sum of something else than floats");
     if (n_in_group == 0)
         c->n_groups++;
-    *s = (struct sum){ .comm = c,
-                       .stream = (struct emulated_stream *)(void *)stream,
-                       .from = from,
-                       .to = to,
-                       .n_elems = n_elems,
-                       .group = c->n_groups };
+    *s = *wanted;
+    s->group = c->n_groups;
     if (is_to_fail(c->rank, "sum", c->n_groups)) {
         free(s);
         return ncclInvalidArgument;
     }
     group[n_in_group++] = s;
     return ncclSuccess;
+}
+
+static struct emulated_stream *stream_of(cudaStream_t stream)
+{
+    return (struct emulated_stream *)(void *)stream;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t n_elems, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t c, cudaStream_t stream)
+{
+    const struct sum s = {
+        .kind = SUM_TO_ALL, .comm = c, .stream = stream_of(stream), .from = from, .to = to, .n_elems = n_elems
+    };
+
+    return queue(&s, type, op);
+}
+
+ncclResult_t ncclReduce(const void *from, void *to, size_t n_elems, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t c, cudaStream_t stream)
+{
+    const struct sum s = { .kind = SUM_TO_ROOT,
+                           .root = root,
+                           .comm = c,
+                           .stream = stream_of(stream),
+                           .from = from,
+                           .to = to,
+                           .n_elems = n_elems };
+
+    return queue(&s, type, op);
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t n_elems, ncclDataType_t type, int root, ncclComm_t c,
+                           cudaStream_t stream)
+{
+    const struct sum s = { .kind = SPREAD_FROM_ROOT,
+                           .root = root,
+                           .comm = c,
+                           .stream = stream_of(stream),
+                           .from = from,
+                           .to = to,
+                           .n_elems = n_elems };
+
+    return queue(&s, type, ncclSum);
 }
 
 ncclResult_t ncclGroupEnd(void)

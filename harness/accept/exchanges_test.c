@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "allreduce/collective_list.h"
 #include "harness/accept/sizes.h"
 #include "harness/accept/suite/training_kit.h"
 #include "harness/exchange/collective.h"
@@ -88,6 +89,29 @@ static void allreduce_is_as_the_formula_says(void **state)
     }
     assert_true(a->collective[1].bound_ratio > 0.85 && a->collective[1].bound_ratio < 1.02);
     assert_string_equal(a->stage[ACCEPT_COLLECTIVES].why, "");
+    kit_close(&run);
+}
+
+/* Of another library's messages nothing is known: no bound, and not one that is missed. */
+static void opaque_reducers_have_no_bound(void **state)
+{
+    const struct collective_ops *gloo = NULL;
+    struct kit_run run = kit_in_threads(3);
+
+    (void)state;
+    if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
+        rc_clear();
+        skip();
+    }
+    run.stage[0] = stage_pairwise;
+    run.stage[1] = stage_collectives;
+    snprintf(run.criteria.reducer, sizeof run.criteria.reducer, "gloo");
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_collective, 2);
+    assert_true(sizes_slowest_link(&a->tournament) > 0);
+    for (int i = 0; i < 2; i++)
+        assert_true(a->collective[i].bytes_per_s > 0 && isnan(a->collective[i].bound_ratio));
     kit_close(&run);
 }
 
@@ -292,6 +316,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(slow_links_are_found),
         cmocka_unit_test(sizes_are_read),
         cmocka_unit_test(repeats_end_with_the_evidence),
+        cmocka_unit_test(opaque_reducers_have_no_bound),
         cmocka_unit_test(a_wrong_sum_is_kept_and_counted),
         cmocka_unit_test(a_wrong_pull_is_kept_and_counted),
         cmocka_unit_test(pulls_are_checked_when_all_have_pushed),

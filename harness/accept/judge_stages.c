@@ -121,7 +121,9 @@ static void judge_bound(struct judging *j, const struct sized_terms *t, size_t n
     row_limit(row, rate ? rate->bound_ratio : NAN, t->least_bound_ratio, true, "of the bound",
               rate ? "the largest size" : "the largest size was not measured");
     if (rate && !isfinite(rate->bound_ratio))
-        row_end(row, OUTCOME_NO_DATA, "what the slowest link allows is not known; the pairwise stage measures it");
+        row_end(row, OUTCOME_NO_DATA,
+                "what the slowest link allows is not known: the pairwise stage measures links, and not every reducer "
+                "tells what it sends");
 }
 
 static void judge_sized(struct judging *j, const struct sized_terms *t)

@@ -7,6 +7,7 @@
  * The bound: on the slowest path of the algorithm so many bytes follow one another; no link of the tournament is slower
  * than the slowest. It is a bound of links alone, for ranks that have one each.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "allreduce/collective_list.h"
@@ -19,13 +20,15 @@
 
 /* --- one size --- */
 
-/* What the slowest link allows; NaN: not known. */
+/* What the slowest link allows; NaN: not known, as of another library's messages (A7, A9). */
 static double bound_bytes_per_s(const struct allreduce_bench *b, size_t n_elems, double bus_bytes)
 {
     const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
     const struct collective_group all = { b->env->world->n_ranks, NULL };
     const struct collective_cost path = b->ops->critical_path(NULL, &call, &all);
 
+    if (path.bytes == 0)
+        return NAN;
     return sizes_slowest_link(&b->env->out->tournament) * bus_bytes / (double)path.bytes;
 }
 

@@ -13,8 +13,7 @@
 #include "harness/accept/stages.h"
 
 /* "2 for cuda, NVIDIA H200": of every backend that computes on GPUs, by what this rank sees; the name of the one in
- * use.
- */
+ * use. Of a driver that is faulty what it says: none is not what such a node has. */
 static void find_gpus(char out[NODE_TEXT_BYTES], const struct stage_env *env)
 {
     const struct module *m;
@@ -24,7 +23,10 @@ static void find_gpus(char out[NODE_TEXT_BYTES], const struct stage_env *env)
         const size_t n = strlen(out);
         char name[64] = "";
         int n_devices = 0;
-        if (!b->device_count || b->device_count(&n_devices) != RC_OK || n_devices == 0) {
+        const enum rc rc = b->device_count ? b->device_count(&n_devices) : RC_UNSUPPORTED;
+        if (rc != RC_OK || n_devices == 0) {
+            if (rc == RC_DEVICE)
+                (void)snprintf(out + n, NODE_TEXT_BYTES - n, "%s%.100s", n > 0 ? "; " : "", rc_message());
             rc_clear();
             continue;
         }

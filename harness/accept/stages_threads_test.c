@@ -117,6 +117,23 @@ static void threads_do_not_differ(void **state)
     kit_close(&run);
 }
 
+/* With suite/fake_driver.c of compute: a GPU that cannot be used is not told as none. */
+static void a_faulty_driver_is_told(void **state)
+{
+    struct kit_run run = threads(2, stage_preflight);
+    int n_rows = 0;
+
+    (void)state;
+    kit_must_run(&run);
+    for (int i = 0; i < run.accepted.n_preflight; i++)
+        if (strcmp(run.accepted.preflight[i].what, "GPUs") == 0) {
+            assert_non_null(strstr(run.accepted.preflight[i].value, "cuda: there is a driver, but it fails: "));
+            n_rows++;
+        }
+    assert_int_equal(n_rows, 1);
+    kit_close(&run);
+}
+
 static void a_limit_ends_a_stage_S2(void **state)
 {
     struct kit_run run = threads(3, stage_pairwise);
@@ -209,7 +226,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_stalled_rank_is_a_timeout),
         cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
     };
+    const struct CMUnitTest faulty_driver[] = { cmocka_unit_test(a_faulty_driver_is_told) };
 
+    if (argc == 2 && strcmp(argv[1], "faulty_driver") == 0)
+        return cmocka_run_group_tests_name("stages_threads faulty_driver", faulty_driver, NULL, NULL);
     if (argc == 2 && strcmp(argv[1], "losses") == 0)
         return cmocka_run_group_tests_name("stages_threads losses", losses, NULL, NULL);
     return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
+#include "harness/world/host_load.h"
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
@@ -22,6 +23,7 @@ struct bench { /* of this rank */
     struct comm_pace pace; /* its series: series_of() */
     struct world *host;
     int n_hosts;
+    struct compute *cpu;                        /* B7: what works on copies in host memory; else NULL */
     struct comm_lane lane[COMM_MOST_LANES + 1]; /* the ceiling last */
     struct comm_lane_env env[2];                /* of private memory; of shared */
     struct comm_lane_state state[COMM_MOST_LANES + 1];
@@ -46,7 +48,7 @@ static bool measures(const struct bench *b, int lane, enum comm_placement placem
 
     if (placement == COMM_IN_PLACE)
         return !is_exchange;
-    return is_exchange || (b->lane[lane].kind == COMM_LANE_REDUCER && b->r.terms->out_of_place);
+    return is_exchange || (b->lane[lane].kind == COMM_LANE_REDUCER && b->r.terms->out_of_place && !b->r.device);
 }
 
 static bool wants_shared(const struct comm_terms *terms, const struct comm_lane *lane)
@@ -61,7 +63,7 @@ static void choose_ceiling(struct bench *b)
 {
     const enum comm_type type = b->r.terms->type;
 
-    if (type == COMM_BARRIER || (type == COMM_SENDRECV && b->n_hosts > 1))
+    if (b->r.device || type == COMM_BARRIER || (type == COMM_SENDRECV && b->n_hosts > 1))
         return;
     b->lane[b->n_lanes].name = b->n_hosts > 1 ? "link" : "memory";
     b->lane[b->n_lanes].kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS;
@@ -93,6 +95,20 @@ size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
     return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares) + rotated_bytes;
 }
 
+/* B7 */
+static enum rc open_device_memory(struct bench *b, size_t n_bytes)
+{
+    struct comm_repeats *r = &b->r;
+    enum rc rc;
+
+    TRY(comm_memory_open_device(&r->on_device, r->device, true, n_bytes));
+    TRY(comm_memory_open_device(&r->own, r->device, false, n_bytes));
+    if (r->rotated_bytes > 0)
+        TRY(comm_memory_open(&r->walked, NULL, r->rotated_bytes));
+out:
+    return rc;
+}
+
 static enum rc open_memory(struct bench *b)
 {
     struct comm_repeats *r = &b->r;
@@ -104,6 +120,8 @@ static enum rc open_memory(struct bench *b)
         shares = shares || b->is_shared[i];
     if (r->is_hollow || n_bytes == 0)
         return RC_OK;
+    if (r->device)
+        return open_device_memory(b, n_bytes);
     TRY(comm_memory_open(&r->own, NULL, n_bytes));
     TRY(comm_memory_open(&r->input, NULL, n_bytes));
     if (shares)
@@ -164,7 +182,8 @@ static enum rc open_lanes(struct bench *b, struct compute *compute)
                                                  .root = terms->root,
                                                  .world = b->r.world,
                                                  .transport = terms->transport,
-                                                 .compute = compute,
+                                                 .compute = b->cpu ? b->cpu : compute,
+                                                 .device = b->r.device,
                                                  .share = shared ? b->r.shared.share : NULL,
                                                  .max_elems = max_elems(terms),
                                                  .timeout_ms = terms->timeout_ms,
@@ -190,7 +209,7 @@ static void plan(struct bench *b, struct compute *compute)
     for (; b->n_lanes < terms->n_lanes; b->n_lanes++) {
         b->lane[b->n_lanes] = terms->lane[b->n_lanes];
         b->index[b->n_lanes] = b->n_lanes;
-        b->is_shared[b->n_lanes] = !b->r.is_hollow && wants_shared(terms, &terms->lane[b->n_lanes]);
+        b->is_shared[b->n_lanes] = !b->r.is_hollow && !b->r.device && wants_shared(terms, &terms->lane[b->n_lanes]);
     }
     choose_ceiling(b);
     comm_pace_init(&b->pace, &terms->plan, b->r.is_virtual);
@@ -211,6 +230,7 @@ static enum rc open_results(struct bench *b)
     out->n_hosts = b->n_hosts;
     out->is_virtual = b->r.is_virtual;
     out->is_hollow = b->r.is_hollow;
+    out->is_on_device = b->r.device != NULL;
     out->has_ceiling = b->index[b->n_lanes - 1] == b->r.terms->n_lanes;
     out->ceiling = b->lane[b->n_lanes - 1].kind;
     out->rotated_bytes = b->r.rotated_bytes;
@@ -235,6 +255,57 @@ out:
     return rc;
 }
 
+/* --- a device of each rank (B7) --- */
+
+struct seat {
+    char device[COMPUTE_DEVICE_ID_BYTES], kernel[HOST_KERNEL_BYTES];
+};
+
+static enum rc refuse_sharing(const struct seat *seat, int n_ranks, const char *kind)
+{
+    for (int b = 0; b < n_ranks; b++)
+        for (int a = 0; a < b; a++)
+            if (strcmp(seat[a].device, seat[b].device) == 0 && strcmp(seat[a].kernel, seat[b].kernel) == 0)
+                return rc_raise(RC_INVAL,
+                                "ranks %d and %d are both on %s %s, and each would get half of it; start one "
+                                "for each",
+                                a, b, kind, seat[b].device);
+    return RC_OK;
+}
+
+static enum rc check_devices(struct world *w, struct compute *device)
+{
+    struct seat own = { .device = "" }, *seat = calloc((size_t)w->n_ranks, sizeof *seat);
+    enum rc rc;
+
+    if (!seat)
+        FAIL(RC_NOMEM, "no memory for the devices of %d ranks", w->n_ranks);
+    device->ops->device_id(device, own.device);
+    host_kernel_id(own.kernel, "");
+    TRY(world_allgather(w, &own, seat, sizeof own));
+    TRY(refuse_sharing(seat, w->n_ranks, device->ops->device_kind));
+    TRY(compute_sync(device)); /* its number was to be had */
+out:
+    free(seat);
+    return rc;
+}
+
+static enum rc open_device(struct bench *b, struct compute *compute)
+{
+    struct compute_env cpu = compute->env;
+    enum rc rc;
+
+    if (!compute->ops->touches_memory || compute->ops->host_memory)
+        return RC_OK;
+    b->r.device = compute;
+    TRY(check_devices(b->r.world, compute));
+    cpu.precision = PRECISION_FP32;
+    cpu.opts = NULL;
+    TRY(compute_open(&b->cpu, &compute_cpu, &cpu));
+out:
+    return rc;
+}
+
 static enum rc bench_open(struct bench *b, struct compute *compute)
 {
     const struct comm_memory *shown = &b->r.own;
@@ -242,6 +313,7 @@ static enum rc bench_open(struct bench *b, struct compute *compute)
     enum rc rc;
 
     assert(b->r.terms->n_lanes <= COMM_MOST_LANES && b->r.terms->plan.most_repeats <= COMM_MOST_REPEATS);
+    TRY(open_device(b, compute));
     TRY(world_host_group(b->r.world, &b->host, &host, &b->n_hosts));
     TRY(count_link_streams(b, host));
     plan(b, compute);
@@ -263,10 +335,12 @@ static void bench_close(struct bench *b)
         comm_lane_close(&b->state[i]);
     transport_close(&b->r.line);
     comm_memory_close(&b->r.own);
+    comm_memory_close(&b->r.on_device);
     comm_memory_close(&b->r.input);
     comm_memory_close(&b->r.shared);
     comm_memory_close(&b->r.walked);
     comm_values_close(&b->r.values);
+    compute_close(&b->cpu);
     world_split_close(&b->host);
     free(b->pace.took_s);
 }

@@ -16,6 +16,9 @@
  *       ceilings are charged.
  *   B6  The ceiling of memory is of the blocks that ranks share, where any lane has its data there, else of private
  *       ones: between it and the algorithms that can reach it the kind of memory makes no difference.
+ *   B7  With a compute whose memory the host cannot reach, a GPU's, data begins and ends there, in place: a lane with
+ *       COLL_DEVICE works on it, the copies that others need from and to the host's memory count. Each rank has one of
+ *       its own (RC_INVAL). Nothing is a ceiling then, and no cache of a GPU is emptied but by blocks in turn.
  */
 #ifndef HARNESS_BENCH_COMM_BENCH_H
 #define HARNESS_BENCH_COMM_BENCH_H
@@ -70,8 +73,8 @@ struct comm_row { /* of one lane at one size */
 struct comm_results {     /* of rank 0 */
     struct comm_row *row; /* size by size, lane by lane, the ceiling last; owned */
     int n_rows, n_lanes, n_ranks, n_hosts;
-    bool is_virtual, is_hollow, has_ceiling;
-    enum comm_lane_kind ceiling;         /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
+    bool is_virtual, is_hollow, has_ceiling, is_on_device; /* B7 */
+    enum comm_lane_kind ceiling;                           /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
     int n_link_streams;                  /* of that: from one host to others at once, of the host that has most */
     bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
     enum pages pages;                    /* of that memory; of shared memory where any is */
@@ -81,8 +84,9 @@ struct comm_results {     /* of rank 0 */
     char why_not[COMM_MOST_LANES][COMM_REASON_BYTES]; /* a lane is left out; "": it is not */
 };
 
-/* Fewer sizes where a signal came or the budget ended: out says so. Collective. RC_NOMEM; those of transports and
- * collectives. out holds what was measured before an error, too; comm_results_close(). */
+/* compute: of the host's memory, of a device's (B7), or hollow. Fewer sizes where a signal came or the budget ended:
+ * out says so. Collective. RC_NOMEM; those of transports and collectives. out holds what was measured before an error,
+ * too; comm_results_close(). */
 enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *compute,
                    const struct comm_terms *terms) MUST_CHECK;
 void comm_results_close(struct comm_results *r); /* of zeroed ones, too */

@@ -17,12 +17,17 @@
 
 enum { TAG_EXCHANGE = 0x7000 };
 
+static bool sums_on_device(const struct comm_lane_state *s)
+{
+    return s->env->device && s->lane->ops->module.caps & COLL_DEVICE;
+}
+
 static enum rc open_collective(struct comm_lane_state *s)
 {
     const struct comm_lane_env *env = s->env;
     const struct collective_env collective = { .kind = &collective_kind,
                                                .transport = s->transport,
-                                               .compute = env->compute,
+                                               .compute = sums_on_device(s) ? env->device : env->compute,
                                                .timeout_ms = env->timeout_ms,
                                                .opts = s->lane->opts,
                                                .types = comm_collective_type(env->type),
@@ -123,10 +128,41 @@ static struct collective_call call_of(const struct comm_lane_state *s, size_t n_
                                      .n_elems = n_elems };
 }
 
+/* The sum is there when the host sees it: what a group of its own takes. */
+static enum rc reduce_there(struct comm_lane_state *s, const struct comm_data *data)
+{
+    const struct collective_call call = call_of(s, data->n_elems);
+    enum rc rc;
+
+    TRY(collective_begin(s->collective));
+    TRY(collective_run(s->collective, &call, data->on_device));
+    TRY(collective_end(s->collective, 0));
+    TRY(collective_wait(s->collective, 0));
+out:
+    return rc;
+}
+
+/* As gradients of a GPU go through the memory of the host. */
+static enum rc reduce_copies(struct comm_lane_state *s, const struct comm_data *data)
+{
+    const struct collective_call call = call_of(s, data->n_elems);
+    const size_t n_bytes = data->n_elems * sizeof(float);
+    enum rc rc;
+
+    TRY(compute_fetch(s->env->device, data->result, data->on_device, n_bytes));
+    TRY(collective_run(s->collective, &call, data->result));
+    TRY(compute_sync(s->env->compute));
+    compute_put(s->env->device, data->on_device, data->result, n_bytes);
+out:
+    return rc;
+}
+
 static enum rc reduce(struct comm_lane_state *s, const struct comm_data *data)
 {
     const struct collective_call call = call_of(s, data->n_elems);
 
+    if (data->on_device)
+        return sums_on_device(s) ? reduce_there(s, data) : reduce_copies(s, data);
     if (data->copies)
         copy_in(s, data);
     return collective_run(s->collective, &call, data->result);
@@ -190,5 +226,11 @@ void comm_lane_explain(const struct comm_lane_state *s, size_t n_bytes, char tex
 
 enum rc comm_lane_end(struct comm_lane_state *s)
 {
-    return compute_sync(s->env->compute);
+    enum rc rc;
+
+    TRY(compute_sync(s->env->compute));
+    if (s->env->device)
+        TRY(compute_sync(s->env->device));
+out:
+    return rc;
 }

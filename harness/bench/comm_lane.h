@@ -40,8 +40,9 @@ struct comm_lane_env { /* borrowed; outlives the lane */
     int root;
     struct world *world;
     const struct transport_ops *transport;
-    struct compute *compute;
-    struct share *share; /* in which data will be; NULL: private memory, or none */
+    struct compute *compute; /* of the host's memory, or hollow */
+    struct compute *device;  /* in whose memory data begins and ends; NULL: in that of compute */
+    struct share *share;     /* in which data will be; NULL: private memory, or none */
     size_t max_elems;
     int timeout_ms;
     bool is_virtual;
@@ -54,8 +55,10 @@ struct comm_lane_state {
     struct collective *collective;
 };
 
-struct comm_data {      /* of one call */
-    float *result;      /* [n_elems]: what a collective works on, or what comes in; NULL: hollow */
+struct comm_data {    /* of one call */
+    float *result;    /* [n_elems]: what a collective works on, or what comes in; NULL: hollow */
+    float *on_device; /* of env.device: what a collective works on, by copies in result if it has no COLL_DEVICE; NULL:
+                         there is none */
     const float *input; /* [n_elems]: what is copied into the result first, or goes out; NULL: nothing is copied */
     size_t n_elems;
     bool copies; /* out of place: the copy counts, though it be hollow */

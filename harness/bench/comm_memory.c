@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "harness/compute/compute.h"
 #include "harness/world/share.h"
 
 enum { LINE_BYTES = 64 };
@@ -39,8 +40,29 @@ out:
     return rc;
 }
 
+enum rc comm_memory_open_device(struct comm_memory *m, struct compute *device, bool is_its_own, size_t n_bytes)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    *m = (struct comm_memory){ .n_bytes = n_bytes };
+    TRY(is_its_own ? compute_memory_open(device, &memory, n_bytes, "what is summed")
+                   : compute_host_open(device, &memory, n_bytes, "copies of what is summed"));
+    m->device = device;
+    m->is_its_own = is_its_own;
+    m->base = memory;
+out:
+    return rc;
+}
+
 void comm_memory_close(struct comm_memory *m)
 {
+    void *memory = m->device ? m->base : NULL;
+
+    if (m->device && m->is_its_own)
+        compute_memory_close(m->device, &memory);
+    else if (m->device)
+        compute_host_close(m->device, &memory);
     world_share_close(&m->share);
     arena_close(&m->arena);
     *m = (struct comm_memory){ 0 };

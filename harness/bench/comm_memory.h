@@ -12,11 +12,13 @@
 #ifndef HARNESS_BENCH_COMM_MEMORY_H
 #define HARNESS_BENCH_COMM_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/arena.h"
 #include "harness/base/rc.h"
 
+struct compute;
 struct share;
 struct world;
 
@@ -33,14 +35,20 @@ size_t comm_rotation_bytes(struct comm_rotation r);
 
 struct comm_memory {
     struct arena arena;
-    struct share *share; /* NULL: in the arena */
-    char *base;          /* NULL: none is open */
+    struct share *share;    /* NULL: in the arena, or of a device */
+    struct compute *device; /* whose memory it is, or for whose copies; NULL: no device's */
+    bool is_its_own;        /* the device's, which the host cannot reach */
+    char *base;             /* NULL: none is open */
     size_t n_bytes;
 };
 
 /* host: those that share it; NULL: private. Pages are touched, huge where the system grants them. Collective over
  * host. RC_NOMEM, RC_UNSUPPORTED, RC_PEER: it can be closed. */
 enum rc comm_memory_open(struct comm_memory *m, struct world *host, size_t n_bytes) MUST_CHECK;
+/* In the memory of a device, or of the host for copies from and to it. Not walked, nor filled. RC_NOMEM, RC_DEVICE: it
+ * can be closed. */
+enum rc comm_memory_open_device(struct comm_memory *m, struct compute *device, bool is_its_own,
+                                size_t n_bytes) MUST_CHECK;
 void comm_memory_close(struct comm_memory *m); /* of a zeroed one, too */
 /* Y1. Block i of the rotation, i counted on and on; NULL of memory that is not open. */
 float *comm_memory_block(const struct comm_memory *m, struct comm_rotation r, size_t i);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "allreduce/barrier.h"
+#include "harness/compute/compute.h"
 #include "harness/world/stop.h"
 #include "harness/world/world.h"
 
@@ -44,6 +45,7 @@ static struct comm_data data_of(const struct comm_repeats *r, const struct comm_
     const size_t block = r->n_used + (is_hot(r) ? 0 : (size_t)i);
 
     return (struct comm_data){ .result = comm_memory_block(of->memory, r->rotation, block),
+                               .on_device = comm_memory_block(&r->on_device, r->rotation, block),
                                .input = has_input(r, of) ? comm_memory_block(&r->input, r->rotation, block) : NULL,
                                .n_elems = r->n_elems,
                                .copies = of->placement == COMM_OUT_OF_PLACE };
@@ -55,7 +57,14 @@ static int n_distinct(const struct comm_repeats *r, const struct comm_repeat *of
     return is_hot(r) ? 1 : of->n_calls;
 }
 
-static void fill(const struct comm_repeats *r, const struct comm_repeat *of)
+/* What is on the device; the host's copy is another then. */
+static void fill_device(const struct comm_repeats *r, const struct comm_data *data)
+{
+    compute_put(r->device, data->on_device, data->result, r->n_elems * sizeof(float));
+    comm_values_poison(data->result, r->n_elems);
+}
+
+static enum rc fill(const struct comm_repeats *r, const struct comm_repeat *of)
 {
     for (int i = 0; !r->is_hollow && r->n_elems > 0 && i < n_distinct(r, of); i++) {
         const struct comm_data data = data_of(r, of, i);
@@ -64,20 +73,28 @@ static void fill(const struct comm_repeats *r, const struct comm_repeat *of)
         comm_values_fill(&r->values, brought, r->n_elems, r->n_calls + (uint64_t)i);
         if (has_input(r, of))
             comm_values_poison(data.result, r->n_elems);
+        if (data.on_device)
+            fill_device(r, &data);
     }
     comm_memory_walk(&r->walked);
+    return r->device ? compute_sync(r->device) : RC_OK;
 }
 
-static uint64_t count_wrong(const struct comm_repeats *r, const struct comm_repeat *of)
+static enum rc count_wrong(uint64_t *out, const struct comm_repeats *r, const struct comm_repeat *of)
 {
     const int n_times = is_hot(r) && !has_input(r, of) ? of->n_calls : 1;
-    uint64_t n_wrong = 0;
+    enum rc rc = RC_OK;
+
+    *out = 0;
 
     for (int i = 0; comm_repeat_checks(r, of) && i < n_distinct(r, of); i++) {
         const struct comm_data data = data_of(r, of, i);
-        n_wrong += comm_values_wrong(&r->values, data.result, r->n_elems, r->n_calls + (uint64_t)i, n_times);
+        if (data.on_device)
+            TRY(compute_fetch(r->device, data.result, data.on_device, r->n_elems * sizeof(float)));
+        *out += comm_values_wrong(&r->values, data.result, r->n_elems, r->n_calls + (uint64_t)i, n_times);
     }
-    return n_wrong;
+out:
+    return rc;
 }
 
 enum rc comm_repeat_align(struct world *w, struct transport *line, int timeout_ms)
@@ -131,7 +148,7 @@ enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r, 
     struct comm_repeat_result own;
     enum rc rc;
 
-    fill(r, of);
+    TRY(fill(r, of));
     TRY(comm_repeat_align(r->world, r->line, r->terms->timeout_ms));
     const uint64_t started_ns = world_now_ns(r->world);
     for (int i = 0; i < of->n_calls; i++) {
@@ -140,7 +157,7 @@ enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r, 
     }
     TRY(comm_lane_end(of->lane));
     own.time_s = 1e-9 * (double)(world_now_ns(r->world) - started_ns) / of->n_calls;
-    own.n_wrong = count_wrong(r, of);
+    TRY(count_wrong(&own.n_wrong, r, of));
     TRY(comm_repeat_gather(out, r->world, &own));
     r->n_used += (size_t)n_distinct(r, of);
     r->n_calls += (uint64_t)of->n_calls;

@@ -13,7 +13,8 @@ struct comm_repeats { /* of this rank */
     struct transport *line; /* aligns ranks; NULL in virtual time, where world_barrier() does */
     bool is_virtual, is_hollow;
     struct comm_values values;
-    struct comm_memory own, shared, input, walked;
+    struct compute *device; /* in whose memory data begins and ends; NULL: none */
+    struct comm_memory own, shared, input, walked, on_device;
     struct comm_rotation rotation; /* of the size at hand */
     size_t n_elems;                /* likewise */
     size_t rotated_bytes;          /* of this rank */

@@ -55,11 +55,13 @@ out:
  * piece begins when the one before it has ended, as far as the host can see. */
 static enum rc finish_queued(struct exchange *x, size_t k)
 {
+    const uint64_t sent_bytes = x->transport->moved.bytes_sent;
     struct piece_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
     if (!x->state[k].is_left_out)
         TRY(x->sync->ops->wait(x->sync, buckets_of_piece(&x->buckets, k)));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts */
     x->state[k].is_queued = false;
     t->exchanged_ns = world_now_ns(x->env.world);
     if (t->start_ns < x->last_sum_ns)

@@ -5,6 +5,8 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport, unless
  * it says what it allocates for them (module.memory).
  */
+#include "allreduce/nccl_state.h"
+#include "harness/exchange/collective.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_input.h"
@@ -109,6 +111,8 @@ static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
 static enum rc workers_on_device(size_t *out, const struct train_job *job, size_t n_workers)
 {
     const bool sees_all = (job->world->module.caps & WORLD_SHARED_MEMORY) != 0;
+    const int n_sets = sees_all ? train_n_sets(job) : 1;
+    char of_sets[32] = "";
     int n_devices = 1;
     enum rc rc = RC_OK;
 
@@ -116,12 +120,24 @@ static enum rc workers_on_device(size_t *out, const struct train_job *job, size_
     if (!job->compute->device_count || !(job->opts.share_device || sees_all))
         return RC_OK;
     TRY(job->compute->device_count(&n_devices));
-    *out = (n_workers + (size_t)n_devices - 1) / (size_t)n_devices;
+    *out = (n_workers * (size_t)n_sets + (size_t)n_devices - 1) / (size_t)n_devices;
+    if (*out > 1 && !job->opts.share_device && n_sets > n_devices)
+        FAIL(RC_INVAL, "--sets %d: there %s %d %s%s here; as many would be right, or --share-device", n_sets,
+             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s");
+    if (n_sets > 1)
+        snprintf(of_sets, sizeof of_sets, " in each of %d --sets", n_sets);
     if (*out > 1 && !job->opts.share_device)
-        FAIL(RC_INVAL, "--workers %d: there %s %d %s%s here; %d would be right, or --share-device", job->n_workers,
-             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s", n_devices);
+        FAIL(RC_INVAL, "--workers %d%s: there %s %d %s%s here; %d would be right, or --share-device", job->n_workers,
+             of_sets, n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s",
+             n_devices / n_sets);
 out:
     return rc;
+}
+
+/* Of a worker, on its device: what a library of its own takes there. */
+static size_t library_bytes(const struct train_job *job)
+{
+    return job->collective && job->collective->module.caps & COLL_DEVICE ? NCCL_ALLOWANCE_BYTES : 0;
 }
 
 /* Of a batch in so many micro-batches. */
@@ -147,7 +163,7 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
                                 n_servers * out->server_bytes + rank_0_bytes(job) +
                                 resume_bytes(job, n_workers + n_servers) + stamp_bytes(job, n_workers + n_servers)
-                          : n_sharing * (out->activations_bytes + out->params_bytes);
+                          : n_sharing * (out->activations_bytes + out->params_bytes + library_bytes(job));
 out:
     return rc;
 }

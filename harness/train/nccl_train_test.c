@@ -5,6 +5,7 @@
  * real one on a GPU (exit 77: there is none).
  *
  *   equal N      N workers, threads         mpi N     the same as processes, of mpiexec
+ *   hosts N P    N workers on hosts of P, which the linker makes up: "nccl-hierarchical" and "hierarchical"
  *   late         a group fails late         loss      a worker is lost, and the others go on (--on-loss report)
  *   refusals     what train_prepare() says  one_gpu   devices that are one (on_host)
  *   gpu          1 worker, real library
@@ -30,12 +31,28 @@ static const char *const runs[] = {
     "--model lenet --steps 3 --eval-samples 4 --overlap on --bucket-bytes 20000",
     "--model lenet --steps 3 --eval-samples 4 --overlap on --bucket-bytes 20000 --partition-bytes 4096 --momentum 0.9",
     "--model lenet --steps 3 --eval-samples 4 --bucket-bytes 20000 --partition-bytes 4096 --weight-decay 0.001",
+    "--model lenet --steps 3 --eval-samples 4 --optimizer adam --lr 0.001 --overlap on --bucket-bytes 20000",
+    "--model lenet --steps 3 --eval-samples 4 --optimizer adagrad --lr 0.01",
 #if !GRADMARK_CUDA_ON_HOST /* where emulated kernels would take minutes */
     "--model linear --steps 20 --momentum 0.9",
     "--model resnet8 --image-size 16 --width-divisor 4 --steps 4 --eval-samples 7 --overlap on --bucket-bytes 9000",
 #endif
 };
 enum { N_RUNS = sizeof runs / sizeof *runs };
+
+static int ranks_per_host; /* 0: as they are */
+
+enum rc __real_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
+enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
+
+enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts)
+{
+    if (ranks_per_host == 0)
+        return __real_world_host_group(w, out, host, n_hosts);
+    *host = w->rank / ranks_per_host;
+    *n_hosts = (w->n_ranks - 1) / ranks_per_host + 1;
+    return world_split(w, *host, w->rank, out);
+}
 
 struct one {
     const struct train_job *job;
@@ -100,15 +117,15 @@ static int failed(const char *options, const char *why)
     return 1;
 }
 
-/* other: what nccl must equal. */
-static int compare(const char *options, const char *other)
+/* other: what reducer must equal. */
+static int compare(const char *options, const char *reducer, const char *other)
 {
     struct train_result staged = { 0 }, queued = { 0 };
     enum rc rc;
     int n_failures = 0;
 
     TRY(train(&staged, options, other, 0));
-    TRY(train(&queued, options, "nccl", 0));
+    TRY(train(&queued, options, reducer, 0));
     if (!same(&staged, &queued))
         n_failures += failed(options, "ends in other bits");
     if (queued.rank && queued.rank[0].memory.kind != MEMORY_DEVICE)
@@ -127,10 +144,43 @@ static int equal(int n_workers)
     int n_failures = 0;
 
     for (int i = 0; i < N_RUNS; i++) {
-        snprintf(options, sizeof options, "%s --mode allreduce --workers %d", runs[i], n_workers);
-        n_failures += compare(options, "root");
+        snprintf(options, sizeof options, "%s --mode allreduce --workers %d%s", runs[i], n_workers,
+                 n_workers > 1 ? " --verify-every 2" : "");
+        n_failures += compare(options, "nccl", "root");
     }
     return n_failures;
+}
+
+/* What crosses between hosts is in the record: of first ranks alone. */
+static int counts_bytes(const char *options)
+{
+    struct train_result r = { 0 };
+    enum rc rc;
+    int n_failures = 0;
+
+    TRY(train(&r, options, "nccl-hierarchical", 0));
+    for (int w = 0; w < r.n_workers; w++)
+        if ((r.rank[w].sent_bytes > 0) != (w % ranks_per_host == 0 && r.n_workers > ranks_per_host))
+            n_failures += failed(options, "bytes between hosts are not those of the first ranks");
+out:
+    if (rc != RC_OK)
+        n_failures += failed(options, rc_message());
+    train_result_free(&r);
+    return n_failures;
+}
+
+/* One run where emulated kernels take their time. */
+static int on_hosts(int n_workers)
+{
+    const int first = GRADMARK_CUDA_ON_HOST ? 2 : 0, end = GRADMARK_CUDA_ON_HOST ? 3 : N_RUNS;
+    char options[OPTIONS_BYTES];
+    int n_failures = 0;
+
+    for (int i = first; i < end; i++) {
+        snprintf(options, sizeof options, "%s --mode allreduce --workers %d", runs[i], n_workers);
+        n_failures += compare(options, "nccl-hierarchical", "hierarchical");
+    }
+    return n_failures + counts_bytes(options);
 }
 
 /* One world of MPI a process: the other run is one of threads, in rank 0's. */
@@ -208,6 +258,31 @@ out:
     return n_failures;
 }
 
+#if GRADMARK_CUDA_ON_HOST
+/* What the library takes of the GPU is no room for a batch. */
+static int counts_the_library(void)
+{
+    static const char options[] = "--model lenet --mode allreduce --workers 2 --compute cuda --reducer ";
+    const char *const reducer[2] = { "ring", "nccl" };
+    size_t n_bytes[2] = { 0, 0 };
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < 2 && rc == RC_OK; i++) {
+        struct train_job job = { 0 };
+        char text[OPTIONS_BYTES];
+        snprintf(text, sizeof text, "%s%s", options, reducer[i]);
+        rc = kit_prepare(&job, text);
+        n_bytes[i] = job.memory.host_bytes;
+        train_job_free(&job);
+    }
+    if (rc == RC_OK && n_bytes[1] - n_bytes[0] == (size_t)256 << 20)
+        return 0;
+    fprintf(stderr, "%s: %zu bytes of the GPU, and %zu with nccl\n", rc == RC_OK ? "prepared" : rc_message(),
+            n_bytes[0], n_bytes[1]);
+    return 1;
+}
+#endif
+
 /* Preparation alone. */
 static int refuses(const char *options, const char *says)
 {
@@ -233,6 +308,7 @@ static int refusals(void)
                           "--priority: the reducer sums on the device");
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --world sim",
                           "needs --world threads or mpi or tcp, but that is sim");
+    n_failures += counts_the_library();
     (void)setenv("GRADMARK_NCCL_LIBRARY", "/nonexistent", 1);
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda",
                           "--reducer nccl: GRADMARK_NCCL_LIBRARY names no NCCL: /nonexistent: ");
@@ -283,11 +359,11 @@ static int on_gpu(void)
     train_job_free(&job);
     if (rc == RC_UNSUPPORTED) {
         printf("skipped: %s\n", rc_message());
-        return getenv("GRADMARK_REQUIRE_GPU") ? 1 : SKIPPED;
+        return getenv("GRADMARK_REQUIRE_GPU") && !strstr(rc_message(), "NCCL was not found") ? 1 : SKIPPED;
     }
     for (int i = 0; i < N_RUNS; i++) {
         snprintf(text, sizeof text, "%s --mode allreduce --workers 1", runs[i]);
-        n_failures += compare(text, "ring");
+        n_failures += compare(text, "nccl", "ring");
     }
     return n_failures;
 }
@@ -311,11 +387,15 @@ int main(int argc, char **argv)
         return equal(atoi(argv[2])) > 0;
     if (argc == 3 && strcmp(argv[1], "mpi") == 0)
         return in_mpi(atoi(argv[2])) > 0;
+    if (argc == 4 && strcmp(argv[1], "hosts") == 0) {
+        ranks_per_host = atoi(argv[3]);
+        return on_hosts(atoi(argv[2])) > 0;
+    }
     for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             const int n = cases[i].run();
             return n == SKIPPED ? SKIPPED : n > 0;
         }
-    fprintf(stderr, "usage: nccl_train_test CASE | equal WORKERS | mpi WORKERS\n");
+    fprintf(stderr, "usage: nccl_train_test CASE | equal WORKERS | hosts WORKERS PER_HOST | mpi WORKERS\n");
     return 2;
 }

@@ -120,7 +120,7 @@ static enum rc open_compute(struct rank *r)
                                .opts = module_options(&r->job->opts.modules, train_kinds, &backend->module) };
     enum rc rc;
 
-    TRY(rank_device_number(&env.device, backend, r->world->host_rank));
+    TRY(rank_device_number(&env.device, backend, rank_all(r)->host_rank));
     TRY(compute_open(&r->compute, backend, &env));
     TRY(rank_check_devices(r));
 out:
@@ -433,7 +433,7 @@ static enum rc rank_start(struct rank *r)
     TRY(rank_open(r));
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
-    TRY(world_barrier(r->job->all ? r->job->all : r->world));
+    TRY(world_barrier(rank_all(r)));
 out:
     return rank_explain_early_loss(r, rc);
 }

@@ -37,9 +37,10 @@ static bool is_same_device(const char *device_a, const char *host_a, const char 
            (knows_kernels ? strcmp(kernel_a, kernel_b) == 0 : strcmp(host_a, host_b) == 0);
 }
 
+/* seat: of the workers of all sets first. */
 static enum rc refuse_sharing(const struct rank *r, const struct seat *seat)
 {
-    for (int b = 0; b < r->job->n_workers; b++)
+    for (int b = 0; b < train_n_sets(r->job) * r->job->n_workers; b++)
         for (int a = 0; a < b; a++)
             if (is_same_device(seat[a].device, seat[a].host, seat[a].kernel, seat[b].device, seat[b].host,
                                seat[b].kernel))
@@ -54,7 +55,8 @@ static enum rc refuse_sharing(const struct rank *r, const struct seat *seat)
 
 enum rc rank_check_devices(struct rank *r)
 {
-    const size_t n_ranks = (size_t)r->world->n_ranks;
+    struct world *all = rank_all(r);
+    const size_t n_ranks = (size_t)all->n_ranks;
     struct seat own = { .n_visible = 0 }, *seat = NULL;
     int n_visible = 0;
     enum rc rc = RC_OK;
@@ -73,7 +75,7 @@ enum rc rank_check_devices(struct rank *r)
     seat = malloc(n_ranks * sizeof *seat);
     if (!seat)
         FAIL(RC_NOMEM, "no memory for the devices of %zu ranks", n_ranks);
-    TRY(world_allgather(r->world, &own, seat, sizeof own));
+    TRY(world_allgather(all, &own, seat, sizeof own));
     if (!r->job->opts.share_device)
         TRY(refuse_sharing(r, seat));
 out:

@@ -75,6 +75,18 @@ static inline bool rank_is_virtual(const struct rank *r)
     return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
+/* Trainings at once (--sets). */
+static inline int train_n_sets(const struct train_job *job)
+{
+    return job->opts.sets > 1 ? (int)job->opts.sets : 1;
+}
+
+/* Of all that train at once (--sets), or of this training alone. */
+static inline struct world *rank_all(const struct rank *r)
+{
+    return r->job->all ? r->job->all : r->world;
+}
+
 /* Do the survivors of a loss go back to the last common step? */
 static inline bool rank_goes_back(const struct rank *r)
 {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -47,6 +48,28 @@ static void device_equals_host_E4(void **state)
         "--model lenet --forward-only --steps 4",
         "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6 --eval-samples 7",
         "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
+        /* each reducer that has bits of its own, in slots where it sums in the memory of a host */
+        "--model lenet --mode allreduce --reducer shm --exchange-memory private --workers 3 --steps 8",
+        "--model lenet --mode allreduce --reducer hierarchical --exchange-memory private --workers 3 --steps 8",
+        "--model lenet --mode allreduce --reducer tree --workers 3 --steps 8",
+        "--model lenet --mode allreduce --reducer halving-doubling --workers 3 --steps 8",
+        /* what works on the copies in between */
+        "--model lenet --mode allreduce --workers 3 --steps 8 --compression bf16",
+        "--model lenet --mode allreduce --workers 3 --steps 8 --compression fp16 --overlap on --bucket-bytes 20000",
+        "--model lenet --mode allreduce --workers 3 --steps 8 --compression topk:0.1 --bucket-bytes 20000",
+        "--model lenet --mode ps --workers 1 --servers 2 --steps 8 --compression topk:0.1",
+        "--model lenet --mode ps --workers 1 --servers 2 --steps 9 --push-every 3 --pull-every 2",
+        "--model lenet --mode ps --workers 2 --servers 2 --steps 8 --consistency sync --placement whole",
+        "--model lenet --mode allreduce --workers 3 --steps 8 --average-every 3",
+        "--model lenet --mode allreduce --workers 2 --steps 8 --split unequal:1,3",
+        "--model lenet --mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
+        /* the optimiser's arrays */
+        "--model lenet --mode single --steps 8 --optimizer adam --lr 0.001",
+        "--model lenet --mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",
+        "--model lenet --mode allreduce --workers 2 --steps 8 --optimizer adagrad --lr 0.01 --overlap on "
+        "--bucket-bytes "
+        "20000 --priority on",
+        "--model lenet --mode ps --workers 1 --servers 2 --steps 8 --optimizer adam --lr 0.001",
     };
 
     (void)state;
@@ -83,6 +106,27 @@ static void mutants_are_noticed(void **state)
     }
 }
 
+/* E7: the parameters and the optimiser's state of the step before come back to the device. */
+static void losses_are_undone_on_a_device_E7(void **state)
+{
+    static const char all[] = "--model lenet --mode allreduce --workers 3 --optimizer adam --lr 0.001";
+    struct train_result lost = { 0 }, whole = { 0 };
+    char options[256];
+
+    (void)state;
+    snprintf(options, sizeof options, "%s --steps 9 --on-loss report --kill-rank 2 --kill-step 5", all);
+    train(&lost, options, NULL, &compute_fake_device);
+    assert_int_equal(lost.n_losses, 1);
+    assert_in_range(lost.n_steps, 4, 5);
+    snprintf(options, sizeof options, "%s --steps %zu", all, (size_t)lost.n_steps);
+    train(&whole, options, NULL, NULL);
+    assert_int_equal(lost.final.n_params, whole.final.n_params);
+    assert_memory_equal(lost.final.param, whole.final.param, whole.final.n_params * sizeof(float));
+    assert_true(kit_same_kept(&lost.final, &whole.final));
+    train_result_free(&lost);
+    train_result_free(&whole);
+}
+
 /* Only what the mode has to read or write there: gradients, and with servers parameters. */
 static void only_exchanges_are_staged(void **state)
 {
@@ -100,6 +144,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_equals_host_E4),
+        cmocka_unit_test(losses_are_undone_on_a_device_E7),
         cmocka_unit_test(mutants_are_noticed),
         cmocka_unit_test(only_exchanges_are_staged),
     };

@@ -14,7 +14,7 @@ enum { DATA_PATH_BYTES = 2 * CHART_PATH_BYTES + 8 };
 struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes)
 {
     return (struct comm_where){ m->world->module.name, m->transport->module.name, m->compute->module.name,
-                                cache_bytes };
+                                m->compute->device_kind, cache_bytes };
 }
 
 static enum rc print(const struct comm_output *out)

@@ -11,9 +11,9 @@
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
 
-struct comm_where { /* borrowed */
-    const char *world, *transport, *compute;
-    size_t cache_bytes; /* of the last level, of this host; 0: not known */
+struct comm_where {                                        /* borrowed */
+    const char *world, *transport, *compute, *device_kind; /* "GPU" */
+    size_t cache_bytes;                                    /* of the last level, of this host; 0: not known */
 };
 
 struct comm_point { /* of the chart: n_moved over a time is its height */

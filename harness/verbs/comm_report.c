@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "harness/exchange/collective.h"
+
 static const char *lane_name(const struct comm_about *about, int lane)
 {
     return lane < about->terms->n_lanes                    ? about->terms->lane[lane].name
@@ -63,9 +65,11 @@ static int root_of(const struct comm_about *about)
 
 static const char *memory_of(const struct comm_about *about, int lane)
 {
-    static const char *const memory_keys[] = { "none", "private", "shared" };
+    static const char *const memory_keys[] = { "none", "private", "shared", "staged", "device" };
     const bool has_none = about->results->is_hollow || about->terms->type == COMM_BARRIER;
 
+    if (about->results->is_on_device)
+        return memory_keys[about->terms->lane[lane].ops->module.caps & COLL_DEVICE ? 4 : 3];
     return memory_keys[has_none ? 0 : 1 + about->results->is_shared[lane]];
 }
 
@@ -190,6 +194,9 @@ static void print_memory(FILE *to, const struct comm_about *about)
 
     if (r->is_hollow || about->terms->type == COMM_BARRIER)
         return;
+    if (r->is_on_device)
+        fprintf(to, "# Memory: of a %s each; staged: what reducers of the host copy from there and back counts\n",
+                about->where.device_kind);
     if (r->is_virtual || r->rotated_bytes == 0)
         fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, the same again and again");
     else

@@ -34,6 +34,12 @@ struct run { /* shared by the ranks of this process */
 
 /* --- what is measured --- */
 
+/* Data is in the memory of a GPU. */
+static bool is_on_device(const struct run *run)
+{
+    return run->machine.compute->touches_memory && !run->machine.compute->host_memory;
+}
+
 /* RC_OK: it can; else why not. */
 static enum rc check_reducer(const struct collective_ops *ops, const struct run *run)
 {
@@ -43,9 +49,9 @@ static enum rc check_reducer(const struct collective_ops *ops, const struct run 
 
     TRY(collective_require(&collective_kind, ops, comm_collective_type(run->terms.type)));
     TRY(module_check_world(&collective_kind, &ops->module, &world_kind, &run->machine.world->module));
-    if (ops->module.caps & COLL_DEVICE)
-        FAIL(RC_UNSUPPORTED, "reducer %s sums in the memory of GPUs; comm measures in that of the host",
-             ops->module.name);
+    if (ops->module.caps & COLL_DEVICE && !(run->machine.compute->module.caps & COMPUTE_SIDE))
+        FAIL(RC_UNSUPPORTED, "reducer %s sums in the memory of GPUs, and --compute %s has none", ops->module.name,
+             run->machine.compute->module.name);
     if (ops->module.check)
         TRY(ops->module.check(opts, &facts));
 out:
@@ -214,9 +220,23 @@ static enum rc check_ranks(const struct run *run)
     if (run->opts->root >= (uint64_t)run->machine.n_ranks)
         return rc_raise(RC_INVAL, "--root %llu: there are %d ranks; 0 to %d would be right",
                         (unsigned long long)run->opts->root, run->machine.n_ranks, run->machine.n_ranks - 1);
-    if (run->machine.compute->touches_memory && !run->machine.compute->host_memory)
-        return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
-                        run->machine.compute->module.name);
+    return RC_OK;
+}
+
+/* What has no meaning, or no measurement, where data is on a GPU (comm_bench.B7). */
+static enum rc check_device(struct run *run, const struct verb_call *call)
+{
+    const char *compute = run->machine.compute->module.name, *type = comm_type_name(run->terms.type);
+
+    if (!is_on_device(run))
+        return RC_OK;
+    if (!comm_collective_type(run->terms.type))
+        return rc_raise(RC_INVAL, "--compute %s: %s is of the memory of the host; cpu would be right", compute, type);
+    if (verb_given(call, "memory"))
+        return rc_raise(RC_INVAL, "--memory: --compute %s has its own; leave it out", compute);
+    if (verb_given(call, "out-of-place") && run->terms.out_of_place)
+        return rc_raise(RC_INVAL, "--out-of-place: not measured with --compute %s; leave it out", compute);
+    run->terms.out_of_place = false;
     return RC_OK;
 }
 
@@ -236,6 +256,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     TRY(find_sizes(run));
     TRY(machine_prepare(&run->machine, &o->machine, sim_ranks));
     TRY(check_ranks(run));
+    TRY(check_device(run, call));
     run->terms.transport = run->machine.transport;
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     TRY(add_lanes(run));
@@ -333,7 +354,9 @@ const struct verb verb_comm = {
         "is exit code 1.\nThe ceiling is measured in the same run: where all ranks share a host, their memory, each "
         "input read once and each\noutput written once; else links, by the bare transport around all ranks, no byte "
         "crossing one more often than it must. A barrier is "
-        "messages of the transport (dissemination).\n\n",
+        "messages of the transport (dissemination).\n--compute cuda: data begins and ends in the memory of a GPU of "
+        "each rank, in place, beside no ceiling; reducer nccl sums "
+        "it there, and\nothers a copy in the memory of the host, whose way there and back counts.\n\n",
     .opts_bytes = sizeof(struct comm_opts),
     .group = comm_groups,
     .kinds = comm_kinds,

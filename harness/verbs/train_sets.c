@@ -68,7 +68,8 @@ static enum rc check_memory(const struct train_sets_run *run, const struct train
 {
     const int n_all = run->n_sets * job->n_ranks;
     const int n_here = launcher->n_host_ranks > 0 ? launcher->n_host_ranks : n_all;
-    const double n_sets_here = n_here > job->n_ranks ? (double)n_here / (double)job->n_ranks : 1;
+    const bool is_counted = !job->compute->host_memory && !launcher->name; /* of a device, for all sets */
+    const double n_sets_here = n_here > job->n_ranks && !is_counted ? (double)n_here / (double)job->n_ranks : 1;
     const double need_bytes = n_sets_here * (double)job->memory.host_bytes;
 
     if (need_bytes <= (double)job->memory.available_bytes)

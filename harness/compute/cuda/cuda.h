@@ -25,7 +25,7 @@ enum {
     CUDA_MAX_KEYS = 64,                  /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
-    CUDA_MAX_PINNED = 8,             /* blocks of host_open() at a time */
+    CUDA_MAX_PINNED = 16,            /* blocks of host_open() at a time */
     CUDA_ALLOWANCE_BYTES = 64 << 20, /* graphs of a step, which the driver keeps on the GPU. Chosen, not measured */
 };
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* between_hosts.c - see between_hosts.h. */
+#include "allreduce/between_hosts.h"
+
+#include <stdlib.h>
+
+#include "allreduce/halving_doubling_members.h"
+#include "allreduce/part_message.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+const struct opt between_hosts_options[] = {
+    OPT_BOOL_(struct between_hosts_opts, halving, "halving", "false",
+              "between hosts by halving and doubling, in fewer messages; without it around a ring"),
+    OPT_U64_(struct between_hosts_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
+             "around the ring a chunk goes in segments of about this, at most 64, each sent on while the next one "
+             "comes; 0: as a whole"),
+    OPT_END_,
+};
+
+static bool halves(const void *opts)
+{
+    return opts && ((const struct between_hosts_opts *)opts)->halving;
+}
+
+/* Of the ring. opts NULL: defaults. */
+static int n_segments(const void *opts, size_t n_elems, int n_hosts)
+{
+    const struct between_hosts_opts *o = opts;
+
+    return ring_n_segments(o ? o->segment_bytes : RING_SEGMENT_BYTES, n_elems, n_hosts);
+}
+
+static bool has_segments(const void *opts, size_t max_elems, int n_hosts)
+{
+    return !halves(opts) && n_segments(opts, max_elems, n_hosts) > 1;
+}
+
+size_t between_hosts_scratch_elems(const void *opts, size_t n_elems, int n_hosts)
+{
+    return halves(opts)
+               ? halving_doubling_scratch_elems(COLL_ALLREDUCE, n_elems, n_hosts)
+               : n_elems / (size_t)n_hosts + 1 + (has_segments(opts, n_elems, n_hosts) ? RING_MOST_SEGMENTS : 0);
+}
+
+/* --- where a rank is --- */
+
+static int host_of(const struct collective_group *group, int rank)
+{
+    return group->host ? group->host[rank] : rank;
+}
+
+/* The rank that plays for the host of this one. */
+static int first_of(const struct collective_group *group, int rank)
+{
+    int first = 0;
+
+    while (host_of(group, first) != host_of(group, rank))
+        first++;
+    return first;
+}
+
+struct host_place host_place_of(const struct collective_group *group, int rank)
+{
+    struct host_place place = { .host = -1 };
+
+    for (int r = 0; r < group->n_ranks; r++) {
+        const bool is_here = host_of(group, r) == host_of(group, rank), is_first_there = first_of(group, r) == r;
+        if (is_first_there && is_here)
+            place.host = place.n_hosts;
+        place.n_hosts += is_first_there;
+        place.index += is_here && r < rank;
+        place.n_on_host += is_here;
+    }
+    return place;
+}
+
+/* --- open, close --- */
+
+static enum rc open_members(struct between_hosts *b, struct world *w, int index)
+{
+    const int n = b->n_hosts;
+    int *host = calloc((size_t)w->n_ranks, sizeof *host);
+    const struct collective_group all = { w->n_ranks, host };
+    enum rc rc;
+
+    b->first = calloc((size_t)n, sizeof *b->first);
+    if (!host || !b->first)
+        FAIL(RC_NOMEM, "no memory for the hosts of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &index, host, sizeof *host));
+    for (int r = 0; r < w->n_ranks; r++)
+        b->first[host[r]] = first_of(&all, r);
+    b->circle = (struct ring_circle){ n, index, b->first[(index + 1) % n], b->first[(index + n - 1) % n] };
+out:
+    free(host);
+    return rc;
+}
+
+/* Of the first rank of a host. */
+static enum rc open_buffers(struct between_hosts *b, const struct collective_env *env)
+{
+    const size_t n_elems = between_hosts_scratch_elems(env->opts, env->max_elems, b->n_hosts);
+    enum rc rc;
+
+    TRY(arena_open(&b->arena, arena_floats_bytes(n_elems)));
+    b->scratch = arena_floats(&b->arena, n_elems);
+    if (has_segments(env->opts, env->max_elems, b->n_hosts)) {
+        b->flight = calloc((size_t)3 * RING_MOST_SEGMENTS, sizeof *b->flight);
+        if (!b->flight)
+            FAIL(RC_NOMEM, "no memory for the segments of messages between hosts");
+    }
+out:
+    return rc;
+}
+
+enum rc between_hosts_open(struct between_hosts *out, const struct collective_env *env, const struct world *group,
+                           int host, int n_hosts)
+{
+    enum rc rc;
+
+    *out = (struct between_hosts){ .n_hosts = n_hosts };
+    TRY(open_members(out, env->transport->world, host));
+    if (group->rank == 0 && n_hosts > 1)
+        TRY(open_buffers(out, env));
+out:
+    return rc;
+}
+
+void between_hosts_close(struct between_hosts *b)
+{
+    arena_close(&b->arena);
+    free(b->first);
+    free(b->flight);
+    *b = (struct between_hosts){ 0 };
+}
+
+/* --- the sum --- */
+
+static enum rc sum_by_ring(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
+{
+    struct ring_half half = { .collective = c,
+                              .circle = &b->circle,
+                              .data = data,
+                              .n_elems = n_elems,
+                              .first = b->circle.index,
+                              .add = true,
+                              .n_segments = n_segments(c->env.opts, n_elems, b->circle.n_members),
+                              .scratch = b->scratch,
+                              .flight = b->flight };
+    enum rc rc;
+
+    TRY(ring_half(&half, &b->n_steps));
+    TRY(part_round(c, half.data, ring_chunk(b->circle.index + 1, b->circle.n_members, half.n_elems)));
+    half.first = b->circle.index + 1;
+    half.add = false;
+    TRY(ring_half(&half, &b->n_steps));
+out:
+    return rc;
+}
+
+enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
+{
+    const struct halving_doubling_members members = { .collective = c,
+                                                      .rank = b->first,
+                                                      .n_members = b->n_hosts,
+                                                      .index = b->circle.index,
+                                                      .data = data,
+                                                      .n_elems = n_elems,
+                                                      .scratch = b->scratch };
+
+    if (halves(c->env.opts))
+        return halving_doubling_run(&members, COLL_ALLREDUCE, &b->n_steps);
+    return sum_by_ring(b, c, data, n_elems);
+}
+
+/* --- costs --- */
+
+struct collective_cost between_hosts_cost(const void *opts, const struct collective_call *call, int h, int k)
+{
+    const size_t n_elems = call->n_elems;
+    const int n = n_segments(opts, n_elems, h);
+
+    if (halves(opts))
+        return halving_doubling_cost(call, h, k);
+    const struct collective_cost round = collective_round_cost(ring_chunk(k + 1, h, n_elems).n_elems, call->wire);
+    const struct collective_cost scatter =
+        ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
+    const struct collective_cost gather =
+        ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 2, k + 1 }, false, call->wire);
+    return collective_cost_sum(collective_cost_sum(round, scatter), gather);
+}
+
+struct collective_cost between_hosts_path(const void *opts, const struct collective_call *call, int h)
+{
+    const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
+
+    if (halves(opts))
+        return halving_doubling_path(call, h);
+    return collective_cost_sum(collective_round_cost(n_largest, call->wire),
+                               collective_cost_sum(ring_half_path(n_elems, h, true, call->wire),
+                                                   ring_half_path(n_elems, h, false, call->wire)));
+}
