@@ -79,8 +79,8 @@ static void spoil(struct made *m, unsigned char *frame, size_t *n_bytes)
 
 static void add_frame(struct made *m, unsigned form)
 {
-    static const enum ps_op other[] = { PS_FETCH,  PS_LEAVE, PS_LOOK, PS_PULL,  PS_PULL,
-                                        PS_PARAMS, PS_STATE, PS_LATE, PS_TAKEN, PS_REFUSED };
+    static const enum ps_op other[] = { PS_FETCH, PS_LEAVE, PS_LOOK,  PS_PULL,    PS_PULL,  PS_PARAMS,
+                                        PS_STATE, PS_LATE,  PS_TAKEN, PS_REFUSED, PS_BATCH, PS_NEXT };
     unsigned char frame[FRAME_BYTES] = { 0 };
     unsigned how = (unsigned)draw(m, FUZZ_N_WORKERS) | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT;
     size_t n_body = 0;
@@ -103,14 +103,30 @@ static void add_frame(struct made *m, unsigned form)
     m->n_frames++;
 }
 
+/* Of an elastic run: a worker asks for its first batch, or for the next. */
+static void add_next(struct made *m, unsigned worker)
+{
+    m->bytes[m->n_bytes++] = (unsigned char)(worker | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT);
+    m->bytes[m->n_bytes++] = PS_HEADER_BYTES;
+    ps_header_encode(m->bytes + m->n_bytes, &(struct ps_header){ .op = PS_NEXT });
+    m->n_bytes += PS_HEADER_BYTES;
+    m->n_frames++;
+}
+
 static void make_input(struct made *m, uint64_t seed)
 {
     m->seed = seed;
     m->counter = m->n_bytes = m->n_frames = 0;
     const unsigned rules = (unsigned)draw(m, 256);
     m->bytes[m->n_bytes++] = (unsigned char)rules;
-    for (uint64_t n = 1 + draw(m, MOST_FRAMES); n > 0; n--)
-        add_frame(m, rules / FUZZ_N_RULES % FUZZ_N_FORMS);
+    const bool is_elastic = fuzz_is_elastic(rules);
+    for (unsigned w = 0; w < FUZZ_N_WORKERS && is_elastic; w++)
+        add_next(m, w);
+    for (uint64_t n = 1 + draw(m, MOST_FRAMES - FUZZ_N_WORKERS); n > 0; n--)
+        if (is_elastic && draw(m, 4) == 0)
+            add_next(m, (unsigned)draw(m, FUZZ_N_WORKERS));
+        else
+            add_frame(m, rules / FUZZ_N_RULES % FUZZ_N_FORMS);
     if (draw(m, 16) == 0)
         m->n_bytes = 1 + draw(m, m->n_bytes);
 }

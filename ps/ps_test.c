@@ -65,6 +65,11 @@ static void headers_round_trip(void **state)
     assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
     assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9 && back.lr == 0.25f && !back.is_last);
     assert_true(back.layout == UINT64_C(0x1122334455667788) && back.queue_ns == 0 && back.why == NOT_REFUSED);
+    assert_int_equal(back.batch, 0);
+    bytes[43] = 0xff; /* of PUSH alone: a batch, + 1 */
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24, &why), RC_OK);
+    assert_true(back.batch == UINT64_C(0xff000000) && back.apply_ns == 0);
+    bytes[43] = 0;
     bytes[6] = PS_GIVE; /* as a PUSH */
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24, &why), RC_OK);
     assert_true(back.op == PS_GIVE && back.sent_ns == 5 && back.n_pairs == 3);
@@ -83,6 +88,15 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
     assert_true(back.op == PS_REFUSED && back.why == REFUSED_REPLAYED && back.step == 8 && back.staleness == 0);
     assert_true(back.queue_ns == 4 && back.layout == 0 && back.is_last && back.lr == 0);
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_NEXT, .clock = 8, .layout = 9 });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
+    assert_true(ps_op_is_request(back.op) && back.op == PS_NEXT && back.clock == 8 && back.layout == 9);
+    bytes[40] = 1;
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "how long applying took"));
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_BATCH, .clock = 7, .is_last = true });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
+    assert_true(back.op == PS_BATCH && back.clock == 7 && back.is_last && !ps_op_is_request(back.op));
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -94,9 +108,9 @@ static void every_wrong_field_is_named_P1(void **state)
         enum refused why;
     } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
                   { 4, 3, "version", REFUSED_VERSION },
-                  { 4, 6, "version 6, this program speaks 9", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 10", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
-                  { 6, 14, "op", REFUSED_MALFORMED },
+                  { 6, 16, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },
                   { 8, 2, "carries", REFUSED_OVERSIZED },
                   { 15, 0x7f, "rate", REFUSED_MALFORMED },
@@ -104,7 +118,7 @@ static void every_wrong_field_is_named_P1(void **state)
                   { 24, 1, "carries", REFUSED_OVERSIZED },
                   { 24, 4, "form 4", REFUSED_MALFORMED },
                   { 28, 1, "1 pairs", REFUSED_MALFORMED },
-                  { 40, 1, "how long applying took", REFUSED_MALFORMED } };
+                  { 44, 1, "how long applying took", REFUSED_MALFORMED } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };

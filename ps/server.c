@@ -8,7 +8,8 @@
  *   LEFT                refused            refused                                  refused    drop_now: -> LOST
  *   LOST                dropped            dropped                                  dropped    -
  *
- * GIVE and PULL are as PUSH, the latter by server_pull(). LOOK, of worker 0 in TRAINING, is answered at once and
+ * GIVE and PULL are as PUSH, the latter by server_pull(), and so is NEXT, by server_next() of the server that hands out
+ * batches (leases.h). LOOK, of worker 0 in TRAINING, is answered at once and
  * changes no state; in any other it is refused. Refused, and so is
  * whatever is no request in any state, a request in a slot in which another one waits for its answer, or one of another
  * layout: it is counted and answered with REFUSED, and the worker's state stays; after PS_MOST_REFUSED of them:
@@ -112,6 +113,7 @@ static enum rc open_slice(struct ps_server **out, const struct sync_env *env, in
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
     TRY(open_pieces(s));
     server_open_stop(s);
+    TRY(server_open_leases(s));
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
     TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, &env->optimizer, env->slice_state.moments));
@@ -151,6 +153,7 @@ void ps_server_close(struct ps_server **sp)
     if (!s)
         return;
     replica_close(s);
+    server_close_leases(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);
     free(s->client);
@@ -216,6 +219,8 @@ static enum rc check_slot(const struct ps_server *s, const struct arrival *a, en
 
     if (slot >= PS_CREDITS || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
+    if (s->client[worker].asks)
+        return rc_raise(RC_MISMATCH, "worker %d sent op %d before it got a batch", worker, (int)op);
     for (uint32_t i = 0; i < PS_CREDITS; i++) {
         const struct request *r = &s->client[worker].request[i];
         if ((r->waits || r->is_pending) && (is_alone || i == slot))
@@ -274,6 +279,8 @@ static enum rc check_request(const struct ps_server *s, const struct arrival *a,
         TRY(server_check_push(s, a, h, why));
     if (h->op == PS_PULL)
         TRY(server_check_pull(s, a, h, why));
+    if (h->op == PS_NEXT || h->op == PS_LEAVE || h->op == PS_FETCH)
+        TRY(server_check_done(s, a, h, why));
 out:
     return rc;
 }
@@ -293,8 +300,11 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return server_push(s, a, h);
     if (h->op == PS_PULL)
         return server_pull(s, a, h);
+    if (h->op == PS_NEXT)
+        return server_next(s, a, h);
     if (h->op == PS_LOOK)
         return post_state(s);
+    server_end_batch(s, a->worker, h);
     if (h->op == PS_FETCH) {
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);

@@ -64,6 +64,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
     enum rc rc;
 
     TRY(check_order(s, a->worker, h, why));
+    TRY(server_check_batch(s, a, h, why));
     TRY(check_body(s, a, h, why));
 out:
     return rc;

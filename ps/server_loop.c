@@ -158,7 +158,7 @@ out:
 /* Has a rank been lost, for whose loss alone others may wait? */
 static bool has_news(const struct ps_server *s)
 {
-    return s->has_new_left || (s->replica && s->replica->has_new_left) || replica_is_due(s);
+    return s->has_new_left || (s->replica && s->replica->has_new_left) || replica_is_due(s) || server_leases_are_due(s);
 }
 
 /* Receive all that has arrived; wait only if nothing is left to do. */
@@ -217,6 +217,7 @@ static enum rc settle_slice(struct ps_server *s)
     enum rc rc;
 
     TRY(server_settle_all(s));
+    TRY(server_answer_next(s));
     TRY(server_answer_fetch(s));
 out:
     return rc;
@@ -295,5 +296,7 @@ void ps_server_facts(const struct ps_server *s, struct server_facts *out)
             out->rolled_back_count += taken->rolled_back_count;
         out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
     }
+    if (server_is_elastic(s))
+        server_batch_facts(s, out);
     out->refused_count[REFUSED_STRANGER] += transport_n_strangers(s->env.transport);
 }

@@ -9,7 +9,8 @@
  *   is kept        its message is, until the round is full: then all   PARAMS, behind the round
  *                  kept ones are summed in the order of workers, and
  *                  their mean is applied
- *   is late        dropped, and counted                                LATE, at once: the newest parameters
+ *   is late, or    dropped, and counted                                LATE, at once: the newest parameters
+ *   repeated (leases.B4)
  *
  * Behind a GIVE the answer is TAKEN, and has no parameters. A PULL is answered as if it were a push that has counted.
  *
@@ -311,6 +312,7 @@ void server_forget(struct ps_server *s, int w)
         release_kept(s, &s->client[w].request[i]);
         s->client[w].request[i].waits = false;
     }
+    server_end_lease(s, w);
     s->has_new_left = s->env.consistency.kind != CONSISTENCY_ASYNC; /* else nobody waits */
 }
 
@@ -335,16 +337,19 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
 {
     const int worker = a->worker;
     struct request *r = request_of(s, a);
+    const bool is_first = server_takes_part(s, h); /* leases.B4 */
     enum rc rc = RC_OK;
 
-    r->is_refused = !is_finite(s, a, h);
+    r->is_refused = is_first && !is_finite(s, a, h);
     if (r->is_refused) {
         r->answer.op = PS_REFUSED;
         r->answer.why = REFUSED_NOT_FINITE;
     }
     switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
     case PUSH_COUNTS:
-        if (!r->is_refused)
+        if (!is_first)
+            r->answer.op = PS_LATE;
+        else if (!r->is_refused)
             TRY(apply_push(s, a, h, served_ns));
         break;
     case PUSH_IS_KEPT:

@@ -8,6 +8,7 @@
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
 #include "ps/clocks.h"
+#include "ps/leases.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/server.h"
@@ -55,6 +56,7 @@ struct client { /* a worker, as the server sees it */
     struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
     struct request loss;    /* its forward alone is used */
     int n_refused;          /* of its messages, by P5 */
+    bool has_begun, asks;   /* leases.h: it has asked for its first batch; its NEXT is not answered */
     float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
                                ps_server.param */
 };
@@ -110,6 +112,9 @@ struct ps_server {
     bool has_given_state;      /* the answer to FETCH */
     bool is_restored;          /* the heir's: from a snapshot (snapshot.h) */
     uint64_t n_unsaved;        /* updates since the last one, of all pieces */
+    struct leases leases;      /* leases.h: of server 0; else zeros */
+    int n_asking;              /* workers whose NEXT waits */
+    struct batch_set *has;     /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
     size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
     uint64_t n_granted;   /* pushes that workers have pushed or may push */
     int silence_ms;       /* how long nobody may send anything, while somebody is to */
@@ -131,6 +136,12 @@ static inline uint64_t server_n_updates(const struct piece_state *p)
 static inline bool server_is_hollow(const struct ps_server *s)
 {
     return s->param == NULL && s->n_elems > 0;
+}
+
+/* leases.h */
+static inline bool server_is_elastic(const struct ps_server *s)
+{
+    return s->env.n_batches > 0;
 }
 
 /* --- server_check.c --- */
@@ -169,6 +180,33 @@ enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
+
+/* --- server_lease.c: of a run that is not elastic, nothing --- */
+
+/* RC_NOMEM. */
+enum rc server_open_leases(struct ps_server *s) MUST_CHECK;
+void server_close_leases(struct ps_server *s);
+/* Is push a, with the header h, of a piece that is here, of a batch that its worker may have? RC_MISMATCH, *why. */
+enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                           enum refused *why) MUST_CHECK;
+/* NEXT, LEAVE or FETCH a, with the header h: is the batch done that it says, and does NEXT come in its place?
+ * RC_MISMATCH, *why. */
+enum rc server_check_done(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why) MUST_CHECK;
+/* The batch of the worker is done that such a message says. */
+void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h);
+/* Serve NEXT: answer it once there is a batch, or all are done. */
+enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Could a NEXT that waits be answered? Cheap. */
+bool server_leases_are_due(const struct ps_server *s);
+/* Answer them. */
+enum rc server_answer_next(struct ps_server *s) MUST_CHECK;
+/* The worker asks for nothing more, and what it has is another one's. */
+void server_end_lease(struct ps_server *s, int worker);
+/* Does the push with the header h count (leases.B4)? Then the part has its batch from now on. */
+bool server_takes_part(struct ps_server *s, const struct ps_header *h);
+/* What of *out is about batches. */
+void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 
 /* --- server_refuse.c --- */
 

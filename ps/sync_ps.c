@@ -126,13 +126,18 @@ static uint64_t n_pushed(const struct ps *p, int server)
     return n;
 }
 
+static bool is_elastic(const struct ps *p)
+{
+    return p->base.env.n_batches > 0;
+}
+
 static enum rc leave(struct ps *p)
 {
     const int n = p->base.env.n_servers;
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = is_elastic(p) ? p->batch : n_pushed(p, ps_home(i, n)) };
         if (p->link[i].is_redirected) /* its heir gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -181,7 +186,7 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
 {
     const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers;
-    const struct ps_header h = { .op = op };
+    const struct ps_header h = { .op = op, .clock = op == PS_FETCH ? p->batch : 0 };
     struct optimizer_state unwanted = { .moments = NULL };
     float *state = NULL; /* of server i, behind those of the servers before */
     enum rc rc = RC_OK;
@@ -215,6 +220,28 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
         TRY(leave(self(s)));
 out:
     return rc;
+}
+
+/* leases.h. However long others take for what they have is no silence of the server. */
+static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
+{
+    struct ps *p = self(s);
+    const struct ps_header h = { .op = PS_NEXT, .clock = p->batch }, want = { .op = PS_BATCH };
+    struct ps_header answer;
+    enum rc rc;
+
+    TRY(ps_post_answer(p, 0, 0, NULL, 0));
+    TRY(ps_post_request(p, 0, 0, &h, NULL));
+    TRY(ps_end_answer(p, 0, 0, &want, WAIT_FOREVER, &answer));
+    TRY(ps_end_request(p, 0, 0));
+    if (!answer.is_last && answer.clock >= s->env.n_batches)
+        FAIL(RC_MISMATCH, "server 0 gives batch %llu, of which there are %llu", (unsigned long long)answer.clock,
+             (unsigned long long)s->env.n_batches);
+    p->batch = answer.is_last ? 0 : answer.clock + 1;
+    *out = answer.clock;
+    *is_over = answer.is_last;
+out:
+    return ps_abandon(p, rc);
 }
 
 static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)
@@ -253,6 +280,7 @@ const struct sync_mode sync_ps = {
     .most_in_flight = PS_CREDITS,
     .post = ps_post,
     .end = ps_end,
+    .next_batch = ps_next_batch,
     .final = ps_final,
     .snapshot = ps_snapshot,
     .serve = ps_serve,

@@ -118,7 +118,9 @@ out:
 
 static bool may_be_late(const struct ps *p)
 {
-    return p->base.env.consistency.kind == CONSISTENCY_SYNC && p->base.env.consistency.bound_count > 0;
+    const struct sync_env *env = &p->base.env;
+
+    return (env->consistency.kind == CONSISTENCY_SYNC && env->consistency.bound_count > 0) || env->n_batches > 0;
 }
 
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
@@ -264,6 +266,7 @@ static enum rc post_with(struct ps *p, int server, int slot, const struct piece_
     if (t->parts & EXCHANGE_PUSH)
         TRY(pack_push(p, server, piece, t->grad, &h, &at));
     h.lr = t->parts & EXCHANGE_PUSH ? t->lr : 0;
+    h.batch = t->parts & EXCHANGE_PUSH ? p->batch : 0;
     TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, t->param), n_answered(piece, t->parts)));
     TRY(ps_post_request(p, server, slot, &h, at));
 out:

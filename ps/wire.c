@@ -8,8 +8,8 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 9 }; /* "GMPS" */
-enum {                                    /* in bytes; wire.h has the table */
+enum { MAGIC = 0x53504d47, VERSION = 10 }; /* "GMPS" */
+enum {                                     /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
        OFFSET_OP = 6,
@@ -25,8 +25,9 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_QUEUE = 32,
        OFFSET_LAYOUT = 32,
        OFFSET_APPLY = 40,
-       OFFSET_WORKER = 40,
-       OFFSET_SLOT = 44,
+       OFFSET_BATCH = 40,
+       OFFSET_SLOT = 40,
+       OFFSET_WORKER = 44,
        OFFSET_SENT_OR_HELD = 48,
        OFFSET_PIECE = 56,
        OFFSET_STEP = 60
@@ -56,7 +57,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     else
         bytes_put(to + OFFSET_STALENESS, h->op == PS_REFUSED ? (uint64_t)h->why : h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, ps_op_is_request(h->op) ? h->layout : h->queue_ns, 8);
-    bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
+    bytes_put(to + OFFSET_APPLY, ps_is_push(h->op) ? h->batch : h->apply_ns, 8);
     bytes_put(to + OFFSET_SENT_OR_HELD, ps_is_push(h->op) ? h->sent_ns : h->held_ns, 8);
     bytes_put(to + OFFSET_PIECE, h->piece, 4);
     bytes_put(to + OFFSET_STEP, h->step, 4);
@@ -92,7 +93,7 @@ static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_b
         return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
                       (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (number < PS_PUSH || number > PS_HELD)
+    if (number < PS_PUSH || number > PS_BATCH)
         return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
     *op = (enum ps_op)number;
     return RC_OK;
@@ -103,7 +104,8 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 {
     if (!ps_is_push(h->op) && !ps_is_answer(h->op) && h->step != 0)
         return REFUSE(REFUSED_MALFORMED, "step %u of op %u, which has none", h->step, h->op);
-    if ((ps_op_is_request(h->op) || h->op == PS_LOST) && h->apply_ns != 0)
+    const bool has_no_time = ps_op_is_request(h->op) || h->op == PS_LOST;
+    if ((has_no_time && h->apply_ns != 0) || h->batch > UINT32_MAX)
         return REFUSE(REFUSED_MALFORMED, "op %u says how long applying took", h->op);
     if (h->op == PS_REFUSED && (reason <= NOT_REFUSED || reason >= N_REFUSED))
         return REFUSE(REFUSED_MALFORMED, "reason %llu is unknown", (unsigned long long)reason);
@@ -116,7 +118,7 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 
 bool ps_op_is_request(enum ps_op op)
 {
-    return ps_is_push(op) || op == PS_PULL || op == PS_FETCH || op == PS_LEAVE || op == PS_LOOK;
+    return ps_is_push(op) || op == PS_PULL || op == PS_FETCH || op == PS_LEAVE || op == PS_LOOK || op == PS_NEXT;
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,
@@ -155,7 +157,8 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                            .n_pairs = body.n_pairs,
                            .layout = is_request ? layout_or_queue_ns : 0,
                            .queue_ns = is_request ? 0 : layout_or_queue_ns,
-                           .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
+                           .apply_ns = is_push ? 0 : bytes_get(from + OFFSET_APPLY, 8),
+                           .batch = is_push ? bytes_get(from + OFFSET_BATCH, 8) : 0,
                            .step = (uint32_t)bytes_get(from + OFFSET_STEP, 4) };
     *(is_push ? &h.sent_ns : &h.held_ns) = time_ns;
     memcpy(&h.lr, &lr_bits, sizeof lr_bits);

@@ -10,17 +10,20 @@
  *        4  u16   version
  *        6  u16   op
  *        8  u32   n_elems
- *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED: u32 is_last: 1, the worker is to begin no other step, else 0
+ *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED, BATCH: u32 is_last: 1, the worker begins no other step, else 0
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
  *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards;
- *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5)
+ *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5); NEXT, and LEAVE and
+ *                 FETCH of a run that hands out batches (leases.h): the batch that is done, + 1; 0: none was given, or
+ *                 is done; BATCH: the batch, 0 where is_last is 1
  *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
  *                 u32 n_pairs of the body (push_body.h); STATE: n_moments; REFUSED: u32 why
  *                 (exchange/refused.h), and 0
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far; requests: layout, the
  *                 digest of layout.h
- *       40  u64   apply_ns (PARAMS): updating the parameters; requests: 0
+ *       40  u64   apply_ns (PARAMS): updating the parameters; PUSH: the batch + 1, below 2^32, of a run that hands out
+ *                 batches (leases.h), else 0; other requests: 0
  *       48  u64   PUSH: sent_ns, by the clock all ranks share; PARAMS, LATE: held_ns, for other workers
  *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice
  *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE, REFUSED: of the slowest
@@ -34,16 +37,19 @@
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
+ *   NEXT    worker    to server 0: a batch, please; the   BATCH, once there is one, or all are done (leases.h)
+ *                     one before is done
  *
  *   REFUSED server    the request was not taken (P5, P6)  -
  *   LOST    server    to its heir: this worker is lost    HELD
  *   HELD    heir      so many forwards are in the replica -
  *
- * What a server forwards to its heir (replica.h) is a request as it came, or LOST; at 40 it says whose: u32 worker + 1,
- * u32 slot. With replicas worker 0 does not leave with its FETCH: it sends LEAVE when it has every STATE.
+ * What a server forwards to its heir (replica.h) is a request as it came, or LOST; at 40 it says whose: u32 slot, u32
+ * worker + 1. Such runs hand out no batches. With replicas worker 0 does not leave with its FETCH: it sends LEAVE when
+ * it has every STATE.
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
- * have no elements. PULL has no elements, and no step.
+ * have no elements. PULL has no elements, and no step; NEXT and BATCH have neither, and are of no piece.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field, and a reason that is counted;
@@ -54,8 +60,8 @@
  *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h.
  *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, and its answer's the
  *       same. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece while
- *       another one of that is, and FETCH, LOOK and LEAVE in slot 0, while none is. Answers to requests in different
- *       slots may come in any order.
+ *       another one of that is, and FETCH, LOOK, LEAVE and NEXT in slot 0, while none is. Answers to requests in
+ *       different slots may come in any order.
  *   P5  No request ends a server: one that P1 to P4 forbid, or of another layout, is counted by reason, logged, and
  *       answered in its slot with REFUSED and no elements, at once; it changes nothing else. A worker that gets that
  *       ends with RC_MISMATCH. After PS_MOST_REFUSED of them the worker is dropped, as a lost one is, and not answered
@@ -92,7 +98,9 @@ enum ps_op {
     PS_TAKEN,
     PS_REFUSED,
     PS_LOST,
-    PS_HELD
+    PS_HELD,
+    PS_NEXT,
+    PS_BATCH
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 
@@ -102,6 +110,7 @@ struct ps_header {
     float lr;
     uint64_t clock, staleness, queue_ns, apply_ns;
     uint64_t sent_ns, held_ns; /* of PUSH; of PARAMS and LATE */
+    uint64_t batch;            /* of PUSH: + 1; else 0 */
     enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
     uint32_t n_pairs;
     uint32_t n_moments; /* of STATE, else 0 */
@@ -116,10 +125,10 @@ static inline bool ps_is_push(enum ps_op op)
     return op == PS_PUSH || op == PS_GIVE;
 }
 
-/* Is it the answer to such a one, or to a PULL? */
+/* Is it the answer to such a one, to a PULL or a NEXT? */
 static inline bool ps_is_answer(enum ps_op op)
 {
-    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE || op == PS_REFUSED;
+    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE || op == PS_REFUSED || op == PS_BATCH;
 }
 
 static inline struct push_body ps_push_body(const struct ps_header *h)
@@ -131,7 +140,8 @@ static inline struct push_body ps_push_body(const struct ps_header *h)
 static inline bool ps_answers(const struct ps_header *want, const struct ps_header *out, bool may_be_late)
 {
     const bool is_refused = out->op == PS_REFUSED && out->why == REFUSED_NOT_FINITE;
-    const bool is_push = want->op != PS_STATE && ((out->op == PS_LATE && may_be_late) || is_refused);
+    const bool is_of_push = want->op != PS_STATE && want->op != PS_BATCH;
+    const bool is_push = is_of_push && ((out->op == PS_LATE && may_be_late) || is_refused);
 
     return (out->op == want->op || is_push) && out->n_elems == want->n_elems && out->piece == want->piece &&
            out->n_moments == want->n_moments;

@@ -276,6 +276,7 @@ static enum rc open_mode(struct exchange *x)
                                    .n_steps_before = env->n_steps_before,
                                    .periods = env->opts.periods,
                                    .stop_at = env->opts.stop_at > 0 ? env->opts.stop_at - x->n_updates_before : 0,
+                                   .n_batches = env->opts.n_batches,
                                    .compression = env->opts.compression,
                                    .optimizer = env->optimizer,
                                    .slice_param = x->slice[0].param,
@@ -288,6 +289,8 @@ static enum rc open_mode(struct exchange *x)
                                    .before_moments = x->slice[1].moments,
                                    .on_push = env->on_push,
                                    .on_push_arg = env->on_push_arg,
+                                   .on_batch = env->on_batch,
+                                   .on_batch_arg = env->on_batch_arg,
                                    .timeout_ms = env->timeout_ms,
                                    .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));
@@ -409,6 +412,11 @@ void exchange_explain(const struct exchange *x, char *text, size_t n_bytes)
     text[0] = '\0';
     if (x->sync && x->sync->ops->explain)
         x->sync->ops->explain(x->sync, text, n_bytes);
+}
+
+enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over)
+{
+    return x->sync->ops->next_batch(x->sync, out, is_over);
 }
 
 uint64_t exchange_sent_bytes(const struct exchange *x)

@@ -47,6 +47,10 @@
  *       They begin in the order of the queue, each as soon as it is there and fewer are under way (with overlap: and
  *       none is being waited for), and end in that order. Every bit is that of one after the other: a piece knows of no
  *       other.
+ *  E13  With opts.n_batches N the run is of N batches, and who computes which is decided while it runs: before each
+ *       step a worker asks for one (exchange_next_batch()). What a worker has that is lost another one gets, so that in
+ *       each parameter the gradient of each batch counts, once (ps/leases.h). Without overlap and periods, which keep
+ *       back gradients, and only with consistency async, without replicas and snapshots.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -75,6 +79,7 @@ struct exchange_opts {
     uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
     struct periods periods;          /* of a mode with servers, E10 */
     uint64_t stop_at;                /* likewise, E11; 0: nowhere */
+    uint64_t n_batches;              /* likewise, E13; 0: each worker has as many, of its own */
     int n_replicas;                  /* likewise: of what each server holds (sync_mode.h) */
     const char *snapshots;           /* likewise; NULL: none */
     uint64_t snapshot_every;
@@ -114,6 +119,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool messages;                             /* note messages (exchange_messages) */
     void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
     void *on_push_arg;
+    void (*on_batch)(void *arg, uint64_t n_done); /* sync_env.on_batch; NULL: nothing */
+    void *on_batch_arg;
     size_t n_steps;          /* of this run, which rings are sized for */
     uint64_t n_steps_before; /* of the training, before it */
 };
@@ -159,6 +166,8 @@ float *exchange_grad(const struct exchange *x);
 /* Collective, once: rank 0's parameters (it has written exchange_param()) and initial state go to all ranks, and the
  * mode is opened. No virtual time passes. */
 enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
+/* E13, of a worker, between two steps: as sync_mode.next_batch(). */
+enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over) MUST_CHECK;
 /* Of a step of a worker. lr: the step's rate. Zeroes the cost. */
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr) MUST_CHECK;
 /* world_check(), of a worker that waits for nobody; where the communicator's work failed, its error. */

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "harness/exchange/exchange_state.h"
+#include "harness/net/transport.h"
 #include "harness/world/world.h"
 
 /* --- one piece --- */

@@ -67,6 +67,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     uint64_t n_steps_before;        /* of the training, before it */
     struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
     uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
+    uint64_t n_batches;             /* likewise: of this run, which next_batch() hands out (exchange.E13), only with
+                                       async, without replicas and snapshots; 0: it does not */
     struct compression compression; /* S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
@@ -85,6 +87,9 @@ struct sync_env {                /* borrowed; outlives the sync */
     /* Optional (may be NULL). A server's: before each push that it takes; step: of its worker. For drills. */
     void (*on_push)(void *arg, uint64_t step);
     void *on_push_arg;
+    /* Optional (may be NULL). Of the server that hands out batches: one more is done, n_done in all. */
+    void (*on_batch)(void *arg, uint64_t n_done);
+    void *on_batch_arg;
 };
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
@@ -115,6 +120,11 @@ struct server_facts {                        /* of a server, since it began */
     uint64_t
         rolled_back_count; /* pushes of parts that were answered, and are not in the snapshot that it went on from */
     uint32_t n_taken_over; /* servers whose place it has taken; what they had served is counted here */
+    /* With env.n_batches. Of the server that hands them out: done; handed out again, as a worker was gone. */
+    uint64_t batches_done_count, batches_again_count;
+    uint64_t batches_held_count;   /* whose gradients every part of its slice has; of no part: n_batches */
+    uint64_t batches_whole_count;  /* of these, from the first one on, before one is missing */
+    uint64_t repeated_parts_count; /* gradients of parts that were there, by a worker that was gone, and so dropped */
 };
 
 struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(message), nor than
@@ -160,6 +170,10 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     enum rc (*post)(struct sync *s, const struct piece_work *work);
     /* End the one that was posted first. *out is zeroed by the caller. Errors: likewise. */
     enum rc (*end)(struct sync *s, float *param, struct piece_cost *out);
+    /* Optional (may be NULL: env.n_batches is 0). With env.n_batches, of a worker, between two steps: the one before,
+     * if there was one, is done; *out := the batch of the next one, of which its pushes are, or *is_over: all batches
+     * are done. Waits while others have those that are not. */
+    enum rc (*next_batch)(struct sync *s, uint64_t *out, bool *is_over);
     /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
      * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
      * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are

@@ -53,7 +53,7 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
         return;
     if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
         return;
-    s->bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&s->best);
+    s->bound_samples_per_s = train_n_counted(job, r) * samples_per_step / slowest_s(&s->best);
     s->bound_ratio = throughput->mean / s->bound_samples_per_s;
     s->bound_low_ratio = throughput->low / s->bound_samples_per_s;
     s->bound_high_ratio = throughput->high / s->bound_samples_per_s;

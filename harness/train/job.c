@@ -10,6 +10,7 @@
 #include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
+#include "harness/train/elastic.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_departures.h"
@@ -421,6 +422,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_exchanging(&job));
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
+    TRY(elastic_resolve(&job, group, n_groups));
     TRY(job_drill_check(&job));
     TRY(job_messages_resolve(&job));
     job.keeps_moments = job.opts.save[0] != '\0';

@@ -7,6 +7,7 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/exchange/collective.h"
+#include "harness/train/elastic.h"
 #include "harness/train/exchange_plan.h"
 
 /* NULL: it means something. */
@@ -89,13 +90,21 @@ static bool counts(const struct train_job *job)
     return train_exchanges(job) && !(job->collective && job->collective->module.caps & (COLL_DEVICE | COLL_OPAQUE));
 }
 
+/* Steps of an elastic run in which rank i of the result sent what it did. */
+static double own_steps(const struct train_job *job, const struct train_result *r, int i)
+{
+    return i < r->n_workers ? (double)r->rank[i].steps_count
+                            : (double)r->rank[i].served.batches_held_count / job->n_workers;
+}
+
 double compression_sent_bytes(const struct train_job *job, const struct train_result *r, int first, int end)
 {
+    const bool is_elastic = elastic_is_on(job);
     double n_bytes = 0;
 
     for (int i = first; i < end; i++)
-        n_bytes += (double)r->rank[i].sent_bytes;
-    return counts(job) ? n_bytes / (double)r->n_steps : NAN;
+        n_bytes += (double)r->rank[i].sent_bytes / (is_elastic ? own_steps(job, r, i) : 1);
+    return counts(job) ? n_bytes / (is_elastic ? 1 : (double)r->n_steps) : NAN;
 }
 
 double compression_full_bytes(const struct train_job *job, const struct train_result *r, int first, int end)

@@ -144,9 +144,11 @@ out:
 
 enum rc job_on_loss_resolve(struct train_job *job)
 {
-    const bool reports = strcmp(job->opts.on_loss, "report") == 0;
+    const bool reports = job->opts.elastic || strcmp(job->opts.on_loss, "report") == 0;
 
     job->on_loss = reports ? ON_LOSS_REPORT : ON_LOSS_ABORT;
+    if (job->opts.elastic) /* elastic.h has what it does not go with */
+        return RC_OK;
     if (reports && job->n_workers == 1 && job->exchange.n_replicas == 0 && !job->exchange.snapshots)
         return rc_raise(RC_INVAL, "--on-loss report: there is one worker; without it nothing goes on");
     return RC_OK;

@@ -75,10 +75,12 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
     }
 }
 
-/* Of the steps of n ranks. Those of a checkpoint that the run goes on from are counted too: it is not read yet. */
+/* Of the steps of n ranks, of which with --elastic each may do all. Those of a checkpoint that the run goes on from are
+ * counted too: it is not read yet. */
 static size_t stamp_bytes(const struct train_job *job, size_t n_ranks)
 {
-    const size_t n_bytes = n_ranks * job->opts.steps * sizeof(struct step_stamp);
+    const size_t n_steps = job->opts.steps * (job->opts.elastic ? (size_t)job->n_workers : 1);
+    const size_t n_bytes = n_ranks * n_steps * sizeof(struct step_stamp);
 
     return job->opts.trajectory[0] ? n_bytes + n_ranks * (job->opts.steps + 1) * floats(job->n_params) : n_bytes;
 }

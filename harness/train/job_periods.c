@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/train/elastic.h"
+
 enum { MOST_STEPS = 100000000 }; /* of --steps */
 
 static uint64_t at_least_1(uint64_t every)
@@ -150,6 +152,8 @@ const char *job_steps_text(char *out, size_t n_bytes, const struct train_job *jo
     enum { MOST_SHOWN = 8 };
     size_t n = 0;
 
+    if (elastic_is_on(job))
+        return elastic_text(out, n_bytes, job, r);
     out[0] = '\0';
     if (job->exchange.stop_at == 0)
         return out;

@@ -14,7 +14,8 @@ enum rc job_periods_check_resume(const struct train_job *job) MUST_CHECK;
 bool job_periods_may_stop(const struct train_job *job, size_t n_steps);
 /* What a worker needs for them: bytes. */
 size_t job_periods_bytes(const struct train_job *job);
-/* "41 and 59: 100 updates, as --stop-at-step says"; "" where each worker does as many as the others. */
+/* "41 and 59: 100 updates, as --stop-at-step says", or what elastic.h has; "" where each worker does as many as the
+ * others. */
 const char *job_steps_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
 /* "every 4th step (a sum of gradients), every 2nd step"; "" where every step pushes and pulls. */
 const char *job_periods_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);

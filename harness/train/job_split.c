@@ -111,6 +111,8 @@ uint64_t job_first_sample(const struct train_job *job, int worker, size_t step)
 
 uint64_t job_batch_stride(const struct train_job *job, int worker)
 {
+    if (job->opts.elastic && job->n_workers > 1) /* who takes which is not known before */
+        return 0;
     return job_first_sample(job, worker, 1) - job_first_sample(job, worker, 0);
 }
 

@@ -66,9 +66,11 @@ static double test_loss(const struct train_result *r)
 /* Of the parameters of one worker, who exchanges with the others or does not. */
 static double samples_seen(const struct train_job *job, const struct train_result *r)
 {
-    const int n_together = mode_exchanges(&job->mode->module) ? r->n_workers : 1;
+    const int n_together = mode_exchanges(&job->mode->module) ? train_n_counted(job, r) : 1;
 
-    return (double)job->resume.samples_count + (double)job->opts.batch * (double)r->n_steps * n_together;
+    const double n_samples = (double)job->opts.batch * (double)train_n_whole_steps(job, r) * n_together;
+
+    return (double)job->resume.samples_count + n_samples;
 }
 
 /* Updates of the same parameters in a round of steps. */

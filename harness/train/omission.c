@@ -66,6 +66,8 @@ static const char *why_none(const struct train_job *job)
         return "of a run that computes nothing; needs a model that learns, and --compute cpu";
     if (job->opts.forward_only)
         return "of --forward-only, which learns nothing";
+    if (job->opts.elastic)
+        return "with --elastic, where a worker takes what another one had";
     if (job->on_loss == ON_LOSS_REPORT)
         return "with --on-loss report, which takes workers back to a step that they have in common";
     return NULL;

@@ -164,6 +164,9 @@ const struct opt train_run_table[] = {
                 "how workers exchange gradients; none: no exchange, the control"),
     OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
              "workers; without it: 1, in mpi all ranks that are not servers"),
+    OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
+              "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
+              "none with it, as the others get what it had; implies --on-loss report"),
     OPT_U64_(
         struct train_opts, sets, "sets", "", 1, MAX_RANKS, "sets",
         "so many trainings at once, which share nothing but the machine: each has --workers and --servers of its own, "

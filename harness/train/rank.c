@@ -36,6 +36,7 @@ static void rank_close(struct rank *r)
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
+    free(r->round_ns);
     free(r->hash);
     free(r->kept_state);
     free(r->trajectory);
@@ -178,9 +179,11 @@ static enum rc open_exchange(struct rank *r)
         .timeout_ms = train_message_limit_ms(job),
         .on_push = r->world->rank == job->drill.rank && job->drill.phase == PHASE_STEP ? drill_on_push : NULL,
         .on_push_arg = r,
+        .on_batch = rank_note_batch,
+        .on_batch_arg = r,
         .timeline = job->opts.timeline[0] != '\0',
         .messages = job->opts.messages[0] != '\0',
-        .n_steps = job->n_steps,
+        .n_steps = train_most_steps(job),
         .n_steps_before = job->resume.steps_count
     };
     enum rc rc;
@@ -229,11 +232,8 @@ static enum rc rank_open(struct rank *r)
     if (rank_is_worker(r))
         TRY(open_training(r));
     TRY(open_exchange(r));
-    r->stamp = malloc(r->job->n_steps * sizeof *r->stamp);
-    if (!r->stamp)
-        FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
-    memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
     TRY(rank_result_open(r));
+    TRY(rank_elastic_open(r));
     TRY(rank_keep_open(r));
     TRY(rank_trajectory_open(r));
     TRY(rank_save_open(r));
@@ -243,11 +243,6 @@ static enum rc rank_open(struct rank *r)
     exchange_explain(r->exchange, r->result.reducer_reason, sizeof r->result.reducer_reason);
 out:
     return rc;
-}
-
-uint64_t rank_samples_before(const struct train_job *job, size_t step)
-{
-    return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
 }
 
 /* grad_ready callback of the workload: the gradient of seg is final. */
@@ -311,8 +306,9 @@ out:
 static enum rc train_step(struct rank *r, size_t step)
 {
     const struct train_job *job = r->job;
-    const uint64_t before = rank_samples_before(job, step);
-    const uint64_t first_sample = job_first_sample(job, r->world->rank, step);
+    const struct batch_place at = rank_place(r, step);
+    const uint64_t before = rank_samples_before(job, at.step);
+    const uint64_t first_sample = job_first_sample(job, at.worker, at.step);
     const bool by_segments = exchange_wants_segments(r->exchange);
     struct step_stamp *stamp = &r->stamp[step];
     double loss;
@@ -381,15 +377,18 @@ out:
 
 static enum rc train_steps(struct rank *r)
 {
-    bool begins;
+    bool begins, is_over;
     enum rc rc = RC_OK;
 
-    for (size_t step = 0; step < r->job->n_steps; step++) {
+    for (size_t step = 0; step < train_most_steps(r->job); step++) {
         TRY(world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, &begins));
         if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
         }
+        TRY(rank_take_batch(r, &is_over));
+        if (is_over)
+            break;
         TRY(train_step(r, step));
         TRY(rank_verify(r, step));
         if (r->is_corrupted)
@@ -487,6 +486,7 @@ void train_result_free(struct train_result *r)
 {
     free(r->stamp);
     free(r->lr);
+    free(r->round_ns);
     free(r->trajectory);
     free(r->message);
     free(r->n_messages);

@@ -3,8 +3,9 @@
  * rank_loss.c - what a rank does about the loss of others (world.W8): with --on-loss report those that are left go on.
  *
  *   none        the others do all their steps
- *   ps          its servers drop a lost worker, the others do all their steps; with replicas (ps/replica.h) the next
- *               server takes the place of a lost one; else its part of the parameters is gone, and the run ends
+ *   ps          its servers drop a lost worker, the others do all their steps (with --elastic the lost one's, too);
+ *               with replicas (ps/replica.h) the next server takes the place of a lost one; else its part of the
+ *               parameters is gone, and the run ends
  *   allreduce   the others go back to the last step that all have done
  *
  * A loss before the first step ends every run: there is nothing yet that could be reported.
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 #include "harness/exchange/exchange.h"
+#include "harness/train/elastic.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"
 
@@ -172,7 +174,7 @@ enum rc rank_end(struct rank *r, enum rc trained)
         TRY(world_survivors(r->world, &r->left));
     if (rank_goes_back(r))
         return go_back(r, n_own);
-    if (r->job->exchange.stop_at > 0)
+    if (r->job->exchange.stop_at > 0 || elastic_is_on(r->job))
         TRY(least_steps(r, &n_done));
     else
         TRY(world_broadcast(r->left ? r->left : r->world, &n_done, sizeof n_done));

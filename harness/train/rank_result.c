@@ -7,10 +7,16 @@
 
 #include "harness/base/peak_rss.h"
 #include "harness/report/timeline.h"
+#include "harness/train/elastic.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
+
+uint64_t rank_samples_before(const struct train_job *job, size_t step)
+{
+    return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
+}
 
 void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done)
 {
@@ -68,7 +74,7 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
         TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof(float)));
     workload_close(&r->training); /* frees activations, for the copy below */
     TRY(compute_fetch(r->compute, c->param, r->param, job->n_params * sizeof(float)));
-    rank_describe(r, c, r->n_done);
+    rank_describe(r, c, elastic_is_on(job) ? train_n_whole_steps(job, &r->result) : r->n_done);
 out:
     return rc;
 }
@@ -104,8 +110,12 @@ static struct world *gathered(const struct rank *r)
 enum rc rank_result_open(struct rank *r)
 {
     struct train_result *result = &r->result;
-    const size_t n_ranks = (size_t)r->world->n_ranks, n_steps = r->job->n_steps;
+    const size_t n_ranks = (size_t)r->world->n_ranks, n_steps = train_most_steps(r->job);
 
+    r->stamp = malloc(n_steps * sizeof *r->stamp);
+    if (!r->stamp)
+        return rc_raise(RC_NOMEM, "no memory for the stamps of %zu steps", n_steps);
+    memset(r->stamp, 0xff, n_steps * sizeof *r->stamp); /* touch every page before the first step */
     if (r->world->rank != 0)
         return RC_OK;
     result->stamp = malloc(n_ranks * n_steps * sizeof *result->stamp);
@@ -128,7 +138,7 @@ static void begin_result(struct rank *r)
     result->n_steps = r->n_done;
     for (int i = 0; i < w->n_ranks; i++)
         result->n_workers += (r->left ? world_number(w, i) : i) < job->n_workers; /* r->world: a part, with --sets */
-    for (size_t step = 0; step < r->n_done; step++)
+    for (size_t step = 0; step < r->n_done && !elastic_is_on(job); step++)        /* else rank_take_batch() has */
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
 }
 
@@ -155,6 +165,7 @@ static enum rc gather_results(struct rank *r)
         begin_result(r);
     TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
     TRY(world_gather(gathered(r), info, root ? result->rank : NULL, sizeof *info));
+    TRY(rank_gather_rounds(r, gathered(r)));
     TRY(rank_trajectory_gather(r, gathered(r)));
     if (root) {
         TRY(rank_note_losses(r));

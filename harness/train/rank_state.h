@@ -48,6 +48,8 @@ struct rank {            /* everything one rank owns while it trains */
     float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
     uint64_t *hash;         /* [n_segments], of --verify-every; else NULL */
     float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
+    uint64_t batch;         /* of the step that begins, of an elastic run (elastic.h) */
+    uint64_t *round_ns;     /* [job->n_steps], likewise; the first server's: when W batches more were done; else NULL */
     bool is_ended;          /* the servers have told this worker to begin no other step */
     bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
     struct slowed {         /* --slow-rank */
@@ -204,6 +206,23 @@ bool rank_verify_is_due(const struct rank *r, size_t step);
 /* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */
 enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
 
+/* --- rank_elastic.c: --elastic; without it each does nothing --- */
+
+/* RC_NOMEM. */
+enum rc rank_elastic_open(struct rank *r) MUST_CHECK;
+/* exchange_env.on_batch; arg: the rank. */
+void rank_note_batch(void *arg, uint64_t n_done);
+/* Before a step, in no step's time: which batch it is of; *is_over: there is none for it, as all are done. */
+enum rc rank_take_batch(struct rank *r, bool *is_over) MUST_CHECK;
+/* Whose batch of which step of the run `step` of this rank is of, as train.L1 numbers them. */
+struct batch_place {
+    size_t step;
+    int worker;
+};
+struct batch_place rank_place(const struct rank *r, size_t step);
+/* On rank 0, into the result, behind that of the ranks' infos. Collective over `gathered`. */
+enum rc rank_gather_rounds(struct rank *r, struct world *gathered) MUST_CHECK;
+
 /* --- rank_slowed.c: --slow-rank --- */
 
 /* This rank computes from now on, in a step that begins. */
@@ -213,7 +232,8 @@ enum rc rank_slow(struct rank *r) MUST_CHECK;
 
 /* --- rank_result.c: what rank 0 keeps --- */
 
-/* Rank 0 takes the memory for the stamps of all ranks: what a run has come to is not lost for lack of it. RC_NOMEM. */
+/* Every rank takes the memory for its stamps, and rank 0 that for those of all: what a run has come to is not lost for
+ * lack of it. RC_NOMEM. */
 enum rc rank_result_open(struct rank *r) MUST_CHECK;
 
 /* Of the checkpoint *c of this rank, all but its arrays and their lengths: after n_done steps of this run. */

@@ -70,14 +70,14 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .messages_per_step_count = servers_parts_per_step(job, r),
                         .batch_count = job->batch_of,
                         .overlapped = r->overlap.overlaps };
-    TRY(steps_summarise(&s.measured, &s.steps));
+    TRY(train_measure(&s.measured, job, r, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
         s.efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
             global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
                 ? (double)NAN
-                : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
+                : throughput / (train_n_counted(job, r) * s.baseline_samples_per_s); /* F2 */
     }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
@@ -456,7 +456,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "scaling", scaling_text(job->opts.global_batch > 0));
     record_u64(r, "batch_per_worker_count", job->opts.batch);
     record_u64(r, "global_batch_count", job->opts.batch * (uint64_t)job->n_workers);
-    record_u64(r, "steps_count", job->resume.steps_count + result->n_steps);
+    record_u64(r, "steps_count", job->resume.steps_count + train_n_whole_steps(job, result));
     record_run(r, job, result);
     record_integrity(r, job, result);
     record_lost_ranks(r, job, result);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "harness/train/elastic.h"
+
 enum { N_STALENESS_BINS = 1024 };
 
 static bool has_servers(const struct train_job *job)
@@ -181,6 +183,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
     record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);
+    record_elastic(r, job, result);
 }
 
 /* The bins of a worker's steps: of gradients that were applied. */

@@ -64,7 +64,7 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every, in_flight;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
-    bool bind, aux, forward_only, share_device, colocate, insecure, secure;
+    bool bind, aux, elastic, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
@@ -196,6 +196,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct train_restarts restarts;  /* before this run; its owner sets it */
 };
 
+/* The most steps that a worker of the run may do: n_steps, but with --elastic those of workers that are lost, too. */
+size_t train_most_steps(const struct train_job *job);
 /* Ranks of the world of the run. */
 static inline int train_n_ranks(const struct train_job *job)
 {
@@ -296,12 +298,14 @@ enum { REDUCER_REASON_BYTES = 512 };
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
     int n_workers, n_ranks; /* workers first */
     size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer, or
-                               with --stop-at-step those of the worker that has done the fewest */
+                               with --stop-at-step or --elastic those of the worker that has done the fewest */
     int stop_signal; /* the run was stopped for it after n_steps (world/stop.h), before it was done; 0: it was not */
     struct train_loss *loss; /* [n_losses] */
     int n_losses;
-    struct step_stamp *stamp;                 /* [n_workers][n_steps] */
-    float *lr;                                /* [n_steps] */
+    struct step_stamp *stamp; /* [n_workers][n_steps] */
+    float *lr;                /* [n_steps] */
+    uint64_t *round_ns;       /* [n_rounds], of --elastic: elastic.h, V1; else NULL */
+    size_t n_rounds;
     float *trajectory;                        /* [n_ranks][n_steps + 1][n_params]; NULL: --trajectory is not given */
     struct logged_message *message;           /* of rank after rank, those of each in the order in which they ended */
     uint64_t *n_messages;                     /* [n_ranks]; NULL, both: --messages is not given */
@@ -324,6 +328,10 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
+/* Steps of which all is done: r->n_steps, but with --elastic elastic.h, V2. */
+size_t train_n_whole_steps(const struct train_job *job, const struct train_result *r);
+/* Workers whose samples are in the throughput: those that are left, but with --elastic all. */
+int train_n_counted(const struct train_job *job, const struct train_result *r);
 
 /* Body of a rank; collective over a world of train_n_ranks() ranks. *result is filled on rank 0.
  * Errors: as the parts; the caller lets them end the world. */
@@ -351,6 +359,9 @@ struct train_summary { /* rank 0 */
     struct disturbance disturbance;      /* of the worst host */
     char not_learned[NOT_LEARNED_BYTES]; /* what is wrong, the likely reason, what to try; "" unless learning is no */
 };
+/* steps_summarise(), but with --elastic elastic.h, V1. */
+enum rc train_measure(struct steps_summary *out, const struct train_job *job, const struct train_result *r,
+                      const struct steps *in) MUST_CHECK;
 enum rc train_summarise(struct train_summary *out, const struct train_job *job,
                         const struct train_result *r) MUST_CHECK;
 

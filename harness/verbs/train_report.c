@@ -48,6 +48,9 @@ static void format_interval(char *out, size_t n_bytes, const struct interval *i)
 /* Which rounds the figures are of, and why. */
 static void format_steady(char *out, size_t n_bytes, const struct steps_summary *m)
 {
+    static const char *const words[] = { [STEADY_TOO_SHORT] = "too few rounds to tell",
+                                         [STEADY_REACHED] = "reached",
+                                         [STEADY_NONE] = "not reached: the run never settles" };
     const struct steady *s = &m->steady;
     char of[96];
 
@@ -60,28 +63,19 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
                  m->n_rounds, s->n_warmup);
     else
         snprintf(of, sizeof of, "figures are of all %zu round%s", m->n_rounds, m->n_rounds == 1 ? "" : "s");
-    switch (s->state) {
-    case STEADY_TOO_SHORT:
-        snprintf(out, n_bytes, "too few rounds to tell; %s", of);
-        break;
-    case STEADY_REACHED:
-        snprintf(out, n_bytes, "reached; %s", of);
-        break;
-    case STEADY_NONE:
-        snprintf(out, n_bytes, "not reached: the run never settles; %s", of);
-        break;
-    case STEADY_SWITCH:
+    if (s->state == STEADY_SWITCH)
         snprintf(out, n_bytes, "not reached: the speed switched to %.2f x after round %zu; %s, both speeds",
                  s->switch_speed_ratio, s->switch_index, of);
-        break;
-    }
+    else
+        snprintf(out, n_bytes, "%s; %s", words[s->state], of);
 }
 
 /* "by SIGTERM after 57 of 200 steps" */
 static void stopped_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
     snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal),
-             (unsigned long long)job->resume.steps_count + r->n_steps, (unsigned long long)job->opts.steps);
+             (unsigned long long)job->resume.steps_count + train_n_whole_steps(job, r),
+             (unsigned long long)job->opts.steps);
 }
 
 /* The checkpoints of --save-every. */
@@ -289,7 +283,8 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
 static enum rc print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
                                 const struct train_summary *s)
 {
-    const double ratio = s->measured.throughput_samples_per_s.mean / (r->n_workers * s->baseline_samples_per_s);
+    const int n = train_n_counted(job, r);
+    const double ratio = s->measured.throughput_samples_per_s.mean / (n * s->baseline_samples_per_s);
     char text[256];
 
     if (alternation_is_on(job))
@@ -299,9 +294,9 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
             text, sizeof text,
             "not known: gradmark compare measures one worker alone with all %llu samples; %.1f %% of %d x one alone "
             "with %llu",
-            (unsigned long long)job->opts.global_batch, 100 * ratio, r->n_workers, (unsigned long long)job->opts.batch);
+            (unsigned long long)job->opts.global_batch, 100 * ratio, n, (unsigned long long)job->opts.batch);
     else
-        snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
+        snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, n);
     return print_row(t, "efficiency", text);
 }
 
@@ -450,7 +445,7 @@ static void losses_text(char *out, size_t n_bytes, const struct train_result *r)
 /* Did the loss of ranks stop the others? */
 static bool losses_stopped(const struct train_job *job, const struct train_result *r)
 {
-    return r->n_steps < job->n_steps && r->stop_signal == 0;
+    return train_n_whole_steps(job, r) < job->n_steps && r->stop_signal == 0;
 }
 
 void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r)
@@ -471,13 +466,14 @@ void train_tell_losses(FILE *to, const struct train_job *job, const struct train
     if (r->n_losses == 0 || losses_stopped(job, r))
         return;
     losses_text(text, sizeof text, r);
-    fprintf(to, "gradmark train: %s; figures are of the %d worker%s left\n", text, r->n_workers,
+    fprintf(to, "gradmark train: %s; %s of the %d worker%s left\n", text,
+            job->opts.elastic ? "parts of steps and losses are" : "figures are", r->n_workers,
             r->n_workers == 1 ? "" : "s");
 }
 
 enum rc train_check_stopped(const struct train_job *job, const struct train_result *r)
 {
-    const unsigned long long n_done = job->resume.steps_count + r->n_steps;
+    const unsigned long long n_done = job->resume.steps_count + train_n_whole_steps(job, r);
     char text[320];
 
     if (!losses_stopped(job, r))

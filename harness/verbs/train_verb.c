@@ -292,7 +292,8 @@ out:
  * steps than it was to do, can go on from that. */
 static bool is_trained(const struct run *run)
 {
-    return run->is_saved && (run->result.n_steps == run->job.n_steps || run->result.stop_signal != 0);
+    return run->is_saved &&
+           (train_n_whole_steps(&run->job, &run->result) == run->job.n_steps || run->result.stop_signal != 0);
 }
 
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts)

@@ -13,7 +13,17 @@
 #include "ps/server_state.h"
 
 enum { N_PARAMS = FUZZ_N_ELEMS_0 + FUZZ_N_ELEMS_1, STEP_NS = 1000, MOST_MESSAGES = 4096 };
-enum { AT_MAGIC = 0, AT_VERSION = 4, AT_LAYOUT = 32, AT_APPLY = 40, AT_PIECE = 56, AT_STEP = 60 }; /* wire.h */
+enum { N_BATCHES = 12 };
+enum { /* wire.h */
+       AT_MAGIC = 0,
+       AT_VERSION = 4,
+       AT_OP = 6,
+       AT_CLOCK = 16,
+       AT_LAYOUT = 32,
+       AT_APPLY = 40,
+       AT_PIECE = 56,
+       AT_STEP = 60
+};
 
 struct fuzz {
     struct world world;         /* first: as ops see it */
@@ -46,6 +56,18 @@ static const struct world_ops WORLD = { .module.name = "fuzz", .now_ns = now_ns,
 
 /* --- the transport --- */
 
+/* Of an elastic run: the batch that its worker has, in a message that has room for it. */
+static void repair_batch(const struct fuzz *f, unsigned char *bytes, int worker)
+{
+    const struct ps_server *s = f->server;
+    const enum ps_op op = (enum ps_op)bytes_get(bytes + AT_OP, 2);
+
+    if (server_is_elastic(s) && ps_is_push(op))
+        bytes_put(bytes + AT_APPLY, s->leases.of[worker] + 1, 8);
+    if (server_is_elastic(s) && op == PS_NEXT)
+        bytes_put(bytes + AT_CLOCK, s->client[worker].has_begun ? s->leases.of[worker] + 1 : 0, 8);
+}
+
 static void repair(struct fuzz *f, unsigned char *bytes, size_t n_bytes, unsigned how, int worker)
 {
     unsigned char right[PS_HEADER_BYTES];
@@ -53,8 +75,10 @@ static void repair(struct fuzz *f, unsigned char *bytes, size_t n_bytes, unsigne
     ps_header_encode(right, &(struct ps_header){ .op = PS_LEAVE, .layout = f->layout });
     if (how & FUZZ_REPAIR_KIND && n_bytes >= AT_VERSION + 2)
         memcpy(bytes + AT_MAGIC, right + AT_MAGIC, AT_VERSION + 2);
-    if (how & FUZZ_REPAIR_LAYOUT && n_bytes >= AT_APPLY + 8)
+    if (how & FUZZ_REPAIR_LAYOUT && n_bytes >= AT_APPLY + 8) {
         memcpy(bytes + AT_LAYOUT, right + AT_LAYOUT, AT_APPLY + 8 - AT_LAYOUT);
+        repair_batch(f, bytes, worker);
+    }
     if (how & FUZZ_REPAIR_STEP && n_bytes >= PS_HEADER_BYTES) {
         const uint64_t piece = bytes_get(bytes + AT_PIECE, 4);
         if (piece < f->server->env.buckets->n_pieces)
@@ -181,6 +205,7 @@ static enum rc open_server(struct fuzz *f, struct parts *p, unsigned rules)
                                   .optimizer = optimizer_sgd(0.5, 0),
                                   .consistency = rule[rules % FUZZ_N_RULES],
                                   .compression = form[rules / FUZZ_N_RULES % FUZZ_N_FORMS],
+                                  .n_batches = fuzz_is_elastic(rules) ? N_BATCHES : 0,
                                   .timeout_ms = 1,
                                   .tell = tell_nobody };
     f->layout = ps_layout_digest(&env, 0);

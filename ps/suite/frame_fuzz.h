@@ -3,7 +3,8 @@
  * frame_fuzz.h - any bytes as messages to a server, which must take or refuse each, answer, and end. Test-only; one
  * entry for libFuzzer (ps/suite/frame_fuzzer.c) and for the project's own generator (ps/frame_fuzz_test.c).
  *
- * An input: a byte that chooses the rules (FUZZ_N_RULES of consistency, FUZZ_N_FORMS of compression), then messages: a
+ * An input: a byte that chooses the rules (FUZZ_N_RULES of consistency, FUZZ_N_FORMS of compression, and whether
+ * batches are handed out, fuzz_is_elastic()), then messages: a
  * byte of which worker it is from, in which of its slots (FUZZ_SLOT times that), and which fields are repaired
  * (FUZZ_REPAIR_*), a byte for how many more bytes it has,
  * these. What is missing at the end of the input is missing in the message.
@@ -22,6 +23,12 @@ enum {
     FUZZ_REPAIR_LAYOUT = 0x20, /* and what else is the same in all requests of a run */
     FUZZ_REPAIR_STEP = 0x10    /* of the piece that it names */
 };
+
+/* Of consistency async alone. */
+static inline bool fuzz_is_elastic(unsigned rules)
+{
+    return rules % FUZZ_N_RULES == 0 && rules / (FUZZ_N_RULES * FUZZ_N_FORMS) % 2 == 1;
+}
 
 struct fuzz_outcome {
     size_t n_messages; /* that the server received */

@@ -108,6 +108,7 @@ static enum rc rank_open(struct ps_rank *r)
     const size_t n_piece = N_PARAMS / (size_t)plan.n_pieces;
     const int n = plan.n_servers, own = r->w->rank - N_WORKERS, before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
+    const bool has_replicas = !plan.snapshots && !plan.is_elastic;
     float param[N_PARAMS];
     enum rc rc;
 
@@ -132,8 +133,9 @@ static enum rc rank_open(struct ps_rank *r)
                                   .n_steps = N_STEPS,
                                   .stop_at = plan.stops ? STOPS_AT : 0,
                                   .slice_param = own < 0 ? NULL : param + (size_t)own * n_slice,
-                                  .n_replicas = plan.snapshots ? 0 : 1,
-                                  .before_param = own < 0 || plan.snapshots ? NULL : param + (size_t)before * n_slice,
+                                  .n_batches = plan.is_elastic ? N_BATCHES : 0,
+                                  .n_replicas = has_replicas,
+                                  .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
                                   .snapshots = plan.snapshots,
                                   .snapshot_every = 5,
                                   .timeout_ms = 1000 * LIMIT_S };
@@ -187,14 +189,15 @@ bool plan_is_spoiled(int worker, int step)
     return plan.spoils && worker == SPOILER && step == SPOILED_STEP;
 }
 
-static enum rc train_step(struct ps_rank *r, int step, float *param, bool *is_last)
+static enum rc train_step(struct ps_rank *r, uint64_t batch, float *param, bool *is_last)
 {
+    const int worker = (int)(batch % N_WORKERS), step = (int)(batch / N_WORKERS);
     float *grad = outcome->grad[r->w->rank];
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_PARAMS; i++)
-        grad[i] = plan_gradient(r->w->rank, step, i);
-    if (plan_is_spoiled(r->w->rank, step))
+        grad[i] = plan_gradient(worker, step, i);
+    if (plan_is_spoiled(worker, step))
         grad[0] = NAN;
     outcome->n_begun[r->w->rank]++;
     TRY(exchange_all(r, plan.splits ? EXCHANGE_PUSH : EXCHANGE_PUSH | EXCHANGE_PULL, param, grad, is_last));
@@ -205,17 +208,28 @@ out:
     return rc;
 }
 
+/* Step `step` of this rank, of which batch? *is_over: there is none for it. */
+static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is_over)
+{
+    *batch = (uint64_t)(step * N_WORKERS + r->w->rank);
+    return plan.is_elastic ? sync_ps.next_batch(r->sync, batch, is_over) : RC_OK;
+}
+
 static enum rc work(struct ps_rank *r)
 {
-    const int n_steps = plan.stops ? STOPS_AT : N_STEPS;
+    const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[r->w->rank], looked[N_PARAMS];
     struct optimizer_state state = { .moments = plan_is_sync() ? outcome->moment : NULL }, unused = { 0 };
+    uint64_t batch;
     bool is_last = false;
     enum rc rc = RC_OK;
 
     for (int step = 0; step < n_steps && !is_last; step++) {
         dawdle(r, step);
-        TRY(train_step(r, step, param, &is_last));
+        TRY(take_batch(r, step, &batch, &is_last));
+        if (is_last)
+            break;
+        TRY(train_step(r, batch, param, &is_last));
         if (step == LOOKS_AT && r->w->rank == 0)
             TRY(sync_ps.snapshot(r->sync, looked, &unused));
     }
@@ -266,7 +280,12 @@ static void run_here(void)
         (void)snprintf(outcome->message, sizeof outcome->message, "%s", rc_message());
         return;
     }
+    outcome->n_held = UINT64_MAX;
     for (int r = N_WORKERS; r < n_ranks; r++) {
+        outcome->n_batches_done += facts[r].batches_done_count;
+        outcome->n_again += facts[r].batches_again_count;
+        outcome->n_repeated += facts[r].repeated_parts_count;
+        outcome->n_held = facts[r].batches_held_count < outcome->n_held ? facts[r].batches_held_count : outcome->n_held;
         for (int i = 0; i < STALENESS_BINS; i++)
             outcome->n_pushes += facts[r].pushes_count[i];
         outcome->n_late += facts[r].late_count;

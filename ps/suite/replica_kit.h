@@ -24,6 +24,7 @@ enum {
     SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
     SPOILED_STEP = 1,
     STOPS_AT = N_WORKERS * N_STEPS - 2,
+    N_BATCHES = N_WORKERS * N_STEPS,
     LIMIT_S = 20
 };
 
@@ -45,6 +46,8 @@ struct plan { /* of a run */
     struct victim victim[2];
     uint64_t seed;         /* of pauses; 0: none */
     const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
+    bool is_elastic;       /* in place of both: N_BATCHES are handed out, and batch b is step b / N_WORKERS of worker b
+                              modulo that */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
@@ -56,7 +59,8 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over;
-    int n_calls[MOST_RANKS]; /* of a rank, twice as many, so far */
+    uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
+    int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];
     int n_died;
     float grad[N_WORKERS][N_PARAMS], param[N_WORKERS][N_PARAMS]; /* of workers: not lost with them */

@@ -56,6 +56,7 @@ static enum rc member_open(struct member *m)
                                 .slice_param = param,
                                 .consistency = rogue->rule,
                                 .compression = rogue->compression,
+                                .n_batches = rogue->n_batches,
                                 .timeout_ms = LIMIT_MS,
                                 .tell = note_line,
                                 .tell_arg = m->seen };
@@ -159,6 +160,23 @@ out:
     return rc;
 }
 
+/* Worker 0 gets its first batch. */
+static enum rc ask_first(struct member *m)
+{
+    const struct ps_header h = { .op = PS_NEXT, .layout = ps_layout_digest(&m->env, 0) };
+    struct ps_header answer;
+    float body[2 * N_PARAMS];
+    enum rc rc;
+
+    TRY(send_request(m, &h, NULL, 0, 0));
+    TRY(take_answer(m, &answer, body));
+    if (answer.op != PS_BATCH || answer.clock != 0 || answer.is_last)
+        rc = rc_raise(RC_MISMATCH, "op %d, batch %llu where batch 0 belongs", (int)answer.op,
+                      (unsigned long long)answer.clock);
+out:
+    return rc;
+}
+
 /* Worker 0 sends, and gets an answer to each but the pushes that wait for the others, which leave then. */
 static enum rc rogue_worker(struct member *m)
 {
@@ -171,6 +189,8 @@ static enum rc rogue_worker(struct member *m)
     h.layout = ps_layout_digest(&m->env, 0) ^ rogue->is_other_layout;
     if (m->w->rank > 0 && rogue->others_push)
         return push_ones(m);
+    if (m->w->rank == 0 && rogue->n_batches > 0)
+        TRY(ask_first(m));
     for (int i = 0; m->w->rank == 0 && i < rogue->n_sends; i++)
         TRY(send_request(m, &h, payload, rogue->n_payload_bytes, rogue->n_cut_bytes));
     for (int i = 0; m->w->rank == 0 && i < rogue->n_sends - waits; i++)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elastic.c - see elastic.h. */
+#include "harness/train/elastic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_STEPS = 100000000 }; /* of --steps */
+
+/* --- what it goes with --- */
+
+static enum rc refuse_mode(const struct train_job *job)
+{
+    char names[64];
+
+    if (job->mode->module.caps & MODE_SERVERS)
+        return RC_OK;
+    module_names_with(names, sizeof names, &mode_kind, MODE_SERVERS);
+    return rc_raise(RC_INVAL, "--elastic: mode %s has no servers that hand out batches; needs --mode %s",
+                    job->opts.mode, names);
+}
+
+static enum rc refuse_others(const struct train_job *job, bool aborts)
+{
+    const struct train_opts *o = &job->opts;
+    const struct exchange_opts *x = &job->exchange;
+    const struct {
+        bool is_wrong;
+        const char *why;
+    } rule[] = {
+        { x->consistency.kind != CONSISTENCY_ASYNC,
+          "where workers come and go none waits for the steps of the others; needs --consistency async" },
+        { x->n_replicas > 0 || x->snapshots,
+          "who takes a server's place does not know which worker has which batch; leave out --replicas and "
+          "--server-save" },
+        { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
+        { periods_are_on(&x->periods),
+          "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
+        { x->compression.kind != COMPRESSION_NONE,
+          "--compression keeps back what it does not send, which would be lost with its worker; needs none" },
+        { x->overlap, "a step that overlaps begins before its batch is known; needs --overlap off" },
+        { job->split_opts.kind != SPLIT_IID,
+          "--split gives a worker samples that no other one takes; needs --split iid" },
+        { job->n_drivers > 0, "--input feed sends a worker batches that no other one takes; needs --input direct" },
+        { o->sets > 0, "--sets has trainings that share their world with others; leave out one of the two" },
+        { o->save_every > 0,
+          "in the middle of the run there is no step of which all batches are done; leave out --save-every" },
+        { o->trajectory[0] || o->messages[0],
+          "--trajectory and --messages are of steps that each worker was to do; leave them out" },
+        { aborts, "goes on without a worker that is lost, and --on-loss abort does not; leave out one of the two" },
+    };
+
+    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
+        if (rule[i].is_wrong)
+            return rc_raise(RC_INVAL, "--elastic: %s", rule[i].why);
+    return RC_OK;
+}
+
+enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const bool aborts = opt_given(group, n_groups, "on-loss") && strcmp(job->opts.on_loss, "abort") == 0;
+    enum rc rc;
+
+    if (!job->opts.elastic)
+        return RC_OK;
+    TRY(refuse_mode(job));
+    TRY(refuse_others(job, aborts));
+    if (job->n_steps > (size_t)(MOST_STEPS / job->n_workers))
+        FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
+             job->n_workers, job->n_steps, MOST_STEPS);
+    job->opts.on_loss = "report";
+    job->exchange.n_batches = (uint64_t)job->n_steps * (uint64_t)job->n_workers;
+out:
+    return rc;
+}
+
+/* --- what came of it --- */
+
+size_t train_most_steps(const struct train_job *job)
+{
+    return elastic_is_on(job) ? (size_t)job->exchange.n_batches : job->n_steps;
+}
+
+int train_n_counted(const struct train_job *job, const struct train_result *r)
+{
+    return elastic_is_on(job) ? job->n_workers : r->n_workers;
+}
+
+struct books { /* of all servers */
+    uint64_t n_done, n_again, n_held, n_whole, n_repeated;
+};
+
+static struct books books_of(const struct train_job *job, const struct train_result *r)
+{
+    struct books b = { .n_held = job->exchange.n_batches, .n_whole = job->exchange.n_batches };
+
+    for (int i = r->n_workers; i < r->n_ranks; i++) {
+        const struct server_facts *f = &r->rank[i].served;
+        b.n_done += f->batches_done_count;
+        b.n_again += f->batches_again_count;
+        b.n_repeated += f->repeated_parts_count;
+        b.n_held = f->batches_held_count < b.n_held ? f->batches_held_count : b.n_held;
+        b.n_whole = f->batches_whole_count < b.n_whole ? f->batches_whole_count : b.n_whole;
+    }
+    return b;
+}
+
+size_t train_n_whole_steps(const struct train_job *job, const struct train_result *r)
+{
+    return elastic_is_on(job) ? (size_t)(books_of(job, r).n_whole / (uint64_t)job->n_workers) : r->n_steps;
+}
+
+/* Batches whose gradient is not in all parameters: of all, or where the run was stopped of those that were done. */
+static uint64_t n_lost(const struct train_job *job, const struct train_result *r, const struct books *b)
+{
+    const uint64_t n_wanted = r->stop_signal ? b->n_done : job->exchange.n_batches;
+
+    return n_wanted > b->n_held ? n_wanted - b->n_held : 0;
+}
+
+const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
+{
+    enum { MOST_SHOWN = 8 };
+    const struct books b = books_of(job, r);
+    const unsigned long long n_samples_lost = n_lost(job, r, &b) * job->opts.batch;
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (int w = 0; w < r->n_workers && w < MOST_SHOWN && n < n_bytes; w++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s%llu", w > 0 ? ", " : "",
+                              (unsigned long long)r->rank[w].steps_count);
+    if (n < n_bytes)
+        (void)snprintf(out + n, n_bytes - n, "%s: %llu of %llu batches, %llu handed out again, %llu samples lost",
+                       r->n_workers > MOST_SHOWN ? ", ..." : "", (unsigned long long)b.n_held,
+                       (unsigned long long)job->exchange.n_batches, (unsigned long long)b.n_again, n_samples_lost);
+    return out;
+}
+
+void record_elastic(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const struct books b = books_of(job, result);
+
+    if (!elastic_is_on(job))
+        return;
+    record_u64(r, "batches_count", job->exchange.n_batches);
+    record_u64(r, "batches_applied_count", b.n_held);
+    record_u64(r, "batches_again_count", b.n_again);
+    record_u64(r, "repeated_parts_count", b.n_repeated);
+    record_u64(r, "samples_lost_count", n_lost(job, result, &b) * job->opts.batch);
+}
+
+/* --- how fast it was (V1) --- */
+
+static uint64_t first_start_ns(const struct steps *in)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    for (size_t w = 0; w < in->n_workers; w++)
+        if (in->stamp[w * in->n_steps].start_ns < first_ns)
+            first_ns = in->stamp[w * in->n_steps].start_ns;
+    return first_ns;
+}
+
+enum rc train_measure(struct steps_summary *out, const struct train_job *job, const struct train_result *r,
+                      const struct steps *in)
+{
+    const size_t n = r->n_rounds > 0 ? r->n_rounds - 1 : 0; /* between ends of rounds */
+    double *duration_s = NULL;
+    enum rc rc;
+
+    TRY(steps_summarise(out, in));
+    if (!elastic_is_on(job))
+        return RC_OK;
+    duration_s = malloc((n + 1) * sizeof *duration_s);
+    if (!duration_s)
+        FAIL(RC_NOMEM, "no memory for the durations of %zu rounds", n);
+    for (size_t i = 0; i < n; i++)
+        duration_s[i] = 1e-9 * (double)(r->round_ns[i + 1] - r->round_ns[i]);
+    out->n_rounds = n;
+    out->steady = steady_find(duration_s, n);
+    const size_t n_warmup = out->steady.n_warmup;
+    out->throughput_samples_per_s = interval_reciprocal(interval_autocorrelated(duration_s + n_warmup, n - n_warmup),
+                                                        (double)job->n_workers * (double)job->opts.batch);
+    if (r->n_rounds > 0)
+        out->elapsed_s = 1e-9 * (double)(r->round_ns[n] - first_start_ns(in));
+out:
+    free(duration_s);
+    return rc;
+}

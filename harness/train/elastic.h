@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elastic.h - --elastic (exchange.E13): batches that servers hand out, in place of a share for each worker.
+ *
+ * A run has --steps times --workers batches, and batch b is what worker b mod W takes in step b / W of a run that is
+ * not elastic (train.L1), at the learning rate of that step. Which worker takes it is decided while it runs.
+ *
+ * Invariants
+ *   V1  Throughput is of all batches, whoever did them and is lost since: of the time in which W at a time were done,
+ *       by the first server's book. Costs of a step, losses and records of steps are of the workers that are left, of
+ *       as many steps as the one of them has done that has done the fewest.
+ *   V2  The run has done as many steps as have all their batches in every part of the parameters: a checkpoint of one
+ *       that was stopped says so many, and whoever goes on from it takes each batch that is missing.
+ *   V3  The time in which a worker asks for a batch is in no step's.
+ */
+#ifndef HARNESS_TRAIN_ELASTIC_H
+#define HARNESS_TRAIN_ELASTIC_H
+
+#include "harness/train/train.h"
+
+/* Of a job whose steps are known, and all that --elastic does not go with. opts: as given; it implies --on-loss report.
+ * RC_INVAL names what is wrong. */
+enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
+
+static inline bool elastic_is_on(const struct train_job *job)
+{
+    return job->exchange.n_batches > 0;
+}
+
+/* "120, 119: 240 batches, 1 handed out again, 0 samples lost": steps of the workers that are left, and batches. */
+const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
+/* Of the summary; nothing of a run that is not elastic. */
+void record_elastic(struct record *r, const struct train_job *job, const struct train_result *result);
+
+#endif

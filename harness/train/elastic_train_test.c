@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elastic_train_test.c - --elastic (elastic.h): what it does to a run that loses nobody, what to one that does, and
+ * what it does not go with. Batches that are lost or count twice: ps/elastic_test.c.
+ *
+ *   elastic_train_test           in threads
+ *   elastic_train_test sim CASE  in virtual time, where a slow worker does less, and a lost one's batches are done
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/elastic.h"
+#include "harness/train/suite/train_kit.h"
+#include "models/workload.h"
+
+enum { BATCH = 8, MOST_BATCHES = 64 };
+
+#define LENET "--model lenet --batch 8 --threads 1 --lr 0.02 --eval-samples 0 --mode ps "
+
+static atomic_int n_taken[MOST_BATCHES]; /* of batch b: how often its gradient was computed */
+
+enum rc __real_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+
+/* The probe has no argument. */
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg)
+{
+    if (arg && first % BATCH == 0 && first / BATCH < MOST_BATCHES && n_samples == BATCH)
+        atomic_fetch_add(&n_taken[first / BATCH], 1);
+    return __real_workload_gradient(t, param, first, n_samples, grad, loss, ready, arg);
+}
+
+/* Since the last call batches [from, to) were taken once, and no others. */
+static void were_taken(size_t from, size_t to)
+{
+    for (size_t b = 0; b < MOST_BATCHES; b++)
+        assert_int_equal(atomic_exchange(&n_taken[b], 0), b >= from && b < to);
+}
+
+static void what_it_does_not_go_with_is_refused(void **state)
+{
+    static const struct {
+        const char *options, *says;
+    } cases[] = {
+        { "--mode allreduce --workers 2",
+          "--elastic: mode allreduce has no servers that hand out batches; needs --mode ps" },
+        { "--mode single", "--elastic: mode single has no servers that hand out batches; needs --mode ps" },
+        { "--mode none --workers 2", "--elastic: mode none has no servers that hand out batches; needs --mode ps" },
+        { "--mode ps --workers 2 --consistency sync", "--elastic: where workers come and go" },
+        { "--mode ps --workers 2 --consistency ssp:3", "needs --consistency async" },
+        { "--mode ps --workers 2 --servers 2 --replicas 1 --on-loss report", "leave out --replicas" },
+        { "--mode ps --workers 2 --stop-at-step 9", "--stop-at-step earlier" },
+        { "--mode ps --workers 2 --push-every 2", "--push-every and --pull-every keep gradients back" },
+        { "--mode ps --workers 2 --pull-every 2", "--push-every and --pull-every keep gradients back" },
+        { "--mode ps --workers 2 --compression fp16", "--compression keeps back" },
+        { "--mode ps --workers 2 --overlap on", "needs --overlap off" },
+        { "--mode ps --workers 2 --split unequal:3,1", "needs --split iid" },
+        { "--mode ps --workers 2 --omit shard", "--omit shard: has no meaning with --elastic" },
+        { "--mode ps --workers 2 --save f --save-every 2", "leave out --save-every" },
+        { "--mode ps --workers 2 --trajectory f", "--trajectory and --messages are of steps" },
+        { "--mode ps --workers 2 --messages f", "--trajectory and --messages are of steps" },
+        { "--mode ps --workers 2 --on-loss abort", "--on-loss abort does not; leave out one of the two" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        char text[256];
+        (void)snprintf(text, sizeof text, "--model linear --elastic %s", cases[i].options);
+        if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), cases[i].says))
+            fail_msg("%s: \"%s\" does not say %s", text, rc_message(), cases[i].says);
+        assert_null(strchr(rc_message(), '\n'));
+    }
+}
+
+/* It implies --on-loss report, for one worker, too; without it nothing is handed out. */
+static void a_job_knows_its_batches(void **state)
+{
+    struct train_job job = { 0 };
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--model linear --mode ps --workers 3 --steps 7 --elastic"), RC_OK);
+    assert_int_equal(job.exchange.n_batches, 21);
+    assert_int_equal(train_most_steps(&job), 21);
+    assert_int_equal(job.on_loss, ON_LOSS_REPORT);
+    assert_string_equal(job.opts.on_loss, "report");
+    const size_t elastic_bytes = job.memory.host_bytes;
+    train_job_free(&job);
+    assert_int_equal(kit_prepare(&job, "--model linear --mode ps --workers 3 --steps 7 --on-loss report"), RC_OK);
+    assert_int_equal(job.exchange.n_batches, 0);
+    assert_int_equal(train_most_steps(&job), 7);
+    assert_true(elastic_bytes > job.memory.host_bytes); /* a worker may do all steps */
+    train_job_free(&job);
+    assert_int_equal(kit_prepare(&job, "--model linear --mode ps --elastic --steps 7"), RC_OK);
+    train_job_free(&job);
+}
+
+static void is_whole(const struct train_result *r, uint64_t n_steps, uint64_t n_workers)
+{
+    uint64_t n_done = 0;
+
+    for (int w = 0; w < r->n_workers; w++)
+        n_done += r->rank[w].steps_count;
+    assert_int_equal(n_done, n_steps * n_workers);
+    assert_int_equal(r->final.steps_count, n_steps);
+    assert_int_equal(r->final.samples_count, n_steps * n_workers * 8);
+    assert_int_equal(r->n_rounds, n_steps);
+    for (size_t i = 1; i < r->n_rounds; i++)
+        assert_true(r->round_ns[i] >= r->round_ns[i - 1] && r->round_ns[0] > 0);
+}
+
+/* One worker gets the batches in order, and so does what it does without. */
+static void one_worker_ends_with_the_same_bits(void **state)
+{
+    struct train_result plain, elastic;
+
+    (void)state;
+    kit_must_train(&plain, LENET "--workers 1 --servers 2 --steps 20 --warmup-epochs 0.1 --lr-scaling linear");
+    were_taken(0, 20);
+    kit_must_train(&elastic,
+                   LENET "--workers 1 --servers 2 --steps 20 --warmup-epochs 0.1 --lr-scaling linear --elastic");
+    is_whole(&elastic, 20, 1);
+    were_taken(0, 20);
+    assert_memory_equal(elastic.final.param, plain.final.param, plain.final.n_params * sizeof(float));
+    for (int i = 0; i < 20; i++)
+        assert_true(elastic.lr[i] == plain.lr[i]);
+    train_result_free(&plain);
+    train_result_free(&elastic);
+}
+
+/* What a run of several is saved as one goes on from. */
+static void a_saved_run_goes_on(void **state)
+{
+    char path[] = "/tmp/elastic_train_test.XXXXXX", text[256];
+    const int file = mkstemp(path);
+    struct train_result first, second;
+
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    kit_must_train(&first, LENET "--workers 3 --steps 10 --elastic");
+    is_whole(&first, 10, 3);
+    were_taken(0, 30);
+    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    (void)snprintf(text, sizeof text, LENET "--workers 3 --steps 16 --elastic --resume %s", path);
+    kit_must_train(&second, text);
+    were_taken(30, 48);
+    assert_int_equal(second.n_rounds, 6);
+    assert_int_equal(second.final.steps_count, 16);
+    assert_int_equal(second.final.samples_count, 16 * 3 * 8);
+    train_result_free(&first);
+    train_result_free(&second);
+    unlink(path);
+}
+
+/* --- figures, of a made-up result --- */
+
+/* Rounds of 2 workers x batch 5 end every 0.1 s: 100 samples/s, whatever the worker that is left has stamped. */
+static void throughput_is_of_all_batches_V1(void **state)
+{
+    enum { N_ROUNDS = 21 };
+    struct step_stamp stamp[3] = { { .start_ns = 0, .ready_ns = 1, .end_ns = 2 },
+                                   { .start_ns = 2, .ready_ns = 3, .end_ns = 4 },
+                                   { .start_ns = 4, .ready_ns = 5, .end_ns = 6 } };
+    uint64_t round_ns[N_ROUNDS];
+    const struct train_job job = { .opts = { .batch = 5 },
+                                   .n_workers = 2,
+                                   .n_servers = 2,
+                                   .n_steps = N_ROUNDS,
+                                   .exchange = { .n_batches = 2 * N_ROUNDS } };
+    struct train_rank_info rank[3] = {
+        { .steps_count = 41 },
+        { .served = { .batches_done_count = 42,
+                      .batches_again_count = 1,
+                      .batches_held_count = 42,
+                      .batches_whole_count = 42 } },
+        { .served = { .batches_held_count = 42, .batches_whole_count = 42, .repeated_parts_count = 1 } },
+    };
+    struct train_result r = { .n_workers = 1,
+                              .n_ranks = 3,
+                              .n_steps = 3,
+                              .stamp = stamp,
+                              .round_ns = round_ns,
+                              .n_rounds = N_ROUNDS,
+                              .rank = rank };
+    const struct steps steps = { .stamp = stamp, .n_workers = 1, .n_steps = 3, .batch_per_worker_count = 5 };
+    struct steps_summary s;
+    char text[160];
+
+    (void)state;
+    for (uint64_t i = 0; i < N_ROUNDS; i++)
+        round_ns[i] = (i + 1) * 100000000;
+    assert_int_equal(train_measure(&s, &job, &r, &steps), RC_OK);
+    assert_true(fabs(s.throughput_samples_per_s.mean - 100) < 1e-6);
+    assert_int_equal(s.n_rounds, N_ROUNDS - 1);
+    assert_true(fabs(s.elapsed_s - 2.1) < 1e-9);
+    assert_int_equal(train_n_counted(&job, &r), 2);
+    assert_int_equal(train_n_whole_steps(&job, &r), N_ROUNDS);
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 42 of 42 batches, 1 handed out again, 0 samples lost");
+    rank[2].served.batches_held_count = 40; /* one server has not all: they are lost */
+    rank[2].served.batches_whole_count = 7;
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 40 of 42 batches, 1 handed out again, 10 samples lost");
+    assert_int_equal(train_n_whole_steps(&job, &r), 3);
+    r.stop_signal = 15; /* of one that was stopped, those that were done alone */
+    rank[1].served.batches_done_count = 41;
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 40 of 42 batches, 1 handed out again, 5 samples lost");
+}
+
+/* --- in sim --- */
+
+static const char *sim_case;
+
+static void in_sim(void **state)
+{
+    struct train_result r;
+
+    (void)state;
+    if (strcmp(sim_case, "slow") == 0) { /* who is slow does less, and the others what is left */
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --slow-rank 2 --slow-ratio "
+                                 "0.25");
+        is_whole(&r, 12, 3);
+        were_taken(0, 36);
+        assert_true(r.rank[2].steps_count < r.rank[0].steps_count);
+        assert_int_equal(r.n_steps, r.rank[2].steps_count);
+    } else if (strcmp(sim_case, "lost") == 0) { /* its batch of step 5 is another one's; 5 it has done */
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --kill-rank 1 --drill-at "
+                                 "step:5");
+        were_taken(0, 36); /* that of step 5 was given to it, and it died before it began */
+        assert_int_equal(r.n_workers, 2);
+        assert_int_equal(r.n_losses, 1);
+        assert_int_equal(r.rank[0].steps_count + r.rank[1].steps_count, 36 - 5);
+        assert_int_equal(r.rank[2].served.batches_done_count, 36);
+        assert_int_equal(r.rank[2].served.batches_again_count, 1);
+        for (int s = 2; s < 4; s++) {
+            assert_int_equal(r.rank[s].served.batches_held_count, 36);
+            assert_int_equal(r.rank[s].served.batches_whole_count, 36);
+            assert_int_equal(r.rank[s].served.repeated_parts_count, 0);
+        }
+        assert_int_equal(r.final.steps_count, 12);
+        assert_int_equal(r.n_rounds, 12);
+    } else { /* hollow: a network that nobody computes */
+        kit_must_train(&r, "--model vgg16 --world sim --compute hollow --mode ps --workers 4 --servers 2 --steps 4 "
+                           "--elastic --kill-rank 3 --drill-at step:2");
+        assert_int_equal(r.rank[3].served.batches_done_count, 16);
+        assert_int_equal(r.rank[3].served.batches_again_count, 1);
+    }
+    train_result_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_it_does_not_go_with_is_refused), cmocka_unit_test(a_job_knows_its_batches),
+        cmocka_unit_test(one_worker_ends_with_the_same_bits),  cmocka_unit_test(a_saved_run_goes_on),
+        cmocka_unit_test(throughput_is_of_all_batches_V1),
+    };
+    const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
+
+    if (argc > 2) {
+        sim_case = argv[2];
+        return cmocka_run_group_tests_name("elastic in sim", sim, NULL, NULL);
+    }
+    return cmocka_run_group_tests_name("elastic", tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leases.h - an elastic run (exchange.E13): which worker computes which batch is decided while it runs. Server 0 has
+ * the book that says who has which; every server notes of which batches it has the gradients. Of server*.c alone; what
+ * a worker does is in sync_ps.c.
+ *
+ * A run has n_batches of them, by number. A worker has one at a time: it asks (NEXT) when the batch before is done, and
+ * gets another one (BATCH), or waits until one is there, or is told that all are done.
+ * NEXT says that the batch before is done: the worker has all answers to its pushes of it, so its gradient is at all
+ * servers. So do LEAVE and FETCH of a worker that is to stop before all are.
+ *
+ *   a batch is   event                                       it becomes   by
+ *   new          worker w begins: batch w is its first       leased       leases_open()
+ *   new          a worker asks, and none was given back      leased       leases_take()
+ *   given back   a worker asks                               leased       leases_take(), and counted in n_again
+ *   leased       its worker says that it is done: it asks    done         leases_end()
+ *                for the next one, or leaves
+ *   leased       its worker is lost, or leaves without that; done         leases_end(), by server_end_lease()
+ *                and there is one server, which has all of it
+ *   leased       the same, else                              given back   leases_give_back()
+ *
+ *   a worker     event                                       it is        by
+ *   computes     NEXT, and there is a batch                  computing    server_next()
+ *   computes     NEXT, none is left, but others have some    waiting      server_next()
+ *   waits        one is given back                           computing    server_answer_next()
+ *   waits        the last one is done                        told so      server_answer_next()
+ *   either       it is lost, or leaves (it was to stop)      gone         server_end_lease()
+ *
+ * Invariants
+ *   B1  A batch is in one state, and leased to one worker; a worker has one lease at most, and none once it is gone.
+ *   B2  No batch is lost: each is done, or leased to a worker that is not gone, or new, or given back; and nobody is
+ *       told that all are done before all are. So a run in which one worker is left ends with all of them done.
+ *   B3  Nobody waits for ever: who waits is answered when a batch is given back, or the last one is done; and a lease
+ *       ends, or its worker is gone, as each worker that is silent is lost (peers.P3).
+ *   B4  In each part of the parameters the gradient of a batch counts once. A worker that is lost may have pushed some
+ *       parts of its batch and not others; who gets the batch after it pushes all of them. Of each part the first that
+ *       comes counts, whoever sent it; what comes behind it changes nothing, and its answer is LATE. (Server 0
+ *       does not know what others have: of several servers a batch is handed out again even if all have it.)
+ *   B5  A push is of the batch that its worker has: at server 0 it is refused else (wire.P5).
+ *   B6  So that each worker that is not lost does a step, the first batches are the workers' own.
+ */
+#ifndef PS_LEASES_H
+#define PS_LEASES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+#define NO_BATCH UINT64_MAX
+
+struct leases { /* server 0's book; owned */
+    int n_workers;
+    uint64_t n_batches;
+    uint64_t n_begun; /* all below were leased, or still are */
+    uint64_t n_done, n_again;
+    uint64_t *of;    /* [n_workers]: NO_BATCH: it has none */
+    uint64_t *given; /* [n_workers]: given back, in the order in which they were; each worker is gone once */
+    int first_given, n_given;
+};
+
+/* RC_NOMEM. */
+enum rc leases_open(struct leases *out, int n_workers, uint64_t n_batches) MUST_CHECK;
+void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
+/* Worker w, which has a lease, has done it. */
+void leases_end(struct leases *l, int w);
+/* The batch that worker w has, if need be from now on; NO_BATCH: there is none now. */
+uint64_t leases_take(struct leases *l, int w);
+/* Worker w is gone, whether it has a lease or not. */
+void leases_give_back(struct leases *l, int w);
+
+/* Could somebody who has none get one? */
+static inline bool leases_has_some(const struct leases *l)
+{
+    return l->n_given > 0 || l->n_begun < l->n_batches;
+}
+
+static inline bool leases_are_done(const struct leases *l)
+{
+    return l->n_done == l->n_batches;
+}
+
+/* --- of which batches a part of the parameters has the gradients (B4) --- */
+
+struct batch_set {            /* owned */
+    uint64_t n_batches, n_in; /* n_in: that are in it */
+    uint64_t *word;
+};
+
+/* Empty. RC_NOMEM. */
+enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
+void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */
+/* false: it was in already. */
+bool batch_set_add(struct batch_set *s, uint64_t batch);
+bool batch_set_has(const struct batch_set *s, uint64_t batch);
+/* The first that is not in it; n_batches: all are. */
+uint64_t batch_set_first_missing(const struct batch_set *s);
+
+#endif

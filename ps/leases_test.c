@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leases_test.c - the book of batches, and sets of them, without messages: by hand, and by the thousand at random. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+#include "ps/leases.h"
+#include "ps/server_state.h"
+
+enum { MOST_WORKERS = 6, MOST_BATCHES = 40, N_SCHEDULES = 2000 };
+
+static void a_worker_has_one_batch_at_a_time_B1(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 2, 5), RC_OK);
+    for (int i = 0; i < 2; i++) { /* B6; asking again changes nothing */
+        assert_int_equal(leases_take(&l, 0), 0);
+        assert_int_equal(leases_take(&l, 1), 1);
+    }
+    leases_end(&l, 1);
+    assert_int_equal(leases_take(&l, 1), 2);
+    leases_end(&l, 1);
+    assert_int_equal(leases_take(&l, 1), 3);
+    assert_int_equal(l.n_done, 2);
+    assert_int_equal(l.n_again, 0);
+    leases_close(&l);
+}
+
+static void what_is_given_back_comes_first_and_is_counted_B2(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 3, 5), RC_OK);
+    leases_give_back(&l, 2);
+    leases_give_back(&l, 2); /* gone before */
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 2);
+    assert_int_equal(l.n_again, 1);
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 3);
+    leases_give_back(&l, 1);
+    assert_true(leases_has_some(&l));
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 1);
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 4);
+    assert_false(leases_has_some(&l));
+    assert_false(leases_are_done(&l));
+    leases_end(&l, 0);
+    assert_true(leases_take(&l, 0) == NO_BATCH);
+    assert_true(leases_are_done(&l));
+    assert_int_equal(l.n_again, 2);
+    leases_close(&l);
+}
+
+/* One that never asked gives back its first batch, too; one that there is no batch for has none to give. */
+static void more_workers_than_batches(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 3, 2), RC_OK);
+    assert_true(leases_take(&l, 2) == NO_BATCH);
+    leases_give_back(&l, 2);
+    assert_false(leases_has_some(&l));
+    leases_give_back(&l, 1);
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 1);
+    leases_end(&l, 0);
+    assert_true(leases_are_done(&l));
+    leases_close(&l);
+}
+
+struct schedule {
+    uint64_t seed, counter;
+    int n_workers, n_gone, n_times_done[MOST_BATCHES];
+    bool is_gone[MOST_WORKERS];
+    struct leases l;
+};
+
+static uint64_t draw(struct schedule *s, uint64_t n)
+{
+    return rng_u64(s->seed, RNG_TEST, s->counter++) % n;
+}
+
+/* Worker w does what it has, or is gone, but for the last that is left. False: it has nothing, and gets nothing. */
+static bool turn(struct schedule *s, int w)
+{
+    const uint64_t batch = leases_take(&s->l, w);
+
+    if (s->n_gone + 1 < s->n_workers && draw(s, 8) == 0) {
+        leases_give_back(&s->l, w);
+        s->is_gone[w] = true;
+        s->n_gone++;
+        return true;
+    }
+    if (batch == NO_BATCH)
+        return false;
+    s->n_times_done[batch]++;
+    leases_end(&s->l, w);
+    return true;
+}
+
+/* B2: whoever is gone when, each batch is done once, and at most one of each worker that is gone is handed out again.
+ */
+static void each_batch_is_done_once_in_any_schedule_B2(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= N_SCHEDULES; seed++) {
+        struct schedule s = { .seed = seed };
+        s.n_workers = 1 + (int)draw(&s, MOST_WORKERS);
+        const uint64_t n_batches = 1 + draw(&s, MOST_BATCHES);
+        assert_int_equal(leases_open(&s.l, s.n_workers, n_batches), RC_OK);
+        for (int n_idle = 0; !leases_are_done(&s.l) && n_idle < 1000; n_idle++) {
+            const int w = (int)draw(&s, (uint64_t)s.n_workers);
+            if (!s.is_gone[w] && turn(&s, w))
+                n_idle = 0;
+        }
+        for (uint64_t b = 0; b < n_batches; b++)
+            if (s.n_times_done[b] != 1)
+                fail_msg("seed %llu: batch %llu is done %d times", (unsigned long long)seed, (unsigned long long)b,
+                         s.n_times_done[b]);
+        assert_true(s.l.n_again <= (uint64_t)s.n_gone);
+        assert_int_equal(s.l.n_done, n_batches);
+        leases_close(&s.l);
+    }
+}
+
+static void a_set_takes_each_batch_once_B4(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 200; n++) {
+        struct batch_set s;
+        assert_int_equal(batch_set_open(&s, n), RC_OK);
+        for (uint64_t b = n; b-- > 0;) { /* the first is missing until the end */
+            assert_int_equal(batch_set_first_missing(&s), 0);
+            assert_false(batch_set_has(&s, b));
+            assert_true(batch_set_add(&s, b));
+            assert_true(batch_set_has(&s, b));
+            assert_false(batch_set_add(&s, b));
+            assert_int_equal(s.n_in, n - b);
+        }
+        assert_int_equal(batch_set_first_missing(&s), n);
+        batch_set_close(&s);
+        assert_int_equal(batch_set_open(&s, n), RC_OK);
+        for (uint64_t b = 0; b < n; b++) {
+            assert_int_equal(batch_set_first_missing(&s), b);
+            assert_true(batch_set_add(&s, b));
+        }
+        batch_set_close(&s);
+    }
+}
+
+/* Of each part of which there are parameters. The first piece lacks batch 2, the last one batch 3. */
+static void facts_are_of_the_part_that_has_least(void **state)
+{
+    static const uint64_t of_first[] = { 0, 1, 3 }, of_last[] = { 0, 1, 2, 4 };
+    struct buckets buckets = { .n_pieces = 3 };
+    struct piece_state piece[3] = { { .part = { 0, 4 } }, { .part = { 4, 0 } }, { .part = { 4, 4 } } };
+    struct batch_set has[3];
+    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5 }, .piece = piece, .has = has };
+    struct server_facts facts = { 0 };
+
+    (void)state;
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(batch_set_open(&has[k], 5), RC_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(batch_set_add(&has[0], of_first[i]));
+    for (size_t i = 0; i < 4; i++)
+        assert_true(batch_set_add(&has[2], of_last[i]));
+    server_batch_facts(&s, &facts);
+    assert_int_equal(facts.batches_held_count, 3);
+    assert_int_equal(facts.batches_whole_count, 2);
+    for (int k = 0; k < 3; k++)
+        batch_set_close(&has[k]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_has_one_batch_at_a_time_B1),
+        cmocka_unit_test(what_is_given_back_comes_first_and_is_counted_B2),
+        cmocka_unit_test(more_workers_than_batches),
+        cmocka_unit_test(each_batch_is_done_once_in_any_schedule_B2),
+        cmocka_unit_test(a_set_takes_each_batch_once_B4),
+        cmocka_unit_test(facts_are_of_the_part_that_has_least),
+    };
+
+    return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
+}
