@@ -35,7 +35,7 @@ static bool says(bool holds, const char *what, double is, double wanted)
 /* Of all batches, each once. */
 static float summed(int i)
 {
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / N_PIECES; /* in one message */
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
     float sum = plan_initial(i);
 
     for (int w = 0; w < N_WORKERS; w++)
@@ -79,6 +79,7 @@ static void choose(int n_servers)
     plan.rule = (struct consistency){ CONSISTENCY_ASYNC, 0 };
     plan.n_servers = n_servers;
     plan.is_elastic = true;
+    plan.n_pieces = plan.n_in_flight = 2;
     plan.splits = plan.spoils = false;
     plan.seed = 0;
     plan.victim[0] = plan.victim[1] = (struct victim){ -1, 0 };
