@@ -66,9 +66,7 @@ static void device_equals_host_E4(void **state)
         /* the optimiser's arrays */
         "--model lenet --mode single --steps 8 --optimizer adam --lr 0.001",
         "--model lenet --mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",
-        "--model lenet --mode allreduce --workers 2 --steps 8 --optimizer adagrad --lr 0.01 --overlap on "
-        "--bucket-bytes "
-        "20000 --priority on",
+        "--model lenet --mode allreduce --workers 2 --steps 8 --optimizer adagrad --lr 0.01 --bucket-bytes 20000",
         "--model lenet --mode ps --workers 1 --servers 2 --steps 8 --optimizer adam --lr 0.001",
     };
 
