@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <nccl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,6 +115,7 @@ static void queue_waiting(struct ncclComm *c)
 
 /* The file of the last unique id that this process made: others may want it until the process ends. */
 static char last_path[sizeof(ncclUniqueId)];
+static pthread_mutex_t last_path_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((destructor)) static void unlink_last(void)
 {
@@ -141,7 +143,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     if (fd < 0 || ftruncate(fd, sizeof(struct shared)) != 0)
         return ncclSystemError;
     (void)close(fd);
+    (void)pthread_mutex_lock(&last_path_lock); /* hosts of one process make their ids at once */
     memcpy(last_path, id->internal, sizeof last_path);
+    (void)pthread_mutex_unlock(&last_path_lock);
     return ncclSuccess;
 }
 

@@ -65,7 +65,8 @@ static enum rc noted_open(struct sync **out, const struct sync_env *env)
     struct noted *n = &of_rank[env->world->rank];
 
     *n = (struct noted){ .base.env = *env, .plan = plan_of_mode };
-    n->plan->n_failures += env->world->rank == 0 && env->n_in_flight != most_at_once(n->plan);
+    if (env->world->rank == 0)
+        n->plan->n_failures += env->n_in_flight != most_at_once(n->plan);
     *out = &n->base;
     return RC_OK;
 }
