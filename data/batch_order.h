@@ -12,10 +12,16 @@ struct batch_order {
     size_t n_micro_batches; /* of a step, of equal size, one directly behind the other; 0: 1 */
 };
 
+/* 1 or more. */
+static inline size_t batch_order_n_parts(const struct batch_order *o)
+{
+    return o->n_micro_batches > 1 ? o->n_micro_batches : 1;
+}
+
 /* The first sample of the batch behind that of n_samples from `at` on. The stride is known. */
 static inline uint64_t batch_order_next(const struct batch_order *o, uint64_t at, size_t n_samples)
 {
-    const uint64_t n = o->n_micro_batches > 1 ? o->n_micro_batches : 1;
+    const uint64_t n = batch_order_n_parts(o);
     const uint64_t number = n > 1 ? (at - o->first) % o->stride / n_samples : 0;
 
     return number + 1 < n ? at + n_samples : at + o->stride - (n - 1) * n_samples;

@@ -146,7 +146,7 @@ const struct workload *workload_profile_player(void);
 /* How many micro-batches a gradient() has: 1 or more. */
 static inline size_t workload_n_micro_batches(const struct training_env *env)
 {
-    return env->order.n_micro_batches > 1 ? env->order.n_micro_batches : 1;
+    return batch_order_n_parts(&env->order);
 }
 
 /* RC_INVAL: env->dataset is not one this workload can learn from. RC_NOMEM: max_batch needs more memory than there

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 100000000 }; /* of --steps */
-
 /* --- what it goes with --- */
 
 static enum rc refuse_mode(const struct train_job *job)
@@ -66,9 +64,9 @@ enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, in
         return RC_OK;
     TRY(refuse_mode(job));
     TRY(refuse_others(job, aborts));
-    if (job->n_steps > (size_t)(MOST_STEPS / job->n_workers))
+    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
-             job->n_workers, job->n_steps, MOST_STEPS);
+             job->n_workers, job->n_steps, TRAIN_MAX_STEPS);
     job->opts.on_loss = "report";
     job->exchange.n_batches = (uint64_t)job->n_steps * (uint64_t)job->n_workers;
 out:

@@ -189,7 +189,7 @@ out:
     return rc;
 }
 
-/* The least number of micro-batches in which the batch fits -> "; in 4 micro-batches it does: --accumulate 4"; none
+/* The least number of micro-batches in which the batch fits -> ", and this one with --accumulate 4"; none
  * does, or there are no gradients to add up: "". */
 static enum rc accumulate_text(char text[MAX_BATCH_TEXT_BYTES], struct candidate c)
 {

@@ -8,8 +8,6 @@
 
 #include "harness/train/elastic.h"
 
-enum { MOST_STEPS = 100000000 }; /* of --steps */
-
 static uint64_t at_least_1(uint64_t every)
 {
     return every > 1 ? every : 1;
@@ -74,9 +72,9 @@ static enum rc check_stop(struct train_job *job, bool has_steps)
     if (n < (unsigned long long)job->n_workers)
         return rc_raise(RC_INVAL, "--stop-at-step %llu: each of %d workers begins with a push; %d would be the least",
                         n, job->n_workers, job->n_workers);
-    if (n > MOST_STEPS / at_least_1(o->push_every))
+    if (n > TRAIN_MAX_STEPS / at_least_1(o->push_every))
         return rc_raise(RC_INVAL, "--stop-at-step %llu: with --push-every %llu a worker might do more than %d steps", n,
-                        (unsigned long long)at_least_1(o->push_every), MOST_STEPS);
+                        (unsigned long long)at_least_1(o->push_every), TRAIN_MAX_STEPS);
     o->steps = n * at_least_1(o->push_every);
     return RC_OK;
 }

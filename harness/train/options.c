@@ -124,7 +124,7 @@ const struct opt train_opt_table[] = {
              "of the test set, classified after the last step; without it: all of a file, none of synthetic ones"),
     OPT_TEXT_(struct train_opts, profile, "profile", "", "FILE",
               "recorded times for model replay (gradmark profile writes them)"),
-    OPT_U64_(struct train_opts, steps, "steps", "", 1, 100000000, "steps",
+    OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "steps",
              "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
     OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind, "rate for W workers: lr, lr W, lr sqrt W"),

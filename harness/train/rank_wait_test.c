@@ -42,6 +42,19 @@ out:
     return rc;
 }
 
+/* What the ranks of a run with these options choose where there are so many cores. *job: the caller's to free. */
+static struct seen see(struct train_job *job, int n_cores, const char *given)
+{
+    struct seen seen = { .job = job, .n_cores = n_cores };
+    char options[200];
+
+    (void)snprintf(options, sizeof options, "--model linear --world threads %s", given);
+    print_message("%d cores: %s\n", n_cores, given);
+    assert_int_equal(kit_prepare(job, options), RC_OK);
+    assert_int_equal(world_run(job->world, &(struct world_opts){ 0 }, job->n_ranks, choose_body, &seen), RC_OK);
+    return seen;
+}
+
 static void workers_and_servers(void **state)
 {
     static const struct {
@@ -77,12 +90,7 @@ static void workers_and_servers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
         struct train_job job;
-        char options[200];
-        (void)snprintf(options, sizeof options, "--model linear --world threads %s", run[i].options);
-        print_message("%d cores: %s\n", run[i].n_cores, run[i].options);
-        assert_int_equal(kit_prepare(&job, options), RC_OK);
-        struct seen seen = { .job = &job, .n_cores = run[i].n_cores };
-        assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, job.n_ranks, choose_body, &seen), RC_OK);
+        const struct seen seen = see(&job, run[i].n_cores, run[i].options);
         for (int r = 0; r < job.n_ranks; r++) {
             assert_int_equal(seen.result[r], run[i].workers_spin ? WAIT_SPIN : WAIT_SLEEP);
             assert_int_equal(seen.may_spin[r], r < job.n_workers ? run[i].workers_spin : run[i].servers_spin);
@@ -119,12 +127,7 @@ static void pieces_at_once(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
         struct train_job job;
-        char options[200];
-        (void)snprintf(options, sizeof options, "--model linear --world threads %s", run[i].options);
-        print_message("%d cores: %s\n", run[i].n_cores, run[i].options);
-        assert_int_equal(kit_prepare(&job, options), RC_OK);
-        struct seen seen = { .job = &job, .n_cores = run[i].n_cores };
-        assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, job.n_ranks, choose_body, &seen), RC_OK);
+        const struct seen seen = see(&job, run[i].n_cores, run[i].options);
         for (int r = 0; r < job.n_ranks; r++) {
             assert_int_equal(seen.n_in_flight[r], run[i].n_in_flight);
             assert_int_equal(seen.told_in_flight[r], run[i].n_in_flight);
