@@ -16,12 +16,12 @@ static float bell_of(uint64_t bits)
     return (float)(((double)sum - 4 * 32767.5) * sqrt(3.0 / width_squared));
 }
 
-void layer_init_bell(float *param, struct segment s, double variance, uint64_t seed)
+void layer_init_bell(float *param, struct segment s, size_t n_before, double variance, uint64_t seed)
 {
     const float deviation = (float)sqrt(variance);
 
     for (size_t i = s.offset_elems; i < s.offset_elems + s.n_elems; i++)
-        param[i] = deviation * bell_of(rng_u64(seed, RNG_INIT, i));
+        param[i] = deviation * bell_of(rng_u64(seed, RNG_INIT, n_before + i));
 }
 
 void layer_init_value(float *param, struct segment s, float value)

@@ -43,8 +43,9 @@ static inline enum rc layer_await(const struct training *t, struct segment s)
     return t->await != NULL && s.n_elems > 0 ? t->await(t->await_arg, s) : RC_OK;
 }
 
-/* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on seed and s.at alone (M1). */
-void layer_init_bell(float *param, struct segment s, double variance, uint64_t seed);
+/* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on the seed and on the places of the
+ * elements among all parameters alone (M1), of which n_before are before param. */
+void layer_init_bell(float *param, struct segment s, size_t n_before, double variance, uint64_t seed);
 /* s = value. */
 void layer_init_value(float *param, struct segment s, float value);
 

@@ -37,6 +37,7 @@
 struct dataset;
 struct network_def;
 struct profile;
+struct pipeline_stage;
 struct training;
 struct workload;
 
@@ -62,6 +63,7 @@ struct training_env { /* borrowed; outlives the training */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */
     const struct profile *profile; /* workloads that play one */
+    const struct pipeline_stage *stage; /* this training is a stage of a network (engine/stage.h); NULL: all of it */
 };
 
 struct evaluation {

@@ -21,6 +21,7 @@
 #include "harness/train/job_overlap.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_ranks.h"
+#include "harness/train/job_resume.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
@@ -126,44 +127,6 @@ static enum rc resolve_cluster(struct train_job *job)
         TRY(cluster_check(&job->cluster, job->n_workers, job->n_ranks));
     job->servers_beside = o->colocate || (job->world->module.caps & WORLD_VIRTUAL_TIME && job->n_servers > 0 &&
                                           job->cluster.server_placement == SERVERS_BESIDE);
-out:
-    return rc;
-}
-
-static enum rc check_resume(const struct train_job *job)
-{
-    const struct checkpoint *c = &job->resume;
-    const char *path = job->opts.resume;
-
-    if (strcmp(c->model, job->opts.model) != 0)
-        return rc_raise(RC_INVAL, "--resume %s: is of model %s, not %s", path, c->model, job->opts.model);
-    if (c->n_params != job->n_params)
-        return rc_raise(RC_INVAL, "--resume %s: has %zu parameters, model %s has %zu", path, c->n_params,
-                        job->opts.model, job->n_params);
-    if (c->n_state != job->n_state)
-        return rc_raise(RC_INVAL, "--resume %s: has %zu running means and variances, model %s has %zu", path,
-                        c->n_state, job->opts.model, job->n_state);
-    if (c->seed != job->opts.seed)
-        return rc_raise(RC_INVAL, "--resume %s: is of --seed %llu, not %llu", path, (unsigned long long)c->seed,
-                        (unsigned long long)job->opts.seed);
-    if (c->steps_count >= job->opts.steps)
-        return rc_raise(RC_INVAL, "--steps %llu: %s has done %llu already", (unsigned long long)job->opts.steps, path,
-                        (unsigned long long)c->steps_count);
-    return RC_OK;
-}
-
-static enum rc resolve_resume(struct train_job *job)
-{
-    enum rc rc = RC_OK;
-
-    if (job->opts.resume[0]) {
-        TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
-        TRY(check_resume(job));
-        TRY(job_split_check_resume(job));
-        TRY(job_optimizer_check_resume(job));
-        TRY(job_periods_check_resume(job));
-        TRY(local_sgd_check_resume(job));
-    }
 out:
     return rc;
 }
@@ -408,7 +371,13 @@ out:
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
-    struct train_job job = { .opts = *opts };
+    return train_prepare_stage(out, opts, group, n_groups, n_given_ranks, 0);
+}
+
+enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts, const struct opt_group *group,
+                            int n_groups, int n_given_ranks, int stage)
+{
+    struct train_job job = { .opts = *opts, .stages.number = stage };
     enum rc rc;
 
     TRY(resolve_modules(&job, n_given_ranks));
@@ -420,7 +389,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(resolve_drills(&job, group, n_groups));
     TRY(resolve_exchanging(&job));
-    TRY(resolve_resume(&job));
+    TRY(job_resume_resolve(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(elastic_resolve(&job, group, n_groups));
     TRY(job_drill_check(&job));

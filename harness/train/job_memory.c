@@ -148,12 +148,20 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
 {
     /* parameters, gradients, the optimiser's arrays */
     const size_t n_copies = job->opts.forward_only ? 1 : 2 + (size_t)optimizer_n_moments(&job->optimizer);
+    const struct pipeline_stage *stage = &job->stages.env;
+    const struct network_step of_step = { .n_samples = batch,
+                                          .n_micro_batches = n_micro_batches,
+                                          .n_held = job->opts.stages > 1
+                                                        ? stage_held(stage->schedule, stage->number,
+                                                                     stage->cuts.n_stages, n_micro_batches)
+                                                        : 1,
+                                          .forward_only = job->opts.forward_only };
     struct network_memory needed = { 0 };
     size_t n_workers, n_servers, n_sharing;
     enum rc rc = RC_OK;
 
     if (n)
-        TRY(network_memory_needed(&needed, c, n, batch, n_micro_batches, job->opts.forward_only));
+        TRY(network_memory_needed(&needed, c, n, &of_step));
     ranks_here(job, &n_workers, &n_servers);
     TRY(workers_on_device(&n_sharing, job, n_workers));
     out->activations_bytes = needed.planned_bytes + needed.part_bytes + needed.device_bytes;

@@ -18,6 +18,7 @@
 #include "harness/train/job_periods.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
+#include "harness/train/job_stages.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
@@ -185,7 +186,8 @@ static enum rc count_params_and_flops(struct train_job *job)
                                       .max_batch = job_most_micro_batch(job),
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
-                                      .profile = job->profile };
+                                      .profile = job->profile,
+                                      .stage = job->opts.stages > 1 ? &job->stages.env : NULL };
     TRY(workload_open(&training, job->workload, &env));
     TRY(note_layout(job, training));
     job->flops_per_sample = job->workload->ops->flops_per_sample(training);
@@ -200,7 +202,7 @@ out:
  * samples. */
 static size_t n_evaluated(const struct train_job *job, const struct given_opts *given)
 {
-    if (!job->dataset || !job->compute->touches_memory)
+    if (!job->dataset || !job->compute->touches_memory || job->opts.stages > 1)
         return 0;
     const size_t n_available = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
     if (is_given(given, "eval-samples"))
@@ -238,6 +240,7 @@ static enum rc resolve_kind(struct train_job *job, const struct opt_group *group
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job_accumulate_check(job));
+    TRY(job_stages_check(job));
 out:
     return rc;
 }
@@ -251,6 +254,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
 
     TRY(resolve_kind(job, group, n_groups));
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
+    TRY(job_stages_resolve(job, &network));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
     TRY(job_optimizer_resolve(job, group, n_groups));

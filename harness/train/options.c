@@ -98,9 +98,16 @@ const struct opt train_opt_table[] = {
         "there is a core for each of their threads, and each server; compare: one choice for all it compares"),
     OPT_U64_(struct train_opts, batch, "batch", "", 1, TRAIN_MAX_BATCH, "samples",
              "batch of each worker and step, as many for any number of workers: weak scaling; without it: the model's"),
-    OPT_U64_(struct train_opts, accumulate, "accumulate", "1", 1, TRAIN_MAX_BATCH, "parts",
-             "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "
-             "exchanged once: the memory of a part; batch norm sees a part at a time"),
+    OPT_U64_(
+        struct train_opts, stages, "stages", "1", 1, NETWORK_MAX_STAGES, "stages",
+        "cut the network into so many: every worker is a pipeline of as many ranks, through which micro-batches go"),
+    OPT_CHOICE_(struct train_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
+                "of --stages: forward and backward in turn, which holds the activations of few micro-batches, or all "
+                "forward and then all backward, which holds all"),
+    OPT_U64_WAS_(
+        struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "parts",
+        "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "
+        "exchanged once: the memory of a part; batch norm sees a part at a time"),
     OPT_U64_(struct train_opts, global_batch, "global-batch", "", 1, (double)TRAIN_MAX_BATCH *MAX_RANKS, "samples",
              "batch of all workers together, shared out evenly: strong scaling; without it: --batch for each worker"),
     OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",

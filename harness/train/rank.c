@@ -41,6 +41,7 @@ static void rank_close(struct rank *r)
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
+    rank_pipe_close(r);
     rank_feed_close(r);
 }
 
@@ -147,7 +148,8 @@ static enum rc open_training(struct rank *r)
                                       .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
-                                      .profile = job->profile };
+                                      .profile = job->profile,
+                                      .stage = r->pipe ? &r->stage : NULL };
 
     return workload_open(&r->training, job->workload, &env);
 }
@@ -229,6 +231,7 @@ static enum rc rank_open(struct rank *r)
     TRY(rank_choose_wait(r));
     rank_choose_flight(r);
     TRY(open_compute(r));
+    TRY(rank_pipe_open(r));
     if (rank_is_worker(r))
         TRY(open_training(r));
     TRY(open_exchange(r));
@@ -465,6 +468,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     disturbance_end(&r.info, &r.load_before, w, "");
     TRY(rank_end(&r, trained));
     TRY(rank_probe_again(&r));
+    TRY(rank_pipe_share_losses(&r));
     TRY(rank_gather(&r));
     TRY(rank_feed_end(&r));
     if (w->rank == 0) {
@@ -480,18 +484,4 @@ out:
         world_abort(w, rc);
     rank_close(&r);
     return rc;
-}
-
-void train_result_free(struct train_result *r)
-{
-    free(r->stamp);
-    free(r->lr);
-    free(r->round_ns);
-    free(r->trajectory);
-    free(r->message);
-    free(r->n_messages);
-    free(r->rank);
-    free(r->loss);
-    checkpoint_free(&r->final);
-    *r = (struct train_result){ 0 };
 }

@@ -89,6 +89,7 @@ static enum rc evaluate_and_keep(struct rank *r)
     result->n_threads = r->compute->env.n_threads;
     result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
+    result->pipe_waited_s = 1e-9 * (double)r->pipe_waited_ns;
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
@@ -97,6 +98,7 @@ static enum rc evaluate_and_keep(struct rank *r)
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
     if (result->has_params)
         TRY(keep_params(r, &result->final));
+    TRY(rank_pipe_join(r, &result->final));
 out:
     return rc;
 }
@@ -237,4 +239,18 @@ enum rc rank_gather(struct rank *r)
     TRY(write_timeline(r));
 out:
     return rc;
+}
+
+void train_result_free(struct train_result *r)
+{
+    free(r->stamp);
+    free(r->lr);
+    free(r->round_ns);
+    free(r->trajectory);
+    free(r->message);
+    free(r->n_messages);
+    free(r->rank);
+    free(r->loss);
+    checkpoint_free(&r->final);
+    *r = (struct train_result){ 0 };
 }

@@ -11,6 +11,7 @@
 enum { N_KEPT_STATES = 3 };
 
 struct feed_client;
+struct rank_pipe;
 struct transport;
 
 struct rank_feed {             /* of --input feed; zeros: there is no driver */
@@ -57,8 +58,11 @@ struct rank {            /* everything one rank owns while it trains */
         int64_t owed_ns;              /* a pause that is still to be made; below 0: one was too long */
     } slowed;
     struct rank_feed feed;
-    uint64_t input_waited_ns; /* network_data_waited_ns() when the last gradient was there */
-    float *kept_state;        /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    struct rank_pipe *pipe;      /* of a worker with stages; else NULL */
+    struct pipeline_stage stage; /* that one's */
+    uint64_t pipe_waited_ns;     /* for the stages beside this one */
+    uint64_t input_waited_ns;    /* network_data_waited_ns() when the last gradient was there */
+    float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
@@ -146,6 +150,18 @@ enum rc rank_feed_end(struct rank *r) MUST_CHECK;
 /* A gradient is there: how long `step` waited for its samples, into its stamp and the timeline. */
 void rank_note_input(struct rank *r, size_t step);
 void rank_feed_close(struct rank *r); /* whatever it has of that */
+
+/* --- rank_pipe.c: --stages --- */
+
+/* The way to the stages beside this one, for r->stage; nothing without stages. Collective over job->pipe. Errors: as
+ * transport_open_planned(). */
+enum rc rank_pipe_open(struct rank *r) MUST_CHECK;
+/* The losses of the last stage, which alone knows them, into the stamps of all. Collective over job->pipe. */
+enum rc rank_pipe_share_losses(struct rank *r) MUST_CHECK;
+/* *c, a stage's, becomes on the first stage of worker 0 the one of the whole network (range of job_stages); to be
+ * called by all stages of worker 0, with or without moments alike. RC_NOMEM, and errors of messages. */
+enum rc rank_pipe_join(struct rank *r, struct checkpoint *c) MUST_CHECK;
+void rank_pipe_close(struct rank *r);
 
 /* --- rank_device.c: the devices of workers --- */
 

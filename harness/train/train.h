@@ -44,6 +44,7 @@
 #include "harness/train/schedule.h"
 #include "harness/world/host_load.h"
 #include "harness/world/world.h"
+#include "models/engine/stage.h"
 #include "models/workload.h"
 
 struct transport_ops;
@@ -56,7 +57,8 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
-    uint64_t workers, servers, threads, batch, accumulate, global_batch, image_size, classes, width_divisor,
+    const char *schedule;
+    uint64_t workers, stages, servers, threads, batch, accumulate, global_batch, image_size, classes, width_divisor,
         data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
@@ -141,6 +143,15 @@ struct overlap_choice { /* how gradients are exchanged: beside computing (job_ov
     int n_in_flight;                   /* of a worker, exchange.E12: rank_choose_flight(); 0: the mode has one alone */
 };
 
+struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h) */
+    int number;     /* which of them this job is */
+    struct pipeline_stage env;
+    struct network_range range[NETWORK_MAX_STAGES]; /* of each of them: its part of all parameters */
+    size_t whole_params, whole_state;               /* of all of them */
+    size_t most_passed_elems;                       /* of any two stages, for one image */
+    const struct transport_ops *transport;
+};
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -194,7 +205,9 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct train_watch *watch; /* NULL: none; borrowed */
     struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
                                         which begin their first steps together; borrowed; NULL: this one is alone */
-    struct train_restarts restarts;  /* before this run; its owner sets it */
+    struct job_stages stages;
+    struct world *pipe; /* of rank bodies, with stages: the ranks of this one's pipeline, by stage; borrowed */
+    struct train_restarts restarts; /* before this run; its owner sets it */
 };
 
 /* The most steps that a worker of the run may do: n_steps, but with --elastic those of workers that are lost, too. */
@@ -221,6 +234,9 @@ static inline bool train_updates_once(const struct train_job *job)
  * what the user gave). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
+/* The same of a stage of --stages; train_prepare() makes the job of the first. n_given_ranks: of each stage. */
+enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts, const struct opt_group *group,
+                            int n_groups, int n_given_ranks, int stage) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
 /* *out := base with the reducer, the options of modules and those of the exchange of *opts, which is base->opts but for
  * these. It borrows all that base owns: never to be freed. RC_INVAL, RC_UNSUPPORTED: they cannot be had in this job;
@@ -323,6 +339,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct checkpoint final;       /* after the last step; moments NULL unless the job keeps them; running means: rank
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
+    double pipe_waited_s; /* of rank 0, in all steps: for the stages beside it; 0: there are none */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

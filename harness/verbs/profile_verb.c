@@ -235,7 +235,7 @@ static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
     struct network_memory k;
     enum rc rc;
 
-    TRY(network_memory_needed(&k, of->compute, n, batch, 1, false));
+    TRY(network_memory_needed(&k, of->compute, n, &(struct network_step){ .n_samples = batch, .n_micro_batches = 1 }));
     *n_bytes =
         2.0 * ((double)k.planned_bytes + (double)k.state_bytes + (double)k.device_bytes) + 12.0 * (double)n->n_params;
 out:

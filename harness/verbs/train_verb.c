@@ -16,6 +16,7 @@
 #include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/train_sets.h"
+#include "harness/verbs/train_stages.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -361,6 +362,43 @@ out:
     return rc;
 }
 
+/* --stages */
+static enum rc run_stages(struct verb_call *call)
+{
+    const struct train_verb_opts *own = call->opts;
+    const struct launcher launcher = world_launcher();
+    struct train_stages_run run = { .call = call, .n_stages = (int)own->train.stages };
+    struct world_cost cost = { 0 };
+    enum rc rc;
+
+    if (own->tune.wanted || own->tune.file[0])
+        FAIL(RC_INVAL, "--autotune: is of ranks that have all of a network; leave out --stages %llu",
+             (unsigned long long)own->train.stages);
+    TRY(train_stages_prepare(&run, &own->train, &launcher));
+    struct train_job *job = &run.job[0];
+    TRY(check_files(call, own, job));
+    TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
+    if (launcher.rank == 0)
+        TRY(check_writable(own, job));
+    call->stage = STAGE_RUN;
+    stop_catch_first();
+    struct world_opts world = train_stages_world_opts(&run);
+    world.cost = &cost;
+    TRY(train_explain_refusal(&world,
+                              world_run(job->world, &world, train_stages_n_ranks(&run), train_stages_body, &run)));
+    if (job->world->module.caps & WORLD_VIRTUAL_TIME)
+        TRY(sim_cost_write(stderr, "train", own->cost, &cost));
+    if (run.result.stamp) { /* rank 0 lived in this process */
+        TRY(train_stages_report(&run, own->out));
+        TRY(train_check_stopped(&run.whole, &run.result));
+        train_tell_stop(stderr, &run.whole, &run.result);
+        call->exit_code = run.result.stop_signal ? VERB_STOPPED + run.result.stop_signal : 0;
+    }
+out:
+    train_stages_free(&run);
+    return rc;
+}
+
 /* --restarts: in a child process, once or more often. */
 static enum rc train_as(struct verb_call *call, enum gang_job job)
 {
@@ -370,8 +408,12 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
     enum rc rc = RC_OK;
 
     TRY(gang_resolve(call, &own->gang, &own->train, job));
+    if (own->train.sets > 0 && own->train.stages > 1)
+        FAIL(RC_INVAL, "--stages %llu: not with --sets", (unsigned long long)own->train.stages);
     if (own->train.sets > 0)
         return run_sets(call);
+    if (own->train.stages > 1)
+        return run_stages(call);
     if (own->train.restarts > 0)
         TRY(restart_run(call, &own->train, &restarts, &runs_here));
     if (runs_here)

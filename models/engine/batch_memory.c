@@ -77,6 +77,15 @@ out:
     return rc;
 }
 
+/* A stage has a block for each micro-batch that it holds, one behind the other. */
+static void hold_blocks(struct network_memory *m, size_t n_held)
+{
+    const size_t n_units = (m->planned_bytes + MEMORY_ALIGN_BYTES - 1) / MEMORY_ALIGN_BYTES;
+
+    if (n_held > 1)
+        m->planned_bytes = n_held * n_units * MEMORY_ALIGN_BYTES;
+}
+
 enum rc network_memory_plan(struct network_trainer *t)
 {
     struct compute *c = t->base.env.compute;
@@ -86,6 +95,7 @@ enum rc network_memory_plan(struct network_trainer *t)
     TRY(plan_both(&t->sums, c, &t->train, &t->infer, t->network, t->base.env.max_batch));
     if (network_adds_parts(&t->base.env))
         t->sums.part_bytes = network_part_bytes(t->network);
+    hold_blocks(&t->sums, t->n_held);
     if (c->ops->touches_memory)
         available = c->ops->memory_available(c);
     if (own_bytes(&t->sums) <= available)
@@ -100,18 +110,20 @@ out:
     return rc;
 }
 
-enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
-                              size_t n_micro_batches, bool forward_only)
+enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n,
+                              const struct network_step *batch)
 {
+    const size_t n_parts = batch->n_micro_batches;
     struct program train = { 0 }, infer = { 0 };
     enum rc rc;
 
     TRY(program_open(&infer, n, false));
-    if (!forward_only)
+    if (!batch->forward_only)
         TRY(program_open(&train, n, true));
-    TRY(plan_both(out, c, &train, &infer, n, (batch + n_micro_batches - 1) / n_micro_batches));
-    if (n_micro_batches > 1 && !forward_only)
+    TRY(plan_both(out, c, &train, &infer, n, (batch->n_samples + n_parts - 1) / n_parts));
+    if (n_parts > 1 && !batch->forward_only)
         out->part_bytes = network_part_bytes(n);
+    hold_blocks(out, batch->n_held);
 out:
     program_close(&train);
     program_close(&infer);

@@ -104,7 +104,7 @@ double network_train_flops(const struct network *n)
     double sum = 0.0;
 
     for (int i = 0; i < n->n_nodes; i++) { /* an image has no gradient */
-        const double n_gemms = n->node[i].from == NODE_IMAGE ? 2.0 : 3.0;
+        const double n_gemms = n->node[i].from == NODE_IMAGE && n->in_elems == 0 ? 2.0 : 3.0;
         sum += n_gemms * 2.0 * node_multiply_adds(&n->node[i]);
     }
     return sum;
@@ -112,7 +112,9 @@ double network_train_flops(const struct network *n)
 
 enum { TICK_ELEMS = 1 << 18 }; /* some milliseconds of random numbers */
 
-static void init_weight(const struct node *d, uint64_t seed, float *param, struct compute *ticks)
+/* Random numbers go by the place in the whole network (U2). */
+static void init_weight(const struct network *n, const struct node *d, uint64_t seed, float *param,
+                        struct compute *ticks)
 {
     const size_t end = d->weight.offset_elems + d->weight.n_elems;
 
@@ -120,7 +122,7 @@ static void init_weight(const struct node *d, uint64_t seed, float *param, struc
         const struct segment part = { .offset_elems = i, .n_elems = end - i < TICK_ELEMS ? end - i : TICK_ELEMS };
         if (ticks)
             compute_tick(ticks);
-        layer_init_bell(param, part, d->initial_variance, seed);
+        layer_init_bell(param, part, n->first_param, d->initial_variance, seed);
     }
 }
 
@@ -130,7 +132,7 @@ void network_init(const struct network *n, uint64_t seed, float *param, struct c
         const struct node *d = &n->node[i];
         if (d->kind != NODE_CONV)
             continue;
-        init_weight(d, seed, param, ticks);
+        init_weight(n, d, seed, param, ticks);
         layer_init_value(param, d->gamma, 1.0f);
         layer_init_value(param, d->shift, 0.0f);
     }

@@ -79,6 +79,12 @@ struct network { /* owned; read only after open */
     int n_segments;
     size_t n_params;
     size_t n_state; /* running means and variances: not trained */
+    /* Of a stage (network_stages.h): what of the whole network is before it; 0 of a whole one. */
+    int first_node;
+    size_t first_param, first_state;
+    size_t
+        in_elems; /* for one image, of the output of the stage before, which its NODE_IMAGE is; 0: that is the image */
+    int out_node; /* whose output the next stage takes; NODE_NONE: there is none */
 };
 
 /* One published network. Its file (nets/) has this table and its struct workload, which is where to find it. */

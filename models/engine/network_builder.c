@@ -33,6 +33,7 @@ enum rc network_builder_open(struct network_builder **out, const struct network_
     b->network->name = def->name;
     b->network->opts = *opts;
     b->network->C_in = def->C_in;
+    b->network->out_node = NODE_NONE;
     b->epsilon = BATCH_NORM_EPSILON;
     *out = b;
     b = NULL;

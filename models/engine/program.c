@@ -36,9 +36,26 @@ int program_resolve(const struct program_builder *b, int node)
     return node;
 }
 
+const struct node_state *program_state_const(const struct program_builder *b, int node)
+{
+    return node == NODE_IMAGE ? &b->input : &b->state[node];
+}
+
+struct node_state *program_state(struct program_builder *b, int node)
+{
+    return node == NODE_IMAGE ? &b->input : &b->state[node];
+}
+
+/* Images have no gradient; what another stage computes has. */
 bool program_wants_grad(const struct program_builder *b, int node)
 {
-    return node >= 0 && b->state[node].wants_grad;
+    return node >= NODE_IMAGE && program_state_const(b, node)->wants_grad;
+}
+
+/* Bytes of what a stage takes, for one image. */
+static size_t input_bytes(const struct program_builder *b)
+{
+    return b->n->in_elems * sizeof(float);
 }
 
 static size_t value_bytes(const struct program_builder *b, int node)
@@ -50,14 +67,14 @@ struct view program_value(struct program_builder *b, int node)
 {
     const int i = program_resolve(b, node);
 
-    if (i == NODE_IMAGE)
+    if (i == NODE_IMAGE && b->n->in_elems == 0)
         return (struct view){ .buffer = VIEW_IMAGE };
-    struct node_state *p = &b->state[i];
+    struct node_state *p = program_state(b, i);
     if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* Y3, X3 */
         p->value = program_value(b, p->owner);
         p->value.offset_bytes += p->offset_bytes;
     } else if (p->value.buffer == VIEW_NONE) {
-        p->value = program_add_buffer(b, value_bytes(b, i), 0);
+        p->value = program_add_buffer(b, i == NODE_IMAGE ? input_bytes(b) : value_bytes(b, i), 0);
     }
     return p->value;
 }
@@ -123,23 +140,30 @@ static enum rc check_parts(const struct program_builder *b, const struct node *n
     return RC_OK;
 }
 
+static struct node_state empty_state(int node)
+{
+    return (struct node_state){ .owner = NODE_NONE,
+                                .alias = node,
+                                .value = no_view,
+                                .conv_out = no_view,
+                                .mean = no_view,
+                                .inv_std = no_view,
+                                .argmax = no_view,
+                                .grad = no_view };
+}
+
 /* Set owner, alias, offset_bytes and wants_grad of all nodes; count the losses. */
 static enum rc init_states(struct program_builder *b)
 {
     enum rc rc = RC_OK;
 
+    b->input = empty_state(NODE_IMAGE);
+    b->input.wants_grad = b->n->in_elems > 0;
     for (int i = 0; i < b->n->n_nodes; i++) {
         const struct node *n = &b->n->node[i];
         struct node_state *p = &b->state[i];
-        *p = (struct node_state){ .owner = NODE_NONE,
-                                  .alias = i,
-                                  .wants_grad = n->kind == NODE_CONV,
-                                  .value = no_view,
-                                  .conv_out = no_view,
-                                  .mean = no_view,
-                                  .inv_std = no_view,
-                                  .argmax = no_view,
-                                  .grad = no_view };
+        *p = empty_state(i);
+        p->wants_grad = n->kind == NODE_CONV;
         if (n->kind == NODE_DROPOUT)
             TRY(check_dropout(b, n));
         if (n->kind == NODE_CONCAT) {
@@ -150,8 +174,8 @@ static enum rc init_states(struct program_builder *b)
             p->alias = n->from;
         for (int k = 0; n->kind == NODE_CONCAT && k < n->n_parts; k++)
             p->wants_grad |= b->state[n->part[k]].wants_grad;
-        if (n->kind != NODE_CONCAT && n->from >= 0)
-            p->wants_grad |= b->state[n->from].wants_grad;
+        if (n->kind != NODE_CONCAT)
+            p->wants_grad |= program_wants_grad(b, n->from);
         b->p->n_losses += n->kind == NODE_LOSS;
     }
 out:
@@ -173,6 +197,7 @@ static void find_needed(struct program_builder *b)
     for (int i = 0; i < b->n->n_nodes; i++)
         if (b->n->node[i].kind == NODE_LOSS && (b->training || !has_loss))
             has_loss = b->state[i].is_needed = true;
+    set_needed(b, b->n->out_node);
     for (int i = b->n->n_nodes - 1; i >= 0; i--) {
         const struct node *n = &b->n->node[i];
         if (!b->state[i].is_needed)
@@ -276,10 +301,13 @@ static void add_loss(struct program_builder *b, int i, int which)
         op->v[OPERAND_OUT] = b->dlogits[which] = program_add_buffer(b, n_bytes, 0);
 }
 
-/* The forward ops of all needed nodes, in order. */
+/* The forward ops of all needed nodes, in order, between what a stage takes and passes on. */
 static void add_forward(struct program_builder *b)
 {
     int n_losses = 0;
+
+    if (b->n->in_elems > 0)
+        program_add_op(b, OP_TAKE_VALUE, PHASE_FORWARD, 0)->v[OPERAND_OUT] = program_value(b, NODE_IMAGE);
 
     for (int i = 0; i < b->n->n_nodes; i++) {
         const struct node *n = &b->n->node[i];
@@ -300,6 +328,9 @@ static void add_forward(struct program_builder *b)
         else if (n->kind == NODE_LOSS)
             add_loss(b, i, n_losses++);
     }
+    if (b->n->out_node != NODE_NONE)
+        program_add_op(b, OP_PASS_VALUE, PHASE_FORWARD, b->n->n_nodes - 1)->v[OPERAND_IN] =
+            program_value(b, b->n->out_node);
 }
 
 enum rc program_open(struct program *out, const struct network *n, bool training)
@@ -319,6 +350,7 @@ enum rc program_open(struct program *out, const struct network *n, bool training
     TRY(init_states(&b));
     find_needed(&b);
     add_forward(&b);
+    p.n_forward = p.n_ops;
     if (training)
         TRY(program_add_backward(&b));
     assert((size_t)p.n_ops <= n_nodes * MAX_NODE_OPS + (size_t)n->n_segments);

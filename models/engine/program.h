@@ -37,6 +37,10 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_ADAPTIVE_POOL_GRAD, /* OUT DY */
                OP_ACCUMULATE,         /* OUT += IN */
                OP_READY,              /* no operand: the gradient of segment is final */
+               OP_TAKE_VALUE,         /* OUT: of the stage before (stage.h) */
+               OP_PASS_VALUE,         /* IN: to the stage behind */
+               OP_TAKE_GRAD,          /* OUT: of the stage behind */
+               OP_PASS_GRAD,          /* IN: to the stage before */
                N_OP_KINDS
 };
 
@@ -82,6 +86,7 @@ struct program { /* owned */
     struct buffer *buffer;
     struct memory_item *item; /* [n_buffers]: offsets for the batch of program_plan() */
     int n_ops, n_buffers, n_losses;
+    int n_forward; /* the first ops: the others are backward */
     struct memory_sums sums;
 };
 

@@ -25,11 +25,12 @@ static void add_ready(struct program_builder *b, int node, struct segment s)
 static struct view grad_of(struct program_builder *b, int node)
 {
     const int i = program_resolve(b, node);
-    struct node_state *p = &b->state[i];
+    struct node_state *p = program_state(b, i);
 
     if (p->owner == NODE_NONE) {
+        const size_t n_elems = i == NODE_IMAGE ? b->n->in_elems : node_out_elems(&b->n->node[i]);
         if (p->grad.buffer == VIEW_NONE)
-            p->grad = program_add_buffer(b, node_out_elems(&b->n->node[i]) * sizeof(float), 0);
+            p->grad = program_add_buffer(b, n_elems * sizeof(float), 0);
         return p->grad;
     }
     struct view v = grad_of(b, p->owner);
@@ -39,7 +40,7 @@ static struct view grad_of(struct program_builder *b, int node)
 
 static bool has_grad(const struct program_builder *b, int node)
 {
-    const struct node_state *p = &b->state[program_resolve(b, node)];
+    const struct node_state *p = program_state_const(b, program_resolve(b, node));
 
     return p->owner == NODE_NONE ? p->has_grad : has_grad(b, p->owner);
 }
@@ -47,7 +48,7 @@ static bool has_grad(const struct program_builder *b, int node)
 /* The op writes the gradient of node `to`: overwrites it if it is the first to do so, else adds (X2). */
 static enum rc contribute(struct program_builder *b, struct op *op, int to)
 {
-    struct node_state *p = &b->state[program_resolve(b, to)];
+    struct node_state *p = program_state(b, program_resolve(b, to));
 
     op->add = has_grad(b, to);
     if (!op->add && p->owner != NODE_NONE)
@@ -67,7 +68,7 @@ static enum rc add_from_backward(struct program_builder *b, int node, struct vie
 
     if (n->add_from == NODE_NONE || !program_wants_grad(b, n->add_from))
         return RC_OK;
-    p = &b->state[program_resolve(b, n->add_from)];
+    p = program_state(b, program_resolve(b, n->add_from));
     if (n->norm != NORM_BATCH && program_resolve(b, n->from) == program_resolve(b, n->add_from))
         return rc_raise(RC_UNSUPPORTED, "network %s: %s without batch norm adds its own input", b->n->name, n->name);
     if (p->owner == NODE_NONE && !p->has_grad) {
@@ -190,11 +191,21 @@ static enum rc node_backward(struct program_builder *b, int i, int *which)
 
 enum rc program_add_backward(struct program_builder *b)
 {
+    const int out = b->n->out_node, last = b->n->n_nodes - 1;
     int which = b->p->n_losses;
     enum rc rc = RC_OK;
 
-    for (int i = b->n->n_nodes - 1; i >= 0; i--)
+    if (out != NODE_NONE) {
+        const struct view grad = grad_of(b, out), value = program_value(b, out);
+        struct op *op = add_backward_op(b, OP_TAKE_GRAD, last);
+        op->v[OPERAND_OUT] = grad;
+        op->v[OPERAND_IN] = value; /* until then it may still be sent (stage.h, P3) */
+        program_state(b, program_resolve(b, out))->has_grad = true;
+    }
+    for (int i = last; i >= 0; i--)
         TRY(node_backward(b, i, &which));
+    if (b->n->in_elems > 0)
+        add_backward_op(b, OP_PASS_GRAD, 0)->v[OPERAND_IN] = grad_of(b, NODE_IMAGE);
 out:
     return rc;
 }

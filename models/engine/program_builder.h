@@ -22,6 +22,7 @@ struct program_builder {
     const struct network *n;
     struct program *p;
     struct node_state *state; /* [n_nodes] */
+    struct node_state input;  /* of NODE_IMAGE, where that is another stage's output */
     struct view *dlogits;     /* [n_losses] */
     bool training;
 };
@@ -34,6 +35,9 @@ struct view program_value(struct program_builder *b, int node);
 /* The node whose output a node's alias is; NODE_IMAGE stays. */
 int program_resolve(const struct program_builder *b, int node);
 bool program_wants_grad(const struct program_builder *b, int node);
+/* node: resolved; NODE_IMAGE: of a stage that takes a value. */
+struct node_state *program_state(struct program_builder *b, int node);
+const struct node_state *program_state_const(const struct program_builder *b, int node);
 
 /* program_backward.c */
 enum rc program_add_backward(struct program_builder *b);

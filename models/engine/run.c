@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "models/engine/gradient_buckets.h"
+#include "models/engine/stage.h"
 #include "models/layer.h"
 
 #define RUNNING_MOMENTUM 0.1f /* as in the papers' reference implementations: 0.9 of the old */
@@ -171,7 +173,7 @@ static void run_adaptive_pool(const struct run *r, const struct op *op, const st
 /* The same mask for the activation and for its gradient. */
 static void run_dropout(const struct run *r, const struct op *op, const struct node *n)
 {
-    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)op->node);
+    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)(r->network->first_node + op->node));
 
     compute_dropout(r->compute, output_of(r, op, OPERAND_OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio, key);
 }
@@ -314,6 +316,52 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_ACCUMULATE] = run_accumulate,
 };
 
+/* --- between stages (stage.h, P3) --- */
+
+static bool is_of_pipe(enum op_kind kind)
+{
+    return kind >= OP_TAKE_VALUE && kind <= OP_PASS_GRAD;
+}
+
+/* Elements for one image. */
+static size_t pipe_elems(const struct run *r, enum op_kind kind)
+{
+    const struct network *n = r->network;
+
+    return kind == OP_TAKE_VALUE || kind == OP_PASS_GRAD ? n->in_elems : node_out_elems(&n->node[n->out_node]);
+}
+
+static enum rc run_pipe(const struct run *r, const struct op *op)
+{
+    const struct stage_pipe *p = r->pipe;
+    const size_t n_elems = pipe_elems(r, op->kind) * r->B;
+    enum rc rc = RC_OK;
+
+    switch (op->kind) {
+    case OP_TAKE_VALUE:
+        return p->take(p->arg, WAY_VALUE, r->micro_batch);
+    case OP_TAKE_GRAD: /* what is computed now may take the place of the value */
+        TRY(p->passed(p->arg, WAY_VALUE, r->micro_batch));
+        return p->take(p->arg, WAY_GRAD, r->micro_batch);
+    default:
+        TRY(compute_sync(r->compute));
+        return p->pass(p->arg, op->kind == OP_PASS_VALUE ? WAY_VALUE : WAY_GRAD, r->micro_batch,
+                       input_of(r, op, OPERAND_IN), n_elems);
+    }
+out:
+    return rc;
+}
+
+float *network_stage_tensor(const struct run *r, enum op_kind kind, size_t *n_elems)
+{
+    const struct op *op = r->program->op;
+
+    while (op->kind != kind)
+        op++;
+    *n_elems = pipe_elems(r, kind) * r->B;
+    return output_of(r, op, OPERAND_OUT);
+}
+
 /* All bits set: NaN in float. */
 static void poison_dead(const struct run *r, int op)
 {
@@ -330,58 +378,6 @@ static bool same_node_and_phase(const struct op *a, const struct op *b)
 static void notify_observer(const struct run *r, const struct op *op, bool begin)
 {
     r->observer->node(r->observer->arg, op->node, op->phase, begin);
-}
-
-/* Where the compute has events, ready() is called while later ops still run. Consecutive segments share an event: a
- * gradient bucket of at least a COMPUTE_EVENTS-th of the parameters, so that the ops between two events are worth a
- * graph (cuda.h) and a training step never has more than COMPUTE_EVENTS buckets open. */
-struct gradient_buckets {
-    struct {
-        int first_op, last_op;
-    } bucket[COMPUTE_EVENTS]; /* ring */
-    int n_closed, n_passed_on;
-    int first_op;   /* of the bucket that is open */
-    size_t n_elems; /* in it so far; 0: none is open */
-};
-
-/* ready() for all segments of the oldest bucket, as of its event. */
-static enum rc pass_on_oldest_bucket(const struct run *r, struct gradient_buckets *g)
-{
-    const int k = g->n_passed_on++ % COMPUTE_EVENTS;
-    enum rc rc = RC_OK;
-
-    compute_wait_event(r->compute, k);
-    for (int i = g->bucket[k].first_op; rc == RC_OK && i <= g->bucket[k].last_op; i++)
-        if (r->program->op[i].kind == OP_READY)
-            rc = layer_ready(r->ready, r->arg, r->program->op[i].segment, r->grad);
-    compute_wait_event(r->compute, -1);
-    return rc;
-}
-
-/* M2: the event of a bucket is recorded after all ops that write its segments. It is recorded before an older event is
- * waited for, so that the compute has work meanwhile. op: an OP_READY. */
-static enum rc pass_on_segment(const struct run *r, struct gradient_buckets *g, int op)
-{
-    const struct segment s = r->program->op[op].segment;
-    enum rc rc = RC_OK;
-
-    if (r->ready == NULL)
-        return RC_OK;
-    if (!compute_has_events(r->compute))
-        return layer_ready(r->ready, r->arg, s, r->grad);
-    if (g->n_elems == 0)
-        g->first_op = op;
-    g->n_elems += s.n_elems;
-    if (g->n_elems < r->network->n_params / COMPUTE_EVENTS && s.offset_elems > 0)
-        return RC_OK;
-    g->bucket[g->n_closed % COMPUTE_EVENTS].first_op = g->first_op;
-    g->bucket[g->n_closed % COMPUTE_EVENTS].last_op = op;
-    g->n_elems = 0;
-    compute_record_event(r->compute, g->n_closed++ % COMPUTE_EVENTS);
-    if (g->n_closed - g->n_passed_on == COMPUTE_EVENTS)
-        TRY(pass_on_oldest_bucket(r, g));
-out:
-    return rc;
 }
 
 /* M7, of what the op reads first. */
@@ -407,30 +403,32 @@ enum rc network_run(const struct run *r)
     struct gradient_buckets buckets = { .n_closed = 0 };
     const struct program *p = r->program;
     const bool poison = r->poison && r->memory != NULL;
+    const int end = r->end_op > 0 ? r->end_op : p->n_ops;
     enum rc rc = RC_OK;
 
-    if (poison)
+    if (poison && r->first_op == 0 && r->pipe == NULL) /* else a stage's value may be on its way there */
         memset(r->memory, 0xff, p->sums.planned_bytes);
-    for (int i = 0; i < p->n_ops; i++) {
+    for (int i = r->first_op; i < end; i++) {
         const struct op *op = &p->op[i];
-        if (r->observer != NULL && (i == 0 || !same_node_and_phase(op - 1, op)))
+        if (r->observer != NULL && (i == r->first_op || !same_node_and_phase(op - 1, op)))
             notify_observer(r, op, true);
         TRY(await_params(r, op));
         if (op->kind == OP_READY) {
             add_part(r, &r->network->node[op->node], op->segment);
-            TRY(pass_on_segment(r, &buckets, i));
+            TRY(gradient_buckets_add(&buckets, r, i));
+        } else if (is_of_pipe(op->kind)) {
+            TRY(run_pipe(r, op));
         } else {
             op_fns[op->kind](r, op, &r->network->node[op->node]);
         }
-        if (r->observer != NULL && (i + 1 == p->n_ops || !same_node_and_phase(op, op + 1)))
+        if (r->observer != NULL && (i + 1 == end || !same_node_and_phase(op, op + 1)))
             notify_observer(r, op, false);
-        if (poison)
+        if (poison && op->kind != OP_PASS_GRAD) /* which is still being sent */
             poison_dead(r, i);
     }
     if (r->queued != NULL)
         r->queued(r->queued_arg);
-    while (buckets.n_passed_on < buckets.n_closed)
-        TRY(pass_on_oldest_bucket(r, &buckets));
+    TRY(gradient_buckets_end(&buckets, r));
 out:
     return rc;
 }

@@ -15,11 +15,14 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     float *state; /* running means and variances */
     const float *param;
     float *grad;
-    float *part;           /* adds: the gradients of one node at a time, before they are added to grad */
-    bool adds;             /* this batch is not the first micro-batch (M8) */
-    float share;           /* of the mean loss: 1 / the number of micro-batches */
-    const float *x;        /* (C, B, H, W) */
-    const uint32_t *label; /* (B) */
+    float *part;                   /* adds: the gradients of one node at a time, before they are added to grad */
+    bool adds;                     /* this batch is not the first micro-batch (M8) */
+    float share;                   /* of the mean loss: 1 / the number of micro-batches */
+    int first_op, end_op;          /* of the program; end_op 0: to its end */
+    const struct stage_pipe *pipe; /* of a stage: to those beside it; NULL: none is */
+    size_t micro_batch;            /* of a stage */
+    const float *x;                /* (C, B, H, W) */
+    const uint32_t *label;         /* (B) */
     size_t B;
     uint64_t dropout_key;
     double *loss;      /* [n_losses]: valid after the next sync */
@@ -34,8 +37,10 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
                     (X1) */
 };
 
-/* Errors: those of ready and of await. Allocates nothing. */
+/* Errors: those of ready, of await and of the pipe. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
+/* Where the op of this kind, of which the program has one, has its tensor in r->memory, and elements of it. */
+float *network_stage_tensor(const struct run *r, enum op_kind kind, size_t *n_elems);
 /* Of run.part. */
 size_t network_part_bytes(const struct network *n);
 /* Bytes of its own memory that the compute takes to run n, beside what memory_open() gives: 0 of one that tells none.

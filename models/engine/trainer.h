@@ -31,10 +31,19 @@ struct network_trainer {
     struct loader *loader;        /* NULL: hollow */
     const float *batch_x;         /* the last batch of a gradient: x and label, or lent by the loader */
     const uint32_t *batch_label;
-    double *loss;     /* [infer.n_losses]: both programs count all losses of the network */
-    size_t n_correct; /* of the last batch */
+    double *loss;              /* [infer.n_losses]: both programs count all losses of the network */
+    size_t n_correct;          /* of the last batch */
+    struct stage_block *block; /* [n_held] of a stage: one for each micro-batch that it holds; else NULL */
+    size_t n_held;
     const struct network_observer *observer;
     bool poison; /* run.h */
+};
+
+/* One of the micro-batches that a stage holds. */
+struct stage_block {
+    char *memory;    /* as network_trainer.memory, for the program of training */
+    float *x;        /* images of the first stage; else NULL */
+    uint32_t *label; /* of the last stage; else NULL */
 };
 
 /* NULL: not one. */
@@ -45,6 +54,24 @@ static inline bool network_adds_parts(const struct training_env *env)
 {
     return workload_n_micro_batches(env) > 1 && !env->forward_only;
 }
+
+/* training_check.c. A network of 1000 classes can learn 10; labels it has no output for, it cannot. RC_INVAL. */
+enum rc network_check_dataset(const struct network *n, const struct dataset *d) MUST_CHECK;
+/* Backends count the elements of a channel, over the batch, in int. RC_INVAL names the node. */
+enum rc network_check_batch(const struct network *n, size_t max_batch) MUST_CHECK;
+
+/* training.c, for training_stage.c. */
+struct run network_run_of(struct network_trainer *t, const struct program *p, const float *param, size_t B);
+enum rc network_load_batch(struct network_trainer *t, struct run *r, uint64_t first) MUST_CHECK;
+double network_weighted_loss(const struct network_trainer *t);
+uint64_t network_dropout_key(const struct training *t, uint64_t first);
+
+/* training_stage.c: of a training with env.stage. */
+enum rc network_stage_open(struct network_trainer *t) MUST_CHECK; /* its blocks. RC_NOMEM */
+void network_stage_close(struct network_trainer *t);
+/* struct training_ops.gradient, by the schedule. The loss is NaN where no loss is in this stage. */
+enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_t first, double *mean_loss,
+                               grad_ready_fn *ready) MUST_CHECK;
 
 /* batch_memory.c: of the images of a batch of B, as the network takes them. */
 size_t network_images_bytes(const struct network *n, size_t B);

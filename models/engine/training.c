@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* training.c - a network as a workload: open, load batches, gradient, evaluate. */
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "harness/base/rng.h"
+#include "models/engine/stage.h"
 #include "models/engine/trainer.h"
 
 static struct network_trainer *trainer(struct training *t)
@@ -18,48 +18,6 @@ static struct network_trainer *trainer(struct training *t)
 static const struct network_trainer *trainer_const(const struct training *t)
 {
     return (const struct network_trainer *)t;
-}
-
-/* A network of 1000 classes can learn 10; labels it has no output for, it cannot. */
-static enum rc check_dataset(const struct network *n, const struct dataset *d)
-{
-    const struct network_opts *o = &n->opts;
-
-    if (d->C == 0)
-        return rc_raise(RC_INVAL, "model %s learns from images, data set %s has none", n->name, d->name);
-    if (d->C != n->C_in || d->H != o->image_size || d->W != o->image_size)
-        return rc_raise(RC_INVAL, "model %s is open for images of %d x %d x %d, data set %s has %d x %d x %d", n->name,
-                        n->C_in, o->image_size, o->image_size, d->name, d->C, d->H, d->W);
-    if (d->n_classes > (size_t)o->n_classes)
-        return rc_raise(RC_INVAL, "model %s is open for %d classes, data set %s has %zu", n->name, o->n_classes,
-                        d->name, d->n_classes);
-    return RC_OK;
-}
-
-/* Elements of one image in a channel of the node's input or output, whichever has more. */
-static size_t channel_elems(const struct node *n)
-{
-    const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
-
-    return n_in > n_out ? n_in : n_out;
-}
-
-/* Backends count the elements of a channel, over the batch, in int. */
-static enum rc check_batch(const struct network *n, size_t max_batch)
-{
-    const struct node *largest = &n->node[0];
-
-    for (int i = 1; i < n->n_nodes; i++)
-        if (channel_elems(&n->node[i]) > channel_elems(largest))
-            largest = &n->node[i];
-    const size_t n_elems = channel_elems(largest);
-    if (max_batch <= INT_MAX / n_elems)
-        return RC_OK;
-    return rc_raise(RC_INVAL,
-                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
-                    "would be right",
-                    max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
-                    n_elems, INT_MAX, INT_MAX / n_elems);
 }
 
 static enum rc open_state(struct network_trainer *t)
@@ -154,6 +112,7 @@ static void trainer_close(struct training **base)
     struct network_trainer *t = trainer(*base);
     struct compute *c = t->base.env.compute;
 
+    network_stage_close(t);
     loader_close(&t->loader);
     compute_memory_close(c, &t->memory);
     compute_memory_close(c, &t->state);
@@ -171,6 +130,24 @@ static void trainer_close(struct training **base)
     *base = NULL;
 }
 
+/* All of it, or a stage. */
+static enum rc open_network(struct network_trainer *t, const struct workload *w, const struct training_env *env)
+{
+    const struct pipeline_stage *s = env->stage;
+    struct network *whole = NULL;
+    enum rc rc;
+
+    t->n_held = 1;
+    if (s == NULL)
+        return network_open(&t->network, w->network, &env->network);
+    TRY(network_open(&whole, w->network, &env->network));
+    TRY(network_open_stage(&t->network, whole, &s->cuts, s->number));
+    t->n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, workload_n_micro_batches(env));
+out:
+    network_close(&whole);
+    return rc;
+}
+
 static enum rc trainer_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct network_trainer *t = calloc(1, sizeof *t);
@@ -181,10 +158,10 @@ static enum rc trainer_open(struct training **out, const struct workload *w, con
         return rc_raise(RC_NOMEM, "model %s: %zu bytes", w->module.name, sizeof *t);
     base = &t->base;
     base->env = *env;
-    TRY(network_open(&t->network, w->network, &env->network));
+    TRY(open_network(t, w, env));
     if (env->dataset != NULL)
-        TRY(check_dataset(t->network, env->dataset));
-    TRY(check_batch(t->network, env->max_batch));
+        TRY(network_check_dataset(t->network, env->dataset));
+    TRY(network_check_batch(t->network, env->max_batch));
     TRY(program_open(&t->infer, t->network, false));
     if (!env->forward_only)
         TRY(program_open(&t->train, t->network, true));
@@ -194,6 +171,8 @@ static enum rc trainer_open(struct training **out, const struct workload *w, con
     TRY(network_memory_plan(t));
     if (env->compute->ops->touches_memory)
         TRY(open_memory(t));
+    if (env->stage != NULL)
+        TRY(network_stage_open(t));
     *out = base;
     base = NULL;
 out:
@@ -287,7 +266,7 @@ static void upload_next(void *arg)
 
 /* The batch of a gradient. A gemm_only baseline multiplies any values: it keeps its first batch, so that no copy is
  * timed beside its GEMMs. */
-static enum rc load_batch(struct network_trainer *t, struct run *r, uint64_t first)
+enum rc network_load_batch(struct network_trainer *t, struct run *r, uint64_t first)
 {
     enum rc rc = RC_OK;
 
@@ -305,7 +284,7 @@ out:
     return rc;
 }
 
-static struct run run_of(struct network_trainer *t, const struct program *p, const float *param, size_t B)
+struct run network_run_of(struct network_trainer *t, const struct program *p, const float *param, size_t B)
 {
     return (struct run){ .compute = t->base.env.compute,
                          .network = t->network,
@@ -319,7 +298,7 @@ static struct run run_of(struct network_trainer *t, const struct program *p, con
                          .poison = t->poison };
 }
 
-static double weighted_loss(const struct network_trainer *t)
+double network_weighted_loss(const struct network_trainer *t)
 {
     double sum = 0.0;
     int which = 0;
@@ -331,9 +310,11 @@ static double weighted_loss(const struct network_trainer *t)
 }
 
 /* Samples of parts are numbered alike, and are not to have the same masks. */
-static uint64_t dropout_number(const struct training *t, uint64_t first)
+uint64_t network_dropout_key(const struct training *t, uint64_t first)
 {
-    return t->env.part != NULL ? first + ((1 + t->env.part->number) << 44) : first;
+    const uint64_t number = t->env.part != NULL ? first + ((1 + t->env.part->number) << 44) : first;
+
+    return rng_u64(t->env.seed, RNG_DROPOUT, number);
 }
 
 /* All of r is set but what follows from the samples. */
@@ -342,11 +323,11 @@ static enum rc run_micro_batch(struct network_trainer *t, struct run *r, uint64_
     const struct training_env *env = &t->base.env;
     enum rc rc;
 
-    r->dropout_key = rng_u64(env->seed, RNG_DROPOUT, dropout_number(&t->base, first));
-    TRY(load_batch(t, r, first));
+    r->dropout_key = network_dropout_key(&t->base, first);
+    TRY(network_load_batch(t, r, first));
     TRY(network_run(r));
     TRY(compute_sync(env->compute)); /* M6; and the next micro-batch is uploaded to where this one is */
-    *mean_loss = env->forward_only ? t->loss[0] : weighted_loss(t);
+    *mean_loss = env->forward_only ? t->loss[0] : network_weighted_loss(t);
 out:
     return rc;
 }
@@ -356,7 +337,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
 {
     struct network_trainer *t = trainer(base);
     const size_t n_parts = workload_n_micro_batches(&base->env), B = n_samples / n_parts;
-    struct run r = run_of(t, base->env.forward_only ? &t->infer : &t->train, param, B);
+    struct run r = network_run_of(t, base->env.forward_only ? &t->infer : &t->train, param, B);
     struct upload next = { .t = t, .n = B };
     double sum = 0.0, loss;
     enum rc rc = RC_OK;
@@ -370,6 +351,8 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.share = 1.0f / (float)n_parts;
     r.arg = arg;
     r.observer = t->observer;
+    if (base->env.stage != NULL)
+        return network_stage_gradient(t, &r, first, mean_loss, ready);
     for (size_t i = 0; i < n_parts; i++) { /* M8 */
         next.first = first + i * B;
         r.adds = i > 0;
@@ -392,9 +375,11 @@ static enum rc trainer_evaluate(struct training *base, const float *param, size_
     double sum = 0.0;
     enum rc rc = RC_OK;
 
+    if (base->env.stage != NULL)
+        FAIL(RC_UNSUPPORTED, "model %s: a stage cannot be evaluated by itself", t->network->name);
     for (size_t done = 0; done < n; done += base->env.max_batch) {
         const size_t left = n - done, B = left < base->env.max_batch ? left : base->env.max_batch;
-        struct run r = run_of(t, &t->infer, param, B);
+        struct run r = network_run_of(t, &t->infer, param, B);
         r.n_correct = &t->n_correct;
         if (t->loader != NULL)
             TRY(loader_test_batch(t->loader, done, B, &r.x, &r.label));

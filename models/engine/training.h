@@ -56,8 +56,14 @@ struct network_memory {     /* bytes, for the batch of open() */
     size_t device_bytes; /* of a compute whose memory is not the host's: the batch there, its scratch, its allowance */
 };
 struct network_memory network_memory_of(const struct training *t);
-/* The same before anything is opened: what `--batch` will need, of which n_micro_batches are computed one by one. */
-enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
-                              size_t n_micro_batches, bool forward_only) MUST_CHECK;
+struct network_step { /* of a step */
+    size_t n_samples;
+    size_t n_micro_batches; /* that are computed one by one */
+    size_t n_held;          /* of them, whose activations a stage holds at once (stage.h); 0: 1 */
+    bool forward_only;
+};
+/* The same before anything is opened: what `--batch` will need. */
+enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n,
+                              const struct network_step *batch) MUST_CHECK;
 
 #endif

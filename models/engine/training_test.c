@@ -134,12 +134,13 @@ static void parameters_are_the_callers(void **state)
     struct compute_backend limited = compute_cpu;
     const struct network_fixture_opts opts = { .backend = &limited };
     const struct variant *v = network_variant_find("alexnet");
+    const struct network_step step = { v->B, 1, 1, false };
     struct network_memory needed;
     struct network_fixture f;
 
     (void)state;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
-    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, v->B, 1, false), RC_OK);
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &step), RC_OK);
     network_fixture_close(&f);
     limited.memory_available = limited_memory;
     limited_bytes = needed.planned_bytes + needed.state_bytes;
@@ -155,12 +156,13 @@ static void needed_memory_is_what_is_planned(void **state)
     (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++)
         for (int forward_only = 0; forward_only < 2; forward_only++) {
+            const struct network_step step = { v->B, 1, 1, forward_only };
             struct network_fixture f;
             struct network_memory needed;
             assert_int_equal(
                 network_fixture_open(&f, v, &(struct network_fixture_opts){ .forward_only = forward_only }), RC_OK);
             const struct network_memory m = network_memory_of(f.training);
-            assert_int_equal(network_memory_needed(&needed, f.compute, f.network, v->B, 1, forward_only), RC_OK);
+            assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &step), RC_OK);
             assert_memory_equal(&needed, &m, sizeof m);
             assert_int_equal(m.params_bytes, (forward_only ? 1 : 3) * f.network->n_params * sizeof(float));
             assert_int_equal(m.state_bytes, f.network->n_state * sizeof(float));

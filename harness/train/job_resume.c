@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_resume.c - see job_resume.h. */
+#include "harness/train/job_resume.h"
+
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/train/job_optimizer.h"
+#include "harness/train/job_periods.h"
+#include "harness/train/job_split.h"
+#include "harness/train/local_sgd.h"
+
+static enum rc check_resume(const struct train_job *job)
+{
+    const struct checkpoint *c = &job->resume;
+    const char *path = job->opts.resume;
+
+    if (strcmp(c->model, job->opts.model) != 0)
+        return rc_raise(RC_INVAL, "--resume %s: is of model %s, not %s", path, c->model, job->opts.model);
+    if (c->n_params != job->n_params)
+        return rc_raise(RC_INVAL, "--resume %s: has %zu parameters, model %s has %zu", path, c->n_params,
+                        job->opts.model, job->n_params);
+    if (c->n_state != job->n_state)
+        return rc_raise(RC_INVAL, "--resume %s: has %zu running means and variances, model %s has %zu", path,
+                        c->n_state, job->opts.model, job->n_state);
+    if (c->seed != job->opts.seed)
+        return rc_raise(RC_INVAL, "--resume %s: is of --seed %llu, not %llu", path, (unsigned long long)c->seed,
+                        (unsigned long long)job->opts.seed);
+    if (c->steps_count >= job->opts.steps)
+        return rc_raise(RC_INVAL, "--steps %llu: %s has done %llu already", (unsigned long long)job->opts.steps, path,
+                        (unsigned long long)c->steps_count);
+    return RC_OK;
+}
+
+enum rc job_resume_resolve(struct train_job *job)
+{
+    enum rc rc = RC_OK;
+
+    if (job->opts.resume[0]) {
+        TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
+        TRY(check_resume(job));
+        TRY(job_split_check_resume(job));
+        TRY(job_optimizer_check_resume(job));
+        TRY(job_periods_check_resume(job));
+        TRY(local_sgd_check_resume(job));
+    }
+out:
+    return rc;
+}

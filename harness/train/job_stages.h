@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_stages.h - --stages S: every worker is a pipeline of S ranks, each of which computes a stage of the network
+ * (models/engine/stage.h) and nothing of the rest.
+ *
+ * A stage is a training of its own: its job has the stage's parameters and state alone, and its ranks, one of each
+ * pipeline, exchange their gradients as the mode has it. What ties the stages of a pipeline together is that gradients
+ * are computed through all of them (rank_pipe.c).
+ *
+ * Invariants
+ *   G1  Of W workers in S stages, rank r is stage r mod S of worker r / S; behind them come the servers of stage 0, of
+ *       stage 1, and so on.
+ *   G2  All ranks cut the network in the same places: by the multiply-adds of its nodes, so that the most expensive
+ *       stage costs the least.
+ *   G3  The parameters of all stages, one behind the other, are after each step those that --stages 1 with the same
+ *       --accumulate has, to the bit.
+ */
+#ifndef HARNESS_TRAIN_JOB_STAGES_H
+#define HARNESS_TRAIN_JOB_STAGES_H
+
+#include "harness/train/train.h"
+
+struct network;
+
+/* What cannot go with --stages, of a job whose mode, world and compute are known. RC_INVAL. */
+enum rc job_stages_check(const struct train_job *job) MUST_CHECK;
+/* Cut the network of a job, and put the stage that the job is in its place. RC_INVAL: it has no so many stages;
+ * RC_NOMEM.
+ */
+enum rc job_stages_resolve(struct train_job *job, struct network **network) MUST_CHECK;
+/* "stage 1 of 4", "" of --stages 1. */
+void job_stages_text(char *out, size_t n_bytes, const struct train_job *job);
+/* The share of a step in which a stage has nothing to do, where all take as long: (S - 1) / (M + S - 1). */
+double job_stages_bubble_ratio(const struct train_job *job);
+
+#endif

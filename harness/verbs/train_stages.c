@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_stages.c - see train_stages.h. */
+#include "harness/verbs/train_stages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/table.h"
+#include "harness/train/job_stages.h"
+#include "harness/verbs/train_report.h"
+
+/* --- before the run --- */
+
+/* Workers: stage by stage of worker 0, of worker 1, ...; then servers, stage by stage. */
+int train_stage_of_rank(const struct train_job *job, int rank)
+{
+    const int n_stages = (int)job->opts.stages, n_computing = n_stages * job->n_workers;
+
+    return rank < n_computing ? rank % n_stages : (rank - n_computing) / job->n_servers;
+}
+
+static enum rc prepare_stage(struct train_stages_run *run, const struct train_opts *opts,
+                             const struct launcher *launcher, int stage)
+{
+    struct verb_call *call = run->call;
+    struct train_job *job = &run->job[stage];
+    const int n_given_ranks = launcher->name ? launcher->n_ranks / run->n_stages : 0;
+    enum rc rc;
+
+    TRY(train_prepare_stage(job, opts, call->group, call->n_groups, n_given_ranks, stage));
+    if (job->world->module.caps & WORLD_VIRTUAL_TIME)
+        TRY(cluster_check(&job->cluster, run->n_stages * job->n_workers, run->n_stages * job->n_ranks));
+out:
+    return rc;
+}
+
+enum rc train_stages_prepare(struct train_stages_run *run, const struct train_opts *opts,
+                             const struct launcher *launcher)
+{
+    enum rc rc = RC_OK;
+
+    if (launcher->name && launcher->n_ranks % run->n_stages != 0)
+        FAIL(RC_INVAL, "--stages %d: %d ranks were launched, which so many stages cannot share evenly", run->n_stages,
+             launcher->n_ranks);
+    run->job = calloc((size_t)run->n_stages, sizeof *run->job);
+    run->figures = calloc((size_t)run->n_stages, sizeof *run->figures);
+    if (!run->job || !run->figures)
+        FAIL(RC_NOMEM, "no memory for %d stages", run->n_stages);
+    TRY(prepare_stage(run, opts, launcher, 0)); /* says how many workers and servers a stage has */
+    const bool is_launched = run->job[0].world->module.caps & WORLD_LAUNCHED;
+    const int own = is_launched && launcher->name ? train_stage_of_rank(&run->job[0], launcher->rank) : 0;
+    for (int stage = 1; stage < run->n_stages; stage++)
+        if (!is_launched || stage == own)
+            TRY(prepare_stage(run, opts, launcher, stage));
+out:
+    return rc;
+}
+
+int train_stages_n_ranks(const struct train_stages_run *run)
+{
+    return run->n_stages * run->job[0].n_ranks;
+}
+
+struct world_opts train_stages_world_opts(const struct train_stages_run *run)
+{
+    struct world_opts opts = train_world_opts(&run->job[0]);
+
+    opts.n_bound_ranks = run->n_stages * run->job[0].n_workers;
+    return opts;
+}
+
+void train_stages_free(struct train_stages_run *run)
+{
+    for (int stage = 0; run->job && stage < run->n_stages; stage++)
+        train_job_free(&run->job[stage]);
+    train_result_free(&run->result);
+    free(run->job);
+    free(run->figures);
+    run->job = NULL;
+    run->figures = NULL;
+}
+
+/* --- what stages have come to --- */
+
+static double steps_s(const struct train_result *r)
+{
+    return r->n_steps > 0 ? 1e-9 * (double)(r->stamp[r->n_steps - 1].end_ns - r->stamp[0].start_ns) : 0;
+}
+
+static struct stage_figures figures_of(const struct train_job *job, const struct train_result *r)
+{
+    const struct job_stages *s = &job->stages;
+
+    return (struct stage_figures){ .number = s->number,
+                                   .first_node = s->number > 0 ? s->env.cuts.end[s->number - 1] : 0,
+                                   .end_node = s->env.cuts.end[s->number],
+                                   .n_params = job->n_params,
+                                   .n_state = job->n_state,
+                                   .n_held = stage_held(s->env.schedule, s->number, s->env.cuts.n_stages,
+                                                        job->opts.accumulate),
+                                   .activations_bytes = job->memory.activations_bytes,
+                                   .flops_ratio = job->flops_per_sample, /* of the sum, when all are known */
+                                   .waited_ratio = r->pipe_waited_s / steps_s(r) };
+}
+
+/* Collective over the stages of worker 0, its pipe. */
+static enum rc gather(struct train_stages_run *run, struct world *pipe, const struct train_job *job,
+                      struct train_result *result)
+{
+    const struct stage_figures own = figures_of(job, result);
+    double flops = 0;
+    enum rc rc;
+
+    TRY(world_allgather(pipe, &own, run->figures, sizeof own));
+    for (int i = 0; i < run->n_stages; i++)
+        flops += run->figures[i].flops_ratio;
+    for (int i = 0; i < run->n_stages; i++)
+        run->figures[i].flops_ratio /= flops;
+    if (pipe->rank > 0)
+        return RC_OK;
+    run->whole = *job;
+    run->whole.n_params = job->stages.whole_params;
+    run->whole.n_state = job->stages.whole_state;
+    run->whole.flops_per_sample = flops;
+    run->result = *result;
+    *result = (struct train_result){ 0 };
+out:
+    return rc;
+}
+
+/* --- a rank --- */
+
+enum rc train_stages_body(struct world *w, void *arg)
+{
+    struct train_stages_run *run = arg;
+    const int n_computing = run->n_stages * run->job[0].n_workers;
+    const int stage = train_stage_of_rank(&run->job[0], w->rank);
+    struct train_job job = run->job[stage]; /* its arrays are the original's */
+    struct world *own = NULL, *pipe = NULL;
+    struct train_result result = { 0 };
+    enum rc rc;
+
+    TRY(world_split(w, stage, w->rank, &own));
+    TRY(world_split(w, w->rank < n_computing ? w->rank / run->n_stages : -1, stage, &pipe));
+    job.all = w;
+    job.pipe = pipe;
+    job.watch = w->rank == 0 ? run->watch : NULL;
+    TRY(train_rank(own, &job, &result));
+    if (own->rank == 0)
+        TRY(gather(run, pipe, &job, &result));
+    TRY(world_barrier(w));
+out:
+    train_result_free(&result);
+    world_split_close(&pipe);
+    world_split_close(&own);
+    return rc;
+}
+
+/* --- rank 0 of all, behind the run --- */
+
+static enum rc write_stage(struct report *to, const struct stage_figures *f)
+{
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "stage"));
+    record_i64(r, "stage", f->number);
+    record_i64(r, "first_node", f->first_node);
+    record_i64(r, "end_node", f->end_node);
+    record_u64(r, "params_count", f->n_params);
+    record_u64(r, "held_micro_batches_count", f->n_held);
+    record_u64(r, "activations_bytes", f->activations_bytes);
+    record_f64(r, "flops_ratio", f->flops_ratio);
+    record_f64(r, "waited_ratio", f->waited_ratio);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+static enum rc print_stages(FILE *to, const struct train_stages_run *run)
+{
+    static const struct column column[] = { { "stage", ALIGN_RIGHT },      { "nodes", ALIGN_RIGHT },
+                                            { "parameters", ALIGN_RIGHT }, { "flops, %", ALIGN_RIGHT },
+                                            { "held", ALIGN_RIGHT },       { "activations, MB", ALIGN_RIGHT },
+                                            { "waits, %", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int i = 0; i < run->n_stages; i++) {
+        const struct stage_figures *f = &run->figures[i];
+        TRY(table_cell(t, "%d", (int)f->number));
+        TRY(table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1));
+        TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
+        TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
+        TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->activations_bytes));
+        TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
+    }
+    table_print(t, to);
+    (void)fprintf(to, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
+                  run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc train_stages_report(struct train_stages_run *run, const char *path)
+{
+    struct train_summary s;
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(train_summarise(&s, &run->whole, &run->result));
+    TRY(report_open(&to, path[0] ? path : NULL));
+    TRY(train_write(to, &run->whole, &run->result, &s));
+    for (int i = 0; i < run->n_stages; i++)
+        TRY(write_stage(to, &run->figures[i]));
+    TRY(report_commit(to));
+    if (strcmp(path, "-") == 0) /* there the records are the output */
+        return RC_OK;
+    TRY(train_print(stdout, &run->whole, &run->result, &s, false));
+    TRY(print_stages(stdout, run));
+out:
+    report_close(&to);
+    return rc;
+}

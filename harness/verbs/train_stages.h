@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_stages.h - gradmark train --stages S: the stages' trainings (train/job_stages.h), and one result of all. */
+#ifndef HARNESS_VERBS_TRAIN_STAGES_H
+#define HARNESS_VERBS_TRAIN_STAGES_H
+
+#include "harness/train/train.h"
+#include "harness/verbs/verb.h"
+
+struct stage_figures { /* of one stage, its worker 0 */
+    int32_t number, first_node, end_node;
+    uint64_t n_params, n_state;
+    uint64_t n_held;            /* micro-batches whose activations it holds at most */
+    uint64_t activations_bytes; /* of those */
+    double flops_ratio;         /* of the network's */
+    double waited_ratio;        /* of the steps' time, for the stages beside it; the schedule's bubble among it */
+};
+
+struct train_stages_run {
+    struct verb_call *call;
+    int n_stages;
+    struct train_job *job; /* [n_stages]; of a launched world that of this process alone, and the first, are prepared */
+    const struct train_watch *watch;
+    /* out, on rank 0 of all: */
+    struct train_job whole;        /* the first job with the parameters of all stages; owns nothing */
+    struct train_result result;    /* of the first stage, with the final parameters of all */
+    struct stage_figures *figures; /* [n_stages]; owned */
+};
+
+/* G1. rank: of all. */
+int train_stage_of_rank(const struct train_job *job, int rank);
+/* Prepare the jobs of a zeroed run with its call and n_stages set. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */
+enum rc train_stages_prepare(struct train_stages_run *run, const struct train_opts *opts,
+                             const struct launcher *launcher) MUST_CHECK;
+/* What all stages ask of their world. */
+struct world_opts train_stages_world_opts(const struct train_stages_run *run);
+int train_stages_n_ranks(const struct train_stages_run *run);
+/* Body of a rank. arg: a struct train_stages_run. */
+enum rc train_stages_body(struct world *w, void *arg) MUST_CHECK;
+/* Behind the run, where rank 0 lived: the records to path ("": none, "-": standard output), with one of kind "stage"
+ * for each stage; and the tables to standard output. */
+enum rc train_stages_report(struct train_stages_run *run, const char *path) MUST_CHECK;
+void train_stages_free(struct train_stages_run *run); /* accepts a zeroed one */
+
+#endif

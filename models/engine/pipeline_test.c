@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline_test.c - stages of networks, each on a thread of its own, give the gradients of one training with as many
+ * micro-batches (stage.h, P1 and P3), to the bit.
+ *
+ * usage: pipeline_test
+ */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/engine/stage.h"
+#include "models/suite/network_fixture.h"
+
+enum { MOST_STAGES = 4, MOST_PARTS = 5, FIRST = 7 };
+
+/* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's. */
+struct parcel {
+    const float *from;
+    float *to;
+    size_t n_from, n_to;
+    bool is_there;
+};
+
+struct line { /* between stage i and i + 1 */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct parcel parcel[N_STAGE_WAYS][MOST_PARTS];
+};
+
+struct place {
+    struct pipeline_stage stage;
+    struct compute *compute;
+    struct training *training;
+    struct line *before, *behind; /* NULL: there is none */
+    float *param, *grad;
+    size_t n_samples, n_segments;
+    double loss;
+    enum rc rc;
+    pthread_t thread;
+};
+
+static struct line *line_of(const struct place *p, enum stage_way way, bool sends)
+{
+    return (way == WAY_VALUE) == sends ? p->behind : p->before;
+}
+
+/* With the lock held: copy once both are there. */
+static void meet(struct line *l, struct parcel *p)
+{
+    if (p->from == NULL || p->to == NULL)
+        return;
+    assert_int_equal(p->n_from, p->n_to);
+    memcpy(p->to, p->from, p->n_to * sizeof *p->to);
+    p->is_there = true;
+    (void)pthread_cond_broadcast(&l->changed);
+}
+
+static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *x, size_t n_elems)
+{
+    struct line *l = line_of(arg, way, false);
+    struct parcel *p = &l->parcel[way][micro_batch];
+
+    (void)pthread_mutex_lock(&l->lock);
+    p->to = x;
+    p->n_to = n_elems;
+    meet(l, p);
+    (void)pthread_mutex_unlock(&l->lock);
+    return RC_OK;
+}
+
+static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const float *x, size_t n_elems)
+{
+    struct line *l = line_of(arg, way, true);
+    struct parcel *p = &l->parcel[way][micro_batch];
+
+    (void)pthread_mutex_lock(&l->lock);
+    p->from = x;
+    p->n_from = n_elems;
+    meet(l, p);
+    (void)pthread_mutex_unlock(&l->lock);
+    return RC_OK;
+}
+
+static enum rc await(struct line *l, struct parcel *p)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    while (!p->is_there)
+        (void)pthread_cond_wait(&l->changed, &l->lock);
+    (void)pthread_mutex_unlock(&l->lock);
+    return RC_OK;
+}
+
+static enum rc take(void *arg, enum stage_way way, size_t micro_batch)
+{
+    struct line *l = line_of(arg, way, false);
+
+    return await(l, &l->parcel[way][micro_batch]);
+}
+
+static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
+{
+    struct line *l = line_of(arg, way, true);
+
+    return await(l, &l->parcel[way][micro_batch]);
+}
+
+static enum rc count_segment(void *arg, struct segment s, const float *grad)
+{
+    struct place *p = arg;
+
+    (void)s;
+    (void)grad;
+    p->n_segments++;
+    return RC_OK;
+}
+
+static void *run_place(void *arg)
+{
+    struct place *p = arg;
+
+    p->rc = workload_gradient(p->training, p->param, FIRST, p->n_samples, p->grad, &p->loss, count_segment, p);
+    return NULL;
+}
+
+static void open_place(struct place *p, struct network_fixture *f, size_t n_parts)
+{
+    const struct variant *v = f->variant;
+    struct training_env env = f->training->env;
+
+    assert_int_equal(compute_open(&p->compute, &compute_cpu, &(struct compute_env){ .n_threads = 1 }), RC_OK);
+    env.compute = p->compute;
+    env.stage = &p->stage;
+    assert_int_equal(workload_open(&p->training, v->workload, &env), RC_OK);
+    network_trainer_of(p->training)->poison = true;
+    const struct network *n = network_of(p->training);
+    p->param = malloc(2 * n->n_params * sizeof *p->param);
+    assert_non_null(p->param);
+    p->grad = p->param + n->n_params;
+    memcpy(p->param, f->param + n->first_param, n->n_params * sizeof *p->param);
+    p->n_samples = n_parts * v->B;
+}
+
+static void close_place(struct place *p)
+{
+    workload_close(&p->training);
+    compute_close(&p->compute);
+    free(p->param);
+}
+
+/* Against the whole network's, which f has computed. */
+static void compare(const struct place *p, const struct network_fixture *f, double loss)
+{
+    const struct network *n = network_of(p->training);
+    size_t n_state;
+    const float *state = workload_state(p->training, &n_state), *whole = workload_state(f->training, &n_state);
+
+    assert_int_equal(p->rc, RC_OK);
+    assert_memory_equal(p->grad, f->grad + n->first_param, n->n_params * sizeof *p->grad);
+    if (n->n_state > 0)
+        assert_memory_equal(state, whole + n->first_state, n->n_state * sizeof *state);
+    assert_int_equal(p->n_segments, n->n_segments);
+    if (n->out_node == NODE_NONE)
+        assert_true(p->loss == loss);
+    else
+        assert_true(isnan(p->loss));
+}
+
+static void check(const struct variant *v, int n_stages, size_t n_parts, enum stage_schedule schedule)
+{
+    struct line line[MOST_STAGES] = { { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER } };
+    struct place place[MOST_STAGES] = { { .loss = 0.0 } };
+    struct network_fixture f;
+    struct network_stages cuts;
+    double loss = NAN;
+
+    for (int i = 1; i < MOST_STAGES; i++)
+        line[i] = (struct line){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = n_parts }), RC_OK);
+    double *cost = calloc((size_t)f.network->n_nodes, sizeof *cost);
+    assert_non_null(cost);
+    network_flops_of_nodes(f.network, cost);
+    assert_int_equal(network_balance(&cuts, f.network, cost, n_stages), RC_OK);
+    assert_int_equal(workload_gradient(f.training, f.param, FIRST, n_parts * v->B, f.grad, &loss, NULL, NULL), RC_OK);
+    for (int i = 0; i < n_stages; i++) {
+        place[i].stage = (struct pipeline_stage){
+            .cuts = cuts, .number = i, .schedule = schedule, .pipe = { expect, take, pass, passed, &place[i] }
+        };
+        place[i].before = i > 0 ? &line[i - 1] : NULL;
+        place[i].behind = i + 1 < n_stages ? &line[i] : NULL;
+        open_place(&place[i], &f, n_parts);
+    }
+    for (int i = 0; i < n_stages; i++)
+        assert_int_equal(pthread_create(&place[i].thread, NULL, run_place, &place[i]), 0);
+    for (int i = 0; i < n_stages; i++)
+        assert_int_equal(pthread_join(place[i].thread, NULL), 0);
+    for (int i = 0; i < n_stages; i++)
+        compare(&place[i], &f, loss);
+    for (int i = 0; i < n_stages; i++)
+        close_place(&place[i]);
+    free(cost);
+    network_fixture_close(&f);
+}
+
+static void stages_have_the_bits_of_the_whole(void **state)
+{
+    (void)state;
+    for (const struct variant *v = network_variants; v->workload != NULL; v++) {
+        struct network *n = NULL;
+        assert_int_equal(network_open(&n, v->workload->network, &v->opts), RC_OK);
+        const int most = network_most_stages(n);
+        network_close(&n);
+        for (int n_stages = 1; n_stages <= MOST_STAGES && n_stages <= most; n_stages++)
+            for (size_t n_parts = 1; n_parts <= MOST_PARTS; n_parts += 2) {
+                check(v, n_stages, n_parts, SCHEDULE_GPIPE);
+                check(v, n_stages, n_parts, SCHEDULE_1F1B);
+            }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(stages_have_the_bits_of_the_whole) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
