@@ -261,6 +261,26 @@ enum rc checkpoint_alloc(struct checkpoint *c, bool has_moments)
     return RC_OK;
 }
 
+enum rc checkpoint_cut(struct checkpoint *c, const struct checkpoint_part *part)
+{
+    struct checkpoint cut = *c;
+    enum rc rc;
+
+    cut.n_params = part->n_params;
+    cut.n_state = part->n_state;
+    TRY(checkpoint_alloc(&cut, c->kept.moments != NULL));
+    memcpy(cut.param, c->param + part->first_param, part->n_params * sizeof *cut.param);
+    for (size_t i = 0; cut.kept.moments && i < (size_t)optimizer_n_moments(&c->optimizer); i++)
+        memcpy(cut.kept.moments + i * part->n_params, c->kept.moments + i * c->n_params + part->first_param,
+               part->n_params * sizeof *cut.param);
+    if (cut.state)
+        memcpy(cut.state, c->state + part->first_state, part->n_state * sizeof *cut.state);
+    free(c->param);
+    *c = cut;
+out:
+    return rc;
+}
+
 void checkpoint_free(struct checkpoint *c)
 {
     free(c->param);

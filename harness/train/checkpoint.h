@@ -38,6 +38,11 @@ struct checkpoint {
 /* Allocate param, the optimiser's arrays (NULL unless asked for, or it has none) and state for n_params, n_state and
  * optimizer. RC_NOMEM. */
 enum rc checkpoint_alloc(struct checkpoint *c, bool has_moments) MUST_CHECK;
+struct checkpoint_part { /* of all parameters and all state: what a stage has */
+    size_t first_param, n_params, first_state, n_state;
+};
+/* *c becomes that of a part of it. RC_NOMEM: it is as before. */
+enum rc checkpoint_cut(struct checkpoint *c, const struct checkpoint_part *part) MUST_CHECK;
 /* param, the optimiser's arrays and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
 /* The same, with signs of life (peers.P1): tick(arg) before each piece of 64 KiB is written, and before the disk is to

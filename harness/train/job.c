@@ -371,6 +371,9 @@ out:
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
+    if (opts->stages > 1)
+        return rc_raise(RC_UNSUPPORTED, "--stages %llu: gradmark train alone runs pipelines",
+                        (unsigned long long)opts->stages);
     return train_prepare_stage(out, opts, group, n_groups, n_given_ranks, 0);
 }
 

@@ -19,6 +19,22 @@ static enum rc resolve_stall(struct train_opts *o)
     return RC_OK;
 }
 
+/* "N", "N:M" */
+static bool parse_drill_step(struct train_drill *drill, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    char step[32];
+    uint64_t part;
+
+    if (!colon)
+        return text_to_u64(text, &drill->step);
+    if ((size_t)(colon - text) >= sizeof step || !text_to_u64(colon + 1, &part) || part >= TRAIN_MAX_BATCH)
+        return false;
+    (void)snprintf(step, sizeof step, "%.*s", (int)(colon - text), text);
+    drill->micro_batch = (int64_t)part;
+    return text_to_u64(step, &drill->step);
+}
+
 static enum rc parse_drill_at(struct train_drill *drill, const char *text)
 {
     static const struct {
@@ -31,7 +47,7 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
         drill->is_drawn = true;
         return RC_OK;
     }
-    if (strncmp(text, "step:", 5) == 0 && text_to_u64(text + 5, &drill->step)) {
+    if (strncmp(text, "step:", 5) == 0 && parse_drill_step(drill, text + 5)) {
         drill->phase = PHASE_STEP;
         return RC_OK;
     }
@@ -41,7 +57,10 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
             return RC_OK;
         }
     if (strncmp(text, "step:", 5) == 0)
-        return rc_raise(RC_INVAL, "--drill-at step:N: N is a whole number, as in step:1, and not \"%s\"", text + 5);
+        return rc_raise(RC_INVAL,
+                        "--drill-at step:N: N is a whole number, as in step:1, or step and micro-batch, as in "
+                        "step:1:0, and not \"%s\"",
+                        text + 5);
     return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N, random or end", text);
 }
 
@@ -53,15 +72,19 @@ enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, 
     enum rc rc;
 
     TRY(resolve_stall(o));
-    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs };
+    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .micro_batch = -1 };
     TRY(parse_drill_at(&job->drill, o->drill_at));
     if (opt_given(group, n_groups, "kill-step")) {
         job->drill.phase = PHASE_STEP;
         job->drill.step = o->kill_step;
     }
-    if ((kills || hangs) && rank >= (uint64_t)job->n_ranks)
+    if ((kills || hangs) && rank >= o->stages * (uint64_t)job->n_ranks)
         FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", hangs ? "hang" : "kill", (unsigned long long)rank,
-             job->n_ranks - 1);
+             (int)o->stages * job->n_ranks - 1);
+    if (job->drill.micro_batch >= (int64_t)(o->stages > 1 ? o->accumulate : 0))
+        FAIL(RC_INVAL, "--drill-at %s: %s", o->drill_at,
+             o->stages > 1 ? "has a micro-batch from --accumulate up; they count from 0"
+                           : "only a stage of --stages is in a micro-batch when it begins one; step:N");
     if (kills || hangs)
         job->drill.rank = (int)rank;
 out:

@@ -12,6 +12,7 @@
 #include "harness/train/job_input.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
+#include "harness/train/job_stages.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
 #include "harness/train/omission.h"
@@ -148,14 +149,11 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
 {
     /* parameters, gradients, the optimiser's arrays */
     const size_t n_copies = job->opts.forward_only ? 1 : 2 + (size_t)optimizer_n_moments(&job->optimizer);
-    const struct pipeline_stage *stage = &job->stages.env;
     const struct network_step of_step = { .n_samples = batch,
                                           .n_micro_batches = n_micro_batches,
-                                          .n_held = job->opts.stages > 1
-                                                        ? stage_held(stage->schedule, stage->number,
-                                                                     stage->cuts.n_stages, n_micro_batches)
-                                                        : 1,
-                                          .forward_only = job->opts.forward_only };
+                                          .forward_only = job->opts.forward_only,
+                                          .n_held = job_stages_held(job, n_micro_batches),
+                                          .recomputes = job->opts.recompute };
     struct network_memory needed = { 0 };
     size_t n_workers, n_servers, n_sharing;
     enum rc rc = RC_OK;
@@ -248,6 +246,89 @@ out:
     return rc;
 }
 
+static size_t worker_bytes(const struct train_memory *m)
+{
+    return m->activations_bytes + m->params_bytes + m->exchange_bytes;
+}
+
+/* Of the rank that needs most. */
+static size_t most_bytes_of_rank(const struct train_memory *m)
+{
+    return worker_bytes(m) > m->server_bytes ? worker_bytes(m) : m->server_bytes;
+}
+
+/* *out: does every stage of n_stages need no more than --memory-limit? */
+static enum rc stages_fit(bool *out, struct compute *c, const struct train_job *job, int n_stages)
+{
+    struct network *n = NULL;
+    enum rc rc = RC_OK;
+
+    *out = true;
+    for (int i = 0; i < n_stages && *out; i++) {
+        struct train_job stage = *job; /* what it points to is the job's, and read */
+        struct train_memory m = { 0 };
+        stage.opts.stages = (uint64_t)n_stages;
+        stage.stages.number = i;
+        TRY(network_open(&n, job->workload->network, &job->network));
+        TRY(job_stages_resolve(&stage, &n));
+        stage.n_params = stage.stages.part[i].n_params;
+        TRY(count_bytes(&m, c, &stage, n, job_most_batch(job), job->opts.accumulate));
+        *out = most_bytes_of_rank(&m) <= job->opts.memory_limit;
+        network_close(&n);
+    }
+out:
+    network_close(&n);
+    return rc;
+}
+
+/* "; --stages 2 would fit", of a job that has none yet. */
+static enum rc stages_text(char *out, size_t n_bytes, struct compute *c, const struct train_job *job,
+                           const struct network *n)
+{
+    const int most = n ? network_most_stages(n) : 0;
+    bool fit = false;
+    enum rc rc = RC_OK;
+
+    out[0] = '\0';
+    if (!n || job->opts.stages > 1 || job->opts.forward_only || job_stages_why_not(job))
+        return RC_OK;
+    for (int n_stages = 2; n_stages <= most && n_stages <= NETWORK_MAX_STAGES && !fit; n_stages++) {
+        TRY(stages_fit(&fit, c, job, n_stages));
+        if (fit)
+            (void)snprintf(out, n_bytes, "; --stages %d would fit", n_stages);
+    }
+    if (!fit)
+        (void)snprintf(out, n_bytes, "; nor would any number of --stages fit, with %llu micro-batch%s",
+                       (unsigned long long)job->opts.accumulate, job->opts.accumulate == 1 ? "" : "es");
+out:
+    return rc;
+}
+
+/* --memory-limit, of counted bytes. */
+static enum rc check_limit(struct compute *c, const struct train_job *job, const struct network *n)
+{
+    const struct train_memory *m = &job->memory;
+    char stage[32] = "", remedy[96];
+    enum rc rc = RC_OK;
+
+    if (job->opts.memory_limit == 0 || most_bytes_of_rank(m) <= job->opts.memory_limit)
+        return RC_OK;
+    TRY(stages_text(remedy, sizeof remedy, c, job, n));
+    if (job->opts.stages > 1)
+        (void)snprintf(stage, sizeof stage, " in stage %d of %llu", job->stages.number,
+                       (unsigned long long)job->opts.stages);
+    if (worker_bytes(m) <= job->opts.memory_limit)
+        FAIL(RC_INVAL, "--memory-limit %llu: a server of model %s%s needs %zu bytes; more --servers need less each",
+             (unsigned long long)job->opts.memory_limit, job->opts.model, stage, m->server_bytes);
+    FAIL(RC_INVAL,
+         "--memory-limit %llu: a worker of model %s%s needs %zu bytes (activations %zu, parameters and gradients %zu, "
+         "exchange %zu)%s",
+         (unsigned long long)job->opts.memory_limit, job->opts.model, stage, worker_bytes(m), m->activations_bytes,
+         m->params_bytes, m->exchange_bytes, remedy);
+out:
+    return rc;
+}
+
 enum rc job_memory_resolve(struct train_job *job, const struct network *n)
 {
     const struct launcher l = world_launcher();
@@ -262,11 +343,12 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
     if (is_process)
         TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
-    if (job->compute->touches_memory)
+    if (job->compute->touches_memory || job->opts.memory_limit > 0)
         TRY(count_bytes(&job->memory, compute, job, n, job_most_batch(job), job->opts.accumulate));
+    TRY(check_limit(compute, job, n));
     if (job->compute->touches_memory)
         job->memory.available_bytes = compute->ops->memory_available(compute);
-    if (job->memory.host_bytes > job->memory.available_bytes)
+    if (job->compute->touches_memory && job->memory.host_bytes > job->memory.available_bytes)
         TRY(refuse(compute, job, n));
 out:
     compute_close(&compute);

@@ -10,19 +10,20 @@
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
 
-static enum rc check_resume(const struct train_job *job)
+/* n_params, n_state: of the model, whatever stage of it the job is. */
+static enum rc check_resume(const struct train_job *job, size_t n_params, size_t n_state)
 {
     const struct checkpoint *c = &job->resume;
     const char *path = job->opts.resume;
 
     if (strcmp(c->model, job->opts.model) != 0)
         return rc_raise(RC_INVAL, "--resume %s: is of model %s, not %s", path, c->model, job->opts.model);
-    if (c->n_params != job->n_params)
+    if (c->n_params != n_params)
         return rc_raise(RC_INVAL, "--resume %s: has %zu parameters, model %s has %zu", path, c->n_params,
-                        job->opts.model, job->n_params);
-    if (c->n_state != job->n_state)
+                        job->opts.model, n_params);
+    if (c->n_state != n_state)
         return rc_raise(RC_INVAL, "--resume %s: has %zu running means and variances, model %s has %zu", path,
-                        c->n_state, job->opts.model, job->n_state);
+                        c->n_state, job->opts.model, n_state);
     if (c->seed != job->opts.seed)
         return rc_raise(RC_INVAL, "--resume %s: is of --seed %llu, not %llu", path, (unsigned long long)c->seed,
                         (unsigned long long)job->opts.seed);
@@ -34,15 +35,19 @@ static enum rc check_resume(const struct train_job *job)
 
 enum rc job_resume_resolve(struct train_job *job)
 {
+    const struct job_stages *s = &job->stages;
+    const bool is_stage = s->env.cuts.n_stages > 1;
     enum rc rc = RC_OK;
 
     if (job->opts.resume[0]) {
         TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
-        TRY(check_resume(job));
+        TRY(check_resume(job, is_stage ? s->whole_params : job->n_params, is_stage ? s->whole_state : job->n_state));
         TRY(job_split_check_resume(job));
         TRY(job_optimizer_check_resume(job));
         TRY(job_periods_check_resume(job));
         TRY(local_sgd_check_resume(job));
+        if (is_stage)
+            TRY(checkpoint_cut(&job->resume, &s->part[s->number]));
     }
 out:
     return rc;

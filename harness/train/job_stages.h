@@ -22,14 +22,18 @@
 
 struct network;
 
+/* Why this job cannot have stages; NULL: it can. */
+const char *job_stages_why_not(const struct train_job *job);
+/* Micro-batches of n that the stage holds at once; 0: the job is no stage. */
+size_t job_stages_held(const struct train_job *job, size_t n_micro_batches);
 /* What cannot go with --stages, of a job whose mode, world and compute are known. RC_INVAL. */
 enum rc job_stages_check(const struct train_job *job) MUST_CHECK;
 /* Cut the network of a job, and put the stage that the job is in its place. RC_INVAL: it has no so many stages;
  * RC_NOMEM.
  */
 enum rc job_stages_resolve(struct train_job *job, struct network **network) MUST_CHECK;
-/* "stage 1 of 4", "" of --stages 1. */
-void job_stages_text(char *out, size_t n_bytes, const struct train_job *job);
+/* "worker, stage 1": what a rank of the job is; without stages "worker" or "server" alone. */
+void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, bool is_worker);
 /* The share of a step in which a stage has nothing to do, where all take as long: (S - 1) / (M + S - 1). */
 double job_stages_bubble_ratio(const struct train_job *job);
 

@@ -202,7 +202,7 @@ out:
  * samples. */
 static size_t n_evaluated(const struct train_job *job, const struct given_opts *given)
 {
-    if (!job->dataset || !job->compute->touches_memory || job->opts.stages > 1)
+    if (!job->dataset || !job->compute->touches_memory)
         return 0;
     const size_t n_available = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
     if (is_given(given, "eval-samples"))

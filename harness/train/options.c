@@ -104,6 +104,13 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
                 "of --stages: forward and backward in turn, which holds the activations of few micro-batches, or all "
                 "forward and then all backward, which holds all"),
+    OPT_BOOL_(struct train_opts, recompute, "recompute", "false",
+              "of --stages: hold only what a stage takes of each micro-batch, and compute its activations again before "
+              "its backward: a third more work, the memory of one"),
+    OPT_U64_(
+        struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
+        "refuse a run of which a worker or a server needs more, as where it has no more; without it: what there is "
+        "here"),
     OPT_U64_WAS_(
         struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "parts",
         "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "
@@ -228,8 +235,8 @@ const struct opt train_run_table[] = {
     OPT_TEXT_(
         struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
         "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
-        "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), random (of a "
-        "step drawn by --seed), end"),
+        "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), step:N:M (with "
+        "--stages: as it begins micro-batch M of step N), random (of a step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
              "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
              "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce only"),

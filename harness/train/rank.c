@@ -65,11 +65,14 @@ static uint64_t now_of_world(void *world)
     return world_now_ns(world);
 }
 
-static void drill(const struct rank *r, enum peer_phase phase, uint64_t step)
+void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch)
 {
     const struct train_drill *d = &r->job->drill;
 
-    if (d->rank != r->world->rank || d->phase != phase || (phase == PHASE_STEP && d->step != step))
+    const int number = r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank; /* G1 */
+
+    if (d->rank != number || d->phase != phase ||
+        (phase == PHASE_STEP && (d->step != step || d->micro_batch != micro_batch)))
         return;
     if (d->hangs)
         world_hang(r->world);
@@ -81,7 +84,7 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
 {
     step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
     world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
-    drill(r, phase, step);
+    rank_drill(r, phase, step, -1);
 }
 
 /* A server's steps are those of which it gets pushes. */
@@ -89,7 +92,7 @@ static void drill_on_push(void *arg, uint64_t step)
 {
     const struct rank *r = arg;
 
-    drill(r, PHASE_STEP, step + r->job->resume.steps_count);
+    rank_drill(r, PHASE_STEP, step + r->job->resume.steps_count, -1);
 }
 
 int rank_n_threads(const struct rank *r)

@@ -14,13 +14,17 @@
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/rank_state.h"
+#include "harness/world/span.h"
 #include "models/engine/network.h"
 
 struct rank_pipe {
     struct rank *rank;
     struct transport *transport;
     size_t n_micro_batches;
-    size_t most_elems;     /* of a tensor */
+    size_t most_elems;      /* of a tensor */
+    struct span_ring *ring; /* NULL: no timeline */
+    uint64_t action_began_ns;
+    bool acts;             /* an action of a gradient is in progress */
     struct xfer *in, *out; /* [N_STAGE_WAYS][n_micro_batches] */
 };
 
@@ -64,20 +68,84 @@ static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *
     return transport_recv(p->transport, in);
 }
 
+/* Into the timeline, of this micro-batch, until now. */
+static void note(const struct rank_pipe *p, const char *what, size_t micro_batch, uint64_t began_ns)
+{
+    const struct rank *r = p->rank;
+    const struct span s = { .start_ns = began_ns,
+                            .end_ns = world_now_ns(r->world),
+                            .what = what,
+                            .segment = (int32_t)micro_batch,
+                            .step = (uint32_t)(r->job->resume.steps_count + r->n_begun - 1) };
+
+    span_ring_add(p->ring, &s);
+}
+
+static void begins(void *arg, struct stage_action action)
+{
+    struct rank_pipe *p = arg;
+
+    const struct rank *r = p->rank;
+    const uint64_t step = r->job->resume.steps_count + r->n_begun - 1;
+
+    world_set_duty(r->world,
+                   &(struct peer_duty){ action.is_backward ? PHASE_PART_BACKWARD : PHASE_PART_FORWARD, (int64_t)step,
+                                        peer_part(r->job->stages.number, action.micro_batch) });
+    if (!action.is_backward)
+        rank_drill(r, PHASE_STEP, step, (int64_t)action.micro_batch);
+    p->action_began_ns = world_now_ns(p->rank->world);
+    p->acts = true;
+}
+
+static void ended(void *arg, struct stage_action action)
+{
+    struct rank_pipe *p = arg;
+
+    p->acts = false;
+    note(p, action.is_backward ? "backward" : "forward", action.micro_batch, p->action_began_ns);
+}
+
+/* "stage 2 waited for the gradient of micro-batch 0 of stage 1" */
+static void await_text(char *out, size_t n_bytes, const struct rank *r, const struct xfer *x)
+{
+    (void)snprintf(out, n_bytes, "stage %d waited for %s of micro-batch %u %s stage %d", r->job->stages.number,
+                   x->tag % 2 == WAY_VALUE ? "the output" : "the gradient", (unsigned)(x->tag / 2),
+                   x->receives ? "of" : "to be taken by", x->peer);
+}
+
+/* A stage that has died cannot say what it was doing, so those that wait for it do. */
+static void tell_lost(const struct rank *r, const struct xfer *x)
+{
+    const int number = world_number(r->job->pipe, x->peer);
+    char waited[128], text[96], line[288];
+    struct peer_duty duty;
+
+    if (!r->world->peers || !peer_duty_of(r->world->peers, number, &duty))
+        return;
+    await_text(waited, sizeof waited, r, x);
+    peer_duty_text(&duty, text, sizeof text);
+    (void)snprintf(line, sizeof line, "%s: rank %d, %s", waited, number, text);
+    peer_tell(&(struct peer_opts){ 0 }, line);
+}
+
 /* Waits are those of the run's messages, and name the stage that is waited for. */
 static enum rc await(struct rank_pipe *p, struct xfer *x)
 {
     struct rank *r = p->rank;
     const uint64_t began_ns = world_now_ns(r->world);
-    char message[RC_MESSAGE_BYTES];
     const enum rc rc = transport_wait(p->transport, x, train_message_limit_ms(r->job));
+    char message[RC_MESSAGE_BYTES], waited[128];
 
     r->pipe_waited_ns += world_now_ns(r->world) - began_ns;
+    if (p->acts)
+        note(p, "wait", x->tag / 2, began_ns);
     if (rc == RC_OK)
         return RC_OK;
     (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(rc, "%.380s; stage %d, for %s of micro-batch %u of stage %d", message, r->job->stages.number,
-                    x->tag % 2 == WAY_VALUE ? "the output" : "the gradient", (unsigned)(x->tag / 2), x->peer);
+    if (rc == RC_PEER)
+        tell_lost(r, x);
+    await_text(waited, sizeof waited, r, x);
+    return rc_raise(rc, "%.360s; %s", message, waited);
 }
 
 static enum rc take(void *arg, enum stage_way way, size_t micro_batch)
@@ -101,6 +169,15 @@ static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
     struct rank_pipe *p = arg;
 
     return await(p, xfer_of(p->out, p, way, micro_batch));
+}
+
+/* Of all steps: forward and backward of a micro-batch, and a wait for each tensor that is taken or passed on. */
+static size_t n_spans(const struct train_job *job)
+{
+    enum { MOST_SPANS = 1 << 18, OF_A_MICRO_BATCH = 6 };
+    const size_t n_of_a_step = OF_A_MICRO_BATCH * job->opts.accumulate;
+
+    return job->n_steps < MOST_SPANS / n_of_a_step ? job->n_steps * n_of_a_step : MOST_SPANS;
 }
 
 enum rc rank_pipe_open(struct rank *r)
@@ -127,9 +204,16 @@ enum rc rank_pipe_open(struct rank *r)
     TRY(transport_open_planned(&p->transport, s->transport, r->job->pipe, &plan));
     p->transport->fails_together = true;
     r->stage = s->env;
-    r->stage.pipe = (struct stage_pipe){ expect, take, pass, passed, p };
+    if (r->job->opts.timeline[0])
+        TRY(span_ring_open(&p->ring, "stage", n_spans(r->job)));
+    r->stage.pipe = (struct stage_pipe){ expect, take, pass, passed, p, begins, ended };
 out:
     return rc;
+}
+
+struct span_ring *rank_pipe_ring(const struct rank *r)
+{
+    return r->pipe ? r->pipe->ring : NULL;
 }
 
 void rank_pipe_close(struct rank *r)
@@ -137,6 +221,7 @@ void rank_pipe_close(struct rank *r)
     if (!r->pipe)
         return;
     transport_close(&r->pipe->transport);
+    span_ring_close(&r->pipe->ring);
     free(r->pipe->in);
     free(r->pipe->out);
     free(r->pipe);
@@ -170,8 +255,8 @@ static enum rc join_array(struct rank_pipe *p, float *whole, float *own, bool is
     enum rc rc = RC_OK;
 
     for (int i = 0; i < s->env.cuts.n_stages; i++) {
-        const size_t first = is_state ? s->range[i].first_state : s->range[i].first_param;
-        const size_t n = is_state ? s->range[i].n_state : s->range[i].n_params;
+        const size_t first = is_state ? s->part[i].first_state : s->part[i].first_param;
+        const size_t n = is_state ? s->part[i].n_state : s->part[i].n_params;
         if (i == 0 && s->number == 0 && n > 0)
             memcpy(whole, own, n * sizeof *own);
         else if (i > 0 && (s->number == 0 || s->number == i))
@@ -181,31 +266,41 @@ out:
     return rc;
 }
 
-enum rc rank_pipe_join(struct rank *r, struct checkpoint *c)
+enum rc rank_pipe_join(struct rank *r, const struct checkpoint *own, struct checkpoint *whole)
 {
     const struct job_stages *s = &r->job->stages;
-    struct checkpoint whole = *c;
+    const bool has_moments = own->kept.moments != NULL;
     enum rc rc = RC_OK;
 
-    whole.param = NULL;
-    if (!r->pipe || !c->param)
-        return RC_OK;
     if (s->number == 0) {
-        whole.n_params = s->whole_params;
-        whole.n_state = s->whole_state;
-        TRY(checkpoint_alloc(&whole, c->kept.moments != NULL));
+        *whole = *own;
+        whole->n_params = s->whole_params;
+        whole->n_state = s->whole_state;
+        whole->param = NULL;
+        TRY(checkpoint_alloc(whole, has_moments));
     }
-    TRY(join_array(r->pipe, whole.param, c->param, false));
-    for (size_t i = 0; c->kept.moments && i < (size_t)optimizer_n_moments(&c->optimizer); i++)
-        TRY(join_array(r->pipe, whole.kept.moments + i * whole.n_params, c->kept.moments + i * c->n_params, false));
-    TRY(join_array(r->pipe, whole.state, c->state, true));
-    if (s->number == 0) {
-        checkpoint_free(c);
-        *c = whole;
-        whole.param = NULL;
-    }
+    TRY(join_array(r->pipe, whole->param, own->param, false));
+    for (size_t i = 0; has_moments && i < (size_t)optimizer_n_moments(&own->optimizer); i++)
+        TRY(join_array(r->pipe, s->number == 0 ? whole->kept.moments + i * whole->n_params : NULL,
+                       own->kept.moments + i * own->n_params, false));
+    TRY(join_array(r->pipe, whole->state, own->state, true));
 out:
-    free(whole.param);
+    if (rc != RC_OK && s->number == 0)
+        checkpoint_free(whole);
+    return rc;
+}
+
+enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e)
+{
+    const int n_stages = r->job->stages.env.cuts.n_stages;
+    struct evaluation all[NETWORK_MAX_STAGES];
+    enum rc rc = RC_OK;
+
+    if (!r->pipe)
+        return RC_OK;
+    TRY(world_allgather(r->job->pipe, e, all, sizeof *e));
+    *e = all[n_stages - 1];
+out:
     return rc;
 }
 

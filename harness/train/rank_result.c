@@ -8,6 +8,7 @@
 #include "harness/base/peak_rss.h"
 #include "harness/report/timeline.h"
 #include "harness/train/elastic.h"
+#include "harness/train/job_stages.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/child.h"
@@ -79,6 +80,20 @@ out:
     return rc;
 }
 
+/* The parameters of all stages take the place of those of the first. */
+static enum rc join_stages(struct rank *r)
+{
+    struct checkpoint *c = &r->result.final, whole = *c;
+    enum rc rc;
+
+    TRY(rank_pipe_join(r, c, &whole));
+    if (whole.param != c->param)
+        free(c->param);
+    *c = whole;
+out:
+    return rc;
+}
+
 /* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result. */
 static enum rc evaluate_and_keep(struct rank *r)
 {
@@ -90,15 +105,19 @@ static enum rc evaluate_and_keep(struct rank *r)
     result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
     result->pipe_waited_s = 1e-9 * (double)r->pipe_waited_ns;
+    result->n_held = network_most_held(r->training);
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
     /* Who stops a run does not wait for that; parameters that nobody was to have are not judged. */
-    if (r->job->n_eval > 0 && result->stop_signal == 0 && !r->is_corrupted)
+    if (r->job->n_eval > 0 && result->stop_signal == 0 && !r->is_corrupted) {
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
+        TRY(rank_pipe_share_evaluation(r, &result->evaluation));
+    }
     if (result->has_params)
         TRY(keep_params(r, &result->final));
-    TRY(rank_pipe_join(r, &result->final));
+    if (result->has_params && r->pipe)
+        TRY(join_stages(r));
 out:
     return rc;
 }
@@ -205,23 +224,27 @@ out:
 /* Rings are read by this task only now: the communicator has ended. */
 static enum rc write_timeline(struct rank *r)
 {
-    struct span_ring *ring[EXCHANGE_N_RINGS];
+    struct world *w = r->job->opts.stages > 1 ? r->job->all : gathered(r); /* of all stages */
+    struct span_ring *ring[EXCHANGE_N_RINGS + 1];
     struct record *facts = NULL;
+    char role[32];
     enum rc rc = RC_OK;
 
     if (!r->job->opts.timeline[0])
         return RC_OK;
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         ring[i] = exchange_ring(r->exchange, (enum exchange_task)i);
-    if (r->world->rank == 0)
+    ring[EXCHANGE_N_RINGS] = rank_pipe_ring(r);
+    job_stages_role(role, sizeof role, r->job, rank_is_worker(r));
+    if (w->rank == 0)
         TRY(train_manifest(&facts, r->job));
     const struct timeline_opts timeline = { .path = r->job->opts.timeline,
-                                            .role = rank_is_worker(r) ? "worker" : "server",
+                                            .role = role,
                                             .ring = ring,
-                                            .n_rings = EXCHANGE_N_RINGS,
+                                            .n_rings = EXCHANGE_N_RINGS + 1,
                                             .facts = facts,
                                             .written = &r->result.timeline_rc };
-    TRY(timeline_gather_and_write(gathered(r), &timeline));
+    TRY(timeline_gather_and_write(w, &timeline));
     if (r->result.timeline_rc != RC_OK)
         snprintf(r->result.timeline_error, sizeof r->result.timeline_error, "%s", rc_message());
 out:

@@ -62,7 +62,7 @@ static void tick(void *world)
 static enum rc write_checkpoint(struct rank *r, size_t step)
 {
     struct train_saves *s = &r->result.saves;
-    struct checkpoint *c = &r->result.final;
+    struct checkpoint *c = &r->result.final, whole = { 0 };
     size_t n_state = 0;
     enum rc rc = RC_OK;
 
@@ -71,11 +71,16 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     if (c->state)
         TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof *state));
     rank_describe(r, c, step + 1);
-    if (checkpoint_save_ticking(c, r->job->opts.save, tick, r->world) == RC_OK)
+    if (r->pipe)
+        TRY(rank_pipe_join(r, c, &whole));
+    if (r->job->stages.number > 0) /* the first stage writes */
+        return RC_OK;
+    if (checkpoint_save_ticking(r->pipe ? &whole : c, r->job->opts.save, tick, r->world) == RC_OK)
         s->n_written++;
     else
         note_failure(s, c->steps_count);
 out:
+    checkpoint_free(&whole);
     return rc;
 }
 

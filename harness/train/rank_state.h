@@ -67,6 +67,8 @@ struct rank {            /* everything one rank owns while it trains */
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);
+/* Fail, if this is where the drill has it; step: of the whole training; micro_batch: -1: the step begins. */
+void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch);
 
 /* That compute; of a server one. */
 int rank_n_threads(const struct rank *r);
@@ -158,9 +160,13 @@ void rank_feed_close(struct rank *r); /* whatever it has of that */
 enum rc rank_pipe_open(struct rank *r) MUST_CHECK;
 /* The losses of the last stage, which alone knows them, into the stamps of all. Collective over job->pipe. */
 enum rc rank_pipe_share_losses(struct rank *r) MUST_CHECK;
-/* *c, a stage's, becomes on the first stage of worker 0 the one of the whole network (range of job_stages); to be
- * called by all stages of worker 0, with or without moments alike. RC_NOMEM, and errors of messages. */
-enum rc rank_pipe_join(struct rank *r, struct checkpoint *c) MUST_CHECK;
+/* Of all stages of worker 0, each with its own, all with moments or none: *whole, on the first stage, is that of the
+ * network; of the others it stays as it is. RC_NOMEM, and errors of messages. */
+enum rc rank_pipe_join(struct rank *r, const struct checkpoint *own, struct checkpoint *whole) MUST_CHECK;
+/* *e := what the last stage has found; nothing without stages. Collective over job->pipe. */
+enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e) MUST_CHECK;
+/* Spans of micro-batches and of waits for other stages; NULL: there are none. */
+struct span_ring *rank_pipe_ring(const struct rank *r);
 void rank_pipe_close(struct rank *r);
 
 /* --- rank_device.c: the devices of workers --- */

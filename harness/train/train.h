@@ -58,15 +58,15 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     const char *schedule;
-    uint64_t workers, stages, servers, threads, batch, accumulate, global_batch, image_size, classes, width_divisor,
-        data_images, eval_samples;
+    uint64_t workers, stages, memory_limit, servers, threads, batch, accumulate, global_batch, image_size, classes,
+        width_divisor, data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every, in_flight;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
-    bool bind, aux, elastic, forward_only, share_device, colocate, insecure, secure;
+    bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
@@ -116,8 +116,9 @@ struct train_drill { /* a failure to order: a server fails as it gets the first 
     int rank;        /* -1: none */
     bool hangs;      /* else it ends */
     enum peer_phase phase;
-    bool is_drawn; /* the step is: by the seed and the rank */
-    uint64_t step; /* of the whole training, one that this run does; PHASE_STEP */
+    bool is_drawn;       /* the step is: by the seed and the rank */
+    uint64_t step;       /* of the whole training, one that this run does; PHASE_STEP */
+    int64_t micro_batch; /* of a stage: as it begins its forward; -1: as the step begins */
 };
 
 /* What a rank does wrong on order, and goes on. */
@@ -146,9 +147,9 @@ struct overlap_choice { /* how gradients are exchanged: beside computing (job_ov
 struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h) */
     int number;     /* which of them this job is */
     struct pipeline_stage env;
-    struct network_range range[NETWORK_MAX_STAGES]; /* of each of them: its part of all parameters */
-    size_t whole_params, whole_state;               /* of all of them */
-    size_t most_passed_elems;                       /* of any two stages, for one image */
+    struct checkpoint_part part[NETWORK_MAX_STAGES]; /* of each of them */
+    size_t whole_params, whole_state;                /* of all of them */
+    size_t most_passed_elems;                        /* of any two stages, for one image */
     const struct transport_ops *transport;
 };
 
@@ -234,7 +235,7 @@ static inline bool train_updates_once(const struct train_job *job)
  * what the user gave). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
-/* The same of a stage of --stages; train_prepare() makes the job of the first. n_given_ranks: of each stage. */
+/* The same of a stage of --stages, which train_prepare() refuses: RC_UNSUPPORTED. n_given_ranks: of each stage. */
 enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts, const struct opt_group *group,
                             int n_groups, int n_given_ranks, int stage) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
@@ -340,6 +341,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
     double pipe_waited_s; /* of rank 0, in all steps: for the stages beside it; 0: there are none */
+    size_t n_held;        /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

@@ -35,6 +35,22 @@ out:
     return rc;
 }
 
+/* In one process there must be room for all stages; each has been found to fit alone. */
+static enum rc check_memory(const struct train_stages_run *run)
+{
+    const size_t available = run->job[0].memory.available_bytes;
+    size_t n_bytes = 0;
+
+    for (int i = 0; i < run->n_stages; i++)
+        n_bytes += run->job[i].memory.host_bytes;
+    if (!run->job[0].compute->touches_memory || n_bytes <= available)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--stages %d: they need %.2f GB of memory here, %.2f GB are available; a smaller --batch "
+                    "needs less, or ranks on several hosts",
+                    run->n_stages, 1e-9 * (double)n_bytes, 1e-9 * (double)available);
+}
+
 enum rc train_stages_prepare(struct train_stages_run *run, const struct train_opts *opts,
                              const struct launcher *launcher)
 {
@@ -53,6 +69,8 @@ enum rc train_stages_prepare(struct train_stages_run *run, const struct train_op
     for (int stage = 1; stage < run->n_stages; stage++)
         if (!is_launched || stage == own)
             TRY(prepare_stage(run, opts, launcher, stage));
+    if (!is_launched)
+        TRY(check_memory(run));
 out:
     return rc;
 }
@@ -83,6 +101,27 @@ void train_stages_free(struct train_stages_run *run)
 
 /* --- what stages have come to --- */
 
+static size_t worker_bytes(const struct train_memory *m)
+{
+    return m->activations_bytes + m->params_bytes + m->exchange_bytes;
+}
+
+/* Of the stage that needs most, and of all stages on this host. */
+static struct train_memory most_memory(const struct stage_figures *figures, int n_stages)
+{
+    struct train_memory most = { 0 };
+    size_t host_bytes = 0;
+
+    for (int i = 0; i < n_stages; i++) {
+        const struct train_memory *m = &figures[i].memory;
+        host_bytes += m->host_bytes;
+        if (worker_bytes(m) > worker_bytes(&most))
+            most = *m;
+    }
+    most.host_bytes = host_bytes;
+    return most;
+}
+
 static double steps_s(const struct train_result *r)
 {
     return r->n_steps > 0 ? 1e-9 * (double)(r->stamp[r->n_steps - 1].end_ns - r->stamp[0].start_ns) : 0;
@@ -97,9 +136,9 @@ static struct stage_figures figures_of(const struct train_job *job, const struct
                                    .end_node = s->env.cuts.end[s->number],
                                    .n_params = job->n_params,
                                    .n_state = job->n_state,
-                                   .n_held = stage_held(s->env.schedule, s->number, s->env.cuts.n_stages,
-                                                        job->opts.accumulate),
-                                   .activations_bytes = job->memory.activations_bytes,
+                                   .n_planned_held = job_stages_held(job, job->opts.accumulate),
+                                   .n_held = r->n_held,
+                                   .memory = job->memory,
                                    .flops_ratio = job->flops_per_sample, /* of the sum, when all are known */
                                    .waited_ratio = r->pipe_waited_s / steps_s(r) };
 }
@@ -123,6 +162,7 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
     run->whole.n_params = job->stages.whole_params;
     run->whole.n_state = job->stages.whole_state;
     run->whole.flops_per_sample = flops;
+    run->whole.memory = most_memory(run->figures, run->n_stages);
     run->result = *result;
     *result = (struct train_result){ 0 };
 out:
@@ -149,6 +189,8 @@ enum rc train_stages_body(struct world *w, void *arg)
     TRY(train_rank(own, &job, &result));
     if (own->rank == 0)
         TRY(gather(run, pipe, &job, &result));
+    if (w->rank == 0 && run->result.stop_signal) /* before the world ends: a launcher that stops kills soon */
+        TRY(train_stages_report(run, w));
     TRY(world_barrier(w));
 out:
     train_result_free(&result);
@@ -169,8 +211,10 @@ static enum rc write_stage(struct report *to, const struct stage_figures *f)
     record_i64(r, "first_node", f->first_node);
     record_i64(r, "end_node", f->end_node);
     record_u64(r, "params_count", f->n_params);
+    record_u64(r, "planned_held_micro_batches_count", f->n_planned_held);
     record_u64(r, "held_micro_batches_count", f->n_held);
-    record_u64(r, "activations_bytes", f->activations_bytes);
+    record_u64(r, "activations_bytes", f->memory.activations_bytes);
+    record_u64(r, "memory_bytes", worker_bytes(&f->memory));
     record_f64(r, "flops_ratio", f->flops_ratio);
     record_f64(r, "waited_ratio", f->waited_ratio);
     TRY(report_write(to, r));
@@ -184,7 +228,7 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
     static const struct column column[] = { { "stage", ALIGN_RIGHT },      { "nodes", ALIGN_RIGHT },
                                             { "parameters", ALIGN_RIGHT }, { "flops, %", ALIGN_RIGHT },
                                             { "held", ALIGN_RIGHT },       { "activations, MB", ALIGN_RIGHT },
-                                            { "waits, %", ALIGN_RIGHT } };
+                                            { "memory, MB", ALIGN_RIGHT }, { "waits, %", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 
@@ -196,7 +240,8 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
         TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
         TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
         TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->activations_bytes));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)worker_bytes(&f->memory)));
         TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
     }
     table_print(t, to);
@@ -207,19 +252,31 @@ out:
     return rc;
 }
 
-enum rc train_stages_report(struct train_stages_run *run, const char *path)
+static void tick(void *world)
 {
+    if (world)
+        world_tick(world);
+}
+
+enum rc train_stages_report(struct train_stages_run *run, struct world *w)
+{
+    const char *save = run->whole.opts.save;
     struct train_summary s;
     struct report *to = NULL;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
+    if (run->is_written)
+        return RC_OK;
+    run->is_written = true;
+    if (save[0]) /* first: records that cannot be written take nothing else with them */
+        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
     TRY(train_summarise(&s, &run->whole, &run->result));
-    TRY(report_open(&to, path[0] ? path : NULL));
+    TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_write(to, &run->whole, &run->result, &s));
     for (int i = 0; i < run->n_stages; i++)
         TRY(write_stage(to, &run->figures[i]));
     TRY(report_commit(to));
-    if (strcmp(path, "-") == 0) /* there the records are the output */
+    if (strcmp(run->out, "-") == 0) /* there the records are the output */
         return RC_OK;
     TRY(train_print(stdout, &run->whole, &run->result, &s, false));
     TRY(print_stages(stdout, run));

@@ -9,8 +9,9 @@
 struct stage_figures { /* of one stage, its worker 0 */
     int32_t number, first_node, end_node;
     uint64_t n_params, n_state;
-    uint64_t n_held;            /* micro-batches whose activations it holds at most */
-    uint64_t activations_bytes; /* of those */
+    uint64_t n_planned_held;    /* micro-batches that it holds at most (stage.P2) */
+    uint64_t n_held;            /* that it held at most; 0: it computed nothing (replay, hollow) */
+    struct train_memory memory; /* as planned, with the activations of so many; zeros: not counted, none is touched */
     double flops_ratio;         /* of the network's */
     double waited_ratio;        /* of the steps' time, for the stages beside it; the schedule's bubble among it */
 };
@@ -18,12 +19,14 @@ struct stage_figures { /* of one stage, its worker 0 */
 struct train_stages_run {
     struct verb_call *call;
     int n_stages;
+    const char *out;       /* --out */
     struct train_job *job; /* [n_stages]; of a launched world that of this process alone, and the first, are prepared */
     const struct train_watch *watch;
     /* out, on rank 0 of all: */
     struct train_job whole;        /* the first job with the parameters of all stages; owns nothing */
     struct train_result result;    /* of the first stage, with the final parameters of all */
     struct stage_figures *figures; /* [n_stages]; owned */
+    bool is_written;
 };
 
 /* G1. rank: of all. */
@@ -36,9 +39,10 @@ struct world_opts train_stages_world_opts(const struct train_stages_run *run);
 int train_stages_n_ranks(const struct train_stages_run *run);
 /* Body of a rank. arg: a struct train_stages_run. */
 enum rc train_stages_body(struct world *w, void *arg) MUST_CHECK;
-/* Behind the run, where rank 0 lived: the records to path ("": none, "-": standard output), with one of kind "stage"
- * for each stage; and the tables to standard output. */
-enum rc train_stages_report(struct train_stages_run *run, const char *path) MUST_CHECK;
+/* Where rank 0 lived, once (later calls do nothing): the checkpoint; the records to path ("": none, "-": standard
+ * output), with one of kind "stage" for each stage; and the tables to standard output. w: the world of all, NULL: it
+ * has ended. */
+enum rc train_stages_report(struct train_stages_run *run, struct world *w) MUST_CHECK;
 void train_stages_free(struct train_stages_run *run); /* accepts a zeroed one */
 
 #endif

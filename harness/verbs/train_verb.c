@@ -367,7 +367,7 @@ static enum rc run_stages(struct verb_call *call)
 {
     const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
-    struct train_stages_run run = { .call = call, .n_stages = (int)own->train.stages };
+    struct train_stages_run run = { .call = call, .n_stages = (int)own->train.stages, .out = own->out };
     struct world_cost cost = { 0 };
     enum rc rc;
 
@@ -389,7 +389,7 @@ static enum rc run_stages(struct verb_call *call)
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", own->cost, &cost));
     if (run.result.stamp) { /* rank 0 lived in this process */
-        TRY(train_stages_report(&run, own->out));
+        TRY(train_stages_report(&run, NULL));
         TRY(train_check_stopped(&run.whole, &run.result));
         train_tell_stop(stderr, &run.whole, &run.result);
         call->exit_code = run.result.stop_signal ? VERB_STOPPED + run.result.stop_signal : 0;

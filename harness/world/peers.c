@@ -224,6 +224,12 @@ void peer_duty_text(const struct peer_duty *duty, char *out, size_t n_bytes)
         snprintf(out, n_bytes, duty->bucket < 0 ? "in step %lld" : "in step %lld, owes bucket %d",
                  (long long)duty->step, duty->bucket);
         break;
+    case PHASE_PART_FORWARD:
+    case PHASE_PART_BACKWARD:
+        snprintf(out, n_bytes, "in step %lld, %s of micro-batch %d in stage %d", (long long)duty->step,
+                 duty->phase == PHASE_PART_FORWARD ? "forward" : "backward", duty->bucket % PEER_MOST_MICRO_BATCHES,
+                 duty->bucket / PEER_MOST_MICRO_BATCHES);
+        break;
     case PHASE_SERVE:
         snprintf(out, n_bytes, "as a server");
         break;

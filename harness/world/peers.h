@@ -43,13 +43,34 @@ enum on_loss {
     ON_LOSS_REPORT, /* the others go on */
 };
 
-enum peer_phase { PHASE_START, PHASE_PROBE, PHASE_STEP, PHASE_SERVE, PHASE_END };
+enum peer_phase {
+    PHASE_START,
+    PHASE_PROBE,
+    PHASE_STEP,
+    PHASE_PART_FORWARD,
+    PHASE_PART_BACKWARD,
+    PHASE_SERVE,
+    PHASE_END
+};
 
 struct peer_duty { /* what a rank owes to the others; for messages */
     enum peer_phase phase;
-    int64_t step;   /* of PHASE_STEP */
-    int32_t bucket; /* whose gradient it is to submit next; -1: none in particular */
+    int64_t step;   /* of PHASE_STEP, and of the two of a stage of a pipeline */
+    int32_t bucket; /* whose gradient it is to submit next; -1: none in particular; of a stage: peer_part() */
 };
+
+static inline bool peer_is_in_step(enum peer_phase phase)
+{
+    return phase == PHASE_STEP || phase == PHASE_PART_FORWARD || phase == PHASE_PART_BACKWARD;
+}
+
+enum { PEER_MOST_MICRO_BATCHES = 1 << 21 };
+
+/* The micro-batch of PHASE_PART_FORWARD and PHASE_PART_BACKWARD, and the stage, below 64, that works on it. */
+static inline int32_t peer_part(int stage, size_t micro_batch)
+{
+    return stage * PEER_MOST_MICRO_BATCHES + (int32_t)micro_batch;
+}
 
 struct peer_seat {                         /* of one rank; a zeroed one is valid */
     _Alignas(64) _Atomic uint64_t n_ticks; /* a cache line that the rank alone writes, but for its state */
@@ -120,7 +141,7 @@ bool peer_is_lost(const struct peer_seat *s);
 enum rc peer_next(struct peers *p, struct peer_event *out) MUST_CHECK;
 /* What rank `number` of the run owes, or a lost one owed last; false: that cannot be read here. */
 bool peer_duty_of(const struct peers *p, int number, struct peer_duty *out);
-/* "in step 7, owes bucket 3" */
+/* "in step 7, owes bucket 3"; "in step 7, forward of micro-batch 2 in stage 1" */
 void peer_duty_text(const struct peer_duty *duty, char *out, size_t n_bytes);
 void peers_fini(struct peers *p);
 struct peer_view peer_view_of(const struct peer_seat *s);

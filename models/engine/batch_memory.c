@@ -56,6 +56,23 @@ static size_t own_bytes(const struct network_memory *m)
     return m->planned_bytes + m->state_bytes + m->part_bytes + m->device_bytes;
 }
 
+/* Of a training: *m for a batch of its own, or one smaller. */
+static enum rc plan(struct network_memory *m, struct network_trainer *t, size_t batch)
+{
+    const struct network_step step = {
+        .n_samples = batch, .n_micro_batches = 1, .n_held = t->n_held, .recomputes = t->recomputes
+    };
+    enum rc rc;
+
+    TRY(plan_both(m, t->base.env.compute, &t->train, &t->infer, t->network, batch));
+    if (network_adds_parts(&t->base.env))
+        m->part_bytes = network_part_bytes(t->network);
+    if (t->n_held > 0)
+        m->planned_bytes = network_stage_bytes(t->network, m, &step);
+out:
+    return rc;
+}
+
 /* The largest batch within available bytes; 0: none. */
 static enum rc max_batch_within(size_t *out, struct network_trainer *t, size_t available)
 {
@@ -65,8 +82,7 @@ static enum rc max_batch_within(size_t *out, struct network_trainer *t, size_t a
 
     while (too_large - fits > 1) {
         const size_t batch = fits + (too_large - fits) / 2;
-        TRY(plan_both(&m, t->base.env.compute, &t->train, &t->infer, t->network, batch));
-        m.part_bytes = t->sums.part_bytes;
+        TRY(plan(&m, t, batch));
         if (own_bytes(&m) <= available)
             fits = batch;
         else
@@ -77,25 +93,13 @@ out:
     return rc;
 }
 
-/* A stage has a block for each micro-batch that it holds, one behind the other. */
-static void hold_blocks(struct network_memory *m, size_t n_held)
-{
-    const size_t n_units = (m->planned_bytes + MEMORY_ALIGN_BYTES - 1) / MEMORY_ALIGN_BYTES;
-
-    if (n_held > 1)
-        m->planned_bytes = n_held * n_units * MEMORY_ALIGN_BYTES;
-}
-
 enum rc network_memory_plan(struct network_trainer *t)
 {
     struct compute *c = t->base.env.compute;
     size_t available = SIZE_MAX, fits;
     enum rc rc;
 
-    TRY(plan_both(&t->sums, c, &t->train, &t->infer, t->network, t->base.env.max_batch));
-    if (network_adds_parts(&t->base.env))
-        t->sums.part_bytes = network_part_bytes(t->network);
-    hold_blocks(&t->sums, t->n_held);
+    TRY(plan(&t->sums, t, t->base.env.max_batch));
     if (c->ops->touches_memory)
         available = c->ops->memory_available(c);
     if (own_bytes(&t->sums) <= available)
@@ -111,19 +115,22 @@ out:
 }
 
 enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n,
-                              const struct network_step *batch)
+                              const struct network_step *step)
 {
-    const size_t n_parts = batch->n_micro_batches;
+    const size_t n_parts = step->n_micro_batches, n_samples = (step->n_samples + n_parts - 1) / n_parts;
+    struct network_step part = *step;
     struct program train = { 0 }, infer = { 0 };
     enum rc rc;
 
     TRY(program_open(&infer, n, false));
-    if (!batch->forward_only)
+    if (!step->forward_only)
         TRY(program_open(&train, n, true));
-    TRY(plan_both(out, c, &train, &infer, n, (batch->n_samples + n_parts - 1) / n_parts));
-    if (n_parts > 1 && !batch->forward_only)
+    TRY(plan_both(out, c, &train, &infer, n, n_samples));
+    if (n_parts > 1 && !step->forward_only)
         out->part_bytes = network_part_bytes(n);
-    hold_blocks(out, batch->n_held);
+    part.n_samples = n_samples;
+    if (step->n_held > 0)
+        out->planned_bytes = network_stage_bytes(n, out, &part);
 out:
     program_close(&train);
     program_close(&infer);

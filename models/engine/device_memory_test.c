@@ -47,7 +47,8 @@ static void devices_take_more(void **state)
     limited.scratch_bytes = made_scratch;
     limited.allowance_bytes = 5000;
     assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
-    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &(struct network_step){ v->B, 1, 1, false }),
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = v->B, .n_micro_batches = 1 }),
                      RC_OK);
     const size_t size = (size_t)f.network->opts.image_size;
     const size_t image_bytes = (size_t)f.network->C_in * size * size * sizeof(float) + sizeof(uint32_t);
@@ -56,11 +57,13 @@ static void devices_take_more(void **state)
             most = 1000;
     assert_int_equal(needed.device_bytes, v->B * (image_bytes + most) + 1 + 5000);
     limited.upload = made_upload; /* and the next one, on its way */
-    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &(struct network_step){ v->B, 1, 1, false }),
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = v->B, .n_micro_batches = 1 }),
                      RC_OK);
     assert_int_equal(needed.device_bytes, v->B * (2 * image_bytes + most) + 1 + 5000);
     limited.upload = NULL;
-    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &(struct network_step){ v->B, 1, 1, false }),
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = v->B, .n_micro_batches = 1 }),
                      RC_OK);
     network_fixture_close(&f);
     limited.memory_available = limited_memory;

@@ -118,9 +118,11 @@ static void memory_is_that_of_a_micro_batch(void **state)
     (void)state;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = 4 }), RC_OK);
     const struct network_memory m = network_memory_of(f.training);
-    assert_int_equal(
-        network_memory_needed(&needed, f.compute, f.network, &(struct network_step){ 4 * v->B, 4, 1, false }), RC_OK);
-    assert_int_equal(network_memory_needed(&one, f.compute, f.network, &(struct network_step){ v->B, 1, 1, false }),
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = 4 * v->B, .n_micro_batches = 4 }),
+                     RC_OK);
+    assert_int_equal(network_memory_needed(&one, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = v->B, .n_micro_batches = 1 }),
                      RC_OK);
     for (int i = 0; i < f.network->n_nodes; i++) {
         const size_t n_elems = f.network->node[i].weight.n_elems + f.network->node[i].shift.n_elems;
@@ -130,8 +132,10 @@ static void memory_is_that_of_a_micro_batch(void **state)
     assert_int_equal(m.planned_bytes, one.planned_bytes);
     assert_int_equal(one.part_bytes, 0);
     assert_int_equal(m.part_bytes, (largest + NETWORK_PART_ALIGN_ELEMS) * sizeof(float));
-    assert_int_equal(
-        network_memory_needed(&needed, f.compute, f.network, &(struct network_step){ 4 * v->B, 4, 1, true }), RC_OK);
+    assert_int_equal(network_memory_needed(
+                         &needed, f.compute, f.network,
+                         &(struct network_step){ .n_samples = 4 * v->B, .n_micro_batches = 4, .forward_only = true }),
+                     RC_OK);
     assert_int_equal(needed.part_bytes, 0); /* forward only: there are no gradients */
     network_fixture_close(&f);
 }

@@ -173,7 +173,7 @@ static void compare(const struct place *p, const struct network_fixture *f, doub
         assert_true(isnan(p->loss));
 }
 
-static void check(const struct variant *v, int n_stages, size_t n_parts, enum stage_schedule schedule)
+static void check(const struct variant *v, int n_stages, size_t n_parts, struct pipeline_stage how)
 {
     struct line line[MOST_STAGES] = { { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER } };
     struct place place[MOST_STAGES] = { { .loss = 0.0 } };
@@ -190,9 +190,10 @@ static void check(const struct variant *v, int n_stages, size_t n_parts, enum st
     assert_int_equal(network_balance(&cuts, f.network, cost, n_stages), RC_OK);
     assert_int_equal(workload_gradient(f.training, f.param, FIRST, n_parts * v->B, f.grad, &loss, NULL, NULL), RC_OK);
     for (int i = 0; i < n_stages; i++) {
-        place[i].stage = (struct pipeline_stage){
-            .cuts = cuts, .number = i, .schedule = schedule, .pipe = { expect, take, pass, passed, &place[i] }
-        };
+        place[i].stage = how;
+        place[i].stage.cuts = cuts;
+        place[i].stage.number = i;
+        place[i].stage.pipe = (struct stage_pipe){ expect, take, pass, passed, &place[i], NULL, NULL };
         place[i].before = i > 0 ? &line[i - 1] : NULL;
         place[i].behind = i + 1 < n_stages ? &line[i] : NULL;
         open_place(&place[i], &f, n_parts);
@@ -201,8 +202,10 @@ static void check(const struct variant *v, int n_stages, size_t n_parts, enum st
         assert_int_equal(pthread_create(&place[i].thread, NULL, run_place, &place[i]), 0);
     for (int i = 0; i < n_stages; i++)
         assert_int_equal(pthread_join(place[i].thread, NULL), 0);
-    for (int i = 0; i < n_stages; i++)
+    for (int i = 0; i < n_stages; i++) {
         compare(&place[i], &f, loss);
+        assert_int_equal(network_most_held(place[i].training), stage_held(how.schedule, i, n_stages, n_parts));
+    }
     for (int i = 0; i < n_stages; i++)
         close_place(&place[i]);
     free(cost);
@@ -219,8 +222,10 @@ static void stages_have_the_bits_of_the_whole(void **state)
         network_close(&n);
         for (int n_stages = 1; n_stages <= MOST_STAGES && n_stages <= most; n_stages++)
             for (size_t n_parts = 1; n_parts <= MOST_PARTS; n_parts += 2) {
-                check(v, n_stages, n_parts, SCHEDULE_GPIPE);
-                check(v, n_stages, n_parts, SCHEDULE_1F1B);
+                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_GPIPE });
+                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_1F1B });
+                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_GPIPE, .recomputes = true });
+                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_1F1B, .recomputes = true });
             }
     }
 }

@@ -52,12 +52,6 @@ bool program_wants_grad(const struct program_builder *b, int node)
     return node >= NODE_IMAGE && program_state_const(b, node)->wants_grad;
 }
 
-/* Bytes of what a stage takes, for one image. */
-static size_t input_bytes(const struct program_builder *b)
-{
-    return b->n->in_elems * sizeof(float);
-}
-
 static size_t value_bytes(const struct program_builder *b, int node)
 {
     return node_out_elems(&b->n->node[node]) * sizeof(float);
@@ -67,14 +61,14 @@ struct view program_value(struct program_builder *b, int node)
 {
     const int i = program_resolve(b, node);
 
-    if (i == NODE_IMAGE && b->n->in_elems == 0)
+    if (i == NODE_IMAGE)
         return (struct view){ .buffer = VIEW_IMAGE };
     struct node_state *p = program_state(b, i);
     if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* Y3, X3 */
         p->value = program_value(b, p->owner);
         p->value.offset_bytes += p->offset_bytes;
     } else if (p->value.buffer == VIEW_NONE) {
-        p->value = program_add_buffer(b, i == NODE_IMAGE ? input_bytes(b) : value_bytes(b, i), 0);
+        p->value = program_add_buffer(b, value_bytes(b, i), 0);
     }
     return p->value;
 }
@@ -307,7 +301,7 @@ static void add_forward(struct program_builder *b)
     int n_losses = 0;
 
     if (b->n->in_elems > 0)
-        program_add_op(b, OP_TAKE_VALUE, PHASE_FORWARD, 0)->v[OPERAND_OUT] = program_value(b, NODE_IMAGE);
+        program_add_op(b, OP_TAKE_VALUE, PHASE_FORWARD, 0);
 
     for (int i = 0; i < b->n->n_nodes; i++) {
         const struct node *n = &b->n->node[i];

@@ -37,7 +37,7 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_ADAPTIVE_POOL_GRAD, /* OUT DY */
                OP_ACCUMULATE,         /* OUT += IN */
                OP_READY,              /* no operand: the gradient of segment is final */
-               OP_TAKE_VALUE,         /* OUT: of the stage before (stage.h) */
+               OP_TAKE_VALUE,         /* no operand: the image, of the stage before (stage.h) */
                OP_PASS_VALUE,         /* IN: to the stage behind */
                OP_TAKE_GRAD,          /* OUT: of the stage behind */
                OP_PASS_GRAD,          /* IN: to the stage before */

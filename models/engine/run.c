@@ -323,42 +323,35 @@ static bool is_of_pipe(enum op_kind kind)
     return kind >= OP_TAKE_VALUE && kind <= OP_PASS_GRAD;
 }
 
-/* Elements for one image. */
+/* Of a tensor that is passed on, for one image. */
 static size_t pipe_elems(const struct run *r, enum op_kind kind)
 {
     const struct network *n = r->network;
 
-    return kind == OP_TAKE_VALUE || kind == OP_PASS_GRAD ? n->in_elems : node_out_elems(&n->node[n->out_node]);
+    return kind == OP_PASS_GRAD ? n->in_elems : node_out_elems(&n->node[n->out_node]);
 }
 
 static enum rc run_pipe(const struct run *r, const struct op *op)
 {
     const struct stage_pipe *p = r->pipe;
-    const size_t n_elems = pipe_elems(r, op->kind) * r->B;
     enum rc rc = RC_OK;
 
-    switch (op->kind) {
-    case OP_TAKE_VALUE:
-        return p->take(p->arg, WAY_VALUE, r->micro_batch);
-    case OP_TAKE_GRAD: /* what is computed now may take the place of the value */
-        TRY(p->passed(p->arg, WAY_VALUE, r->micro_batch));
-        return p->take(p->arg, WAY_GRAD, r->micro_batch);
-    default:
-        TRY(compute_sync(r->compute));
-        return p->pass(p->arg, op->kind == OP_PASS_VALUE ? WAY_VALUE : WAY_GRAD, r->micro_batch,
-                       input_of(r, op, OPERAND_IN), n_elems);
-    }
+    if (op->kind == OP_TAKE_VALUE || op->kind == OP_TAKE_GRAD)
+        return p->take(p->arg, op->kind == OP_TAKE_VALUE ? WAY_VALUE : WAY_GRAD, r->micro_batch);
+    TRY(compute_sync(r->compute));
+    TRY(p->pass(p->arg, op->kind == OP_PASS_VALUE ? WAY_VALUE : WAY_GRAD, r->micro_batch, input_of(r, op, OPERAND_IN),
+                pipe_elems(r, op->kind) * r->B));
 out:
     return rc;
 }
 
-float *network_stage_tensor(const struct run *r, enum op_kind kind, size_t *n_elems)
+float *network_stage_grad(const struct run *r, size_t *n_elems)
 {
     const struct op *op = r->program->op;
 
-    while (op->kind != kind)
+    while (op->kind != OP_TAKE_GRAD)
         op++;
-    *n_elems = pipe_elems(r, kind) * r->B;
+    *n_elems = pipe_elems(r, op->kind) * r->B;
     return output_of(r, op, OPERAND_OUT);
 }
 
@@ -406,7 +399,7 @@ enum rc network_run(const struct run *r)
     const int end = r->end_op > 0 ? r->end_op : p->n_ops;
     enum rc rc = RC_OK;
 
-    if (poison && r->first_op == 0 && r->pipe == NULL) /* else a stage's value may be on its way there */
+    if (poison && r->first_op == 0 && r->pipe == NULL) /* else a gradient may still be sent from there */
         memset(r->memory, 0xff, p->sums.planned_bytes);
     for (int i = r->first_op; i < end; i++) {
         const struct op *op = &p->op[i];

@@ -21,7 +21,7 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     int first_op, end_op;          /* of the program; end_op 0: to its end */
     const struct stage_pipe *pipe; /* of a stage: to those beside it; NULL: none is */
     size_t micro_batch;            /* of a stage */
-    const float *x;                /* (C, B, H, W) */
+    const float *x;                /* (C, B, H, W): images, or what the stage before has computed */
     const uint32_t *label;         /* (B) */
     size_t B;
     uint64_t dropout_key;
@@ -39,8 +39,8 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
 
 /* Errors: those of ready, of await and of the pipe. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
-/* Where the op of this kind, of which the program has one, has its tensor in r->memory, and elements of it. */
-float *network_stage_tensor(const struct run *r, enum op_kind kind, size_t *n_elems);
+/* Where OP_TAKE_GRAD, of which the program has one, has its tensor in r->memory, and elements of it. */
+float *network_stage_grad(const struct run *r, size_t *n_elems);
 /* Of run.part. */
 size_t network_part_bytes(const struct network *n);
 /* Bytes of its own memory that the compute takes to run n, beside what memory_open() gives: 0 of one that tells none.

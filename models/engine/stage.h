@@ -12,9 +12,12 @@
  *   P1  Forward and backward each go through the micro-batches in order, the backward of one behind its forward; so the
  *       sums of gradients are those of M8, to the bit, whatever S and the schedule.
  *   P2  A stage holds the activations of stage_held() micro-batches at most: from the begin of the forward of each to
- * the end of its backward. P3  What is passed on is a tensor (C, B, H, W) of a micro-batch. What a stage gives to
- * pipe.pass() stays as it is until pipe.passed() has returned; what it gives to pipe.expect() it does not touch until
- * pipe.take() has.
+ *       the end of its backward.
+ *   P3  What is passed on is a tensor (C, B, H, W) of a micro-batch. What a stage gives to pipe.pass() stays as it is
+ *       until pipe.passed() has returned; what it gives to pipe.expect() it does not touch until pipe.take() has.
+ *   P4  With recomputes a stage holds of stage_held() micro-batches only what it has taken of the stage before, and the
+ *       activations of one: it computes those again, to the same bits, right before the backward of each. Running means
+ *       are of the first time. A stage that holds one micro-batch has nothing to compute again.
  */
 #ifndef MODELS_ENGINE_STAGE_H
 #define MODELS_ENGINE_STAGE_H
@@ -34,6 +37,11 @@ enum stage_way {
     N_STAGE_WAYS
 };
 
+struct stage_action {
+    size_t micro_batch;
+    bool is_backward;
+};
+
 /* How tensors get from stage to stage. One expect() and one pass() of each way and micro-batch. Errors: those of what
  * carries them, which name the stage that is not heard of. */
 struct stage_pipe {
@@ -44,18 +52,16 @@ struct stage_pipe {
                     size_t n_elems);                                      /* begin to send */
     enum rc (*passed)(void *arg, enum stage_way way, size_t micro_batch); /* it is sent */
     void *arg;
+    void (*begins)(void *arg, struct stage_action action); /* to tell when a stage does what; NULL: nobody asks */
+    void (*ended)(void *arg, struct stage_action action);
 };
 
 struct pipeline_stage { /* of a training of one stage; borrowed */
     struct network_stages cuts;
     int number;
     enum stage_schedule schedule;
+    bool recomputes;        /* P4 */
     struct stage_pipe pipe; /* expect, take, pass, passed: never NULL */
-};
-
-struct stage_action {
-    size_t micro_batch;
-    bool is_backward;
 };
 
 /* Action i of the 2 n_micro_batches of a stage. */

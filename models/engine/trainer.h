@@ -5,6 +5,7 @@
 #define MODELS_ENGINE_TRAINER_H
 
 #include "models/engine/run.h"
+#include "models/engine/stage.h"
 
 struct loader;
 
@@ -14,6 +15,20 @@ struct device_batch {
     uint64_t first;
     size_t n_samples;
     bool is_ahead; /* uploaded for a gradient to come, which has these samples */
+};
+
+/* One of the micro-batches that a stage holds; arrays NULL: hollow. */
+struct stage_block {
+    char *memory;             /* as network_trainer.memory, for the program of training */
+    float *x;                 /* images of the first stage, or what the stage before has passed on */
+    uint32_t *label;          /* of the last stage; else NULL */
+    size_t micro_batch;       /* the last one that it was used for */
+    bool sends[N_STAGE_WAYS]; /* of that one: it is not yet known to be sent (P3) */
+};
+
+struct stage_spare {
+    float *grad; /* what has come of the stage behind, while memory has other activations; NULL: the last stage */
+    void *state; /* of the second forward of each micro-batch, which is not to count; NULL: there is none */
 };
 
 struct network_trainer {
@@ -34,16 +49,12 @@ struct network_trainer {
     double *loss;              /* [infer.n_losses]: both programs count all losses of the network */
     size_t n_correct;          /* of the last batch */
     struct stage_block *block; /* [n_held] of a stage: one for each micro-batch that it holds; else NULL */
-    size_t n_held;
+    size_t n_held;             /* 0: no stage */
+    bool recomputes;           /* P4: memory is that of all blocks, one after the other */
+    struct stage_spare spare;  /* of a stage that recomputes */
+    size_t most_held;          /* so far */
     const struct network_observer *observer;
     bool poison; /* run.h */
-};
-
-/* One of the micro-batches that a stage holds. */
-struct stage_block {
-    char *memory;    /* as network_trainer.memory, for the program of training */
-    float *x;        /* images of the first stage; else NULL */
-    uint32_t *label; /* of the last stage; else NULL */
 };
 
 /* NULL: not one. */
@@ -66,12 +77,17 @@ enum rc network_load_batch(struct network_trainer *t, struct run *r, uint64_t fi
 double network_weighted_loss(const struct network_trainer *t);
 uint64_t network_dropout_key(const struct training *t, uint64_t first);
 
-/* training_stage.c: of a training with env.stage. */
-enum rc network_stage_open(struct network_trainer *t) MUST_CHECK; /* its blocks. RC_NOMEM */
+/* training_stage.c: of a training with env.stage. Bytes of its blocks and of what it has to spare; m: of one batch, as
+ * planned; step: of a stage. */
+size_t network_stage_bytes(const struct network *n, const struct network_memory *m, const struct network_step *step);
+enum rc network_stage_open(struct network_trainer *t) MUST_CHECK; /* its blocks, in t->memory. RC_NOMEM */
 void network_stage_close(struct network_trainer *t);
 /* struct training_ops.gradient, by the schedule. The loss is NaN where no loss is in this stage. */
 enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_t first, double *mean_loss,
                                grad_ready_fn *ready) MUST_CHECK;
+/* struct training_ops.evaluate, by all stages at once; only the last one knows what comes of it, others: NaN. */
+enum rc network_stage_evaluate(struct network_trainer *t, const float *param, size_t n_samples,
+                               struct evaluation *out) MUST_CHECK;
 
 /* batch_memory.c: of the images of a batch of B, as the network takes them. */
 size_t network_images_bytes(const struct network *n, size_t B);

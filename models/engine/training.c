@@ -137,12 +137,12 @@ static enum rc open_network(struct network_trainer *t, const struct workload *w,
     struct network *whole = NULL;
     enum rc rc;
 
-    t->n_held = 1;
     if (s == NULL)
         return network_open(&t->network, w->network, &env->network);
     TRY(network_open(&whole, w->network, &env->network));
     TRY(network_open_stage(&t->network, whole, &s->cuts, s->number));
     t->n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, workload_n_micro_batches(env));
+    t->recomputes = s->recomputes && t->n_held > 1;
 out:
     network_close(&whole);
     return rc;
@@ -376,7 +376,7 @@ static enum rc trainer_evaluate(struct training *base, const float *param, size_
     enum rc rc = RC_OK;
 
     if (base->env.stage != NULL)
-        FAIL(RC_UNSUPPORTED, "model %s: a stage cannot be evaluated by itself", t->network->name);
+        return network_stage_evaluate(t, param, n, out);
     for (size_t done = 0; done < n; done += base->env.max_batch) {
         const size_t left = n - done, B = left < base->env.max_batch ? left : base->env.max_batch;
         struct run r = network_run_of(t, &t->infer, param, B);
@@ -432,6 +432,13 @@ struct loader_wait network_last_data_wait(const struct training *t)
     const struct network_trainer *n = network_trainer_of(t);
 
     return n != NULL && n->loader != NULL ? loader_last_wait(n->loader) : (struct loader_wait){ 0, 0 };
+}
+
+size_t network_most_held(const struct training *t)
+{
+    const struct network_trainer *n = network_trainer_of(t);
+
+    return n != NULL ? n->most_held : 0;
 }
 
 void network_observe(struct training *t, const struct network_observer *o)

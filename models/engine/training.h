@@ -59,11 +59,14 @@ struct network_memory network_memory_of(const struct training *t);
 struct network_step { /* of a step */
     size_t n_samples;
     size_t n_micro_batches; /* that are computed one by one */
-    size_t n_held;          /* of them, whose activations a stage holds at once (stage.h); 0: 1 */
     bool forward_only;
+    size_t n_held;   /* of them, that a stage holds at once (stage.h, P2); 0: it is no stage */
+    bool recomputes; /* stage.h, P4 */
 };
+/* The most micro-batches that a stage has held at once so far (stage.h, P2); 0 of what is none. */
+size_t network_most_held(const struct training *t);
 /* The same before anything is opened: what `--batch` will need. */
 enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n,
-                              const struct network_step *batch) MUST_CHECK;
+                              const struct network_step *step) MUST_CHECK;
 
 #endif

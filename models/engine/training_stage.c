@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * training_stage.c - the gradient of one stage of a network (stage.h): forward and backward of its micro-batches by the
- * schedule, each in a block of memory of its own while it is held.
+ * schedule, each in a block of memory of its own while it is held, or all in one (P4).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,33 +16,77 @@ static const struct pipeline_stage *stage_of(const struct network_trainer *t)
     return t->base.env.stage;
 }
 
-static bool is_first(const struct network_trainer *t)
+static bool is_first(const struct network *n)
 {
-    return t->network->in_elems == 0;
+    return n->in_elems == 0;
 }
 
-static bool is_last(const struct network_trainer *t)
+static bool is_last(const struct network *n)
 {
-    return t->network->out_node == NODE_NONE;
+    return n->out_node == NODE_NONE;
 }
+
+/* --- memory --- */
 
 static size_t aligned(size_t n_bytes)
 {
     return (n_bytes + MEMORY_ALIGN_BYTES - 1) / MEMORY_ALIGN_BYTES * MEMORY_ALIGN_BYTES;
 }
 
-static enum rc open_block(struct network_trainer *t, struct stage_block *b, size_t number)
+/* Of what a stage reads; of what it computes. */
+static size_t input_bytes(const struct network *n, size_t B)
 {
-    const struct training_env *env = &t->base.env;
+    return aligned(is_first(n) ? network_images_bytes(n, B) : n->in_elems * B * sizeof(float));
+}
+
+static size_t output_bytes(const struct network *n, size_t B)
+{
+    return is_last(n) ? 0 : aligned(node_out_elems(&n->node[n->out_node]) * B * sizeof(float));
+}
+
+/* Does it compute anything again? */
+static bool recomputes(const struct network_step *step)
+{
+    return step->recomputes && step->n_held > 1;
+}
+
+/* Of the activations of one micro-batch. */
+static size_t block_bytes(const struct network_trainer *t)
+{
+    const size_t train = t->train.sums.planned_bytes, infer = t->infer.sums.planned_bytes;
+
+    return aligned(train > infer ? train : infer);
+}
+
+size_t network_stage_bytes(const struct network *n, const struct network_memory *m, const struct network_step *step)
+{
+    const size_t n_blocks = recomputes(step) ? 1 : step->n_held, B = step->n_samples;
+
+    return n_blocks * aligned(m->planned_bytes) + step->n_held * input_bytes(n, B) +
+           (recomputes(step) ? output_bytes(n, B) + aligned(n->n_state * sizeof(float)) : 0);
+}
+
+/* t->memory: the blocks, their inputs, what is spare. */
+static enum rc place_blocks(struct network_trainer *t)
+{
+    const size_t B = t->base.env.max_batch, n_blocks = t->recomputes ? 1 : t->n_held;
+    char *inputs = (char *)t->memory + n_blocks * block_bytes(t);
+    char *spare = inputs + t->n_held * input_bytes(t->network, B);
     enum rc rc = RC_OK;
 
-    if (!env->compute->ops->touches_memory)
-        return RC_OK;
-    b->memory = (char *)t->memory + number * aligned(t->train.sums.planned_bytes);
-    b->x = is_first(t) ? malloc(network_images_bytes(t->network, env->max_batch)) : NULL;
-    b->label = is_last(t) ? malloc(env->max_batch * sizeof *b->label) : NULL;
-    if ((is_first(t) && b->x == NULL) || (is_last(t) && b->label == NULL))
-        FAIL(RC_NOMEM, "model %s: no memory for the images of a stage", t->network->name);
+    for (size_t i = 0; i < t->n_held; i++) {
+        t->block[i].memory = (char *)t->memory + (i % n_blocks) * block_bytes(t);
+        t->block[i].x = (float *)(void *)(inputs + i * input_bytes(t->network, B));
+        t->block[i].label = is_last(t->network) ? malloc(B * sizeof *t->block[i].label) : NULL;
+        if (is_last(t->network) && t->block[i].label == NULL)
+            FAIL(RC_NOMEM, "model %s: no memory for the labels of a stage", t->network->name);
+    }
+    if (t->recomputes) {
+        t->spare.grad = is_last(t->network) ? NULL : (float *)(void *)spare;
+        t->spare.state = t->network->n_state > 0 ? spare + output_bytes(t->network, B) : NULL;
+        if (t->spare.state != NULL)
+            memset(t->spare.state, 0, t->network->n_state * sizeof(float));
+    }
 out:
     return rc;
 }
@@ -54,35 +98,75 @@ enum rc network_stage_open(struct network_trainer *t)
     t->block = calloc(t->n_held, sizeof *t->block);
     if (t->block == NULL)
         FAIL(RC_NOMEM, "model %s: no memory for a stage", t->network->name);
-    for (size_t i = 0; i < t->n_held; i++)
-        TRY(open_block(t, &t->block[i], i));
+    if (t->memory != NULL)
+        TRY(place_blocks(t));
 out:
     return rc;
 }
 
 void network_stage_close(struct network_trainer *t)
 {
-    for (size_t i = 0; t->block != NULL && i < t->n_held; i++) {
-        free(t->block[i].x);
+    for (size_t i = 0; t->block != NULL && i < t->n_held; i++)
         free(t->block[i].label);
-    }
     free(t->block);
     t->block = NULL;
 }
+
+static struct stage_block *block_of(struct network_trainer *t, size_t micro_batch)
+{
+    return &t->block[micro_batch % t->n_held];
+}
+
+/* --- what goes to and comes from other stages --- */
 
 /* Begin to receive the value of a micro-batch, whose block is free; behind the last one: nothing. */
 static enum rc expect_value(struct network_trainer *t, const struct run *r, size_t micro_batch, size_t n_parts)
 {
     const struct stage_pipe *p = r->pipe;
-    struct run next = *r;
-    size_t n_elems;
 
-    if (is_first(t) || micro_batch >= n_parts)
+    if (is_first(t->network) || micro_batch >= n_parts)
         return RC_OK;
-    next.memory = t->block[micro_batch % t->n_held].memory;
-    float *to = network_stage_tensor(&next, OP_TAKE_VALUE, &n_elems);
-    return p->expect(p->arg, WAY_VALUE, micro_batch, to, n_elems);
+    return p->expect(p->arg, WAY_VALUE, micro_batch, block_of(t, micro_batch)->x, t->network->in_elems * r->B);
 }
+
+/* Behind its forward: begin to receive its gradient, where nothing else is written. */
+static enum rc expect_grad(struct network_trainer *t, const struct run *r)
+{
+    size_t n_elems;
+    float *to;
+
+    if (is_last(t->network))
+        return RC_OK;
+    to = network_stage_grad(r, &n_elems);
+    return r->pipe->expect(r->pipe->arg, WAY_GRAD, r->micro_batch, t->recomputes ? t->spare.grad : to, n_elems);
+}
+
+/* P3: what was passed on of the micro-batch in this block may be written over. */
+static enum rc await_sent(const struct stage_pipe *p, struct stage_block *b, enum stage_way way)
+{
+    enum rc rc = RC_OK;
+
+    if (b->sends[way])
+        TRY(p->passed(p->arg, way, b->micro_batch));
+    b->sends[way] = false;
+out:
+    return rc;
+}
+
+/* Of all blocks that share the memory of b. */
+static enum rc await_memory(struct network_trainer *t, const struct stage_pipe *p, struct stage_block *b)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < t->n_held; i++)
+        for (int way = 0; way < N_STAGE_WAYS; way++)
+            if (t->recomputes || &t->block[i] == b)
+                TRY(await_sent(p, &t->block[i], (enum stage_way)way));
+out:
+    return rc;
+}
+
+/* --- a micro-batch --- */
 
 /* Labels of the batch, whose images another stage reads. */
 static enum rc read_labels(const struct network_trainer *t, uint32_t *label, uint64_t first, size_t B)
@@ -109,59 +193,94 @@ static enum rc load(struct network_trainer *t, struct run *r, struct stage_block
 
     if (!t->base.env.compute->ops->touches_memory)
         return RC_OK;
-    if (is_first(t)) {
+    if (is_first(t->network)) {
         TRY(network_load_batch(t, r, first));
         memcpy(b->x, r->x, network_images_bytes(t->network, r->B)); /* until its backward */
         if (b->label != NULL)
             memcpy(b->label, r->label, r->B * sizeof *b->label);
-    } else if (is_last(t)) {
+    } else if (is_last(t->network)) {
         TRY(read_labels(t, b->label, first, r->B));
     }
 out:
     return rc;
 }
 
-static enum rc run_forward(struct network_trainer *t, struct run *r, uint64_t first, double *loss)
+static enum rc run_ops(struct run *r, const struct stage_block *b, int first_op, int end_op)
 {
-    struct stage_block *b = &t->block[r->micro_batch % t->n_held];
-    const struct stage_pipe *p = r->pipe;
-    size_t n_elems;
     enum rc rc;
 
-    TRY(load(t, r, b, first));
     r->memory = b->memory;
     r->x = b->x;
     r->label = b->label;
-    r->first_op = 0;
-    r->end_op = t->train.n_forward;
+    r->first_op = first_op;
+    r->end_op = end_op;
     TRY(network_run(r));
     TRY(compute_sync(r->compute));
-    if (is_last(t))
-        *loss += network_weighted_loss(t);
-    else {
-        float *to = network_stage_tensor(r, OP_TAKE_GRAD, &n_elems);
-        TRY(p->expect(p->arg, WAY_GRAD, r->micro_batch, to, n_elems));
-    }
 out:
+    return rc;
+}
+
+static enum rc run_forward(struct network_trainer *t, struct run *r, uint64_t first, double *loss)
+{
+    struct stage_block *b = block_of(t, r->micro_batch);
+    enum rc rc;
+
+    TRY(await_memory(t, r->pipe, b));
+    b->micro_batch = r->micro_batch;
+    TRY(load(t, r, b, first));
+    TRY(run_ops(r, b, 0, t->train.n_forward));
+    b->sends[WAY_VALUE] = !is_last(t->network);
+    if (is_last(t->network))
+        *loss += network_weighted_loss(t);
+    /* With one place for gradients, the one of the next micro-batch to go backward is expected: run_backward(). */
+    if (!t->recomputes || r->micro_batch == 0)
+        TRY(expect_grad(t, r));
+out:
+    return rc;
+}
+
+/* P4: its activations once more, of what was taken, and passing on nothing. */
+static enum rc run_again(struct network_trainer *t, struct run *r, struct stage_block *b)
+{
+    const int first = is_first(t->network) ? 0 : 1;                     /* OP_TAKE_VALUE */
+    const int end = t->train.n_forward - (is_last(t->network) ? 0 : 1); /* OP_PASS_VALUE */
+    float *const state = r->state;
+    size_t n_elems;
+    enum rc rc;
+
+    r->state = t->spare.state;
+    TRY(run_ops(r, b, first, end));
+    r->state = state;
+    if (is_last(t->network))
+        return RC_OK;
+    float *grad = network_stage_grad(r, &n_elems);
+    TRY(r->pipe->take(r->pipe->arg, WAY_GRAD, r->micro_batch));
+    if (grad != NULL)
+        memcpy(grad, t->spare.grad, n_elems * sizeof *grad);
+out:
+    r->state = state;
     return rc;
 }
 
 static enum rc run_backward(struct network_trainer *t, struct run *r, size_t n_parts)
 {
-    struct stage_block *b = &t->block[r->micro_batch % t->n_held];
-    const struct stage_pipe *p = r->pipe;
+    struct stage_block *b = block_of(t, r->micro_batch);
+    const bool has_taken = t->recomputes && !is_last(t->network);
+    struct run next = *r;
     enum rc rc;
 
-    r->memory = b->memory;
-    r->x = b->x;
-    r->label = b->label;
-    r->first_op = t->train.n_forward;
-    r->end_op = t->train.n_ops;
+    if (t->recomputes) {
+        TRY(await_memory(t, r->pipe, b));
+        TRY(run_again(t, r, b));
+        next.micro_batch++;
+        if (next.micro_batch < n_parts)
+            TRY(expect_grad(t, &next));
+    } else {
+        TRY(await_sent(r->pipe, b, WAY_VALUE));
+    }
     r->adds = r->micro_batch > 0;
-    TRY(network_run(r));
-    TRY(compute_sync(r->compute));
-    if (!is_first(t))
-        TRY(p->passed(p->arg, WAY_GRAD, r->micro_batch));
+    TRY(run_ops(r, b, t->train.n_forward + has_taken, t->train.n_ops));
+    b->sends[WAY_GRAD] = !is_first(t->network);
     TRY(expect_value(t, r, r->micro_batch + t->n_held, n_parts));
 out:
     return rc;
@@ -172,6 +291,7 @@ enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_
 {
     const struct pipeline_stage *s = stage_of(t);
     const size_t n_parts = workload_n_micro_batches(&t->base.env);
+    size_t n_held = 0;
     double sum = 0.0;
     enum rc rc = RC_OK;
 
@@ -183,11 +303,66 @@ enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_
         const uint64_t at = first + a.micro_batch * r->B;
         r->micro_batch = a.micro_batch;
         r->dropout_key = network_dropout_key(&t->base, at);
-        r->training = a.micro_batch == 0 && t->base.await != NULL ? &t->base : NULL;
+        r->training = a.micro_batch == 0 && !a.is_backward && t->base.await != NULL ? &t->base : NULL;
         r->ready = a.is_backward && a.micro_batch + 1 == n_parts ? ready : NULL;
+        if (s->pipe.begins != NULL)
+            s->pipe.begins(s->pipe.arg, a);
         TRY(a.is_backward ? run_backward(t, r, n_parts) : run_forward(t, r, at, &sum));
+        if (s->pipe.ended != NULL)
+            s->pipe.ended(s->pipe.arg, a);
+        n_held = a.is_backward ? n_held - 1 : n_held + 1;
+        t->most_held = n_held > t->most_held ? n_held : t->most_held;
     }
-    *mean_loss = is_last(t) ? sum / (double)n_parts : NAN;
+    for (size_t i = 0; i < t->n_held; i++)
+        TRY(await_memory(t, r->pipe, &t->block[i]));
+    *mean_loss = is_last(t->network) ? sum / (double)n_parts : NAN;
+out:
+    return rc;
+}
+
+/* --- evaluation --- */
+
+/* One batch of the test set, [first, first + r->B). */
+static enum rc evaluate_batch(struct network_trainer *t, struct run *r, size_t first)
+{
+    const struct network *n = t->network;
+    const struct stage_pipe *p = r->pipe;
+    enum rc rc = RC_OK;
+
+    if (t->loader != NULL && (is_first(n) || is_last(n)))
+        TRY(loader_test_batch(t->loader, first, r->B, &r->x, &r->label));
+    if (!is_first(n)) {
+        r->x = t->block[0].x;
+        TRY(p->expect(p->arg, WAY_VALUE, 0, t->block[0].x, n->in_elems * r->B));
+    }
+    TRY(network_run(r));
+    TRY(compute_sync(r->compute));
+    if (!is_last(n))
+        TRY(p->passed(p->arg, WAY_VALUE, 0));
+out:
+    return rc;
+}
+
+enum rc network_stage_evaluate(struct network_trainer *t, const float *param, size_t n_samples, struct evaluation *out)
+{
+    size_t n_correct = 0;
+    double sum = 0.0;
+    enum rc rc = RC_OK;
+
+    for (size_t done = 0; done < n_samples; done += t->base.env.max_batch) {
+        const size_t left = n_samples - done;
+        struct run r = network_run_of(t, &t->infer, param, left < t->base.env.max_batch ? left : t->base.env.max_batch);
+        r.pipe = &stage_of(t)->pipe;
+        r.n_correct = &t->n_correct;
+        TRY(evaluate_batch(t, &r, done));
+        if (is_last(t->network)) {
+            sum += t->loss[0] * (double)r.B;
+            n_correct += t->n_correct;
+        }
+    }
+    const bool knows = is_last(t->network) && n_samples > 0;
+    out->loss = knows ? sum / (double)n_samples : NAN;
+    out->accuracy_ratio = knows ? (double)n_correct / (double)n_samples : NAN;
 out:
     return rc;
 }

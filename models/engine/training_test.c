@@ -85,7 +85,6 @@ static void reference_matches_central_differences(void **state)
 }
 
 static size_t limited_bytes; /* what limited_memory() returns */
-
 static size_t limited_memory(struct compute *c)
 {
     (void)c;
@@ -134,7 +133,7 @@ static void parameters_are_the_callers(void **state)
     struct compute_backend limited = compute_cpu;
     const struct network_fixture_opts opts = { .backend = &limited };
     const struct variant *v = network_variant_find("alexnet");
-    const struct network_step step = { v->B, 1, 1, false };
+    const struct network_step step = { .n_samples = v->B, .n_micro_batches = 1 };
     struct network_memory needed;
     struct network_fixture f;
 
@@ -156,7 +155,7 @@ static void needed_memory_is_what_is_planned(void **state)
     (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++)
         for (int forward_only = 0; forward_only < 2; forward_only++) {
-            const struct network_step step = { v->B, 1, 1, forward_only };
+            const struct network_step step = { .n_samples = v->B, .n_micro_batches = 1, .forward_only = forward_only };
             struct network_fixture f;
             struct network_memory needed;
             assert_int_equal(

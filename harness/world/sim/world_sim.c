@@ -55,9 +55,9 @@ static double slowness(struct world *w)
 
     if (t->cluster.n_stragglers == 0 && t->cluster.jitter == JITTER_NONE)
         return 1;
-    const bool is_in_step = number < t->n_workers && peer_duty_of(w->peers, number, &duty) && duty.phase == PHASE_STEP;
+    const bool is_step = number < t->n_workers && peer_duty_of(w->peers, number, &duty) && peer_is_in_step(duty.phase);
     return noise_straggler_ratio(&t->cluster, number, t->n_workers) *
-           noise_step_ratio(&t->cluster, number, is_in_step ? duty.step : -1);
+           noise_step_ratio(&t->cluster, number, is_step ? duty.step : -1);
 }
 
 static enum peer_phase phase_of(const struct world *w, int number)
@@ -69,7 +69,7 @@ void world_sim_sent(struct world *w, int peer, uint64_t n_bytes)
 {
     const int from = w->peers->own, to = sim_number(world_sim_rank(w, peer));
 
-    if (phase_of(w, from) == PHASE_STEP || phase_of(w, to) == PHASE_STEP)
+    if (peer_is_in_step(phase_of(w, from)) || peer_is_in_step(phase_of(w, to)))
         link_loads_add(self(w)->group->loads, from, to, n_bytes);
 }
 
