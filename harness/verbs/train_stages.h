@@ -3,6 +3,7 @@
 #ifndef HARNESS_VERBS_TRAIN_STAGES_H
 #define HARNESS_VERBS_TRAIN_STAGES_H
 
+#include "harness/train/stages_bound.h"
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 
@@ -12,7 +13,10 @@ struct stage_figures { /* of one stage, its worker 0 */
     uint64_t n_held;            /* micro-batches whose activations it holds at most */
     uint64_t activations_bytes; /* of those */
     double flops_ratio;         /* of the network's */
-    double waited_ratio;        /* of the steps' time, for the stages beside it; the schedule's bubble among it */
+    double cost_ratio;          /* by which it was balanced (job_stages.h, G2): over the mean of all stages */
+    uint64_t passed_bytes;      /* of a micro-batch, to the stage behind; 0: it is the last */
+    struct stage_limits limits;
+    double waited_ratio; /* of the steps' time, for the stages beside it; the schedule's bubble among it */
 };
 
 struct train_stages_run {

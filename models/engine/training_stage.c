@@ -70,15 +70,23 @@ void network_stage_close(struct network_trainer *t)
     t->block = NULL;
 }
 
-/* Begin to receive the value of a micro-batch, whose block is free; behind the last one: nothing. */
-static enum rc expect_value(struct network_trainer *t, const struct run *r, size_t micro_batch, size_t n_parts)
+struct gradient { /* of a stage, under way */
+    struct network_trainer *trainer;
+    struct run *run;
+    size_t n_parts;
+    uint64_t first;
+    double loss;          /* of the micro-batches so far, added up */
+    grad_ready_fn *ready; /* of the last backward */
+};
+
+static enum rc expect_value(void *arg, size_t micro_batch)
 {
-    const struct stage_pipe *p = r->pipe;
-    struct run next = *r;
+    const struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    const struct stage_pipe *p = g->run->pipe;
+    struct run next = *g->run;
     size_t n_elems;
 
-    if (is_first(t) || micro_batch >= n_parts)
-        return RC_OK;
     next.memory = t->block[micro_batch % t->n_held].memory;
     float *to = network_stage_tensor(&next, OP_TAKE_VALUE, &n_elems);
     return p->expect(p->arg, WAY_VALUE, micro_batch, to, n_elems);
@@ -103,7 +111,7 @@ out:
 }
 
 /* Images and labels of a micro-batch, as far as this stage needs any. */
-static enum rc load(struct network_trainer *t, struct run *r, struct stage_block *b, uint64_t first)
+static enum rc load(struct network_trainer *t, struct run *r, const struct stage_block *b, uint64_t first)
 {
     enum rc rc = RC_OK;
 
@@ -121,48 +129,64 @@ out:
     return rc;
 }
 
-static enum rc run_forward(struct network_trainer *t, struct run *r, uint64_t first, double *loss)
+/* What of a run follows from the micro-batch. */
+static void choose(const struct gradient *g, size_t micro_batch)
 {
-    struct stage_block *b = &t->block[r->micro_batch % t->n_held];
+    struct network_trainer *t = g->trainer;
+    const struct stage_block *b = &t->block[micro_batch % t->n_held];
+    struct run *r = g->run;
+
+    r->micro_batch = micro_batch;
+    r->dropout_key = network_dropout_key(&t->base, g->first + micro_batch * r->B);
+    r->training = micro_batch == 0 && t->base.await != NULL ? &t->base : NULL;
+    r->memory = b->memory;
+    r->x = b->x;
+    r->label = b->label;
+}
+
+static enum rc run_forward(void *arg, size_t micro_batch)
+{
+    struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    struct run *r = g->run;
     const struct stage_pipe *p = r->pipe;
     size_t n_elems;
     enum rc rc;
 
-    TRY(load(t, r, b, first));
-    r->memory = b->memory;
-    r->x = b->x;
-    r->label = b->label;
+    TRY(load(t, r, &t->block[micro_batch % t->n_held], g->first + micro_batch * r->B));
+    choose(g, micro_batch);
+    r->ready = NULL;
     r->first_op = 0;
     r->end_op = t->train.n_forward;
     TRY(network_run(r));
     TRY(compute_sync(r->compute));
     if (is_last(t))
-        *loss += network_weighted_loss(t);
+        g->loss += network_weighted_loss(t);
     else {
         float *to = network_stage_tensor(r, OP_TAKE_GRAD, &n_elems);
-        TRY(p->expect(p->arg, WAY_GRAD, r->micro_batch, to, n_elems));
+        TRY(p->expect(p->arg, WAY_GRAD, micro_batch, to, n_elems));
     }
 out:
     return rc;
 }
 
-static enum rc run_backward(struct network_trainer *t, struct run *r, size_t n_parts)
+static enum rc run_backward(void *arg, size_t micro_batch)
 {
-    struct stage_block *b = &t->block[r->micro_batch % t->n_held];
+    struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    struct run *r = g->run;
     const struct stage_pipe *p = r->pipe;
     enum rc rc;
 
-    r->memory = b->memory;
-    r->x = b->x;
-    r->label = b->label;
+    choose(g, micro_batch);
+    r->ready = micro_batch + 1 == g->n_parts ? g->ready : NULL;
     r->first_op = t->train.n_forward;
     r->end_op = t->train.n_ops;
-    r->adds = r->micro_batch > 0;
+    r->adds = micro_batch > 0;
     TRY(network_run(r));
     TRY(compute_sync(r->compute));
     if (!is_first(t))
-        TRY(p->passed(p->arg, WAY_GRAD, r->micro_batch));
-    TRY(expect_value(t, r, r->micro_batch + t->n_held, n_parts));
+        TRY(p->passed(p->arg, WAY_GRAD, micro_batch));
 out:
     return rc;
 }
@@ -171,23 +195,15 @@ enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_
                                grad_ready_fn *ready)
 {
     const struct pipeline_stage *s = stage_of(t);
-    const size_t n_parts = workload_n_micro_batches(&t->base.env);
-    double sum = 0.0;
-    enum rc rc = RC_OK;
+    struct gradient g = {
+        .trainer = t, .run = r, .n_parts = workload_n_micro_batches(&t->base.env), .first = first, .ready = ready
+    };
+    const struct stage_player player = { expect_value, run_forward, run_backward, &g };
+    enum rc rc;
 
     r->pipe = &s->pipe;
-    for (size_t i = 0; i < t->n_held; i++)
-        TRY(expect_value(t, r, i, n_parts));
-    for (size_t i = 0; i < 2 * n_parts; i++) {
-        const struct stage_action a = stage_action_at(s->schedule, s->number, s->cuts.n_stages, n_parts, i);
-        const uint64_t at = first + a.micro_batch * r->B;
-        r->micro_batch = a.micro_batch;
-        r->dropout_key = network_dropout_key(&t->base, at);
-        r->training = a.micro_batch == 0 && t->base.await != NULL ? &t->base : NULL;
-        r->ready = a.is_backward && a.micro_batch + 1 == n_parts ? ready : NULL;
-        TRY(a.is_backward ? run_backward(t, r, n_parts) : run_forward(t, r, at, &sum));
-    }
-    *mean_loss = is_last(t) ? sum / (double)n_parts : NAN;
+    TRY(stage_play(s, g.n_parts, &player));
+    *mean_loss = is_last(t) ? g.loss / (double)g.n_parts : NAN;
 out:
     return rc;
 }
