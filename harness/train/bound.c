@@ -5,6 +5,9 @@
 #include <math.h>
 
 #include "harness/train/alternation.h"
+#include "harness/train/global_batch.h"
+#include "harness/train/job_split.h"
+#include "harness/train/stages_bound.h"
 
 #define ROUNDING 1e-9
 
@@ -38,6 +41,36 @@ bool train_bound_failed(double bound_ratio)
     return bound_ratio > 1 + ROUNDING;
 }
 
+void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r)
+{
+    const double throughput = s->measured.throughput_samples_per_s.mean;
+
+    s->baseline_samples_per_s = s->efficiency_ratio = NAN;
+    if (job->opts.stages > 1) {
+        s->baseline_samples_per_s = stages_alone_samples_per_s(job);
+        s->efficiency_ratio =
+            throughput / (train_n_counted(job, r) * (double)job->opts.stages * s->baseline_samples_per_s);
+        return;
+    }
+    if (r->limits.baseline_step_s > 0) {
+        s->baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
+        s->efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
+            global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
+                ? (double)NAN
+                : throughput / (train_n_counted(job, r) * s->baseline_samples_per_s); /* F2 */
+    }
+    if (job->mode->module.caps & MODE_ONE_WORKER)
+        s->efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
+}
+
+/* Of a step; NaN: there is none. */
+static double least_step_s(const struct train_summary *s, const struct train_job *job, const struct train_result *r)
+{
+    if (job->opts.stages > 1)
+        return r->pipe_bound_s > 0 ? r->pipe_bound_s : (double)NAN;
+    return slowest_s(&s->best) > 0 && !isnan(s->best.wire_s) ? slowest_s(&s->best) : (double)NAN;
+}
+
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r)
 {
     const struct interval *throughput = &s->measured.throughput_samples_per_s;
@@ -51,9 +84,10 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
     if (job->omitted & OMIT_AVERAGE ||
         alternation_is_on(job)) /* a run that leaves out what its mode is for is no measure of it */
         return;
-    if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
+    const double step_s = least_step_s(s, job, r);
+    if (isnan(step_s) || train_n_sharing(job, r) > 0)
         return;
-    s->bound_samples_per_s = train_n_counted(job, r) * samples_per_step / slowest_s(&s->best);
+    s->bound_samples_per_s = train_n_counted(job, r) * samples_per_step / step_s;
     s->bound_ratio = throughput->mean / s->bound_samples_per_s;
     s->bound_low_ratio = throughput->low / s->bound_samples_per_s;
     s->bound_high_ratio = throughput->high / s->bound_samples_per_s;

@@ -20,6 +20,9 @@
 
 /* B3; not of NaN. */
 bool train_bound_failed(double bound_ratio);
+/* Fill baseline and efficiency of *s, which has its throughput. Of stages: over what as many ranks would do of which
+ * each computes all of the network, at the profile's times; NaN without a profile. Pure. */
+void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or none by the wire, as of
  * servers on the hosts of workers in ways that rank_probe.c names, or workers share cores, and what a part can do
  * depends on its neighbours; or the run leaves out the averages that its mode is for (omission.h). Pure. */

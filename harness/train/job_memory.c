@@ -162,7 +162,8 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
         TRY(network_memory_needed(&needed, c, n, &of_step));
     ranks_here(job, &n_workers, &n_servers);
     TRY(workers_on_device(&n_sharing, job, n_workers));
-    out->activations_bytes = needed.planned_bytes + needed.part_bytes + needed.device_bytes;
+    out->activations_bytes = needed.planned_bytes + needed.part_bytes + needed.device_bytes +
+                             job_stages_replay_bytes(job, batch / n_micro_batches);
     out->params_bytes = n_copies * floats(job->n_params) + needed.state_bytes;
     out->exchange_bytes = exchange_bytes(job, n, batch / n_micro_batches);
     out->server_bytes = module_need(job).server_bytes;

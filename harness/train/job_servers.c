@@ -104,6 +104,18 @@ enum rc job_servers_check(const struct train_job *job)
     return RC_OK;
 }
 
+/* Of a stage of the profile: the tensors before its own. */
+static size_t tensors_before(const struct train_job *job)
+{
+    const struct job_stages *s = &job->stages;
+    const int end = s->number > 0 ? s->env.cuts.end[s->number - 1] : 0;
+    size_t n = 0;
+
+    for (int i = 0; i < end; i++)
+        n += (size_t)job->profile->layer[i].n_tensors;
+    return n;
+}
+
 /* Tensor number `index` of the profile: its name, which most begin with that of the layer. */
 static void name_in_profile(char *out, size_t n_bytes, const struct profile *p, size_t index)
 {
@@ -123,7 +135,7 @@ void job_tensor_name(char *out, size_t n_bytes, const struct train_job *job, con
     if (n)
         snprintf(out, n_bytes, "%s", n->segment_name[index]);
     else if (job->profile)
-        name_in_profile(out, n_bytes, job->profile, index);
+        name_in_profile(out, n_bytes, job->profile, tensors_before(job) + index);
     else
         snprintf(out, n_bytes, "tensor %zu", index);
 }

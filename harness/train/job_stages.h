@@ -10,8 +10,9 @@
  * Invariants
  *   G1  Of W workers in S stages, rank r is stage r mod S of worker r / S; behind them come the servers of stage 0, of
  *       stage 1, and so on.
- *   G2  All ranks cut the network in the same places: by the multiply-adds of its nodes, so that the most expensive
- *       stage costs the least.
+ *   G2  All ranks cut the network in the same places: so that the most expensive stage costs the least, by the times of
+ *       --profile, or without it by the multiply-adds of its nodes. What is replayed is cut as the network that it was
+ *       recorded of.
  *   G3  The parameters of all stages, one behind the other, are after each step those that --stages 1 with the same
  *       --accumulate has, to the bit.
  */
@@ -32,6 +33,12 @@ enum rc job_stages_check(const struct train_job *job) MUST_CHECK;
  * RC_NOMEM.
  */
 enum rc job_stages_resolve(struct train_job *job, struct network **network) MUST_CHECK;
+/* Does --profile tell what stages cost, and is not what is trained? --model NETWORK with --stages. */
+bool job_stages_only_balance(const struct train_job *job, bool model_is_given);
+/* Of what a stage that replays keeps for those beside it, B samples a micro-batch: bytes. */
+size_t job_stages_replay_bytes(const struct train_job *job, size_t B);
+/* The most expensive stage's cost over the mean: 1 is balance. */
+double job_stages_imbalance(const struct train_job *job);
 /* "worker, stage 1": what a rank of the job is; without stages "worker" or "server" alone. */
 void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, bool is_worker);
 /* The share of a step in which a stage has nothing to do, where all take as long: (S - 1) / (M + S - 1). */

@@ -35,7 +35,7 @@ static bool is_given(const struct given_opts *given, const char *name)
 }
 
 /* --profile FILE selects model replay, which spends the recorded times. --model, if given too, must be replay or the
- * model that was recorded. */
+ * model that was recorded; with --stages a network is then trained, and cut by these times (job_stages.h). */
 static enum rc resolve_profile(struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;
@@ -46,6 +46,8 @@ static enum rc resolve_profile(struct train_job *job, const struct given_opts *g
             FAIL(RC_INVAL, "--model %s: needs --profile FILE; gradmark profile writes them", o->model);
         return RC_OK;
     }
+    if (job_stages_only_balance(job, is_given(given, "model")))
+        return RC_OK;
     TRY(file_of_option(profile_load(&job->profile, o->profile), "profile"));
     if (is_given(given, "model") && !(job->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
         strcmp(o->model, job->profile->model) != 0)

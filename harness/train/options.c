@@ -136,8 +136,10 @@ const struct opt train_opt_table[] = {
              "synthetic training images; without it: 1281167, as ImageNet has"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "samples",
              "of the test set, classified after the last step; without it: all of a file, none of synthetic ones"),
-    OPT_TEXT_(struct train_opts, profile, "profile", "", "FILE",
-              "recorded times for model replay (gradmark profile writes them)"),
+    OPT_TEXT_(
+        struct train_opts, profile, "profile", "", "FILE",
+        "recorded times for model replay (gradmark profile writes them); of --model NETWORK --stages: by which it "
+        "is cut into stages"),
     OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "steps",
              "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),

@@ -2,6 +2,7 @@
 /* probe.c - four short measurements (bench/series.h says how often each is repeated). */
 #include "harness/train/probe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,15 +143,17 @@ out:
     return rc;
 }
 
-static enum rc probe_own(struct train_limits *own, const struct probe_env *env, bool with_baseline)
+enum { PROBE_BASELINE = 1, PROBE_COMPUTE = 2 };
+
+static enum rc probe_own(struct train_limits *own, const struct probe_env *env, unsigned parts)
 {
     const bool worker = env->training != NULL;
     enum rc rc = RC_OK;
 
-    if (with_baseline && env->world->rank == 0)
+    if (parts & PROBE_BASELINE && env->world->rank == 0)
         TRY(probe_baseline(&own->baseline_step_s, env));
     TRY(world_barrier(env->world));
-    if (worker)
+    if (worker && parts & PROBE_COMPUTE)
         TRY(probe_compute(&own->compute_s, env));
     TRY(world_barrier(env->world));
     if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
@@ -220,12 +223,12 @@ static void combine(struct train_limits *out, const struct train_limits *all, co
                                                : longest_s * (shares / n_players(env->job));
 }
 
-static enum rc probe(struct train_limits *out, const struct probe_env *env, bool with_baseline)
+static enum rc probe(struct train_limits *out, const struct probe_env *env, unsigned parts)
 {
     struct train_limits own = { 0 }, *all = NULL;
     enum rc rc;
 
-    TRY(probe_own(&own, env, with_baseline));
+    TRY(probe_own(&own, env, parts));
     if (env->world->rank == 0) {
         all = calloc((size_t)env->world->n_ranks, sizeof *all);
         if (!all)
@@ -242,10 +245,20 @@ out:
 
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env)
 {
-    return probe(out, env, true);
+    return probe(out, env, PROBE_BASELINE | PROBE_COMPUTE);
 }
 
 enum rc probe_limits_again(struct train_limits *out, const struct probe_env *env)
 {
-    return probe(out, env, false);
+    return probe(out, env, PROBE_COMPUTE);
+}
+
+enum rc probe_exchange(struct train_limits *out, const struct probe_env *env)
+{
+    enum rc rc;
+
+    TRY(probe(out, env, 0));
+    out->baseline_step_s = out->compute_s = NAN;
+out:
+    return rc;
 }

@@ -24,6 +24,8 @@ struct probe_env { /* of one rank; borrowed */
  * servers the slowest. How often each part is measured: bench/series.h and, for messages, bench/alpha_beta.h.
  * Parameters and optimiser state stay as they are, running means do not. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
+/* Of these the wire and the server alone; the others: NaN. */
+enum rc probe_exchange(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 /* The same after the run, but for the baseline, which bounds nothing: 0. */
 enum rc probe_limits_again(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 

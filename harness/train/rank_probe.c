@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/bench/alpha_beta.h"
 #include "harness/exchange/exchange.h"
+#include "harness/train/job_accumulate.h"
 #include "harness/train/probe.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"
@@ -65,17 +67,41 @@ out:
     return rc;
 }
 
+/* Of a stage: how long tensors are on their way to the next one, and its exchange; it does not compute alone. */
+static enum rc probe_stage(struct rank *r)
+{
+    const struct job_stages *s = &r->job->stages;
+    const struct alpha_beta_env neighbours = {
+        .world = r->job->pipe,
+        .transport = s->transport,
+        .message_bytes = s->most_passed_elems * job_micro_batch_of(r->job, r->world->rank) * sizeof(float),
+        .is_hollow = !r->compute->ops->touches_memory,
+        .timeout_ms = train_message_limit_ms(r->job)
+    };
+    struct alpha_beta fit;
+    enum rc rc;
+
+    TRY(probe(&r->result.limits, r, r->grad, probe_exchange));
+    drop_wire_limit(&r->result.limits, r);
+    if (!r->pipe)
+        return RC_OK;
+    TRY(alpha_beta_measure(&fit, &neighbours));
+    const struct wire_plan one = { .message_bytes = neighbours.message_bytes, .n_on_link = 1 };
+    r->result.pipe_latency_s = fit.alpha_s < fit.message_s ? fit.alpha_s : fit.message_s;
+    r->result.pipe_pass_s = alpha_beta_step_s(&fit, &one);
+out:
+    return rc;
+}
+
 enum rc rank_probe(struct rank *r)
 {
     enum rc rc;
 
     if (r->job->is_trial && r->job->n_servers == 0) /* servers wait by what it measures */
         return RC_OK;
-    if (r->job->opts.stages > 1) { /* no stage computes alone */
-        r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
-        return RC_OK;
-    }
     rank_enter(r, PHASE_PROBE, 0);
+    if (r->job->opts.stages > 1)
+        return probe_stage(r);
     TRY(probe(&r->result.limits, r, r->grad, probe_limits));
     if (r->job->n_servers > 0)
         TRY(share_step(r));

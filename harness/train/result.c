@@ -22,6 +22,7 @@
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"
 #include "harness/train/servers_record.h"
+#include "harness/train/stages_bound.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"
@@ -58,7 +59,7 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
 
 enum rc train_summarise(struct train_summary *out, const struct train_job *job, const struct train_result *r)
 {
-    struct train_summary s = { .efficiency_ratio = NAN, .baseline_samples_per_s = NAN, .seconds_to_target_loss = NAN };
+    struct train_summary s = { .seconds_to_target_loss = NAN };
     enum rc rc;
 
     s.steps =
@@ -71,16 +72,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .batch_count = job->batch_of,
                         .overlapped = r->overlap.overlaps };
     TRY(train_measure(&s.measured, job, r, &s.steps));
-    const double throughput = s.measured.throughput_samples_per_s.mean;
-    if (r->limits.baseline_step_s > 0) {
-        s.baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
-        s.efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
-            global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
-                ? (double)NAN
-                : throughput / (train_n_counted(job, r) * s.baseline_samples_per_s); /* F2 */
-    }
-    if (job->mode->module.caps & MODE_ONE_WORKER)
-        s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
+    train_find_efficiency(&s, job, r);
     train_find_bound(&s, job, r);
     if (!isnan(job->opts.target_loss))
         s.seconds_to_target_loss = steps_seconds_to_loss(
@@ -458,6 +450,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_u64(r, "global_batch_count", job->opts.batch * (uint64_t)job->n_workers);
     record_u64(r, "steps_count", job->resume.steps_count + train_n_whole_steps(job, result));
     record_run(r, job, result);
+    record_stages(r, job, result);
     record_integrity(r, job, result);
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);

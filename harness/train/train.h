@@ -149,7 +149,11 @@ struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h)
     struct pipeline_stage env;
     struct checkpoint_part part[NETWORK_MAX_STAGES]; /* of each of them */
     size_t whole_params, whole_state;                /* of all of them */
-    size_t most_passed_elems;                        /* of any two stages, for one image */
+    size_t passed_elems[NETWORK_MAX_STAGES];         /* for one image, from stage i to the one behind it */
+    size_t most_passed_elems;                        /* of any two stages */
+    double cost_ratio[NETWORK_MAX_STAGES];           /* of stage i, over the mean of all */
+    /* Of a sample in stage i, as a profile tells; NaN: there is none. */
+    double forward_s[NETWORK_MAX_STAGES], backward_s[NETWORK_MAX_STAGES];
     const struct transport_ops *transport;
 };
 
@@ -340,8 +344,10 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct checkpoint final;       /* after the last step; moments NULL unless the job keeps them; running means: rank
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
-    double pipe_waited_s; /* of rank 0, in all steps: for the stages beside it; 0: there are none */
-    size_t n_held;        /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
+    double pipe_waited_s;               /* of rank 0, in all steps: for the stages beside it; 0: there are none */
+    size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
+    double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
+    double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

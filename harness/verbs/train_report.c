@@ -257,6 +257,8 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
                            const struct train_summary *s)
 {
     const double percent = 100 * s->bound_ratio;
+    const char *what = job->opts.stages > 1 ? "stages, their schedule and links allow"
+                                            : "the slowest of compute, wire and server allows";
     char text[256];
     size_t n;
 
@@ -266,13 +268,10 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
         n = (size_t)snprintf(text, sizeof text, "the bound failed: %.1f %% of what the parts could do when measured",
                              percent);
     else if (isnan(s->bound_low_ratio))
-        n = (size_t)snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
-                             percent);
+        n = (size_t)snprintf(text, sizeof text, "%.1f %% of what %s", percent, what);
     else
-        n = (size_t)snprintf(text, sizeof text,
-                             "%.1f %% (%.1f to %.1f within this run) of what the slowest of compute, wire and server "
-                             "allows",
-                             percent, 100 * s->bound_low_ratio, 100 * s->bound_high_ratio);
+        n = (size_t)snprintf(text, sizeof text, "%.1f %% (%.1f to %.1f within this run) of what %s", percent,
+                             100 * s->bound_low_ratio, 100 * s->bound_high_ratio, what);
     if (job->on_loss == ON_LOSS_REPORT && !r->has_limits_after)
         snprintf(text + n, sizeof text - n, "; measured before the run only, as --on-loss report asks");
     return print_row(t, "of the bound", text);
@@ -287,9 +286,15 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     const double ratio = s->measured.throughput_samples_per_s.mean / (n * s->baseline_samples_per_s);
     char text[256];
 
+    if (job->opts.stages > 1 && isnan(s->efficiency_ratio))
+        return print_row(t, "efficiency",
+                         "not known: no rank computes all of the network, and no profile tells how long that takes");
     if (alternation_is_on(job))
         return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
-    if (global_batch_is_shared(job))
+    if (job->opts.stages > 1)
+        snprintf(text, sizeof text, "%.1f %% of %d x one rank with all of the network, at the times of --profile",
+                 100 * s->efficiency_ratio, n * (int)job->opts.stages);
+    else if (global_batch_is_shared(job))
         snprintf(
             text, sizeof text,
             "not known: gradmark compare measures one worker alone with all %llu samples; %.1f %% of %d x one alone "

@@ -2,6 +2,7 @@
 /* train_stages.c - see train_stages.h. */
 #include "harness/verbs/train_stages.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,19 @@ static double steps_s(const struct train_result *r)
     return r->n_steps > 0 ? 1e-9 * (double)(r->stamp[r->n_steps - 1].end_ns - r->stamp[0].start_ns) : 0;
 }
 
+/* What this stage passes, and exchanges: the tensor that was measured is the largest of all. */
+static struct stage_limits limits_of(const struct train_job *job, const struct train_result *r)
+{
+    const struct job_stages *s = &job->stages;
+    const double share =
+        s->most_passed_elems > 0 ? (double)s->passed_elems[s->number] / (double)s->most_passed_elems : 0;
+    const struct train_limits *l = &r->limits;
+
+    return (struct stage_limits){ .latency_s = r->pipe_latency_s,
+                                  .pass_s = share * r->pipe_pass_s,
+                                  .exchange_s = l->wire_s > l->server_s || isnan(l->wire_s) ? l->wire_s : l->server_s };
+}
+
 static struct stage_figures figures_of(const struct train_job *job, const struct train_result *r)
 {
     const struct job_stages *s = &job->stages;
@@ -140,6 +154,10 @@ static struct stage_figures figures_of(const struct train_job *job, const struct
                                    .n_held = r->n_held,
                                    .memory = job->memory,
                                    .flops_ratio = job->flops_per_sample, /* of the sum, when all are known */
+                                   .cost_ratio = s->cost_ratio[s->number],
+                                   .passed_bytes = sizeof(float) * s->passed_elems[s->number] *
+                                                   (job->opts.batch / job->opts.accumulate),
+                                   .limits = limits_of(job, r),
                                    .waited_ratio = r->pipe_waited_s / steps_s(r) };
 }
 
@@ -148,6 +166,7 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
                       struct train_result *result)
 {
     const struct stage_figures own = figures_of(job, result);
+    struct stage_limits limits[NETWORK_MAX_STAGES];
     double flops = 0;
     enum rc rc;
 
@@ -163,6 +182,9 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
     run->whole.n_state = job->stages.whole_state;
     run->whole.flops_per_sample = flops;
     run->whole.memory = most_memory(run->figures, run->n_stages);
+    for (int i = 0; i < run->n_stages; i++)
+        limits[i] = run->figures[i].limits;
+    TRY(stages_find_bound(&result->pipe_bound_s, job, limits, result->overlap.overlaps));
     run->result = *result;
     *result = (struct train_result){ 0 };
 out:
@@ -216,7 +238,11 @@ static enum rc write_stage(struct report *to, const struct stage_figures *f)
     record_u64(r, "activations_bytes", f->memory.activations_bytes);
     record_u64(r, "memory_bytes", worker_bytes(&f->memory));
     record_f64(r, "flops_ratio", f->flops_ratio);
+    record_f64(r, "cost_ratio", f->cost_ratio);
     record_f64(r, "waited_ratio", f->waited_ratio);
+    record_u64(r, "passed_bytes", f->passed_bytes);
+    record_f64(r, "pass_s", f->passed_bytes > 0 ? f->limits.latency_s + f->limits.pass_s : NAN);
+    record_f64(r, "exchange_s", f->limits.exchange_s);
     TRY(report_write(to, r));
 out:
     record_close(&r);
@@ -225,10 +251,12 @@ out:
 
 static enum rc print_stages(FILE *to, const struct train_stages_run *run)
 {
-    static const struct column column[] = { { "stage", ALIGN_RIGHT },      { "nodes", ALIGN_RIGHT },
-                                            { "parameters", ALIGN_RIGHT }, { "flops, %", ALIGN_RIGHT },
-                                            { "held", ALIGN_RIGHT },       { "activations, MB", ALIGN_RIGHT },
-                                            { "memory, MB", ALIGN_RIGHT }, { "waits, %", ALIGN_RIGHT } };
+    static const struct column column[] = { { "stage", ALIGN_RIGHT },           { "nodes", ALIGN_RIGHT },
+                                            { "parameters", ALIGN_RIGHT },      { "flops, %", ALIGN_RIGHT },
+                                            { "cost / mean", ALIGN_RIGHT },     { "held", ALIGN_RIGHT },
+                                            { "activations, MB", ALIGN_RIGHT }, { "memory, MB", ALIGN_RIGHT },
+                                            { "passes, MB", ALIGN_RIGHT },      { "ms", ALIGN_RIGHT },
+                                            { "waits, %", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 
@@ -239,14 +267,24 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
         TRY(table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1));
         TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
         TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
+        TRY(table_cell(t, "%.3f", f->cost_ratio));
         TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
         TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
         TRY(table_cell(t, "%.4g", 1e-6 * (double)worker_bytes(&f->memory)));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes));
+        TRY(table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0));
         TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
     }
     table_print(t, to);
+    (void)fprintf(to, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
+                  run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds",
+                  job_stages_imbalance(&run->whole));
     (void)fprintf(to, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
                   run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
+    if (run->result.pipe_bound_s > 0)
+        (void)fprintf(
+            to, "a step takes %.4g ms; at the times of --profile and these links it cannot take less than %.4g ms\n",
+            1e3 * steps_s(&run->result) / (double)run->result.n_steps, 1e3 * run->result.pipe_bound_s);
 out:
     table_close(&t);
     return rc;

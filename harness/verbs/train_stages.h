@@ -3,6 +3,7 @@
 #ifndef HARNESS_VERBS_TRAIN_STAGES_H
 #define HARNESS_VERBS_TRAIN_STAGES_H
 
+#include "harness/train/stages_bound.h"
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 
@@ -13,7 +14,10 @@ struct stage_figures { /* of one stage, its worker 0 */
     uint64_t n_held;            /* that it held at most; 0: it computed nothing (replay, hollow) */
     struct train_memory memory; /* as planned, with the activations of so many; zeros: not counted, none is touched */
     double flops_ratio;         /* of the network's */
-    double waited_ratio;        /* of the steps' time, for the stages beside it; the schedule's bubble among it */
+    double cost_ratio;          /* by which it was balanced (job_stages.h, G2): over the mean of all stages */
+    uint64_t passed_bytes;      /* of a micro-batch, to the stage behind; 0: it is the last */
+    struct stage_limits limits;
+    double waited_ratio; /* of the steps' time, for the stages beside it; the schedule's bubble among it */
 };
 
 struct train_stages_run {

@@ -8,6 +8,7 @@
 #include "models/engine/program_builder.h"
 
 enum { MAX_NODE_OPS = 8, MAX_NODE_BUFFERS = 8 };
+enum { STAGE_OPS = 4, STAGE_BUFFERS = 2 }; /* beside those: taken and passed on; gradients of what is */
 
 static const struct view no_view = { .buffer = VIEW_NONE };
 
@@ -330,13 +331,15 @@ static void add_forward(struct program_builder *b)
 enum rc program_open(struct program *out, const struct network *n, bool training)
 {
     const size_t n_nodes = (size_t)n->n_nodes;
+    const size_t most_ops = n_nodes * MAX_NODE_OPS + (size_t)n->n_segments + STAGE_OPS;
+    const size_t most_buffers = n_nodes * MAX_NODE_BUFFERS + STAGE_BUFFERS;
     struct program p = { 0 };
     struct program_builder b = { .n = n, .p = &p, .training = training };
     enum rc rc = RC_OK;
 
-    p.op = calloc(n_nodes * MAX_NODE_OPS + (size_t)n->n_segments, sizeof *p.op);
-    p.buffer = calloc(n_nodes * MAX_NODE_BUFFERS, sizeof *p.buffer);
-    p.item = calloc(n_nodes * MAX_NODE_BUFFERS, sizeof *p.item);
+    p.op = calloc(most_ops, sizeof *p.op);
+    p.buffer = calloc(most_buffers, sizeof *p.buffer);
+    p.item = calloc(most_buffers, sizeof *p.item);
     b.state = calloc(n_nodes, sizeof *b.state);
     b.dlogits = calloc(n_nodes, sizeof *b.dlogits);
     if (p.op == NULL || p.buffer == NULL || p.item == NULL || b.state == NULL || b.dlogits == NULL)
@@ -347,8 +350,7 @@ enum rc program_open(struct program *out, const struct network *n, bool training
     p.n_forward = p.n_ops;
     if (training)
         TRY(program_add_backward(&b));
-    assert((size_t)p.n_ops <= n_nodes * MAX_NODE_OPS + (size_t)n->n_segments);
-    assert((size_t)p.n_buffers <= n_nodes * MAX_NODE_BUFFERS);
+    assert((size_t)p.n_ops <= most_ops && (size_t)p.n_buffers <= most_buffers);
     *out = p;
     p = (struct program){ 0 };
 out:

@@ -60,13 +60,26 @@ struct pipeline_stage { /* of a training of one stage; borrowed */
     struct network_stages cuts;
     int number;
     enum stage_schedule schedule;
-    bool recomputes;        /* P4 */
-    struct stage_pipe pipe; /* expect, take, pass, passed: never NULL */
+    bool recomputes;            /* P4 */
+    size_t in_elems, out_elems; /* for one image, from and to the stages beside it, of a training that has no network
+                                   to tell them (replay); 0: there is no such stage */
+    struct stage_pipe pipe;     /* expect, take, pass, passed: never NULL */
 };
 
 /* Action i of the 2 n_micro_batches of a stage. */
 struct stage_action stage_action_at(enum stage_schedule schedule, int stage, int n_stages, size_t n_micro_batches,
                                     size_t i);
+/* What a stage does with its micro-batches. Errors end stage_play(). */
+struct stage_player {
+    enum rc (*expect)(void *arg, size_t micro_batch); /* begin to receive its value: there is room for it from now on */
+    enum rc (*forward)(void *arg, size_t micro_batch);
+    enum rc (*backward)(void *arg, size_t micro_batch);
+    void *arg;
+};
+
+/* P1, P2: play the schedule of s once, n_micro_batches. The first stage expects nothing. */
+enum rc stage_play(const struct pipeline_stage *s, size_t n_micro_batches,
+                   const struct stage_player *player) MUST_CHECK;
 /* P2 */
 size_t stage_held(enum stage_schedule schedule, int stage, int n_stages, size_t n_micro_batches);
 

@@ -119,14 +119,23 @@ static struct stage_block *block_of(struct network_trainer *t, size_t micro_batc
 
 /* --- what goes to and comes from other stages --- */
 
-/* Begin to receive the value of a micro-batch, whose block is free; behind the last one: nothing. */
-static enum rc expect_value(struct network_trainer *t, const struct run *r, size_t micro_batch, size_t n_parts)
-{
-    const struct stage_pipe *p = r->pipe;
+struct gradient { /* of a stage, under way */
+    struct network_trainer *trainer;
+    struct run *run;
+    size_t n_parts;
+    uint64_t first;
+    double loss;          /* of the micro-batches so far, added up */
+    grad_ready_fn *ready; /* of the last backward */
+    size_t n_held;        /* micro-batches, now */
+};
 
-    if (is_first(t->network) || micro_batch >= n_parts)
-        return RC_OK;
-    return p->expect(p->arg, WAY_VALUE, micro_batch, block_of(t, micro_batch)->x, t->network->in_elems * r->B);
+static enum rc expect_value(void *arg, size_t micro_batch)
+{
+    const struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    const struct stage_pipe *p = g->run->pipe;
+
+    return p->expect(p->arg, WAY_VALUE, micro_batch, block_of(t, micro_batch)->x, t->network->in_elems * g->run->B);
 }
 
 /* Behind its forward: begin to receive its gradient, where nothing else is written. */
@@ -220,20 +229,38 @@ out:
     return rc;
 }
 
-static enum rc run_forward(struct network_trainer *t, struct run *r, uint64_t first, double *loss)
+/* What of a run follows from the micro-batch. */
+static void choose(const struct gradient *g, size_t micro_batch)
 {
-    struct stage_block *b = block_of(t, r->micro_batch);
+    struct run *r = g->run;
+
+    r->micro_batch = micro_batch;
+    r->dropout_key = network_dropout_key(&g->trainer->base, g->first + micro_batch * r->B);
+    r->training = NULL;
+    r->ready = NULL;
+}
+
+static enum rc run_forward(void *arg, size_t micro_batch)
+{
+    struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    struct stage_block *b = block_of(t, micro_batch);
+    struct run *r = g->run;
     enum rc rc;
 
+    choose(g, micro_batch);
+    r->training = micro_batch == 0 && t->base.await != NULL ? &t->base : NULL;
+    g->n_held++;
+    t->most_held = g->n_held > t->most_held ? g->n_held : t->most_held;
     TRY(await_memory(t, r->pipe, b));
-    b->micro_batch = r->micro_batch;
-    TRY(load(t, r, b, first));
+    b->micro_batch = micro_batch;
+    TRY(load(t, r, b, g->first + micro_batch * r->B));
     TRY(run_ops(r, b, 0, t->train.n_forward));
     b->sends[WAY_VALUE] = !is_last(t->network);
     if (is_last(t->network))
-        *loss += network_weighted_loss(t);
+        g->loss += network_weighted_loss(t);
     /* With one place for gradients, the one of the next micro-batch to go backward is expected: run_backward(). */
-    if (!t->recomputes || r->micro_batch == 0)
+    if (!t->recomputes || micro_batch == 0)
         TRY(expect_grad(t, r));
 out:
     return rc;
@@ -262,26 +289,31 @@ out:
     return rc;
 }
 
-static enum rc run_backward(struct network_trainer *t, struct run *r, size_t n_parts)
+static enum rc run_backward(void *arg, size_t micro_batch)
 {
-    struct stage_block *b = block_of(t, r->micro_batch);
+    struct gradient *g = arg;
+    struct network_trainer *t = g->trainer;
+    struct stage_block *b = block_of(t, micro_batch);
     const bool has_taken = t->recomputes && !is_last(t->network);
-    struct run next = *r;
+    struct run *r = g->run;
     enum rc rc;
 
+    choose(g, micro_batch);
     if (t->recomputes) {
+        struct run next = *r;
         TRY(await_memory(t, r->pipe, b));
         TRY(run_again(t, r, b));
         next.micro_batch++;
-        if (next.micro_batch < n_parts)
+        if (next.micro_batch < g->n_parts)
             TRY(expect_grad(t, &next));
     } else {
         TRY(await_sent(r->pipe, b, WAY_VALUE));
     }
-    r->adds = r->micro_batch > 0;
+    r->adds = micro_batch > 0;
+    r->ready = micro_batch + 1 == g->n_parts ? g->ready : NULL;
     TRY(run_ops(r, b, t->train.n_forward + has_taken, t->train.n_ops));
     b->sends[WAY_GRAD] = !is_first(t->network);
-    TRY(expect_value(t, r, r->micro_batch + t->n_held, n_parts));
+    g->n_held--;
 out:
     return rc;
 }
@@ -290,32 +322,17 @@ enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_
                                grad_ready_fn *ready)
 {
     const struct pipeline_stage *s = stage_of(t);
-    const size_t n_parts = workload_n_micro_batches(&t->base.env);
-    size_t n_held = 0;
-    double sum = 0.0;
-    enum rc rc = RC_OK;
+    struct gradient g = {
+        .trainer = t, .run = r, .n_parts = workload_n_micro_batches(&t->base.env), .first = first, .ready = ready
+    };
+    const struct stage_player player = { expect_value, run_forward, run_backward, &g };
+    enum rc rc;
 
     r->pipe = &s->pipe;
-    for (size_t i = 0; i < t->n_held; i++)
-        TRY(expect_value(t, r, i, n_parts));
-    for (size_t i = 0; i < 2 * n_parts; i++) {
-        const struct stage_action a = stage_action_at(s->schedule, s->number, s->cuts.n_stages, n_parts, i);
-        const uint64_t at = first + a.micro_batch * r->B;
-        r->micro_batch = a.micro_batch;
-        r->dropout_key = network_dropout_key(&t->base, at);
-        r->training = a.micro_batch == 0 && !a.is_backward && t->base.await != NULL ? &t->base : NULL;
-        r->ready = a.is_backward && a.micro_batch + 1 == n_parts ? ready : NULL;
-        if (s->pipe.begins != NULL)
-            s->pipe.begins(s->pipe.arg, a);
-        TRY(a.is_backward ? run_backward(t, r, n_parts) : run_forward(t, r, at, &sum));
-        if (s->pipe.ended != NULL)
-            s->pipe.ended(s->pipe.arg, a);
-        n_held = a.is_backward ? n_held - 1 : n_held + 1;
-        t->most_held = n_held > t->most_held ? n_held : t->most_held;
-    }
+    TRY(stage_play(s, g.n_parts, &player));
     for (size_t i = 0; i < t->n_held; i++)
         TRY(await_memory(t, r->pipe, &t->block[i]));
-    *mean_loss = is_last(t->network) ? sum / (double)n_parts : NAN;
+    *mean_loss = is_last(t->network) ? g.loss / (double)g.n_parts : NAN;
 out:
     return rc;
 }

@@ -13,6 +13,8 @@
  *   J1  What profile_save() wrote, profile_load() reads back to the same profile.
  *   J2  A file whose model is one of ours holds that network's tensors; a model of another name may hold any.
  *   J3  Derived times of a step sum up to the published time of a step, to the nanosecond.
+ *   J4  A model MODEL-N is one of ours at 1/N of its bytes: each tensor has 1/N of the elements of MODEL's, rounded up.
+ *       (Only profile_open_network() asks for that: any other use takes such a file as one of another name, J2.)
  */
 #ifndef MODELS_REPLAY_PROFILE_H
 #define MODELS_REPLAY_PROFILE_H
@@ -72,6 +74,12 @@ enum rc profile_layer_tensors(struct profile_layer *l, int n_tensors) MUST_CHECK
 
 /* A layer for each node of n, in its order, with its tensors and the flops of its GEMMs; times and bytes 0. */
 enum rc profile_of_network(struct profile **out, const struct network *n, int batch) MUST_CHECK;
+/* J2, of a profile of that file. RC_INVAL. profile_load() has. */
+enum rc profile_check_model(const struct profile *p, const char *path) MUST_CHECK;
+/* The network that p was recorded of, at 1/divisor of its bytes (J4), of which each node is a layer of p, with its
+ * tensors. path: for messages. RC_INVAL: it is none of ours, or has other layers. */
+enum rc profile_open_network(struct network **out, size_t *divisor, const struct profile *p,
+                             const char *path) MUST_CHECK;
 /* Spread the time of a whole step over the layers by their flops: a pass's share is its flops' share, which are
  * 1:2 forward to backward, and 1:1 where there is no input gradient to compute. J3. RC_INVAL: no layer has flops. */
 enum rc profile_spread(struct profile *p, uint64_t step_ns) MUST_CHECK;

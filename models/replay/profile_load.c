@@ -321,59 +321,6 @@ out:
     return rc;
 }
 
-/* Tensor i of the profile, counted over layers. */
-static const struct profile_tensor *tensor_at(const struct profile *p, int i)
-{
-    int layer = 0;
-
-    while (i >= p->layer[layer].n_tensors)
-        i -= p->layer[layer++].n_tensors;
-    return &p->layer[layer].tensor[i];
-}
-
-static enum rc compare(const struct profile *p, const struct network *n, const char *path)
-{
-    if (profile_n_tensors(p) != n->n_segments)
-        return rc_raise(RC_INVAL, "%s: has %d tensors, but model %s has %d: it is of another model", path,
-                        profile_n_tensors(p), p->model, n->n_segments);
-    for (int i = 0; i < n->n_segments; i++) {
-        const struct profile_tensor *t = tensor_at(p, i);
-        if (strcmp(t->name, n->segment_name[i]) != 0 || t->n_elems != n->segment[i].n_elems)
-            return rc_raise(
-                RC_INVAL,
-                "%s: tensor %d is %s of %zu elements, but in model %s it is %s of %zu: it is of another model", path, i,
-                t->name, t->n_elems, p->model, n->segment_name[i], n->segment[i].n_elems);
-    }
-    return RC_OK;
-}
-
-/* J2 */
-static enum rc check_model(const struct profile *p, const char *path)
-{
-    const struct network_opts opts = { .image_size = p->image_size,
-                                       .n_classes = p->n_classes,
-                                       .aux_head = p->aux_head,
-                                       .width_divisor = p->width_divisor };
-    const struct network_def *def = NULL;
-    struct network *n = NULL;
-    enum rc rc = RC_OK;
-
-    for (int i = 0; workload_at(i) != NULL; i++)
-        if (strcmp(workload_at(i)->module.name, p->model) == 0)
-            def = workload_at(i)->network;
-    if (def == NULL)
-        return RC_OK;
-    if (network_open(&n, def, &opts) != RC_OK) {
-        char why[RC_MESSAGE_BYTES];
-        snprintf(why, sizeof why, "%.300s", rc_message());
-        FAIL(RC_INVAL, "%s: model %s cannot be so: %s", path, p->model, why);
-    }
-    TRY(compare(p, n, path));
-out:
-    network_close(&n);
-    return rc;
-}
-
 static enum rc parse(json_t **out, const char *path)
 {
     char why[ERROR_BYTES];
@@ -403,7 +350,7 @@ enum rc profile_load(struct profile **out, const char *path)
 
     TRY(parse(&root, path));
     TRY(read_profile(&p, &top, root));
-    TRY(check_model(p, path));
+    TRY(profile_check_model(p, path)); /* J2 */
     *out = p;
     p = NULL;
 out:

@@ -21,23 +21,31 @@
 #include <string.h>
 
 #include "models/layer.h"
-#include "models/replay/profile.h"
+#include "models/replay/player.h"
 
-enum { PATTERN_ELEMS = 1024 };
+/* Which layers it plays, and what follows from that. */
+static void choose_layers(struct replay *t)
+{
+    const struct pipeline_stage *s = t->base.env.stage;
+    const struct profile *p = t->profile;
 
-struct replay {
-    struct training base;
-    const struct profile *profile; /* borrowed */
-    struct segment *segment;       /* of all layers, in forward order */
-    size_t n_segments, n_params;
-    float pattern[2 * PATTERN_ELEMS]; /* twice, so that any range of PATTERN_ELEMS can be copied */
-};
+    t->first_layer = s != NULL && s->number > 0 ? s->cuts.end[s->number - 1] : 0;
+    t->end_layer = s != NULL ? s->cuts.end[s->number] : p->n_layers;
+    for (int i = 0; i < t->first_layer; i++)
+        for (int k = 0; k < p->layer[i].n_tensors; k++)
+            t->n_elems_before += p->layer[i].tensor[k].n_elems;
+    for (int i = t->first_layer; i < t->end_layer; i++) {
+        t->n_segments += (size_t)p->layer[i].n_tensors;
+        t->forward_ns += p->layer[i].forward_ns;
+        t->step_ns += p->layer[i].forward_ns + p->layer[i].backward_ns;
+    }
+}
 
 static void fill_segments(struct replay *t)
 {
     size_t s = 0;
 
-    for (int i = 0; i < t->profile->n_layers; i++)
+    for (int i = t->first_layer; i < t->end_layer; i++)
         for (int k = 0; k < t->profile->layer[i].n_tensors; k++)
             t->segment[s++] = layer_take(&t->n_params, t->profile->layer[i].tensor[k].n_elems);
 }
@@ -57,9 +65,20 @@ static uint64_t largest_batch(const struct profile *p)
     return UINT64_MAX / (sample_ns > batch ? sample_ns : batch);
 }
 
+static void replay_close(struct training **t)
+{
+    struct replay *r = (struct replay *)*t;
+
+    replay_stage_close(r);
+    free(r->segment);
+    free(r);
+    *t = NULL;
+}
+
 static enum rc replay_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct replay *t = calloc(1, sizeof *t);
+    struct training *base = (struct training *)t;
     enum rc rc = RC_OK;
 
     (void)w;
@@ -71,24 +90,21 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
     if (t == NULL)
         FAIL(RC_NOMEM, "model replay: no memory");
     t->profile = env->profile;
-    t->n_segments = (size_t)profile_n_tensors(env->profile);
+    t->base.env = *env;
+    choose_layers(t);
     t->segment = malloc(t->n_segments * sizeof *t->segment);
     if (t->segment == NULL)
         FAIL(RC_NOMEM, "model replay: no memory for %zu tensors", t->n_segments);
     fill_segments(t);
     fill_pattern(t);
-    *out = &t->base;
-    t = NULL;
+    if (env->stage != NULL)
+        TRY(replay_stage_open(t));
+    *out = base;
+    base = NULL;
 out:
-    free(t);
+    if (base != NULL)
+        replay_close(&base);
     return rc;
-}
-
-static void replay_close(struct training **t)
-{
-    free(((struct replay *)*t)->segment);
-    free(*t);
-    *t = NULL;
 }
 
 static size_t replay_n_params(const struct training *t)
@@ -138,43 +154,33 @@ static void write_gradient(const struct replay *t, struct segment s, uint64_t fi
     }
     for (size_t i = 0; i < s.n_elems; i += PATTERN_ELEMS) {
         const size_t left = s.n_elems - i, n = left < PATTERN_ELEMS ? left : PATTERN_ELEMS;
-        memcpy(grad + s.offset_elems + i, t->pattern + (s.offset_elems + i + start) % PATTERN_ELEMS, n * sizeof(float));
+        const size_t index = t->n_elems_before + s.offset_elems + i; /* of all layers: a stage's numbers are theirs */
+        memcpy(grad + s.offset_elems + i, t->pattern + (index + start) % PATTERN_ELEMS, n * sizeof(float));
     }
 }
 
-/* ns n_samples / batch, rounded down; no product overflows up to largest_batch(). */
-static uint64_t scaled_ns(uint64_t ns, size_t n_samples, int batch)
+uint64_t replay_scaled_ns(const struct replay *t, uint64_t ns, size_t n_samples)
 {
-    const uint64_t n = (uint64_t)n_samples, b = (uint64_t)batch;
+    const uint64_t n = (uint64_t)n_samples, b = (uint64_t)t->profile->batch;
 
     return ns / b * n + ns % b * n / b;
 }
 
-static uint64_t forward_ns(const struct profile *p)
-{
-    uint64_t sum_ns = 0;
-
-    for (int i = 0; i < p->n_layers; i++)
-        sum_ns += p->layer[i].forward_ns;
-    return sum_ns;
-}
-
-/* Let the forward time pass, n_samples images'; it is *passed_ns. awaits: parameters are awaited layer by layer. */
-static enum rc pass_forward(const struct replay *t, size_t n_samples, bool awaits, uint64_t *passed_ns)
+enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits, uint64_t *passed_ns)
 {
     const struct profile *p = t->profile;
     struct compute *c = t->base.env.compute;
-    const uint64_t whole_ns = scaled_ns(forward_ns(p), n_samples, p->batch);
+    const uint64_t whole_ns = replay_scaled_ns(t, t->forward_ns, n_samples);
     uint64_t done_ns = 0;
     size_t s = 0;
     enum rc rc = RC_OK;
 
     *passed_ns = 0;
-    for (int i = 0; awaits && i < p->n_layers; i++) {
+    for (int i = t->first_layer; awaits && i < t->end_layer; i++) {
         for (int k = 0; k < p->layer[i].n_tensors; k++)
             TRY(layer_await(&t->base, t->segment[s++]));
         done_ns += p->layer[i].forward_ns;
-        const uint64_t due_ns = scaled_ns(done_ns, n_samples, p->batch);
+        const uint64_t due_ns = replay_scaled_ns(t, done_ns, n_samples);
         compute_pass(c, due_ns - *passed_ns);
         *passed_ns = due_ns;
     }
@@ -191,10 +197,35 @@ static enum rc pass_micro_batch(const struct replay *t, size_t *n_samples, size_
     uint64_t passed_ns;
     enum rc rc;
 
-    TRY(pass_forward(t, B, awaits, &passed_ns));
+    TRY(replay_forward(t, B, awaits, &passed_ns));
     if (!t->base.env.forward_only)
-        compute_pass(t->base.env.compute, scaled_ns(profile_step_ns(t->profile), B, t->profile->batch) - passed_ns);
+        compute_pass(t->base.env.compute, replay_scaled_ns(t, t->step_ns, B) - passed_ns);
     *n_samples -= B;
+out:
+    return rc;
+}
+
+enum rc replay_last_backward(const struct replay *t, const struct replay_backward *b)
+{
+    const struct profile *p = t->profile;
+    uint64_t done_ns = t->forward_ns, passed_ns = replay_scaled_ns(t, done_ns, b->n_samples);
+    size_t s = t->n_segments;
+    enum rc rc = RC_OK;
+
+    for (int i = t->end_layer - 1; i >= t->first_layer; i--) {
+        done_ns += p->layer[i].backward_ns;
+        if (p->layer[i].n_tensors == 0 && i > t->first_layer)
+            continue;
+        /* What has passed is what was recorded so far, scaled: roundings do not add up. */
+        const uint64_t due_ns = replay_scaled_ns(t, done_ns, b->n_samples);
+        compute_pass(t->base.env.compute, due_ns - passed_ns);
+        passed_ns = due_ns;
+        for (int k = 0; k < p->layer[i].n_tensors; k++) {
+            s--;
+            write_gradient(t, t->segment[s], b->first, b->grad);
+            TRY(layer_ready(b->ready, b->arg, t->segment[s], b->grad));
+        }
+    }
 out:
     return rc;
 }
@@ -202,34 +233,22 @@ out:
 static enum rc replay_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples, float *grad,
                                double *mean_loss, grad_ready_fn *ready, void *arg)
 {
-    const struct replay *t = (const struct replay *)base;
-    const struct profile *p = t->profile;
-    struct compute *c = base->env.compute;
-    size_t s = t->n_segments;
-    uint64_t done_ns = forward_ns(p), passed_ns = 0, due_ns;
+    struct replay *t = (struct replay *)base;
+    struct replay_backward last = { .n_samples = n_samples, .first = first, .grad = grad, .ready = ready, .arg = arg };
     bool awaits = base->await != NULL;
+    uint64_t passed_ns;
     enum rc rc = RC_OK;
 
     (void)param;
     *mean_loss = NAN;
+    if (base->env.stage != NULL)
+        return replay_stage_gradient(t, &last);
     for (size_t left = workload_n_micro_batches(&base->env); left > 1; left--, awaits = false)
-        TRY(pass_micro_batch(t, &n_samples, left, awaits));
-    TRY(pass_forward(t, n_samples, awaits, &passed_ns));
-    for (int i = base->env.forward_only ? -1 : p->n_layers - 1; i >= 0; i--) {
-        done_ns += p->layer[i].backward_ns;
-        if (p->layer[i].n_tensors == 0 && i > 0)
-            continue;
-        /* What has passed is what was recorded so far, scaled: roundings do not add up. */
-        due_ns = scaled_ns(done_ns, n_samples, p->batch);
-        compute_pass(c, due_ns - passed_ns);
-        passed_ns = due_ns;
-        for (int k = 0; k < p->layer[i].n_tensors; k++) {
-            s--;
-            write_gradient(t, t->segment[s], first, grad);
-            TRY(layer_ready(ready, arg, t->segment[s], grad));
-        }
-    }
-    TRY(compute_sync(c));
+        TRY(pass_micro_batch(t, &last.n_samples, left, awaits));
+    TRY(replay_forward(t, last.n_samples, awaits, &passed_ns));
+    if (!base->env.forward_only)
+        TRY(replay_last_backward(t, &last));
+    TRY(compute_sync(base->env.compute));
 out:
     return rc;
 }
@@ -244,14 +263,16 @@ static enum rc replay_evaluate(struct training *t, const float *param, size_t n_
     return RC_OK;
 }
 
-static double replay_flops_per_sample(const struct training *t)
+static double replay_flops_per_sample(const struct training *base)
 {
-    const struct profile *p = ((const struct replay *)t)->profile;
-    double forward = 0.0;
+    const struct replay *t = (const struct replay *)base;
+    double sum = 0.0;
 
-    for (int i = 0; i < p->n_layers; i++)
-        forward += p->layer[i].flops_forward;
-    return (t->env.forward_only ? forward : profile_flops(p)) / p->batch;
+    for (int i = t->first_layer; i < t->end_layer; i++) {
+        sum += t->profile->layer[i].flops_forward;
+        sum += base->env.forward_only ? 0.0 : t->profile->layer[i].flops_backward;
+    }
+    return sum / t->profile->batch;
 }
 
 static const struct training_ops ops = {

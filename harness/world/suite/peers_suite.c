@@ -98,8 +98,8 @@ static void case_what_it_owes_is_said_P2(struct scene *s)
     } known[] = { { { PHASE_START, 0, 0 }, "at the start" },
                   { { PHASE_PROBE, 0, -1 }, "in the probe" },
                   { { PHASE_STEP, 12345678901, -1 }, "in step 12345678901" },
-                  { { PHASE_PART_FORWARD, 7, peer_part(0, 2) }, "in step 7, forward of micro-batch 2 in stage 0" },
-                  { { PHASE_PART_BACKWARD, 8, peer_part(63, (1 << 20) - 1) },
+                  { { PHASE_PART_FORWARD, 7, 2 }, "in step 7, forward of micro-batch 2 in stage 0" },
+                  { { PHASE_PART_BACKWARD, 8, 63 * PEER_MOST_MICRO_BATCHES + (1 << 20) - 1 },
                     "in step 8, backward of micro-batch 1048575 in stage 63" },
                   { { PHASE_SERVE, 0, -1 }, "as a server" },
                   { { PHASE_END, 0, -1 }, "at the end" } };

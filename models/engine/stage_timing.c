@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage_timing.c - see stage_timing.h. */
+#include "models/engine/stage_timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct timing {
+    const struct stage_times *times;
+    enum stage_schedule schedule;
+    int n_stages;
+    size_t n;          /* micro-batches */
+    double *arrived_s; /* [n_stages][N_STAGE_WAYS][n]: at that stage; NaN: not yet */
+    double *now_s;     /* [n_stages]: the end of the last action of a stage */
+    size_t *n_done;    /* [n_stages]: actions */
+};
+
+static double *arrival(const struct timing *t, int stage, enum stage_way way, size_t micro_batch)
+{
+    return &t->arrived_s[((size_t)stage * N_STAGE_WAYS + way) * t->n + micro_batch];
+}
+
+/* One behind the other on the link, which has the rate of the stage before it. */
+static void send(const struct timing *t, int to, enum stage_way way, size_t micro_batch, double at_s)
+{
+    const struct stage_times *link = &t->times[way == WAY_VALUE ? to - 1 : to];
+    const double alone_s = at_s + link->latency_s + link->pass_s;
+    const double behind_s =
+        micro_batch > 0 ? *arrival(t, to, way, micro_batch - 1) + link->pass_s : alone_s; /* P1: in order */
+
+    *arrival(t, to, way, micro_batch) = alone_s > behind_s ? alone_s : behind_s;
+}
+
+/* What the stage's next action waits for has arrived: do it. Returns whether it has. */
+static bool advance(struct timing *t, int stage)
+{
+    const struct stage_action a = stage_action_at(t->schedule, stage, t->n_stages, t->n, t->n_done[stage]);
+    const struct stage_times *own = &t->times[stage];
+    const bool waits = a.is_backward ? stage + 1 < t->n_stages : stage > 0;
+    const double arrived_s = waits ? *arrival(t, stage, a.is_backward ? WAY_GRAD : WAY_VALUE, a.micro_batch) : 0;
+
+    if (isnan(arrived_s))
+        return false;
+    t->now_s[stage] = (arrived_s > t->now_s[stage] ? arrived_s : t->now_s[stage]) +
+                      (a.is_backward ? own->backward_s : own->forward_s);
+    t->n_done[stage]++;
+    if (a.is_backward && stage > 0)
+        send(t, stage - 1, WAY_GRAD, a.micro_batch, t->now_s[stage]);
+    if (!a.is_backward && stage + 1 < t->n_stages)
+        send(t, stage + 1, WAY_VALUE, a.micro_batch, t->now_s[stage]);
+    return true;
+}
+
+static void play(struct timing *t)
+{
+    size_t n_left = 2 * t->n * (size_t)t->n_stages;
+
+    while (n_left > 0) /* some stage can go on: a schedule has no cycle */
+        for (int stage = 0; stage < t->n_stages; stage++)
+            while (t->n_done[stage] < 2 * t->n && advance(t, stage))
+                n_left--;
+}
+
+enum rc stage_least_step(double *step_s, double *end_s, const struct stage_times *times, enum stage_schedule schedule,
+                         int n_stages, size_t n_micro_batches)
+{
+    const size_t n_arrivals = (size_t)n_stages * N_STAGE_WAYS * n_micro_batches;
+    struct timing t = { .times = times, .schedule = schedule, .n_stages = n_stages, .n = n_micro_batches };
+    enum rc rc = RC_OK;
+
+    t.arrived_s = malloc(n_arrivals * sizeof *t.arrived_s);
+    t.now_s = calloc((size_t)n_stages, sizeof *t.now_s);
+    t.n_done = calloc((size_t)n_stages, sizeof *t.n_done);
+    if (t.arrived_s == NULL || t.now_s == NULL || t.n_done == NULL)
+        FAIL(RC_NOMEM, "no memory for the timing of %zu micro-batches in %d stages", n_micro_batches, n_stages);
+    for (size_t i = 0; i < n_arrivals; i++)
+        t.arrived_s[i] = NAN;
+    play(&t);
+    *step_s = 0;
+    for (int i = 0; i < n_stages; i++) {
+        *step_s = t.now_s[i] > *step_s ? t.now_s[i] : *step_s;
+        if (end_s != NULL)
+            end_s[i] = t.now_s[i];
+    }
+out:
+    free(t.arrived_s);
+    free(t.now_s);
+    free(t.n_done);
+    return rc;
+}
+
+double stage_bubble_ratio(int n_stages, size_t n_micro_batches)
+{
+    return (double)(n_stages - 1) / ((double)n_micro_batches + (double)(n_stages - 1));
+}

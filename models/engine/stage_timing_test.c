@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_timing_test.c - the least time of a step of a pipeline, of stages whose steps are known by formula or by hand.
+ *
+ * usage: stage_timing_test
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/engine/stage_timing.h"
+
+enum { MOST = 8 };
+
+static double step_of(const struct stage_times *times, enum stage_schedule schedule, int n_stages, size_t n)
+{
+    double step_s = -1;
+
+    assert_int_equal(stage_least_step(&step_s, NULL, times, schedule, n_stages, n), RC_OK);
+    return step_s;
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+/* (M + S - 1) (f + b), of which the bubble is (S - 1) / (M + S - 1). */
+static void equal_stages_have_the_published_bubble(void **state)
+{
+    struct stage_times times[MOST];
+
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        times[i] = (struct stage_times){ .forward_s = 2, .backward_s = 5 };
+    for (int S = 1; S <= MOST; S++)
+        for (size_t M = 1; M <= 20; M += 3)
+            for (int k = 0; k < 2; k++) {
+                const double step_s = step_of(times, k == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B, S, M);
+                assert_near(step_s, 7.0 * (double)(M + (size_t)S - 1));
+                assert_near(1 - 7.0 * (double)M / step_s + 1, stage_bubble_ratio(S, M) + 1);
+            }
+    assert_near(stage_bubble_ratio(4, 4), 3.0 / 7);
+}
+
+/* The slowest stage decides; those beside it fill and drain. */
+static void the_slowest_stage_decides(void **state)
+{
+    const struct stage_times times[] = { { .forward_s = 1, .backward_s = 2 },
+                                         { .forward_s = 10, .backward_s = 20 },
+                                         { .forward_s = 1, .backward_s = 2 } };
+    double step_s, end_s[3];
+
+    (void)state;
+    assert_int_equal(stage_least_step(&step_s, end_s, times, SCHEDULE_GPIPE, 3, 8), RC_OK);
+    assert_near(step_s, 1 + 8 * 10 + (1 + 2) + 8 * 20 + 2); /* it turns when the last stage has, and drains by 2 */
+    assert_near(end_s[0], step_s);
+    assert_near(end_s[1], step_s - 2);
+}
+
+/* Two stages, two micro-batches, f = b = 10, links of latency 1 and 2 a tensor, worked out by hand:
+ *   gpipe  F00 0-10 F01 10-20 | value 0 at 13, 1 at 23 | F10 13-23 F11 23-33 B10 33-43 B11 43-53 | grad 0 at 46, 1 at
+ * 56 B00 46-56 B01 56-66 1f1b   stage 1 holds one: F10 13-23 B10 23-33 F11 33-43 B11 43-53 | grad 0 at 36, 1 at 56 |
+ * B00 36-46 B01 56-66 */
+static void links_are_on_the_path(void **state)
+{
+    const struct stage_times times[] = { { 10, 10, 1, 2 }, { 10, 10, 0, 0 } };
+
+    (void)state;
+    assert_near(step_of(times, SCHEDULE_GPIPE, 2, 2), 66);
+    assert_near(step_of(times, SCHEDULE_1F1B, 2, 2), 66);
+}
+
+/* A link that is slower than a stage: tensors are one behind the other on it, latency apart. M = 3, f = 1, b = 1, 10 a
+ * tensor: values arrive at 12, 22, 32; backward from 33 on, gradients arrive at 45, 55, 65; then 1. */
+static void a_slow_link_carries_one_tensor_at_a_time(void **state)
+{
+    const struct stage_times times[] = { { 1, 1, 1, 10 }, { 1, 1, 0, 0 } };
+
+    (void)state;
+    assert_near(step_of(times, SCHEDULE_GPIPE, 2, 3), 66);
+}
+
+/* 1F1B holds no micro-batch more than it must, so that what it waits for the links cannot be hidden: with three and
+ * more it is behind GPipe. f = b = 1, 1 a tensor: period of stage 0 of two, which holds two, 2 (1 + 1) + 2 for both. */
+static void one_forward_one_backward_waits_for_links(void **state)
+{
+    const struct stage_times times[] = { { 1, 1, 0, 1 }, { 1, 1, 0, 0 } };
+    const size_t M = 100;
+
+    (void)state;
+    const double longer_s = step_of(times, SCHEDULE_1F1B, 2, M) - step_of(times, SCHEDULE_1F1B, 2, M - 2);
+    assert_near(longer_s, 2 * 2 + 2);
+    assert_near(step_of(times, SCHEDULE_GPIPE, 2, M) - step_of(times, SCHEDULE_GPIPE, 2, M - 2), 2 * 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_stages_have_the_published_bubble),
+        cmocka_unit_test(the_slowest_stage_decides),
+        cmocka_unit_test(links_are_on_the_path),
+        cmocka_unit_test(a_slow_link_carries_one_tensor_at_a_time),
+        cmocka_unit_test(one_forward_one_backward_waits_for_links),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
