@@ -258,33 +258,41 @@ static size_t most_bytes_of_rank(const struct train_memory *m)
     return worker_bytes(m) > m->server_bytes ? worker_bytes(m) : m->server_bytes;
 }
 
-/* *out: does every stage of n_stages need no more than --memory-limit? */
-static enum rc stages_fit(bool *out, struct compute *c, const struct train_job *job, int n_stages)
+enum rc job_memory_of_rank(size_t *out, const struct train_job *job, const struct network *n)
 {
-    struct network *n = NULL;
-    enum rc rc = RC_OK;
+    const struct compute_env env = { .precision = job->precision };
+    struct compute *compute = NULL;
+    struct train_memory m = { 0 };
+    enum rc rc;
 
-    *out = true;
-    for (int i = 0; i < n_stages && *out; i++) {
-        struct train_job stage = *job; /* what it points to is the job's, and read */
-        struct train_memory m = { 0 };
-        stage.opts.stages = (uint64_t)n_stages;
-        stage.stages.number = i;
-        TRY(network_open(&n, job->workload->network, &job->network));
-        TRY(job_stages_resolve(&stage, &n));
-        stage.n_params = stage.stages.part[i].n_params;
-        TRY(count_bytes(&m, c, &stage, n, job_most_batch(job), job->opts.accumulate));
-        *out = most_bytes_of_rank(&m) <= job->opts.memory_limit;
-        network_close(&n);
-    }
+    TRY(compute_open(&compute, job->compute, &env));
+    TRY(count_bytes(&m, compute, job, n, job_most_batch(job), job->opts.accumulate));
+    *out = most_bytes_of_rank(&m);
+out:
+    compute_close(&compute);
+    return rc;
+}
+
+/* *out: can the network be cut into so many stages, none of which needs more than --memory-limit? */
+static enum rc stages_fit(bool *out, const struct train_job *job, int n_stages)
+{
+    struct train_job stage = *job; /* what it points to is the job's, and read */
+    struct network *n = NULL;
+    enum rc rc;
+
+    stage.opts.stages = (uint64_t)n_stages;
+    TRY(network_open(&n, job->workload->network, &job->network));
+    rc = job_stages_resolve(&stage, &n);
+    *out = rc == RC_OK;
+    if (rc == RC_INVAL) /* it cannot */
+        rc = RC_OK;
 out:
     network_close(&n);
     return rc;
 }
 
 /* "; --stages 2 would fit", of a job that has none yet. */
-static enum rc stages_text(char *out, size_t n_bytes, struct compute *c, const struct train_job *job,
-                           const struct network *n)
+static enum rc stages_text(char *out, size_t n_bytes, const struct train_job *job, const struct network *n)
 {
     const int most = n ? network_most_stages(n) : 0;
     bool fit = false;
@@ -294,7 +302,7 @@ static enum rc stages_text(char *out, size_t n_bytes, struct compute *c, const s
     if (!n || job->opts.stages > 1 || job->opts.forward_only || job_stages_why_not(job))
         return RC_OK;
     for (int n_stages = 2; n_stages <= most && n_stages <= NETWORK_MAX_STAGES && !fit; n_stages++) {
-        TRY(stages_fit(&fit, c, job, n_stages));
+        TRY(stages_fit(&fit, job, n_stages));
         if (fit)
             (void)snprintf(out, n_bytes, "; --stages %d would fit", n_stages);
     }
@@ -306,7 +314,7 @@ out:
 }
 
 /* --memory-limit, of counted bytes. */
-static enum rc check_limit(struct compute *c, const struct train_job *job, const struct network *n)
+static enum rc check_limit(const struct train_job *job, const struct network *n)
 {
     const struct train_memory *m = &job->memory;
     char stage[32] = "", remedy[96];
@@ -314,7 +322,7 @@ static enum rc check_limit(struct compute *c, const struct train_job *job, const
 
     if (job->opts.memory_limit == 0 || most_bytes_of_rank(m) <= job->opts.memory_limit)
         return RC_OK;
-    TRY(stages_text(remedy, sizeof remedy, c, job, n));
+    TRY(stages_text(remedy, sizeof remedy, job, n));
     if (job->opts.stages > 1)
         (void)snprintf(stage, sizeof stage, " in stage %d of %llu", job->stages.number,
                        (unsigned long long)job->opts.stages);
@@ -346,7 +354,7 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
     if (job->compute->touches_memory || job->opts.memory_limit > 0)
         TRY(count_bytes(&job->memory, compute, job, n, job_most_batch(job), job->opts.accumulate));
-    TRY(check_limit(compute, job, n));
+    TRY(check_limit(job, n));
     if (job->compute->touches_memory)
         job->memory.available_bytes = compute->ops->memory_available(compute);
     if (job->compute->touches_memory && job->memory.host_bytes > job->memory.available_bytes)

@@ -9,6 +9,7 @@
 
 #include "harness/base/file.h"
 #include "harness/net/transport.h"
+#include "harness/train/job_work.h"
 #include "models/engine/network.h"
 #include "models/engine/stage_timing.h"
 #include "models/replay/profile.h"
@@ -122,6 +123,52 @@ static void note_bytes(struct job_stages *s, const struct network *whole, size_t
     }
 }
 
+struct memory_limits {    /* --memory-limit, of stages that are thought of */
+    struct train_job job; /* what it points to is the job's, and read */
+    const struct network *whole;
+    enum rc rc; /* of what could not be counted */
+};
+
+static bool fits(void *arg, int number, int first_node, int end_node)
+{
+    struct memory_limits *l = arg;
+    struct job_stages *s = &l->job.stages;
+    const struct network_stages cuts = { .n_stages = number > 0 ? 2 : 1,
+                                         .end = { number > 0 ? first_node : end_node, end_node } };
+    const int at = number > 0;
+    struct network *stage = NULL;
+    size_t n_bytes = 0;
+    enum rc rc;
+
+    s->env.number = s->number = number;
+    l->job.n_params = network_stage_range(l->whole, &cuts, at).n_params;
+    TRY(network_open_stage(&stage, l->whole, &cuts, at));
+    TRY(job_memory_of_rank(&n_bytes, &l->job, stage));
+out:
+    network_close(&stage);
+    l->rc = l->rc == RC_OK ? rc : l->rc;
+    return n_bytes <= l->job.opts.memory_limit;
+}
+
+/* So that the most expensive stage costs the least, and none needs more than --memory-limit. */
+static enum rc balance(struct train_job *job, const struct network *whole, const double *cost)
+{
+    struct pipeline_stage *env = &job->stages.env;
+    const int n_stages = (int)job->opts.stages;
+    struct memory_limits within = { .job = *job, .whole = whole };
+    const struct network_limits limits = { fits, &within };
+    enum rc rc;
+
+    if (job->opts.memory_limit == 0 || job->profile)
+        return network_balance(&env->cuts, whole, cost, n_stages);
+    within.job.stages.env.cuts.n_stages = n_stages;
+    rc = network_balance_within(&env->cuts, whole, cost, n_stages, &limits);
+    if (rc == RC_INVAL && within.rc == RC_OK)
+        return rc_raise(RC_INVAL, "--memory-limit %llu: model %s cannot be cut into %d stages that need no more each",
+                        (unsigned long long)job->opts.memory_limit, whole->name, n_stages);
+    return rc == RC_OK ? within.rc : rc;
+}
+
 /* Where the network is cut, and what follows from that. times: NULL: none are known. */
 static enum rc cut(struct train_job *job, const struct network *whole, size_t divisor, const struct profile *times)
 {
@@ -139,7 +186,7 @@ static enum rc cut(struct train_job *job, const struct network *whole, size_t di
     s->env.number = s->number;
     s->env.recomputes = job->opts.recompute;
     s->env.schedule = strcmp(job->opts.schedule, "gpipe") == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B;
-    TRY(network_balance(&s->env.cuts, whole, cost, (int)job->opts.stages));
+    TRY(balance(job, whole, cost));
     note_costs(s, cost, times);
     note_bytes(s, whole, divisor, job->profile);
     s->env.in_elems = s->number > 0 ? s->passed_elems[s->number - 1] : 0;

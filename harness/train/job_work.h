@@ -19,6 +19,8 @@ struct job_facts train_job_facts(const struct train_job *job);
 /* job_memory.c: job->memory for its batch; RC_INVAL names what is needed, what is there and the largest batch that
  * fits. n: NULL: not a network. */
 enum rc job_memory_resolve(struct train_job *job, const struct network *n) MUST_CHECK;
+/* *out: bytes that the worker or server of a host's job needs that needs most. n: its network, or its stage. */
+enum rc job_memory_of_rank(size_t *out, const struct train_job *job, const struct network *n) MUST_CHECK;
 /* The same of a job that differs from base, whose memory is known, in modules in use. RC_INVAL. */
 enum rc job_memory_vary(struct train_job *job, const struct train_job *base) MUST_CHECK;
 

@@ -84,6 +84,7 @@ void network_flops_of_nodes(const struct network *n, double *cost)
 struct balance { /* by dynamic programming over the places */
     const struct network *n;
     const double *cost;
+    const struct network_limits *limits; /* NULL: none */
     int n_places;
     int *place;
     double *best; /* [stages][n_places]: the least cost of the most expensive of so many stages up to there */
@@ -97,6 +98,11 @@ static double cost_between(const struct balance *b, int from, int to)
     for (int i = b->place[from]; i < b->place[to]; i++)
         sum += b->cost[i];
     return sum;
+}
+
+static bool fits(const struct balance *b, int stage, int from, int to)
+{
+    return b->limits == NULL || b->limits->fits(b->limits->arg, stage, b->place[from], b->place[to]);
 }
 
 /* The best last stage of `stage` + 1 stages that end at place `to`. */
@@ -113,7 +119,7 @@ static void fill_place(struct balance *b, int stage, int to)
             continue;
         const double before = stage == 0 ? 0.0 : b->best[(stage - 1) * b->n_places + k];
         const double last = cost_between(b, k, to), most = before > last ? before : last;
-        if (most < *best) {
+        if (most < *best && fits(b, stage, k, to)) {
             *best = most;
             *from = k;
         }
@@ -122,8 +128,14 @@ static void fill_place(struct balance *b, int stage, int to)
 
 enum rc network_balance(struct network_stages *out, const struct network *n, const double *cost, int n_stages)
 {
+    return network_balance_within(out, n, cost, n_stages, NULL);
+}
+
+enum rc network_balance_within(struct network_stages *out, const struct network *n, const double *cost, int n_stages,
+                               const struct network_limits *limits)
+{
     const int most = network_most_stages(n);
-    struct balance b = { .n = n, .cost = cost };
+    struct balance b = { .n = n, .cost = cost, .limits = limits };
     enum rc rc = RC_OK;
 
     if (n_stages < 1 || n_stages > most || n_stages > NETWORK_MAX_STAGES)
@@ -140,6 +152,8 @@ enum rc network_balance(struct network_stages *out, const struct network *n, con
     for (int stage = 0; stage < n_stages; stage++)
         for (int to = 0; to < b.n_places; to++)
             fill_place(&b, stage, to);
+    if (b.from[n_stages * b.n_places - 1] < 0)
+        FAIL(RC_INVAL, "network %s: no cut into %d stages has only stages that fit", n->name, n_stages);
     out->n_stages = n_stages;
     for (int stage = n_stages - 1, at = b.n_places - 1; stage >= 0; stage--) {
         out->end[stage] = b.place[at];

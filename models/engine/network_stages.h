@@ -31,6 +31,13 @@ int network_most_stages(const struct network *n);
  * none below 0. RC_INVAL: n_stages is not 1 to network_most_stages() (names it) or NETWORK_MAX_STAGES. RC_NOMEM. */
 enum rc network_balance(struct network_stages *out, const struct network *n, const double *cost,
                         int n_stages) MUST_CHECK;
+struct network_limits { /* which stages there may be */
+    bool (*fits)(void *arg, int number, int first_node, int end_node); /* stage number with [first_node, end_node) */
+    void *arg;
+};
+/* The same of cuts whose stages all fit. RC_INVAL also: there is none. fits is called n_stages x places^2 / 2 times. */
+enum rc network_balance_within(struct network_stages *out, const struct network *n, const double *cost, int n_stages,
+                               const struct network_limits *limits) MUST_CHECK;
 /* The multiply-adds of each node, forward and backward: costs for network_balance() without a profile. cost:
  * [n_nodes]. */
 void network_flops_of_nodes(const struct network *n, double *cost);
