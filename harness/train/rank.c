@@ -224,6 +224,21 @@ out:
     return rc;
 }
 
+/* What it keeps beside its gradients and parameters. */
+static enum rc open_records(struct rank *r)
+{
+    enum rc rc;
+
+    TRY(rank_result_open(r));
+    TRY(rank_elastic_open(r));
+    TRY(rank_keep_open(r));
+    TRY(rank_trajectory_open(r));
+    TRY(rank_save_open(r));
+    TRY(rank_verify_open(r));
+out:
+    return rc;
+}
+
 static enum rc rank_open(struct rank *r)
 {
     enum rc rc;
@@ -238,12 +253,7 @@ static enum rc rank_open(struct rank *r)
     if (rank_is_worker(r))
         TRY(open_training(r));
     TRY(open_exchange(r));
-    TRY(rank_result_open(r));
-    TRY(rank_elastic_open(r));
-    TRY(rank_keep_open(r));
-    TRY(rank_trajectory_open(r));
-    TRY(rank_save_open(r));
-    TRY(rank_verify_open(r));
+    TRY(open_records(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
     exchange_explain(r->exchange, r->result.reducer_reason, sizeof r->result.reducer_reason);

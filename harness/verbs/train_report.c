@@ -292,8 +292,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     if (alternation_is_on(job))
         return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
     if (job->opts.stages > 1)
-        snprintf(text, sizeof text, "%.1f %% of %d x one rank with all of the network, at the times of --profile",
-                 100 * s->efficiency_ratio, n * (int)job->opts.stages);
+        snprintf(text, sizeof text, "%.1f %% of %llu x one rank with all of the network, at the times of --profile",
+                 100 * s->efficiency_ratio, (unsigned long long)n * job->opts.stages);
     else if (global_batch_is_shared(job))
         snprintf(
             text, sizeof text,

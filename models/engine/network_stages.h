@@ -31,7 +31,7 @@ int network_most_stages(const struct network *n);
  * none below 0. RC_INVAL: n_stages is not 1 to network_most_stages() (names it) or NETWORK_MAX_STAGES. RC_NOMEM. */
 enum rc network_balance(struct network_stages *out, const struct network *n, const double *cost,
                         int n_stages) MUST_CHECK;
-struct network_limits { /* which stages there may be */
+struct network_limits {                                                /* which stages there may be */
     bool (*fits)(void *arg, int number, int first_node, int end_node); /* stage number with [first_node, end_node) */
     void *arg;
 };

@@ -173,7 +173,7 @@ static void run_adaptive_pool(const struct run *r, const struct op *op, const st
 /* The same mask for the activation and for its gradient. */
 static void run_dropout(const struct run *r, const struct op *op, const struct node *n)
 {
-    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)(r->network->first_node + op->node));
+    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)r->network->first_node + (uint64_t)op->node);
 
     compute_dropout(r->compute, output_of(r, op, OPERAND_OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio, key);
 }
