@@ -104,6 +104,9 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
                 "of --stages: forward and backward in turn, which holds the activations of few micro-batches, or all "
                 "forward and then all backward, which holds all"),
+    OPT_U64_(struct train_opts, shard_dense, "shard-dense", "1", 1, NETWORK_MAX_SHARDS, "workers",
+             "cut the dense layers by their outputs over groups of so many workers, which exchange activations; "
+             "convolutions stay whole; mode allreduce"),
     OPT_U64_WAS_(
         struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "parts",
         "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "

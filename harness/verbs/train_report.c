@@ -289,6 +289,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
 
     if (alternation_is_on(job))
         return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
+    if (job->opts.shard_dense > 1)
+        return print_row(t, "efficiency", "not known: no worker has all of the network to compute alone");
     if (global_batch_is_shared(job))
         snprintf(
             text, sizeof text,
