@@ -46,6 +46,8 @@ static size_t checkpoint_bytes(const struct train_job *job)
 static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t micro_batch)
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
+    const size_t K = (size_t)job->shard.n_shards;
+    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* pieces: rank_shard.c, replay_shard.c */
 
     if (n)
         n_bytes += N_BATCHES_MADE * micro_batch *
@@ -54,7 +56,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
         n_bytes += exchange_undo_bytes(job->mode, job->compute, &job->optimizer, job->n_params);
     if (job->opts.verify_every > 0 && !job->compute->host_memory)
         n_bytes += floats(job->n_params);
-    n_bytes += (size_t)job->shard.n_shards * micro_batch * floats(job->shard.most_elems); /* rank_shard.c */
+    n_bytes += n_crossing * micro_batch * floats(job->shard.most_elems);
     if (job->omitted & OMIT_RANK0_SAVE)
         n_bytes += checkpoint_bytes(job);
     return n_bytes + exchange_staging_bytes(job->mode, job->collective, job->compute, job->n_params);

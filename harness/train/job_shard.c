@@ -9,6 +9,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_work.h"
 #include "models/engine/network_shard.h"
+#include "models/replay/replay_shard.h"
 
 static bool is_sharded(const struct train_job *job)
 {
@@ -25,7 +26,7 @@ static const char *why_not(const struct train_job *job)
     } refused[] = {
         { o->stages > 1, "--stages cuts the network elsewhere; leave out one of the two" },
         { o->sets > 0, "not with --sets" },
-        { !job->workload->network, "the model is no network, whose dense layers could be cut" },
+        { !job->workload->network && !job->profile, "the model is no network, whose dense layers could be cut" },
         { !(job->mode->module.caps & MODE_COLLECTIVE),
           "gradients of shards are summed over the workers that have them; --mode allreduce" },
         { job->compute->touches_memory && !job->compute->host_memory,
@@ -78,35 +79,63 @@ enum rc job_shard_check(const struct train_job *job)
     return RC_OK;
 }
 
-enum rc job_shard_resolve(struct train_job *job, const struct network *whole)
+/* The whole network that the job trains, or replays. */
+static enum rc open_whole(struct network **out, const struct train_job *job)
+{
+    return job->profile ? profile_open_network(out, job->profile)
+                        : network_open(out, job->workload->network, &job->network);
+}
+
+static enum rc open_both(struct network **whole, struct network **shard, const struct train_job *job, int number)
+{
+    enum rc rc;
+
+    TRY(open_whole(whole, job));
+    TRY(network_open_shard(shard, *whole, number, job->shard.n_shards));
+out:
+    return rc;
+}
+
+enum rc job_shard_resolve(struct train_job *job)
 {
     const int K = (int)job->opts.shard_dense;
+    const char *model = job->profile ? job->profile->model : job->opts.model;
+    struct network *whole = NULL;
     enum rc rc = RC_OK;
 
     if (!is_sharded(job))
         return RC_OK;
+    rc = open_whole(&whole, job);
+    if (rc != RC_OK && job->profile) {
+        char why[RC_MESSAGE_BYTES];
+        (void)snprintf(why, sizeof why, "%s", rc_message());
+        FAIL(rc, "--shard-dense %d: %.400s", K, why);
+    }
+    TRY(rc);
     if (network_most_shards(whole) == 0)
         FAIL(RC_INVAL, "--shard-dense %d: model %s does not end in dense layers that are its only way to a loss%s", K,
-             job->opts.model, job->opts.aux ? "; leave out --aux" : "");
+             model, job->opts.aux ? "; leave out --aux" : "");
     if (network_most_shards(whole) < K)
         FAIL(RC_INVAL, "--shard-dense %d: model %s has a dense layer of %d outputs; at most %d would be right", K,
-             job->opts.model, network_most_shards(whole), network_most_shards(whole));
+             model, network_most_shards(whole), network_most_shards(whole));
     job->shard = (struct job_shard){ .n_shards = K,
                                      .n_common_params = network_common_params(whole),
                                      .whole_params = whole->n_params };
     TRY(transport_find(&job->shard.transport, transport_auto(&job->world->module, 0)));
 out:
+    network_close(&whole);
     return rc;
 }
 
-enum rc job_shard_memory(struct train_job *job, const struct network *whole)
+enum rc job_shard_memory(struct train_job *job, const struct network *network)
 {
     struct train_job own = *job;
-    struct network *shard = NULL;
+    struct network *whole = NULL, *shard = NULL;
     enum rc rc;
 
     if (!is_sharded(job))
-        return job_memory_resolve(job, whole);
+        return job_memory_resolve(job, network);
+    TRY(open_whole(&whole, job));
     for (int k = 0; k < job->shard.n_shards; k++) { /* the one with the most rows */
         network_close(&shard);
         TRY(network_open_shard(&shard, whole, k, job->shard.n_shards));
@@ -118,25 +147,16 @@ enum rc job_shard_memory(struct train_job *job, const struct network *whole)
     network_close(&shard);
     TRY(network_open_shard(&shard, whole, own.shard.number, job->shard.n_shards));
     own.shard.most_elems = network_shard_most_elems(shard);
-    TRY(job_memory_resolve(&own, shard));
+    TRY(job_memory_resolve(&own, job->profile ? NULL : shard));
     job->memory = own.memory;
     job->shard.most_elems = own.shard.most_elems;
 out:
+    network_close(&whole);
     network_close(&shard);
     return rc;
 }
 
 /* --- one rank's --- */
-
-static enum rc open_both(struct network **whole, struct network **shard, const struct train_job *job, int number)
-{
-    enum rc rc;
-
-    TRY(network_open(whole, job->workload->network, &job->network));
-    TRY(network_open_shard(shard, *whole, number, job->shard.n_shards));
-out:
-    return rc;
-}
 
 /* To where they are, or from there. */
 static void move_segments(float *own, float *whole, const struct network *n, const struct network *shard, bool cuts)

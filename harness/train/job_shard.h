@@ -20,10 +20,11 @@ struct network;
 
 /* What cannot go with --shard-dense, of a job whose mode, world, compute and ranks are known. RC_INVAL. */
 enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
-/* Of a job whose network is open. RC_INVAL: it has no dense layers, or too few outputs of one. */
-enum rc job_shard_resolve(struct train_job *job, const struct network *whole) MUST_CHECK;
-/* job_memory_resolve(), of the shard that has the most. */
-enum rc job_shard_memory(struct train_job *job, const struct network *whole) MUST_CHECK;
+/* Of a job whose network's options, or profile, are known. RC_INVAL: it has no dense layers, or too few outputs of one.
+ * RC_NOMEM. */
+enum rc job_shard_resolve(struct train_job *job) MUST_CHECK;
+/* job_memory_resolve(), of the shard that has the most. network: NULL of a profile. */
+enum rc job_shard_memory(struct train_job *job, const struct network *network) MUST_CHECK;
 /* *out: the job of shard `number`. It borrows all that job owns but its segments and what it resumes from, which
  * job_shard_free() frees. RC_NOMEM. */
 enum rc job_shard_take(struct train_job *out, const struct train_job *job, int number) MUST_CHECK;

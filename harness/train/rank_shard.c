@@ -207,6 +207,7 @@ void rank_shard_close(struct rank *r)
     world_split_close(&s->same);
     world_split_close(&s->group);
     free(s->room);
+    r->job = s->whole;
     job_shard_free(&s->job);
     free(s);
     r->shard = NULL;

@@ -211,6 +211,12 @@ static size_t piece_elems(const struct network *n, const struct node *gather, in
                : all / (size_t)gather->C_out * range_part((size_t)gather->C_out, n->n_shards, k).n_elems;
 }
 
+void network_shard_pieces(size_t *n_elems, const struct network *shard, const struct node *gather, size_t B)
+{
+    for (int k = 0; k < shard->n_shards; k++)
+        n_elems[k] = B * piece_elems(shard, gather, k);
+}
+
 static bool is_gather(const struct node *d)
 {
     return d->kind == NODE_GATHER_IMAGES || d->kind == NODE_GATHER_CHANNELS;

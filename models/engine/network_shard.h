@@ -38,6 +38,8 @@ size_t network_common_params(const struct network *n);
 /* D1: where in the whole network's parameters those of segment i of shard `number` are. Segments of a shard are as many
  * as the whole network's, each a range of that one. */
 struct range network_shard_range(const struct network *whole, int i, int number, int n_shards);
+/* Of a gather, a node of the shard: n_elems[n_shards] := the elements of each shard's piece, for a batch of B. */
+void network_shard_pieces(size_t *n_elems, const struct network *shard, const struct node *gather, size_t B);
 /* Elements that a rank gives to the others of its group, forward and backward, for one image of its batch. */
 size_t network_shard_elems_sent(const struct network *shard);
 /* Elements, for one image of the batch, of the longest piece that a rank of the group gives or gets. */

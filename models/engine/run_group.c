@@ -2,7 +2,6 @@
 /* run_group.c - see run_group.h. */
 #include "models/engine/run_group.h"
 
-#include "harness/base/range.h"
 #include "harness/base/rng.h"
 #include "harness/compute/dropout.h"
 #include "models/engine/run_operands.h"
@@ -41,14 +40,10 @@ void run_group_part_images(const struct run *r, const struct op *op, const struc
 enum rc run_group_exchange(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct shard_group *g = &r->shard->group;
-    const bool of_images = op->kind == OP_GATHER_IMAGES || op->kind == OP_SCATTER_IMAGES;
-    const int K = r->shard->n_shards;
-    const size_t all = r->B * node_out_elems(n);
     size_t n_elems[NETWORK_MAX_SHARDS];
     enum rc rc;
 
-    for (int k = 0; k < K; k++)
-        n_elems[k] = of_images ? all / (size_t)K : all / (size_t)n->C_out * range_part((size_t)n->C_out, K, k).n_elems;
+    network_shard_pieces(n_elems, r->network, n, r->B);
     TRY(compute_sync(r->compute));
     if (op->kind == OP_GATHER_IMAGES || op->kind == OP_GATHER_CHANNELS)
         TRY(g->gather(g->arg, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), n_elems));

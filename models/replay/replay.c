@@ -22,12 +22,14 @@
 
 #include "models/layer.h"
 #include "models/replay/profile.h"
+#include "models/replay/replay_shard.h"
 
 enum { PATTERN_ELEMS = 1024 };
 
 struct replay {
     struct training base;
-    const struct profile *profile; /* borrowed */
+    const struct profile *profile; /* borrowed; of a shard: its own */
+    struct replay_shard *shard;    /* NULL: it is none */
     struct segment *segment;       /* of all layers, in forward order */
     size_t n_segments, n_params;
     float pattern[2 * PATTERN_ELEMS]; /* twice, so that any range of PATTERN_ELEMS can be copied */
@@ -71,6 +73,10 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
     if (t == NULL)
         FAIL(RC_NOMEM, "model replay: no memory");
     t->profile = env->profile;
+    if (env->shard != NULL) {
+        TRY(replay_shard_open(&t->shard, env));
+        t->profile = replay_shard_profile(t->shard);
+    }
     t->n_segments = (size_t)profile_n_tensors(env->profile);
     t->segment = malloc(t->n_segments * sizeof *t->segment);
     if (t->segment == NULL)
@@ -80,12 +86,15 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
     *out = &t->base;
     t = NULL;
 out:
+    if (t != NULL)
+        replay_shard_close(&t->shard);
     free(t);
     return rc;
 }
 
 static void replay_close(struct training **t)
 {
+    replay_shard_close(&((struct replay *)*t)->shard);
     free(((struct replay *)*t)->segment);
     free(*t);
     *t = NULL;
@@ -170,16 +179,37 @@ static enum rc pass_forward(const struct replay *t, size_t n_samples, bool await
     enum rc rc = RC_OK;
 
     *passed_ns = 0;
-    for (int i = 0; awaits && i < p->n_layers; i++) {
-        for (int k = 0; k < p->layer[i].n_tensors; k++)
+    for (int i = 0; (awaits || t->shard != NULL) && i < p->n_layers; i++) {
+        for (int k = 0; awaits && k < p->layer[i].n_tensors; k++)
             TRY(layer_await(&t->base, t->segment[s++]));
+        TRY(replay_shard_forward(t->shard, i, false, n_samples));
         done_ns += p->layer[i].forward_ns;
         const uint64_t due_ns = scaled_ns(done_ns, n_samples, p->batch);
         compute_pass(c, due_ns - *passed_ns);
         *passed_ns = due_ns;
+        TRY(replay_shard_forward(t->shard, i, true, n_samples));
     }
     compute_pass(c, whole_ns - *passed_ns);
     *passed_ns = whole_ns;
+out:
+    return rc;
+}
+
+/* Let the backward time pass, of a shard whose micro-batch is not the last. */
+static enum rc pass_backward(const struct replay *t, size_t n_samples, uint64_t passed_ns)
+{
+    const struct profile *p = t->profile;
+    uint64_t done_ns = forward_ns(p);
+    enum rc rc = RC_OK;
+
+    for (int i = p->n_layers - 1; i >= 0; i--) {
+        TRY(replay_shard_backward(t->shard, i, false, n_samples));
+        done_ns += p->layer[i].backward_ns;
+        const uint64_t due_ns = scaled_ns(done_ns, n_samples, p->batch);
+        compute_pass(t->base.env.compute, due_ns - passed_ns);
+        passed_ns = due_ns;
+        TRY(replay_shard_backward(t->shard, i, true, n_samples));
+    }
 out:
     return rc;
 }
@@ -192,7 +222,9 @@ static enum rc pass_micro_batch(const struct replay *t, size_t *n_samples, size_
     enum rc rc;
 
     TRY(pass_forward(t, B, awaits, &passed_ns));
-    if (!t->base.env.forward_only)
+    if (t->shard != NULL)
+        TRY(pass_backward(t, B, passed_ns));
+    else if (!t->base.env.forward_only)
         compute_pass(t->base.env.compute, scaled_ns(profile_step_ns(t->profile), B, t->profile->batch) - passed_ns);
     *n_samples -= B;
 out:
@@ -216,6 +248,7 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
         TRY(pass_micro_batch(t, &n_samples, left, awaits));
     TRY(pass_forward(t, n_samples, awaits, &passed_ns));
     for (int i = base->env.forward_only ? -1 : p->n_layers - 1; i >= 0; i--) {
+        TRY(replay_shard_backward(t->shard, i, false, n_samples));
         done_ns += p->layer[i].backward_ns;
         if (p->layer[i].n_tensors == 0 && i > 0)
             continue;
@@ -223,6 +256,7 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
         due_ns = scaled_ns(done_ns, n_samples, p->batch);
         compute_pass(c, due_ns - passed_ns);
         passed_ns = due_ns;
+        TRY(replay_shard_backward(t->shard, i, true, n_samples));
         for (int k = 0; k < p->layer[i].n_tensors; k++) {
             s--;
             write_gradient(t, t->segment[s], first, grad);
