@@ -18,6 +18,7 @@ enum { PAIR_BYTES = 16, FIND_BYTES = 8 }; /* of memory: to add a pair; to find p
 struct allreduce {
     struct sync base;
     struct collective *collective;
+    struct collective *of_shard; /* pieces of env.shard; NULL: there is none */
     void *pairs; /* topk: of all workers, as compression_call() has them, for the longest piece; hollow: NULL */
 };
 
@@ -28,6 +29,7 @@ static struct allreduce *self(struct sync *s)
 
 static void allreduce_close(struct sync **s)
 {
+    collective_close(&self(*s)->of_shard);
     collective_close(&self(*s)->collective);
     free(self(*s)->pairs);
     free(*s);
@@ -60,17 +62,17 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
 {
     const struct collective_call longest =
         compression_call(&env->compression, largest_piece(env->buckets), env->n_workers);
-    const struct collective_env collective = { .kind = &collective_kind,
-                                               .transport = env->transport,
-                                               .compute = env->compute,
-                                               .timeout_ms = env->timeout_ms,
-                                               .opts = env->collective_opts,
-                                               .types = longest.type,
-                                               .narrow = longest.wire != WIRE_F32,
-                                               .max_elems = longest.n_elems,
-                                               .n_groups = env->buckets->n_buckets,
-                                               .share = env->share,
-                                               .n_shares = env->n_shares };
+    struct collective_env collective = { .kind = &collective_kind,
+                                         .transport = env->transport,
+                                         .compute = env->compute,
+                                         .timeout_ms = env->timeout_ms,
+                                         .opts = env->collective_opts,
+                                         .types = longest.type,
+                                         .narrow = longest.wire != WIRE_F32,
+                                         .max_elems = longest.n_elems,
+                                         .n_groups = env->buckets->n_buckets,
+                                         .share = env->share,
+                                         .n_shares = env->n_shares };
     struct allreduce *a = calloc(1, sizeof *a);
     enum rc rc;
 
@@ -79,13 +81,37 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
     a->base = (struct sync){ .ops = &sync_allreduce, .env = *env };
     TRY(open_pairs(a, env, longest.n_elems));
     TRY(collective_open(&a->collective, env->collective, &collective));
+    if (env->shard.world) {
+        collective.transport = env->shard.transport;
+        collective.n_shares = 0;
+        TRY(collective_open(&a->of_shard, env->collective, &collective));
+    }
     *out = &a->base;
     a = NULL;
 out:
-    if (a)
+    if (a) {
+        collective_close(&a->collective);
         free(a->pairs);
+    }
     free(a);
     return rc;
+}
+
+/* What sums piece k, and over how many ranks. */
+static struct collective *collective_of(const struct sync *s, size_t k)
+{
+    const struct allreduce *a = (const struct allreduce *)s;
+
+    return a->of_shard && s->env.buckets->piece[k].offset_elems >= s->env.shard.first_elem ? a->of_shard
+                                                                                           : a->collective;
+}
+
+static struct collective_group group_of(const struct sync *s, size_t k)
+{
+    const struct allreduce *a = (const struct allreduce *)s;
+
+    return collective_of(s, k) == a->of_shard ? (struct collective_group){ s->env.shard.world->n_ranks, NULL }
+                                              : (struct collective_group){ s->env.n_workers, s->env.host };
 }
 
 static struct collective_call call_of(const struct sync *s, size_t k)
@@ -154,7 +180,7 @@ static enum rc allreduce_exchange(struct sync *s, size_t k, float lr, float *par
     (void)out;
     if (s->env.compression.kind == COMPRESSION_TOPK)
         return exchange_pairs(self(s), &call, data, piece.n_elems);
-    return collective_run(self(s)->collective, &call, data);
+    return collective_run(collective_of(s, k), &call, data);
 }
 
 static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
@@ -179,7 +205,7 @@ static enum rc allreduce_wait(struct sync *s, size_t b)
 static const struct collective_ops *algorithm_of(const struct sync *s, size_t k, const void **opts)
 {
     const struct collective_call call = call_of(s, k);
-    const struct collective *c = ((const struct allreduce *)s)->collective;
+    const struct collective *c = collective_of(s, k);
     const struct collective_ops *ops = collective_chosen(c, &call);
 
     *opts = ops == c->ops ? s->env.collective_opts : NULL;
@@ -189,13 +215,13 @@ static const struct collective_ops *algorithm_of(const struct sync *s, size_t k,
 /* The critical paths of all pieces, cut into messages of the mean length: as many on the link as bytes say. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
-    const struct collective_group all = { s->env.n_workers, s->env.host };
     struct collective_cost path = { 0 }, own = { 0 };
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         const struct collective_call call = call_of(s, k);
         const void *opts;
         const struct collective_ops *ops = algorithm_of(s, k, &opts);
+        const struct collective_group all = group_of(s, k);
         const struct collective_cost p = ops->critical_path(opts, &call, &all);
         const struct collective_cost o = ops->predict(opts, &call, all.n_ranks - 1, &all);
         path.msgs += p.msgs;
@@ -242,7 +268,6 @@ static void allreduce_explain(const struct sync *s, char *text, size_t n_bytes)
 
 static uint64_t allreduce_full_bytes(const struct sync *s)
 {
-    const struct collective_group all = { s->env.n_workers, s->env.host };
     const struct collective *c = ((const struct allreduce *)s)->collective;
     uint64_t n_bytes = 0;
 
@@ -250,9 +275,11 @@ static uint64_t allreduce_full_bytes(const struct sync *s)
         return 0; /* which algorithm it would be nobody has chosen */
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
-        const struct collective_ops *ops = collective_chosen(c, &call);
+        const struct collective_group all = group_of(s, k);
+        const struct collective_ops *ops = collective_chosen(collective_of(s, k), &call);
         const void *opts = ops == c->ops ? s->env.collective_opts : NULL;
-        n_bytes += ops->predict(opts, &call, s->env.world->rank, &all).bytes;
+        const bool is_all = collective_of(s, k) == c;
+        n_bytes += ops->predict(opts, &call, is_all ? s->env.world->rank : s->env.shard.world->rank, &all).bytes;
     }
     return n_bytes;
 }

@@ -38,6 +38,7 @@ struct dataset;
 struct network_def;
 struct profile;
 struct pipeline_stage;
+struct dense_shard;
 struct training;
 struct workload;
 
@@ -64,6 +65,8 @@ struct training_env { /* borrowed; outlives the training */
     struct network_opts network;   /* image networks */
     const struct profile *profile; /* workloads that play one */
     const struct pipeline_stage *stage; /* this training is a stage of a network (engine/stage.h); NULL: all of it */
+    const struct dense_shard *shard;    /* its dense layers are cut, and this is a shard (engine/shard.h): gradient() is
+                                           as network_shard.D3 has it; NULL: they are not */
 };
 
 struct evaluation {

@@ -17,14 +17,22 @@
 #define DROPOUT_INLINE static inline
 #endif
 
+#define DROPOUT_GAMMA UINT64_C(0x9e3779b97f4a7c15)
+
 DROPOUT_INLINE bool dropout_kept(uint64_t key, uint64_t i, float keep_ratio)
 {
-    uint64_t z = key + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = key + (i + 1) * DROPOUT_GAMMA;
 
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     z ^= z >> 31;
     return (float)(z >> 40) < keep_ratio * 16777216.0f;
+}
+
+/* The key by which element i is kept as element first + i is by `key`. */
+DROPOUT_INLINE uint64_t dropout_key_from(uint64_t key, uint64_t first)
+{
+    return key + first * DROPOUT_GAMMA;
 }
 
 #endif

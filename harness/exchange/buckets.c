@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +22,14 @@ static struct range range_of(const struct buckets *b, const struct bucket *bucke
 }
 
 /* Fill bucket[] and bucket_of[], last segment first. */
-static void fill_buckets(struct buckets *b, size_t max_elems)
+static void fill_buckets(struct buckets *b, size_t max_elems, size_t cut_elem)
 {
     size_t n_elems = 0;
 
     for (size_t s = b->n_segments; s-- > 0;) {
         const size_t n_own = b->segment[s].n_elems;
-        if (b->n_buckets == 0 || n_own > max_elems || n_elems > max_elems - n_own) {
+        const bool is_cut = cut_elem > 0 && b->segment[s].offset_elems + n_own == cut_elem;
+        if (b->n_buckets == 0 || is_cut || n_own > max_elems || n_elems > max_elems - n_own) {
             b->bucket[b->n_buckets++] = (struct bucket){ .first_segment = s };
             n_elems = 0;
         }
@@ -60,8 +62,8 @@ static void fill_pieces(struct buckets *b, size_t max_elems)
     }
 }
 
-enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
-                     const struct bucket_opts *opts)
+enum rc buckets_open_cut(struct buckets *out, const struct segment *segment, size_t n_segments,
+                         const struct bucket_opts *opts, size_t cut_elem)
 {
     const size_t max_bucket = limit_elems(opts->bucket_bytes), max_piece = limit_elems(opts->partition_bytes);
     struct buckets b = { .n_segments = n_segments };
@@ -80,7 +82,7 @@ enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t 
         b.segment[s] = segment[s];
         b.n_params += segment[s].n_elems;
     }
-    fill_buckets(&b, max_bucket);
+    fill_buckets(&b, max_bucket, cut_elem);
     for (size_t i = 0; i < b.n_buckets; i++)
         b.n_pieces += n_pieces_of(range_of(&b, &b.bucket[i]), max_piece);
     if (b.n_pieces > INT_MAX)
@@ -95,6 +97,12 @@ enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t 
 out:
     buckets_close(&b);
     return rc;
+}
+
+enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
+                     const struct bucket_opts *opts)
+{
+    return buckets_open_cut(out, segment, n_segments, opts, 0);
 }
 
 size_t buckets_segment_at(const struct buckets *b, size_t offset_elems)

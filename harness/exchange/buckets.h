@@ -15,7 +15,8 @@
  *   B1  The plan is a pure function of the segments and the options: the same on every rank, in every world, with
  *       overlap on or off.
  *   B2  The pieces cover every parameter once. A bucket's pieces are ranges of its own segments, in ascending order.
- *   B3  Without bucket_bytes there is one bucket, without partition_bytes one piece a bucket.
+ *   B3  Without bucket_bytes there is one bucket (buckets_open_cut(): on each side of the cut), without
+ *       partition_bytes one piece a bucket.
  */
 #ifndef HARNESS_EXCHANGE_BUCKETS_H
 #define HARNESS_EXCHANGE_BUCKETS_H
@@ -49,6 +50,9 @@ struct buckets {
  * than a parameter. */
 enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
                      const struct bucket_opts *opts) MUST_CHECK;
+/* The same, and no bucket has segments on both sides of the one that begins at cut_elem; 0: there is no cut. */
+enum rc buckets_open_cut(struct buckets *out, const struct segment *segment, size_t n_segments,
+                         const struct bucket_opts *opts, size_t cut_elem) MUST_CHECK;
 /* The index of the segment that begins at offset_elems. Asserts that there is one. O(log n_segments). */
 size_t buckets_segment_at(const struct buckets *b, size_t offset_elems);
 /* The bucket of piece k < n_pieces. O(log n_buckets). */

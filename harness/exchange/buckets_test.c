@@ -56,6 +56,30 @@ static void one_bucket_is_all_B3(void **state)
     buckets_close(&b);
 }
 
+/* A cut at parameter 14: what is before it and what is from it on share no bucket, however large one may be. */
+static void cut_is_between_buckets_B3(void **state)
+{
+    static const struct bucket_opts any = { 0, 0 }, of_13 = { 13 * sizeof(float), 8 * sizeof(float) };
+    struct buckets b;
+
+    (void)state;
+    assert_int_equal(buckets_open_cut(&b, layout, N_SEGMENTS, &any, 14), RC_OK);
+    assert_int_equal(b.n_buckets, 2);
+    assert_int_equal(b.n_pieces, 2);
+    check_bucket(&b, 0, 3, 2, 0, 1);
+    check_bucket(&b, 1, 0, 3, 1, 1);
+    check_piece(&b, 0, 14, 22);
+    check_piece(&b, 1, 0, 14);
+    buckets_close(&b);
+    assert_int_equal(buckets_open_cut(&b, layout, N_SEGMENTS, &of_13, 11), RC_OK); /* without: 11 to 13 with 1 to 10 */
+    assert_int_equal(b.n_buckets, 4);
+    check_bucket(&b, 0, 4, 1, 0, 1);
+    check_bucket(&b, 1, 3, 1, 1, 3);
+    check_bucket(&b, 2, 2, 1, 4, 1);
+    check_bucket(&b, 3, 0, 2, 5, 2);
+    buckets_close(&b);
+}
+
 /* 13 parameters: 2 + 20 are too many, 20 alone are, 20 + 3 are, 3 + 10 are just right, 13 + 1 are too many. */
 static void buckets_are_filled_last_first(void **state)
 {
@@ -218,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_bucket_is_all_B3),
+        cmocka_unit_test(cut_is_between_buckets_B3),
         cmocka_unit_test(buckets_are_filled_last_first),
         cmocka_unit_test(buckets_are_cut_into_equal_pieces),
         cmocka_unit_test(too_small_a_partition_is_refused),

@@ -140,6 +140,9 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (env->flip)
         x->flip = *env->flip;
     x->env.flip = NULL;
+    if (env->shard)
+        x->shard = *env->shard;
+    x->env.shard = NULL;
     x->env.weight = env->weight == 0.0f ? 1.0f : env->weight;
     x->is_worker = env->world->rank < env->n_workers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
@@ -150,7 +153,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     x->keeps_undo = env->keeps_undo && x->exchanges && env->mode->module.caps & MODE_SYNCHRONOUS;
     if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
         FAIL(RC_INVAL, "mode %s: has one worker, not %d", env->mode->module.name, env->n_workers);
-    TRY(buckets_open(&x->buckets, env->segment, env->n_segments, &env->opts.buckets));
+    TRY(buckets_open_cut(&x->buckets, env->segment, env->n_segments, &env->opts.buckets, x->shard.first_elem));
     if (x->has_servers)
         TRY(placement_open(&x->placement, &env->opts.placement, env->segment, env->n_segments, env->n_servers));
     TRY(open_memory(x));
@@ -176,6 +179,7 @@ void exchange_close(struct exchange **xp)
     if (!x)
         return;
     communicator_close(&x->communicator);
+    transport_close(&x->shard_transport);
     transport_close(&x->transport); /* before the mode: what is posted is in memory of the mode and in ours */
     if (x->sync)
         x->sync->ops->close(&x->sync);
@@ -217,12 +221,11 @@ float *exchange_grad(const struct exchange *x)
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
  * piece that is under way; with replicas what it forwards of all workers, and its HELD (ps/replica.R6), wait at a
  * neighbour. */
-static struct transport_plan transport_plan(const struct exchange *x)
+struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ranks, const int *host)
 {
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
     const struct exchange_env *env = &x->env;
-    const int n_ranks = env->world->n_ranks;
-    const struct collective_group all = { n_ranks, env->host };
+    const struct collective_group all = { n_ranks, host };
     size_t n_longest = 0;
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
@@ -248,10 +251,11 @@ static enum rc open_mode(struct exchange *x)
 {
     const struct exchange_env *env = &x->env;
     const struct sync_mode *mode = env->mode;
-    const struct transport_plan plan = transport_plan(x);
+    const struct transport_plan plan = exchange_transport_plan(x, env->world->n_ranks, env->host);
     enum rc rc;
 
     TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));
+    TRY(exchange_open_shard(x));
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     x->transport->log = x->log;
     if (x->log) {
@@ -269,6 +273,7 @@ static enum rc open_mode(struct exchange *x)
                                    .placement = &x->placement,
                                    .consistency = env->opts.consistency,
                                    .lr_staleness = env->opts.lr_staleness,
+                                   .shard = { x->shard.world, x->shard_transport, x->shard.first_elem },
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
                                    .host = env->host,

@@ -51,6 +51,11 @@
  *       step a worker asks for one (exchange_next_batch()). What a worker has that is lost another one gets, so that in
  *       each parameter the gradient of each batch counts, once (ps/leases.h). Without overlap and periods, which keep
  *       back gradients, and only with consistency async, without replicas and snapshots.
+ *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
+ * each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this one,
+ *       and no bucket has both; the update divides each sum by the number of all workers. What they begin with each
+ *       rank has written itself: start() shares what is before them. Of a mode with MODE_COLLECTIVE whose collective
+ *       has not COLL_DEVICE, without overlap, average_every, compression, shared memory and undo.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -95,6 +100,11 @@ struct gradient_flip {
     size_t elem_index;
 };
 
+struct exchange_shard {  /* E14 */
+    struct world *world; /* of the ranks that have the same shard; part of env.world, in its order */
+    size_t first_elem;   /* where a segment begins; not 0 */
+};
+
 struct exchange_env {    /* borrowed; outlives the exchange */
     struct world *world; /* n_workers + n_servers ranks; workers first */
     struct compute *compute;
@@ -112,6 +122,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
         weight; /* how this worker's gradient, or with average_every its parameters, counts in the mean of all; 0: 1 */
     struct optimizer_rule optimizer;
     const struct gradient_flip *flip;          /* NULL: none; lent during open() */
+    const struct exchange_shard *shard;        /* NULL: all workers have the same parameters; lent during open() */
     bool forward_only;                         /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;                            /* per message; 0 waits for ever */
     bool keeps_undo;                           /* E7; of a synchronous mode with memory, else nothing is kept */
@@ -149,7 +160,7 @@ struct exchange_cost {
     bool is_last;             /* E11: this worker is to begin no other step */
 };
 
-/* What all ranks begin with; rank 0's are taken. Lent during start(). */
+/* What all ranks begin with; rank 0's are taken, but of E14 each its own. Lent during start(). */
 struct initial_state {
     float *running; /* of a worker: float[n_running] in memory of the compute (workload_state); NULL: none here */
     size_t n_running;

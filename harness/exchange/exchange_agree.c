@@ -17,11 +17,42 @@ struct way { /* in which a rank exchanges */
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
+/* E14: pieces of a shard are not those of others. */
+static bool is_common(const struct exchange *x, size_t k)
+{
+    return !x->shard.world || x->buckets.piece[k].offset_elems < x->shard.first_elem;
+}
+
+static size_t n_common_pieces(const struct exchange *x)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+        n += is_common(x, k);
+    return n;
+}
+
+static uint64_t common_digest(const struct exchange *x)
+{
+    struct buckets common = x->buckets;
+
+    if (!x->shard.world)
+        return buckets_digest(&x->buckets);
+    common.n_params = x->shard.first_elem;
+    while (common.n_buckets > 0 && !is_common(x, common.bucket[0].first_piece)) { /* the last parameters come first */
+        common.bucket++;
+        common.n_buckets--;
+    }
+    common.n_pieces = n_common_pieces(x);
+    common.piece += x->buckets.n_pieces - common.n_pieces;
+    return buckets_digest(&common);
+}
+
 static struct way own_way(const struct exchange *x)
 {
     const struct exchange_opts *o = &x->env.opts;
-    struct way way = { .digest = buckets_digest(&x->buckets),
-                       .n_pieces = x->buckets.n_pieces,
+    struct way way = { .digest = common_digest(x),
+                       .n_pieces = n_common_pieces(x),
                        .overlap = o->overlap,
                        .priority = o->priority,
                        .cycle_ns = o->cycle_ns,
@@ -90,6 +121,28 @@ static bool has_same_servers(const struct way *its, const struct way *first)
            its->snapshot_every == first->snapshot_every && its->n_in_flight == first->n_in_flight;
 }
 
+/* E14: and those that have the same shard cut it alike. */
+static enum rc compare_shards(const struct exchange *x)
+{
+    const uint64_t own = buckets_digest(&x->buckets);
+    uint64_t *all = NULL;
+    enum rc rc = RC_OK;
+
+    if (!x->shard.world)
+        return RC_OK;
+    all = calloc((size_t)x->shard.world->n_ranks, sizeof *all);
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for the plans of %d ranks", x->shard.world->n_ranks);
+    TRY(world_allgather(x->shard.world, &own, all, sizeof own));
+    for (int r = 1; r < x->shard.world->n_ranks; r++)
+        if (all[r] != all[0])
+            FAIL(RC_MISMATCH,
+                 "of the ranks with one shard number %d cuts it in another way than number 0: " MUST_BE_EQUAL, r);
+out:
+    free(all);
+    return rc;
+}
+
 enum rc exchange_compare_plans(struct exchange *x)
 {
     struct world *w = x->env.world;
@@ -108,6 +161,7 @@ enum rc exchange_compare_plans(struct exchange *x)
                  "replicas, snapshots or number of pieces under way than rank 0: " MUST_BE_EQUAL,
                  r);
     }
+    TRY(compare_shards(x));
 out:
     free(all);
     return rc;

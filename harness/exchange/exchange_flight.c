@@ -153,12 +153,12 @@ static uint64_t begin_messages(struct exchange *x, size_t k)
 {
     if (x->log)
         x->log->step = x->state[k].step;
-    return x->transport ? x->transport->moved.bytes_sent : 0;
+    return exchange_moved_bytes(x);
 }
 
 static void end_messages(struct exchange *x, uint64_t sent_bytes)
 {
-    x->sent_bytes += x->transport ? x->transport->moved.bytes_sent - sent_bytes : 0;
+    x->sent_bytes += exchange_moved_bytes(x) - sent_bytes;
 }
 
 enum rc exchange_begin_piece(void *arg, size_t k)

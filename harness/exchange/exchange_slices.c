@@ -44,9 +44,9 @@ out:
 static enum rc share_moment(struct exchange *x, const struct initial_state *from, int k)
 {
     const size_t n_params = x->buckets.n_params;
+    const float *own = from->state.moments + (size_t)k * n_params;
     struct initial_array moment = { .n_elems = n_params,
-                                    .from_host =
-                                        x->env.world->rank == 0 ? from->state.moments + (size_t)k * n_params : NULL,
+                                    .from_host = x->env.world->rank == 0 ? own : NULL,
                                     .compute = x->optimizer.compute,
                                     .memory = x->optimizer.moment[k],
                                     .placement = &x->placement };
@@ -56,15 +56,20 @@ static enum rc share_moment(struct exchange *x, const struct initial_state *from
             moment.slice[i] =
                 (struct initial_slice){ x->slice[i].server,
                                         x->slice[i].moments + (size_t)k * x->placement.n_elems[x->slice[i].server] };
+    if (x->shard.world) { /* E14: the file that each rank goes on from has all of it */
+        compute_put(x->optimizer.compute, x->optimizer.moment[k], own, n_params * sizeof *own);
+        return RC_OK;
+    }
     return initial_broadcast(x->env.world, &moment);
 }
 
 enum rc exchange_share_state(struct exchange *x, const struct initial_state *from)
 {
     const int n_moments = from->state.moments ? optimizer_n_moments(&x->env.optimizer) : 0;
-    struct initial_array param = {
-        .n_elems = x->buckets.n_params, .compute = x->env.compute, .memory = x->param, .placement = &x->placement
-    };
+    struct initial_array param = { .n_elems = x->shard.world ? x->shard.first_elem : x->buckets.n_params,
+                                   .compute = x->env.compute,
+                                   .memory = x->param,
+                                   .placement = &x->placement };
     const struct initial_array running = { .n_elems = from->n_running,
                                            .compute = x->env.compute,
                                            .memory = from->running };

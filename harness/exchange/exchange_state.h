@@ -9,6 +9,7 @@
 #include "harness/exchange/exchange_cost.h"
 #include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/piece_queue.h"
+#include "harness/net/transport.h"
 #include "harness/world/span.h"
 
 enum { EXCHANGE_N_SHARES = 2 }; /* of gradients, of parameters */
@@ -44,13 +45,15 @@ struct exchange {
     bool keeps_undo;  /* E7 */
     bool is_left_out; /* exchange_leave_out(), of pieces to come */
     struct buckets buckets;
-    struct placement placement;  /* of a mode with servers */
-    struct transport *transport; /* NULL: nothing is exchanged */
-    struct sync *sync;           /* likewise */
-    struct message_log *log;     /* of the transport; NULL: not wanted */
-    struct compute *side;        /* what the mode works with where it cannot be env.compute: of one thread, for the
-                                    communicator; of the host, for copies in its memory; else NULL */
-    struct optimizer optimizer;  /* of a worker whose mode has no servers */
+    struct placement placement;        /* of a mode with servers */
+    struct transport *transport;       /* NULL: nothing is exchanged */
+    struct sync *sync;                 /* likewise */
+    struct exchange_shard shard;       /* of env.shard; world NULL: there is none */
+    struct transport *shard_transport; /* over its world; NULL likewise */
+    struct message_log *log;           /* of the transport; NULL: not wanted */
+    struct compute *side;       /* what the mode works with where it cannot be env.compute: of one thread, for the
+                                   communicator; of the host, for copies in its memory; else NULL */
+    struct optimizer optimizer; /* of a worker whose mode has no servers */
     struct exchange_memory memory;
     struct share *share[EXCHANGE_N_SHARES]; /* memory's; NULL where it has none */
     float *param, *grad;                    /* in memory */
@@ -83,9 +86,14 @@ struct exchange {
     uint64_t inline_ns; /* without overlap: the last reading of the clock, for what follows on it */
 };
 
+/* exchange.c: what ranks of a world of n_ranks, on these hosts, will send (transport.T13). */
+struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ranks, const int *host);
 /* exchange_agree.c: every rank has the plan of rank 0 (E3), takes its pieces in the same order (E6), and sends them in
  * the same form (E9). RC_MISMATCH, and whose differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
+/* exchange_shard.c: E14; without it nothing, and the bytes that the one transport has sent. */
+enum rc exchange_open_shard(struct exchange *x) MUST_CHECK;
+uint64_t exchange_moved_bytes(const struct exchange *x);
 /* exchange_slices.c: rank 0's parameters and state go to all ranks. Collective. */
 enum rc exchange_share_state(struct exchange *x, const struct initial_state *from) MUST_CHECK;
 void exchange_free_slices(struct exchange *x);

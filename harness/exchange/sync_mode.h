@@ -10,14 +10,12 @@
  *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6). With
  *       post(), that and end() are in place of exchange(): at most `most_in_flight` are posted and not ended.
  *   S2  After exchange() or end() returned RC_OK, of the elements of that piece: without servers grad is the sum over
- *       workers; with servers param holds the values for the next step, at most `staleness` updates behind the newest,
- *       which the rule of env.consistency made (consistency.h).
- *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
- *   S4  A server rank calls serve() once, which returns when every worker has called final().
- *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
- *       message.)
- *   S6  With env.compression exchange() gets gradients of which messages hold every value exactly (compression.h), and
- *       sends them so. Parameters are sent as they are.
+ *       workers (env.shard: over those that have the piece); with servers param holds the values for the next step, at
+ * most `staleness` updates behind the newest, which the rule of env.consistency made (consistency.h). S3  One worker of
+ * every mode gives the same bits as "single", if nothing is compressed. S4  A server rank calls serve() once, which
+ * returns when every worker has called final(). S5  Nothing of ours allocates between open and final, but snapshot().
+ * (ZeroMQ does, inside the library, for each message.) S6  With env.compression exchange() gets gradients of which
+ * messages hold every value exactly (compression.h), and sends them so. Parameters are sent as they are.
  */
 #ifndef HARNESS_EXCHANGE_SYNC_MODE_H
 #define HARNESS_EXCHANGE_SYNC_MODE_H
@@ -46,6 +44,12 @@ struct share;
 struct span_ring;
 struct sync;
 
+struct sync_shard {              /* exchange.E14 */
+    struct world *world;         /* NULL: there is none */
+    struct transport *transport; /* of that world */
+    size_t first_elem;
+};
+
 struct sync_env {                /* borrowed; outlives the sync */
     struct world *world;         /* n_workers + n_servers ranks; workers first */
     struct compute *compute;     /* works where messages are: in host memory, or hollow; of a collective with
@@ -56,6 +60,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     const void *collective_opts;             /* its options; NULL: it has none */
     struct share *const *share;              /* [n_shares]: that have the arrays given to exchange() */
     int n_shares;
+    struct sync_shard shard; /* of a mode with MODE_COLLECTIVE: pieces from first_elem on are summed over that world */
     const struct buckets *buckets;
     const struct placement *placement; /* of the parameters on the servers */
     struct consistency consistency;    /* of a mode with servers */

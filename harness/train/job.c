@@ -251,8 +251,9 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
 static bool shares_memory(const struct train_job *job)
 {
     const char *wanted = job->opts.exchange_memory;
-    const bool gains = job->n_workers > 1 && job->collective && job->collective->module.caps & COLL_SHARED &&
-                       job->compute->touches_memory && job->compute->host_memory;
+    const bool gains = job->n_workers > 1 && job->opts.shard_dense <= 1 && job->collective &&
+                       job->collective->module.caps & COLL_SHARED && job->compute->touches_memory &&
+                       job->compute->host_memory;
 
     return strcmp(wanted, "shared") == 0 || (strcmp(wanted, "auto") == 0 && gains);
 }

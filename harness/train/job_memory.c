@@ -47,6 +47,8 @@ static size_t checkpoint_bytes(const struct train_job *job)
 static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t micro_batch)
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
+    const size_t K = (size_t)job->shard.n_shards;
+    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* pieces: rank_shard.c, replay_shard.c */
 
     if (n)
         n_bytes += N_BATCHES_MADE * micro_batch *
@@ -55,6 +57,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
         n_bytes += exchange_undo_bytes(job->mode, job->compute, &job->optimizer, job->n_params);
     if (job->opts.verify_every > 0 && !job->compute->host_memory)
         n_bytes += floats(job->n_params);
+    n_bytes += n_crossing * micro_batch * floats(job->shard.most_elems);
     if (job->omitted & OMIT_RANK0_SAVE)
         n_bytes += checkpoint_bytes(job);
     return n_bytes + exchange_staging_bytes(job->mode, job->collective, job->compute, job->n_params);
@@ -96,9 +99,12 @@ static size_t rank_0_bytes(const struct train_job *job)
     const size_t split_bytes =
         job->split_opts.kind != SPLIT_IID && job->dataset ? job->dataset->n_train * sizeof(size_t) : 0;
 
-    return n_results_bytes + split_bytes + (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) +
-           module_need(job).rank_0_bytes + job_input_driver_bytes(job) +
-           (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
+    /* The parameters of all shards, twice where they are evaluated; and those of one on its way. */
+    const size_t n_copies = 2 + (job->opts.save[0] != '\0' ? (size_t)optimizer_n_moments(&job->optimizer) : 0);
+
+    return n_results_bytes + split_bytes + n_copies * floats(job->shard.whole_params) +
+           (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
+           job_input_driver_bytes(job) + (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */

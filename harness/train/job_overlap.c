@@ -31,6 +31,7 @@ static const char *why_off(const struct train_job *job)
         { !(job->world->module.caps & (WORLD_LAUNCHED | WORLD_VIRTUAL_TIME)), one_host },
         { job->collective && job->collective->module.caps & COLL_DEVICE,
           "was not measured to be faster where the reducer sums on the device" },
+        { o->shard_dense > 1, "--shard-dense exchanges activations while a step is computed" },
         { o->average_every > 0, "--average-every averages parameters behind the step" },
         { o->trajectory[0] != '\0', "--trajectory wants the parameters that a step begins with" },
         { alternation_is_on(job) && strcmp(o->priority, "on") == 0, "--alternate-exchange goes with --priority off" },

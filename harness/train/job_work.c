@@ -17,6 +17,7 @@
 #include "harness/train/job_optimizer.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_stages.h"
 #include "models/engine/network.h"
@@ -243,6 +244,7 @@ static enum rc resolve_kind(struct train_job *job, const struct opt_group *group
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job_accumulate_check(job));
     TRY(job_stages_check(job));
+    TRY(job_shard_check(job));
 out:
     return rc;
 }
@@ -258,6 +260,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
     TRY(job_optimizer_resolve(job, group, n_groups));
     TRY(job_stages_resolve(job, &network));
+    TRY(job_shard_resolve(job));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
     note_modules(job);
@@ -267,7 +270,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     job->n_eval = n_evaluated(job, &given_opts);
     /* Where there is nothing to evaluate no evaluation is claimed. */
     o->eval_samples = job->n_eval > 0 || o->eval_samples == 0 ? job->n_eval : UINT64_MAX;
-    TRY(job_memory_resolve(job, network));
+    TRY(job_shard_memory(job, network));
 out:
     network_close(&network);
     return rc;

@@ -111,6 +111,9 @@ const struct opt train_opt_table[] = {
         struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
         "refuse a run of which a worker or a server needs more, as where it has no more; without it: what there is "
         "here"),
+    OPT_U64_(struct train_opts, shard_dense, "shard-dense", "1", 1, NETWORK_MAX_SHARDS, "workers",
+             "cut the dense layers by their outputs over groups of so many workers, which exchange activations; "
+             "convolutions stay whole; mode allreduce"),
     OPT_U64_WAS_(
         struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "parts",
         "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "

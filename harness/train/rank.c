@@ -16,6 +16,7 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_periods.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
 #include "harness/train/omission.h"
@@ -42,6 +43,7 @@ static void rank_close(struct rank *r)
     free(r->trajectory);
     free(r->host);
     rank_pipe_close(r);
+    rank_shard_close(r);
     rank_feed_close(r);
 }
 
@@ -152,7 +154,8 @@ static enum rc open_training(struct rank *r)
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
                                       .profile = job->profile,
-                                      .stage = r->pipe ? &r->stage : NULL };
+                                      .stage = r->pipe ? &r->stage : NULL,
+                                      .shard = rank_shard_env(r) };
 
     return workload_open(&r->training, job->workload, &env);
 }
@@ -180,6 +183,7 @@ static enum rc open_exchange(struct rank *r)
         .optimizer = job->optimizer,
         .forward_only = job->opts.forward_only,
         .flip = r->world->rank == job->faults.flip_rank ? &flip : NULL,
+        .shard = rank_shard_exchanged(r),
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
         .timeout_ms = train_message_limit_ms(job),
         .on_push = r->world->rank == job->drill.rank && job->drill.phase == PHASE_STEP ? drill_on_push : NULL,
@@ -200,19 +204,20 @@ out:
     return rc;
 }
 
-/* Rank 0 makes what all begin with, the model's own or the checkpoint's, and the others get it. */
+/* Rank 0 makes what all begin with, the model's own or the checkpoint's, and the others get it; of shards each rank. */
 static enum rc start_exchange(struct rank *r)
 {
     const struct checkpoint *resume = &r->job->resume;
     struct initial_state from = { .n_running = r->job->n_state, .state = resume->kept };
+    const bool makes = r->world->rank == 0 || r->shard;
     size_t n_state;
     enum rc rc;
 
     if (r->training)
         from.running = workload_state(r->training, &n_state);
-    if (r->world->rank == 0 && !resume->param)
+    if (makes && !resume->param)
         workload_init(r->training, r->param);
-    if (r->world->rank == 0 && resume->param && r->param) {
+    if (makes && resume->param && r->param) {
         compute_put(r->compute, r->param, resume->param, r->job->n_params * sizeof(float));
         if (from.running)
             compute_put(r->compute, from.running, resume->state, from.n_running * sizeof(float));
@@ -250,6 +255,7 @@ static enum rc rank_open(struct rank *r)
     rank_choose_flight(r);
     TRY(open_compute(r));
     TRY(rank_pipe_open(r));
+    TRY(rank_shard_open(r));
     if (rank_is_worker(r))
         TRY(open_training(r));
     TRY(open_exchange(r));
@@ -453,17 +459,6 @@ out:
     return rank_explain_early_loss(r, rc);
 }
 
-/* A message was awaited too long: what the user can do about it. */
-static enum rc explain_timeout(const struct rank *r, enum rc rc)
-{
-    char message[RC_MESSAGE_BYTES];
-
-    if (rc != RC_TIMEOUT || rank_is_virtual(r))
-        return rc;
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
-}
-
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
 {
     struct rank r = { .world = w, .job = job };
@@ -476,6 +471,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
         TRY(rank_feed_drive(&r));
         goto out;
     }
+    TRY(rank_shard_take(&r));
     TRY(rank_start(&r));
     const enum rc trained = train(&r);
     disturbance_end(&r.info, &r.load_before, w, "");
@@ -489,7 +485,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
         r.result = (struct train_result){ 0 };
     }
 out:
-    rc = explain_timeout(&r, rc);
+    rc = rank_explain_timeout(&r, job_shard_explain(job, rc));
     /* before closing: peers must see this failure first, not closed connections. In a world that reports losses, though
      * the job does not, its caller goes on without the rank that is lost. */
     const bool goes_on = job->is_trial && rc == RC_UNSUPPORTED; /* a reducer cannot run here, which all ranks find */

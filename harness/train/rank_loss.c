@@ -214,3 +214,13 @@ enum rc rank_note_losses(struct rank *r)
     }
     return RC_OK;
 }
+
+enum rc rank_explain_timeout(const struct rank *r, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_TIMEOUT || rank_is_virtual(r))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
+}

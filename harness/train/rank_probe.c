@@ -99,6 +99,10 @@ enum rc rank_probe(struct rank *r)
 
     if (r->job->is_trial && r->job->n_servers == 0) /* servers wait by what it measures */
         return RC_OK;
+    if (r->shard) { /* no shard computes alone */
+        r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
+        return RC_OK;
+    }
     rank_enter(r, PHASE_PROBE, 0);
     if (r->job->opts.stages > 1)
         return probe_stage(r);
@@ -117,8 +121,8 @@ enum rc rank_probe_again(struct rank *r)
     void *grad = NULL;
     enum rc rc = RC_OK;
 
-    if (rank_is_virtual(r) || r->job->is_trial || r->job->opts.stages > 1 || r->job->on_loss == ON_LOSS_REPORT ||
-        r->n_done < r->job->n_steps)
+    if (rank_is_virtual(r) || r->job->is_trial || r->job->opts.stages > 1 || r->shard ||
+        r->job->on_loss == ON_LOSS_REPORT || r->n_done < r->job->n_steps)
         return RC_OK;
     if (has_grad)
         TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));

@@ -36,7 +36,7 @@ void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done)
 /* Does this rank write a checkpoint behind the last step? */
 static bool saves(const struct rank *r)
 {
-    return r->world->rank == 0 || r->job->omitted & OMIT_RANK0_SAVE;
+    return r->world->rank == 0 || r->job->omitted & OMIT_RANK0_SAVE || rank_shard_gives(r);
 }
 
 /* Get the final parameters, and the optimiser's arrays if a checkpoint of this rank needs it. Its memory is allocated
@@ -94,10 +94,32 @@ out:
     return rc;
 }
 
+/* Of a shard, on the ranks of group 0: the checkpoint of the result is the one of the whole network on rank 0. */
+static enum rc join_shards(struct rank *r, bool evaluates)
+{
+    struct checkpoint *own = &r->result.final, whole = { .param = NULL };
+    enum rc rc = RC_OK;
+
+    if (!rank_shard_gives(r) || !r->param)
+        return RC_OK;
+    if (r->world->rank > 0)
+        TRY(keep_params(r, own));
+    TRY(rank_shard_join(r, &whole, own));
+    if (r->world->rank > 0)
+        return RC_OK;
+    checkpoint_free(own);
+    *own = whole;
+    if (evaluates)
+        TRY(rank_shard_evaluate(r, own, &r->result.evaluation));
+out:
+    return rc;
+}
+
 /* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result. */
 static enum rc evaluate_and_keep(struct rank *r)
 {
     struct train_result *result = &r->result;
+    const bool evaluates = r->job->n_eval > 0 && r->result.stop_signal == 0 && !r->is_corrupted;
     enum rc rc = RC_OK;
 
     result->evaluation = (struct evaluation){ NAN, NAN };
@@ -110,7 +132,7 @@ static enum rc evaluate_and_keep(struct rank *r)
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
     /* Who stops a run does not wait for that; parameters that nobody was to have are not judged. */
-    if (r->job->n_eval > 0 && result->stop_signal == 0 && !r->is_corrupted) {
+    if (evaluates && !r->shard) {
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
         TRY(rank_pipe_share_evaluation(r, &result->evaluation));
     }
@@ -118,6 +140,7 @@ static enum rc evaluate_and_keep(struct rank *r)
         TRY(keep_params(r, &result->final));
     if (result->has_params && r->pipe)
         TRY(join_stages(r));
+    TRY(join_shards(r, evaluates));
 out:
     return rc;
 }
@@ -191,7 +214,9 @@ static enum rc gather_results(struct rank *r)
     if (root) {
         TRY(rank_note_losses(r));
         TRY(evaluate_and_keep(r));
-    }
+    } else
+        TRY(join_shards(r, false));
+    TRY(rank_shard_gather_figures(r));
 out:
     return rc;
 }
@@ -274,6 +299,7 @@ void train_result_free(struct train_result *r)
     free(r->n_messages);
     free(r->rank);
     free(r->loss);
+    free(r->shard);
     checkpoint_free(&r->final);
     *r = (struct train_result){ 0 };
 }

@@ -6,14 +6,16 @@
  * and what they wait for rank 0 then is wait of their steps.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "harness/exchange/exchange.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"
 
+/* Does this rank write, or give its shard to the one that does? */
 static bool writes(const struct rank *r)
 {
-    return r->world->rank == 0 && r->job->opts.save_every > 0 && r->param;
+    return (r->world->rank == 0 || rank_shard_gives(r)) && r->job->opts.save_every > 0 && r->param;
 }
 
 /* Do the workers of this run wait for each other? All ranks of such a mode are workers. */
@@ -62,7 +64,7 @@ static void tick(void *world)
 static enum rc write_checkpoint(struct rank *r, size_t step)
 {
     struct train_saves *s = &r->result.saves;
-    struct checkpoint *c = &r->result.final, whole = { 0 };
+    struct checkpoint *own = &r->result.final, *c = own, whole = { .param = NULL };
     size_t n_state = 0;
     enum rc rc = RC_OK;
 
@@ -72,10 +74,14 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
         TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof *state));
     rank_describe(r, c, step + 1);
     if (r->pipe)
-        TRY(rank_pipe_join(r, c, &whole));
-    if (r->job->stages.number > 0) /* the first stage writes */
+        TRY(rank_pipe_join(r, own, &whole));
+    if (r->shard)
+        TRY(rank_shard_join(r, &whole, own));
+    if (r->pipe || r->shard)
+        c = &whole;
+    if (r->job->stages.number > 0 || r->world->rank > 0) /* the first stage writes, and the first shard */
         return RC_OK;
-    if (checkpoint_save_ticking(r->pipe ? &whole : c, r->job->opts.save, tick, r->world) == RC_OK)
+    if (checkpoint_save_ticking(c, r->job->opts.save, tick, r->world) == RC_OK)
         s->n_written++;
     else
         note_failure(s, c->steps_count);

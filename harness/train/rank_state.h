@@ -12,6 +12,7 @@ enum { N_KEPT_STATES = 3 };
 
 struct feed_client;
 struct rank_pipe;
+struct rank_shard;
 struct transport;
 
 struct rank_feed {             /* of --input feed; zeros: there is no driver */
@@ -59,6 +60,7 @@ struct rank {            /* everything one rank owns while it trains */
     } slowed;
     struct rank_feed feed;
     struct rank_pipe *pipe;      /* of a worker with stages; else NULL */
+    struct rank_shard *shard;    /* of --shard-dense; else NULL */
     struct pipeline_stage stage; /* that one's */
     uint64_t pipe_waited_ns;     /* for the stages beside this one */
     uint64_t input_waited_ns;    /* network_data_waited_ns() when the last gradient was there */
@@ -169,6 +171,26 @@ enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e) MUST_CH
 struct span_ring *rank_pipe_ring(const struct rank *r);
 void rank_pipe_close(struct rank *r);
 
+/* --- rank_shard.c: --shard-dense; without it each does nothing, and gives NULL or false --- */
+
+/* r->job becomes the one of this rank's shard. RC_NOMEM. */
+enum rc rank_shard_take(struct rank *r) MUST_CHECK;
+/* With r->compute open: the way to the others of the group, and those that have the same shard. Collective. Errors: as
+ * world_split(), transport_open_planned(); RC_NOMEM. */
+enum rc rank_shard_open(struct rank *r) MUST_CHECK;
+const struct dense_shard *rank_shard_env(const struct rank *r);
+const struct exchange_shard *rank_shard_exchanged(const struct rank *r);
+/* Is this a rank of group 0, whose shards are joined? */
+bool rank_shard_gives(const struct rank *r);
+/* *whole := on rank 0 the checkpoint of the whole network (its arrays are the caller's then), of what the ranks of
+ * group 0 have: to be called by all of them, with or without moments alike. RC_NOMEM, and errors of messages. */
+enum rc rank_shard_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own) MUST_CHECK;
+/* On rank 0, into the result. Collective over group 0. */
+enum rc rank_shard_gather_figures(struct rank *r) MUST_CHECK;
+/* Rank 0, its own model closed: the whole network with these parameters, on the test set. */
+enum rc rank_shard_evaluate(struct rank *r, const struct checkpoint *whole, struct evaluation *out) MUST_CHECK;
+void rank_shard_close(struct rank *r);
+
 /* --- rank_device.c: the devices of workers --- */
 
 /* The device of the worker that is `host_rank` of its host, where workers take the devices they see in turn; 0 of a
@@ -191,6 +213,8 @@ void rank_keep_state(struct rank *r, size_t step);
 enum rc rank_end(struct rank *r, enum rc trained) MUST_CHECK;
 /* Before the first step: rc, and where it is the loss of a rank its message says that nothing was trained. */
 enum rc rank_explain_early_loss(const struct rank *r, enum rc rc);
+/* rc, and where a message was awaited too long its message says what the user can do about it. */
+enum rc rank_explain_timeout(const struct rank *r, enum rc rc);
 /* Rank 0: who was lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 

@@ -44,6 +44,7 @@
 #include "harness/train/schedule.h"
 #include "harness/world/host_load.h"
 #include "harness/world/world.h"
+#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/workload.h"
 
@@ -58,8 +59,8 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     const char *schedule;
-    uint64_t workers, stages, memory_limit, servers, threads, batch, accumulate, global_batch, image_size, classes,
-        width_divisor, data_images, eval_samples;
+    uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
+        classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
     uint64_t feed_queue;
@@ -157,6 +158,15 @@ struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h)
     const struct transport_ops *transport;
 };
 
+struct job_shard { /* of --shard-dense above 1; zeros: there are none (job_shard.h) */
+    int n_shards;
+    int number;             /* of a rank's own job: which it has */
+    size_t n_common_params; /* that no shard has alone: the first ones */
+    size_t whole_params;    /* of all shards */
+    size_t most_elems;      /* of a piece of activations that crosses, for one image; the most of all shards */
+    const struct transport_ops *transport;
+};
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -211,6 +221,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
                                         which begin their first steps together; borrowed; NULL: this one is alone */
     struct job_stages stages;
+    struct job_shard shard;
     struct world *pipe; /* of rank bodies, with stages: the ranks of this one's pipeline, by stage; borrowed */
     struct train_restarts restarts; /* before this run; its owner sets it */
 };
@@ -315,6 +326,12 @@ struct train_checks { /* --verify-every */
     struct train_corruption corruption[TRAIN_MAX_CORRUPTIONS]; /* the first of them */
 };
 
+struct shard_figures { /* of the worker that has a shard, in group 0; in all steps */
+    uint64_t n_params;
+    uint64_t gathered_bytes, scattered_bytes; /* activations, and gradients of them, that it sent to the others */
+    uint64_t waited_ns;                       /* for these to cross */
+};
+
 enum { REDUCER_REASON_BYTES = 512 };
 
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
@@ -348,6 +365,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
+    struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

@@ -291,6 +291,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
                          "not known: no rank computes all of the network, and no profile tells how long that takes");
     if (alternation_is_on(job))
         return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
+    if (job->opts.shard_dense > 1)
+        return print_row(t, "efficiency", "not known: no worker has all of the network to compute alone");
     if (job->opts.stages > 1)
         snprintf(text, sizeof text, "%.1f %% of %llu x one rank with all of the network, at the times of --profile",
                  100 * s->efficiency_ratio, (unsigned long long)n * job->opts.stages);

@@ -8,6 +8,7 @@
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
 #include "harness/train/integrity.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/messages.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
@@ -74,6 +75,7 @@ static enum rc report(struct report *to, const struct train_verb_opts *own, cons
 
     TRY(train_summarise(&summary, job, r));
     TRY(train_write(to, job, r, &summary));
+    TRY(job_shard_write(to, job, r));
     if (own->tune.wanted)
         TRY(autotune_write(to, tuned));
     TRY(report_commit(to));
@@ -253,6 +255,9 @@ static enum rc prepare(struct run *run, struct verb_call *call)
 
     TRY(apply_file(run, call));
     TRY(train_prepare(job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
+    if (own->train.shard_dense > 1 && (own->tune.wanted || own->tune.file[0]))
+        FAIL(RC_INVAL, "--autotune: is of ranks that have all of a network; leave out --shard-dense %llu",
+             (unsigned long long)own->train.shard_dense);
     TRY(check_files(call, own, job));
     if (run->file)
         TRY(autotune_file_check(run->file, job, launcher.rank == 0 ? stderr : NULL));
@@ -319,7 +324,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     const enum rc ran = world_run(run.job.world, &world, train_n_ranks(&run.job), body, &run);
     if (run.job.watch && !run.is_written && (ran != RC_OK || !run.result.stamp))
         progress_fini(&run.progress, wait_clock_ns());
-    TRY(train_explain_refusal(&world, ran));
+    TRY(job_shard_explain(&run.job, train_explain_refusal(&world, ran)));
     TRY(end_run(call, &run, &cost));
 out:
     if (own->train.restarts > 0 && is_trained(&run))

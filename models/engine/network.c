@@ -11,7 +11,8 @@ enum { MAX_IMAGE_SIZE = 8192, MAX_CLASSES = 1 << 20, MAX_WIDTH_DIVISOR = 1024 };
 
 const char *node_kind_name(enum node_kind kind)
 {
-    static const char *const name[] = { "conv", "maxpool", "avgpool", "adaptpool", "concat", "dropout", "loss" };
+    static const char *const name[] = { "conv",    "maxpool", "avgpool", "adaptpool", "concat",
+                                        "dropout", "loss",    "gather",  "gather" };
 
     return name[kind];
 }
@@ -81,7 +82,7 @@ void network_close(struct network **n)
 
 size_t node_out_elems(const struct node *n)
 {
-    return (size_t)n->C_out * (size_t)n->out_h * (size_t)n->out_w;
+    return (size_t)n->C_out * (size_t)n->out_h * (size_t)n->out_w * (size_t)n->group;
 }
 
 double node_multiply_adds(const struct node *n)
@@ -112,7 +113,7 @@ double network_train_flops(const struct network *n)
 
 enum { TICK_ELEMS = 1 << 18 }; /* some milliseconds of random numbers */
 
-/* Random numbers go by the place in the whole network (U2). */
+/* Random numbers go by the place in the whole network (U2, network_shard.D1). */
 static void init_weight(const struct network *n, const struct node *d, uint64_t seed, float *param,
                         struct compute *ticks)
 {
@@ -122,7 +123,7 @@ static void init_weight(const struct network *n, const struct node *d, uint64_t 
         const struct segment part = { .offset_elems = i, .n_elems = end - i < TICK_ELEMS ? end - i : TICK_ELEMS };
         if (ticks)
             compute_tick(ticks);
-        layer_init_bell(param, part, n->first_param, d->initial_variance, seed);
+        layer_init_bell(param, part, n->first_param + d->elems_cut_before, d->initial_variance, seed);
     }
 }
 

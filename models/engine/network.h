@@ -22,12 +22,14 @@
 enum node_kind {
     NODE_CONV, /* convolution or dense, [bias | batch norm], [add], [relu] */
     NODE_MAX_POOL,
-    NODE_AVG_POOL,      /* zeros around count */
-    NODE_ADAPTIVE_POOL, /* to out_h x out_w; 1 x 1: global; same as the input: nothing is done */
-    NODE_CONCAT,        /* of the channels of 2 .. NETWORK_MAX_PARTS nodes */
-    NODE_DROPOUT,       /* training only */
-    NODE_LOSS,          /* softmax cross-entropy of (classes, B, 1, 1), times loss_weight; the first is the one
-                           that is evaluated */
+    NODE_AVG_POOL,        /* zeros around count */
+    NODE_ADAPTIVE_POOL,   /* to out_h x out_w; 1 x 1: global; same as the input: nothing is done */
+    NODE_CONCAT,          /* of the channels of 2 .. NETWORK_MAX_PARTS nodes */
+    NODE_DROPOUT,         /* training only */
+    NODE_LOSS,            /* softmax cross-entropy of (classes, B, 1, 1), times loss_weight; the first is the one
+                             that is evaluated */
+    NODE_GATHER_IMAGES,   /* of a shard (network_shard.h): the images of all ranks of its group */
+    NODE_GATHER_CHANNELS, /* likewise: the channels of all shards */
 };
 
 enum node_norm { NORM_NONE, NORM_BIAS, NORM_BATCH };
@@ -45,6 +47,7 @@ struct node {
     int n_parts;
     struct window in;        /* of one image: B is 1. CONV, pools: kernel, stride, pad */
     int C_out, out_h, out_w; /* of the output */
+    int group;               /* images of the output for each image of the batch: 1, or as network_shard.h, D2 has it */
     enum node_norm norm;
     float epsilon; /* NORM_BATCH */
     bool relu;
@@ -52,6 +55,10 @@ struct node {
     float loss_weight;           /* NODE_LOSS */
     size_t fan_in;               /* NODE_CONV: C kernel_h kernel_w */
     double initial_variance;     /* NODE_CONV: of the weights before training */
+    size_t elems_cut_before;     /* NODE_CONV of a shard: as many more parameters are before its weights in the whole
+                                    network; else 0 */
+    int first_out;               /* likewise: the channel of the whole node's that is its first one; else 0 */
+    int n_gathers_before;        /* in a shard: nodes before it that the whole network has not; else 0 */
     struct segment weight;       /* (C_out, C, kernel_h, kernel_w) */
     struct segment shift;        /* (C_out): bias or beta; n_elems 0: none */
     struct segment gamma;        /* (C_out): NORM_BATCH; n_elems 0: none */
@@ -85,6 +92,8 @@ struct network { /* owned; read only after open */
     size_t
         in_elems; /* for one image, of the output of the stage before, which its NODE_IMAGE is; 0: that is the image */
     int out_node; /* whose output the next stage takes; NODE_NONE: there is none */
+    /* Of a shard (network_shard.h); 0 of a whole network. */
+    int shard, n_shards;
 };
 
 /* One published network. Its file (nets/) has this table and its struct workload, which is where to find it. */
@@ -103,7 +112,7 @@ void network_close(struct network **n); /* NULL-safe, nulls */
 
 /* "conv", "maxpool", ...; with a number, the name of a node that has no tensors. */
 const char *node_kind_name(enum node_kind kind);
-/* Elements of a node's output for one image. */
+/* Elements of a node's output for one image of the batch. */
 size_t node_out_elems(const struct node *n);
 /* Multiply-adds of the forward pass for one image: of one node, of the network without its auxiliary head's. */
 double node_multiply_adds(const struct node *n);

@@ -179,7 +179,7 @@ static enum rc init_node(struct network_builder *b, struct node *out, enum node_
     struct shape x;
     enum rc rc = b->rc;
 
-    *out = (struct node){ .kind = kind, .from = from, .add_from = NODE_NONE };
+    *out = (struct node){ .kind = kind, .from = from, .add_from = NODE_NONE, .group = 1 };
     if (rc != RC_OK)
         goto out;
     b->n_of_kind[kind]++;

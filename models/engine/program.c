@@ -278,11 +278,41 @@ static void add_pool(struct program_builder *b, int i, enum op_kind kind)
         op->v[OPERAND_ARGMAX] = b->state[i].argmax = program_add_buffer(b, node_out_elems(n), 0);
 }
 
+/* What the ranks of a group have, then in the order that dense layers read. */
+static void add_gather_images(struct program_builder *b, int i)
+{
+    const struct view blocks = program_add_buffer(b, value_bytes(b, i), 0);
+    struct op *op = program_add_op(b, OP_GATHER_IMAGES, PHASE_FORWARD, i);
+
+    op->v[OPERAND_OUT] = blocks;
+    op->v[OPERAND_IN] = program_value(b, b->n->node[i].from);
+    op = program_add_op(b, OP_JOIN_IMAGES, PHASE_FORWARD, i);
+    op->v[OPERAND_OUT] = program_value(b, i);
+    op->v[OPERAND_IN] = blocks;
+}
+
+static void add_gather_channels(struct program_builder *b, int i)
+{
+    struct op *op = program_add_op(b, OP_GATHER_CHANNELS, PHASE_FORWARD, i);
+
+    op->v[OPERAND_OUT] = program_value(b, i);
+    op->v[OPERAND_IN] = program_value(b, b->n->node[i].from);
+}
+
+void program_add_dropout(struct program_builder *b, enum network_phase phase, int node, struct view x)
+{
+    struct op *op = program_add_op(b, OP_DROPOUT, phase, node);
+
+    op->v[OPERAND_OUT] = x;
+    if (b->n->node[node].group > 1)
+        op->v[OPERAND_IN] = program_add_buffer(b, value_bytes(b, node), 0);
+}
+
 /* Transpose the logits to (B, K), compute loss number `which` and, in training, its gradient. */
 static void add_loss(struct program_builder *b, int i, int which)
 {
     const struct node *n = &b->n->node[i];
-    const size_t n_bytes = (size_t)n->in.C * sizeof(float);
+    const size_t n_bytes = (size_t)n->in.C * (size_t)n->group * sizeof(float);
     const struct view rows = program_add_buffer(b, n_bytes, 0);
     struct op *op = program_add_op(b, OP_TO_ROWS, PHASE_FORWARD, i);
 
@@ -319,7 +349,11 @@ static void add_forward(struct program_builder *b)
         else if (n->kind == NODE_ADAPTIVE_POOL && !is_identity(n))
             add_pool(b, i, OP_ADAPTIVE_POOL);
         else if (n->kind == NODE_DROPOUT && b->training)
-            program_add_op(b, OP_DROPOUT, PHASE_FORWARD, i)->v[OPERAND_OUT] = program_value(b, i);
+            program_add_dropout(b, PHASE_FORWARD, i, program_value(b, i));
+        else if (n->kind == NODE_GATHER_IMAGES)
+            add_gather_images(b, i);
+        else if (n->kind == NODE_GATHER_CHANNELS)
+            add_gather_channels(b, i);
         else if (n->kind == NODE_LOSS)
             add_loss(b, i, n_losses++);
     }

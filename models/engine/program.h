@@ -23,7 +23,7 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_MAX_POOL,           /* OUT IN ARGMAX */
                OP_AVG_POOL,           /* OUT IN */
                OP_ADAPTIVE_POOL,      /* OUT IN */
-               OP_DROPOUT,            /* OUT in place: the activation, or its gradient */
+               OP_DROPOUT,            /* OUT in place: the activation, or its gradient; [IN]: room for as much */
                OP_TO_ROWS,            /* OUT(B,K) IN(K,B) */
                OP_LOSS,               /* [OUT](B,K): the gradient; IN(B,K) */
                OP_FROM_ROWS,          /* OUT(K,B) IN(B,K) */
@@ -41,6 +41,12 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_PASS_VALUE,         /* IN: to the stage behind */
                OP_TAKE_GRAD,          /* OUT: of the stage behind */
                OP_PASS_GRAD,          /* IN: to the stage before */
+               OP_GATHER_IMAGES,      /* OUT(K,C,B,H,W) IN(C,B,H,W): of all ranks of the group (shard.h) */
+               OP_GATHER_CHANNELS,    /* OUT(C,KB) IN: this shard's channels of it */
+               OP_SCATTER_IMAGES,     /* OUT(C,B,H,W) IN(K,C,B,H,W), which changes: summed over the group */
+               OP_SCATTER_CHANNELS,   /* OUT: this shard's channels of IN(C,KB), which changes: summed likewise */
+               OP_JOIN_IMAGES,        /* OUT(C,KB,H,W) IN(K,C,B,H,W) */
+               OP_PART_IMAGES,        /* OUT(K,C,B,H,W) IN(C,KB,H,W) */
                N_OP_KINDS
 };
 

@@ -167,6 +167,45 @@ out:
     return rc;
 }
 
+/* Each rank has what its own outputs say of the gradient; of this rank's images or channels all of them count. */
+static enum rc scatter(struct program_builder *b, int node, struct view parts, enum op_kind kind)
+{
+    const struct node *n = &b->n->node[node];
+    struct op *op = add_backward_op(b, kind, node);
+    enum rc rc;
+
+    op->v[OPERAND_IN] = parts;
+    TRY(contribute(b, op, n->from));
+    if (op->add)
+        FAIL(RC_UNSUPPORTED, "network %s: what %s gathers has other readers", b->n->name, n->name);
+out:
+    return rc;
+}
+
+static enum rc gather_images_backward(struct program_builder *b, int node)
+{
+    const struct view parts = program_add_buffer(b, node_out_elems(&b->n->node[node]) * sizeof(float), 0);
+    struct op *op = add_backward_op(b, OP_PART_IMAGES, node);
+
+    op->v[OPERAND_OUT] = parts;
+    op->v[OPERAND_IN] = grad_of(b, node);
+    return scatter(b, node, parts, OP_SCATTER_IMAGES);
+}
+
+/* Of the logits every rank has the whole gradient: this shard's channels of it are a slice. */
+static enum rc gather_channels_backward(struct program_builder *b, int node)
+{
+    const struct node *n = &b->n->node[node], *from = &b->n->node[n->from];
+    struct node_state *p = program_state(b, program_resolve(b, n->from));
+
+    if (b->n->node[node + 1].kind != NODE_LOSS)
+        return scatter(b, node, grad_of(b, node), OP_SCATTER_CHANNELS);
+    p->grad = grad_of(b, node);
+    p->grad.offset_bytes += (size_t)from->first_out * (size_t)n->group * sizeof(float);
+    p->has_grad = true;
+    return RC_OK;
+}
+
 static enum rc node_backward(struct program_builder *b, int i, int *which)
 {
     const struct node *n = &b->n->node[i];
@@ -180,9 +219,13 @@ static enum rc node_backward(struct program_builder *b, int i, int *which)
     if (n->kind == NODE_CONV)
         return conv_backward(b, i);
     if (n->kind == NODE_DROPOUT && b->state[i].wants_grad)
-        add_backward_op(b, OP_DROPOUT, i)->v[OPERAND_OUT] = grad_of(b, i);
+        program_add_dropout(b, PHASE_BACKWARD, i, grad_of(b, i));
     if (n->kind == NODE_DROPOUT || b->state[i].alias != i)
         return RC_OK;
+    if (n->kind == NODE_GATHER_IMAGES)
+        return gather_images_backward(b, i);
+    if (n->kind == NODE_GATHER_CHANNELS)
+        return gather_channels_backward(b, i);
     return pool_backward(b, i,
                          n->kind == NODE_MAX_POOL   ? OP_MAX_POOL_GRAD
                          : n->kind == NODE_AVG_POOL ? OP_AVG_POOL_GRAD

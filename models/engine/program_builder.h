@@ -35,6 +35,8 @@ struct view program_value(struct program_builder *b, int node);
 /* The node whose output a node's alias is; NODE_IMAGE stays. */
 int program_resolve(const struct program_builder *b, int node);
 bool program_wants_grad(const struct program_builder *b, int node);
+/* Of a dropout, on x: the output of its node, or the gradient of that. */
+void program_add_dropout(struct program_builder *b, enum network_phase phase, int node, struct view x);
 /* node: resolved; NODE_IMAGE: of a stage that takes a value. */
 struct node_state *program_state(struct program_builder *b, int node);
 const struct node_state *program_state_const(const struct program_builder *b, int node);

@@ -7,6 +7,9 @@
 
 #include "harness/base/rng.h"
 #include "models/engine/gradient_buckets.h"
+#include "models/engine/run_group.h"
+#include "models/engine/run_operands.h"
+#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/layer.h"
 
@@ -14,29 +17,11 @@
 
 typedef void op_fn(const struct run *r, const struct op *op, const struct node *n);
 
-/* An operand's array in memory of the compute; NULL: absent, or no memory is touched. */
-static void *array_of(const struct run *r, struct view v)
-{
-    if (v.buffer < 0 || r->memory == NULL)
-        return NULL;
-    return r->memory + r->program->item[v.buffer].offset_bytes + v.offset_bytes * r->B;
-}
-
-static float *output_of(const struct run *r, const struct op *op, enum operand which)
-{
-    return array_of(r, op->v[which]);
-}
-
-static const float *input_of(const struct run *r, const struct op *op, enum operand which)
-{
-    return op->v[which].buffer == VIEW_IMAGE ? r->x : array_of(r, op->v[which]);
-}
-
 static struct window window_of(const struct run *r, const struct node *n)
 {
     struct window g = n->in;
 
-    g.B = (int)r->B;
+    g.B = (int)r->B * n->group;
     return g;
 }
 
@@ -45,10 +30,10 @@ static struct conv_shape conv_of(const struct run *r, const struct node *n)
     return (struct conv_shape){ .in = window_of(r, n), .C_out = n->C_out };
 }
 
-/* B out_h out_w */
+/* B out_h out_w, of all images of the node */
 static size_t elems_per_channel(const struct run *r, const struct node *n)
 {
-    return r->B * (size_t)n->out_h * (size_t)n->out_w;
+    return r->B * (size_t)n->group * (size_t)n->out_h * (size_t)n->out_w;
 }
 
 static struct batch_norm norm_of(const struct run *r, const struct node *n)
@@ -173,33 +158,47 @@ static void run_adaptive_pool(const struct run *r, const struct op *op, const st
 /* The same mask for the activation and for its gradient. */
 static void run_dropout(const struct run *r, const struct op *op, const struct node *n)
 {
-    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)r->network->first_node + (uint64_t)op->node);
+    const uint64_t number = (uint64_t)r->network->first_node + (uint64_t)op->node - (uint64_t)n->n_gathers_before;
 
-    compute_dropout(r->compute, output_of(r, op, OPERAND_OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio, key);
+    if (n->group > 1)
+        run_group_dropout(r, op, n, number);
+    else
+        compute_dropout(r->compute, output_of(r, op, OPERAND_OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio,
+                        rng_u64(r->dropout_key, RNG_DROPOUT, number));
 }
 
 static void run_to_rows(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), (size_t)n->in.C, r->B, 1);
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), (size_t)n->in.C,
+                      r->B * (size_t)n->group, 1);
 }
 
 static void run_from_rows(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), r->B, (size_t)n->in.C, 1);
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), r->B * (size_t)n->group,
+                      (size_t)n->in.C, 1);
 }
 
+/* The loss of each rank of a group is the mean over its own images, as without shards: the gradients of dense layers
+ * are then sums over the group of what its ranks would have (network_shard.D3). */
 static void run_loss(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct softmax_xent call = { .B = r->B,
-                                       .K = (size_t)n->in.C,
-                                       .mean_loss = &r->loss[op->loss],
-                                       .n_correct = op->loss == 0 ? r->n_correct : NULL,
-                                       .dlogits = output_of(r, op, OPERAND_OUT),
-                                       .logits = input_of(r, op, OPERAND_IN),
-                                       .label = r->label,
-                                       .weight = op->loss_weight * r->share };
+    const int own = r->shard != NULL ? r->shard->number : 0;
+    const size_t n_elems = r->B * (size_t)n->in.C;
 
-    compute_softmax_xent(r->compute, &call);
+    for (int k = 0; k < n->group; k++) {
+        const struct softmax_xent call = {
+            .B = r->B,
+            .K = (size_t)n->in.C,
+            .mean_loss = &r->loss[k == own ? op->loss : r->program->n_losses],
+            .n_correct = op->loss == 0 && k == own ? r->n_correct : NULL,
+            .dlogits = layer_at(output_of(r, op, OPERAND_OUT), (size_t)k * n_elems),
+            .logits = layer_at_const(input_of(r, op, OPERAND_IN), (size_t)k * n_elems),
+            .label = r->label != NULL ? r->label + (size_t)k * r->B : NULL,
+            .weight = op->loss_weight * r->share,
+        };
+        compute_softmax_xent(r->compute, &call);
+    }
 }
 
 static void run_relu_grad(const struct run *r, const struct op *op, const struct node *n)
@@ -314,6 +313,8 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_AVG_POOL_GRAD] = run_avg_pool_grad,
     [OP_ADAPTIVE_POOL_GRAD] = run_adaptive_pool_grad,
     [OP_ACCUMULATE] = run_accumulate,
+    [OP_JOIN_IMAGES] = run_group_join_images,
+    [OP_PART_IMAGES] = run_group_part_images,
 };
 
 /* --- between stages (stage.h, P3) --- */
@@ -353,6 +354,11 @@ float *network_stage_grad(const struct run *r, size_t *n_elems)
         op++;
     *n_elems = pipe_elems(r, op->kind) * r->B;
     return output_of(r, op, OPERAND_OUT);
+}
+
+static bool is_of_group(enum op_kind kind)
+{
+    return kind >= OP_GATHER_IMAGES && kind <= OP_SCATTER_CHANNELS;
 }
 
 /* All bits set: NaN in float. */
@@ -411,6 +417,8 @@ enum rc network_run(const struct run *r)
             TRY(gradient_buckets_add(&buckets, r, i));
         } else if (is_of_pipe(op->kind)) {
             TRY(run_pipe(r, op));
+        } else if (is_of_group(op->kind)) {
+            TRY(run_group_exchange(r, op, &r->network->node[op->node]));
         } else {
             op_fns[op->kind](r, op, &r->network->node[op->node]);
         }

@@ -15,17 +15,19 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     float *state; /* running means and variances */
     const float *param;
     float *grad;
-    float *part;                   /* adds: the gradients of one node at a time, before they are added to grad */
-    bool adds;                     /* this batch is not the first micro-batch (M8) */
-    float share;                   /* of the mean loss: 1 / the number of micro-batches */
-    int first_op, end_op;          /* of the program; end_op 0: to its end */
-    const struct stage_pipe *pipe; /* of a stage: to those beside it; NULL: none is */
-    size_t micro_batch;            /* of a stage */
-    const float *x;                /* (C, B, H, W): images, or what the stage before has computed */
-    const uint32_t *label;         /* (B) */
+    float *part;                     /* adds: the gradients of one node at a time, before they are added to grad */
+    bool adds;                       /* this batch is not the first micro-batch (M8) */
+    float share;                     /* of the mean loss: 1 / the number of micro-batches */
+    int first_op, end_op;            /* of the program; end_op 0: to its end */
+    const struct stage_pipe *pipe;   /* of a stage: to those beside it; NULL: none is */
+    size_t micro_batch;              /* of a stage */
+    const struct dense_shard *shard; /* of a shard; else NULL */
+    const uint64_t *group_key;       /* [n_shards] of a shard: dropout_key of each rank of its group */
+    const float *x;                  /* (C, B, H, W): images, or what the stage before has computed */
+    const uint32_t *label;           /* (B); of a shard (K,B) */
     size_t B;
     uint64_t dropout_key;
-    double *loss;      /* [n_losses]: valid after the next sync */
+    double *loss;      /* [n_losses + 1], the last one of no meaning: valid after the next sync */
     size_t *n_correct; /* of the first loss; NULL: not wanted */
     grad_ready_fn *ready;
     void *arg;
@@ -37,7 +39,7 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
                     (X1) */
 };
 
-/* Errors: those of ready, of await and of the pipe. Allocates nothing. */
+/* Errors: those of ready, of await, of the pipe and of the shard's group. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
 /* Where OP_TAKE_GRAD, of which the program has one, has its tensor in r->memory, and elements of it. */
 float *network_stage_grad(const struct run *r, size_t *n_elems);

@@ -4,6 +4,7 @@
 #ifndef MODELS_ENGINE_TRAINER_H
 #define MODELS_ENGINE_TRAINER_H
 
+#include "models/engine/network_shard.h"
 #include "models/engine/run.h"
 #include "models/engine/stage.h"
 
@@ -46,13 +47,15 @@ struct network_trainer {
     struct loader *loader;        /* NULL: hollow */
     const float *batch_x;         /* the last batch of a gradient: x and label, or lent by the loader */
     const uint32_t *batch_label;
-    double *loss;              /* [infer.n_losses]: both programs count all losses of the network */
+    double *loss;              /* run.h, [infer.n_losses + 1]: both programs count all losses of the network */
     size_t n_correct;          /* of the last batch */
     struct stage_block *block; /* [n_held] of a stage: one for each micro-batch that it holds; else NULL */
     size_t n_held;             /* 0: no stage */
     bool recomputes;           /* P4: memory is that of all blocks, one after the other */
     struct stage_spare spare;  /* of a stage that recomputes */
     size_t most_held;          /* so far */
+    uint64_t group_key[NETWORK_MAX_SHARDS]; /* of a shard: run.h */
+    uint32_t *group_label;                  /* [n_shards][max_batch], likewise; else NULL */
     const struct network_observer *observer;
     bool poison; /* run.h */
 };
@@ -76,6 +79,14 @@ struct run network_run_of(struct network_trainer *t, const struct program *p, co
 enum rc network_load_batch(struct network_trainer *t, struct run *r, uint64_t first) MUST_CHECK;
 double network_weighted_loss(const struct network_trainer *t);
 uint64_t network_dropout_key(const struct training *t, uint64_t first);
+
+/* training_shard.c: of a training with env.shard. */
+enum rc network_group_open(struct network_trainer *t) MUST_CHECK; /* RC_NOMEM */
+/* The labels and dropout keys of the group's images in r, whose own begin with sample `first` of a gradient of
+ * n_samples of each rank. Errors: RC_INVAL, a label. */
+enum rc network_group_load(struct network_trainer *t, struct run *r, uint64_t first, size_t n_samples) MUST_CHECK;
+/* training_stage.c: the labels of samples [first, first + B), whose images another rank reads. RC_INVAL. */
+enum rc network_read_labels(const struct network_trainer *t, uint32_t *label, uint64_t first, size_t B) MUST_CHECK;
 
 /* training_stage.c: of a training with env.stage. Bytes of its blocks and of what it has to spare; m: of one batch, as
  * planned; step: of a stage. */

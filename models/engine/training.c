@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "harness/base/rng.h"
+#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/engine/trainer.h"
 
@@ -126,20 +127,26 @@ static void trainer_close(struct training **base)
     network_close(&t->network);
     free(t->host);
     free(t->loss);
+    free(t->group_label);
     free(t);
     *base = NULL;
 }
 
-/* All of it, or a stage. */
+/* All of it, a stage, or a shard. */
 static enum rc open_network(struct network_trainer *t, const struct workload *w, const struct training_env *env)
 {
     const struct pipeline_stage *s = env->stage;
+    const struct dense_shard *cut = env->shard;
     struct network *whole = NULL;
     enum rc rc;
 
-    if (s == NULL)
+    if (s == NULL && cut == NULL)
         return network_open(&t->network, w->network, &env->network);
     TRY(network_open(&whole, w->network, &env->network));
+    if (cut != NULL) {
+        TRY(network_open_shard(&t->network, whole, cut->number, cut->n_shards));
+        goto out;
+    }
     TRY(network_open_stage(&t->network, whole, &s->cuts, s->number));
     t->n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, workload_n_micro_batches(env));
     t->recomputes = s->recomputes && t->n_held > 1;
@@ -165,7 +172,7 @@ static enum rc trainer_open(struct training **out, const struct workload *w, con
     TRY(program_open(&t->infer, t->network, false));
     if (!env->forward_only)
         TRY(program_open(&t->train, t->network, true));
-    t->loss = calloc((size_t)t->infer.n_losses, sizeof *t->loss);
+    t->loss = calloc((size_t)t->infer.n_losses + 1, sizeof *t->loss);
     if (t->loss == NULL)
         FAIL(RC_NOMEM, "model %s: no memory for its losses", w->module.name);
     TRY(network_memory_plan(t));
@@ -173,6 +180,8 @@ static enum rc trainer_open(struct training **out, const struct workload *w, con
         TRY(open_memory(t));
     if (env->stage != NULL)
         TRY(network_stage_open(t));
+    if (env->shard != NULL)
+        TRY(network_group_open(t));
     *out = base;
     base = NULL;
 out:
@@ -295,6 +304,7 @@ struct run network_run_of(struct network_trainer *t, const struct program *p, co
                          .B = B,
                          .share = 1.0f,
                          .loss = t->loss,
+                         .shard = t->base.env.shard,
                          .poison = t->poison };
 }
 
@@ -317,14 +327,17 @@ uint64_t network_dropout_key(const struct training *t, uint64_t first)
     return rng_u64(t->env.seed, RNG_DROPOUT, number);
 }
 
-/* All of r is set but what follows from the samples. */
-static enum rc run_micro_batch(struct network_trainer *t, struct run *r, uint64_t first, double *mean_loss)
+/* All of r is set but what follows from the samples. n_samples: of the gradient. */
+static enum rc run_micro_batch(struct network_trainer *t, struct run *r, uint64_t first, size_t n_samples,
+                               double *mean_loss)
 {
     const struct training_env *env = &t->base.env;
     enum rc rc;
 
     r->dropout_key = network_dropout_key(&t->base, first);
     TRY(network_load_batch(t, r, first));
+    if (r->shard != NULL)
+        TRY(network_group_load(t, r, first, n_samples));
     TRY(network_run(r));
     TRY(compute_sync(env->compute)); /* M6; and the next micro-batch is uploaded to where this one is */
     *mean_loss = env->forward_only ? t->loss[0] : network_weighted_loss(t);
@@ -358,7 +371,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
         r.adds = i > 0;
         r.training = i == 0 && base->await != NULL ? base : NULL;
         r.ready = i + 1 == n_parts ? ready : NULL;
-        TRY(run_micro_batch(t, &r, next.first, &loss));
+        TRY(run_micro_batch(t, &r, next.first, n_samples, &loss));
         sum += loss;
     }
     *mean_loss = sum / (double)n_parts;
@@ -377,6 +390,8 @@ static enum rc trainer_evaluate(struct training *base, const float *param, size_
 
     if (base->env.stage != NULL)
         return network_stage_evaluate(t, param, n, out);
+    if (base->env.shard != NULL)
+        FAIL(RC_UNSUPPORTED, "model %s: a shard cannot be evaluated by itself", t->network->name);
     for (size_t done = 0; done < n; done += base->env.max_batch) {
         const size_t left = n - done, B = left < base->env.max_batch ? left : base->env.max_batch;
         struct run r = network_run_of(t, &t->infer, param, B);

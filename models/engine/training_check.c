@@ -25,7 +25,7 @@ static size_t channel_elems(const struct node *n)
 {
     const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
 
-    return n_in > n_out ? n_in : n_out;
+    return (size_t)n->group * (n_in > n_out ? n_in : n_out);
 }
 
 enum rc network_check_batch(const struct network *n, size_t max_batch)

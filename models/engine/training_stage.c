@@ -177,8 +177,7 @@ out:
 
 /* --- a micro-batch --- */
 
-/* Labels of the batch, whose images another stage reads. */
-static enum rc read_labels(const struct network_trainer *t, uint32_t *label, uint64_t first, size_t B)
+enum rc network_read_labels(const struct network_trainer *t, uint32_t *label, uint64_t first, size_t B)
 {
     const struct training_env *env = &t->base.env;
     const struct dataset *d = env->dataset;
@@ -208,7 +207,7 @@ static enum rc load(struct network_trainer *t, struct run *r, struct stage_block
         if (b->label != NULL)
             memcpy(b->label, r->label, r->B * sizeof *b->label);
     } else if (is_last(t->network)) {
-        TRY(read_labels(t, b->label, first, r->B));
+        TRY(network_read_labels(t, b->label, first, r->B));
     }
 out:
     return rc;

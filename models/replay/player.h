@@ -16,7 +16,8 @@ struct replay_room { /* of a micro-batch that a stage holds */
 
 struct replay {
     struct training base;
-    const struct profile *profile; /* borrowed */
+    const struct profile *profile; /* borrowed; of a shard: its own */
+    struct replay_shard *shard;    /* NULL: it is none */
     int first_layer, end_layer;    /* that it plays: all, or a stage's */
     size_t n_elems_before;         /* parameters of the layers before these */
     struct segment *segment;       /* of its layers, in forward order */

@@ -22,6 +22,7 @@
 
 #include "models/layer.h"
 #include "models/replay/player.h"
+#include "models/replay/replay_shard.h"
 
 /* Which layers it plays, and what follows from that. */
 static void choose_layers(struct replay *t)
@@ -70,6 +71,7 @@ static void replay_close(struct training **t)
     struct replay *r = (struct replay *)*t;
 
     replay_stage_close(r);
+    replay_shard_close(&r->shard);
     free(r->segment);
     free(r);
     *t = NULL;
@@ -91,6 +93,10 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
         FAIL(RC_NOMEM, "model replay: no memory");
     t->profile = env->profile;
     t->base.env = *env;
+    if (env->shard != NULL) {
+        TRY(replay_shard_open(&t->shard, env));
+        t->profile = replay_shard_profile(t->shard);
+    }
     choose_layers(t);
     t->segment = malloc(t->n_segments * sizeof *t->segment);
     if (t->segment == NULL)
@@ -176,16 +182,37 @@ enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits, ui
     enum rc rc = RC_OK;
 
     *passed_ns = 0;
-    for (int i = t->first_layer; awaits && i < t->end_layer; i++) {
-        for (int k = 0; k < p->layer[i].n_tensors; k++)
+    for (int i = t->first_layer; (awaits || t->shard != NULL) && i < t->end_layer; i++) {
+        for (int k = 0; awaits && k < p->layer[i].n_tensors; k++)
             TRY(layer_await(&t->base, t->segment[s++]));
+        TRY(replay_shard_forward(t->shard, i, false, n_samples));
         done_ns += p->layer[i].forward_ns;
         const uint64_t due_ns = replay_scaled_ns(t, done_ns, n_samples);
         compute_pass(c, due_ns - *passed_ns);
         *passed_ns = due_ns;
+        TRY(replay_shard_forward(t->shard, i, true, n_samples));
     }
     compute_pass(c, whole_ns - *passed_ns);
     *passed_ns = whole_ns;
+out:
+    return rc;
+}
+
+/* Let the backward time pass, of a shard whose micro-batch is not the last. */
+static enum rc pass_backward(const struct replay *t, size_t n_samples, uint64_t passed_ns)
+{
+    const struct profile *p = t->profile;
+    uint64_t done_ns = t->forward_ns;
+    enum rc rc = RC_OK;
+
+    for (int i = p->n_layers - 1; i >= 0; i--) {
+        TRY(replay_shard_backward(t->shard, i, false, n_samples));
+        done_ns += p->layer[i].backward_ns;
+        const uint64_t due_ns = replay_scaled_ns(t, done_ns, n_samples);
+        compute_pass(t->base.env.compute, due_ns - passed_ns);
+        passed_ns = due_ns;
+        TRY(replay_shard_backward(t->shard, i, true, n_samples));
+    }
 out:
     return rc;
 }
@@ -198,7 +225,9 @@ static enum rc pass_micro_batch(const struct replay *t, size_t *n_samples, size_
     enum rc rc;
 
     TRY(replay_forward(t, B, awaits, &passed_ns));
-    if (!t->base.env.forward_only)
+    if (t->shard != NULL)
+        TRY(pass_backward(t, B, passed_ns));
+    else if (!t->base.env.forward_only)
         compute_pass(t->base.env.compute, replay_scaled_ns(t, t->step_ns, B) - passed_ns);
     *n_samples -= B;
 out:
@@ -213,6 +242,7 @@ enum rc replay_last_backward(const struct replay *t, const struct replay_backwar
     enum rc rc = RC_OK;
 
     for (int i = t->end_layer - 1; i >= t->first_layer; i--) {
+        TRY(replay_shard_backward(t->shard, i, false, b->n_samples));
         done_ns += p->layer[i].backward_ns;
         if (p->layer[i].n_tensors == 0 && i > t->first_layer)
             continue;
@@ -220,6 +250,7 @@ enum rc replay_last_backward(const struct replay *t, const struct replay_backwar
         const uint64_t due_ns = replay_scaled_ns(t, done_ns, b->n_samples);
         compute_pass(t->base.env.compute, due_ns - passed_ns);
         passed_ns = due_ns;
+        TRY(replay_shard_backward(t->shard, i, true, b->n_samples));
         for (int k = 0; k < p->layer[i].n_tensors; k++) {
             s--;
             write_gradient(t, t->segment[s], b->first, b->grad);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* training_shard.c - what the gradient of a shard (shard.h) needs to know of the images of the other ranks. */
+#include <stdlib.h>
+
+#include "models/engine/shard.h"
+#include "models/engine/trainer.h"
+
+enum rc network_group_open(struct network_trainer *t)
+{
+    const struct training_env *env = &t->base.env;
+    const size_t n = (size_t)env->shard->n_shards * env->max_batch;
+
+    if (!env->compute->ops->touches_memory)
+        return RC_OK;
+    t->group_label = calloc(n, sizeof *t->group_label);
+    return t->group_label != NULL ? RC_OK
+                                  : rc_raise(RC_NOMEM, "model %s: no memory for %zu labels", t->network->name, n);
+}
+
+/* Ranks of a group have batches that follow one another, in the order of shards. */
+enum rc network_group_load(struct network_trainer *t, struct run *r, uint64_t first, size_t n_samples)
+{
+    const struct dense_shard *s = r->shard;
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < s->n_shards; k++) {
+        const uint64_t its = first + (uint64_t)k * n_samples - (uint64_t)s->number * n_samples;
+        t->group_key[k] = network_dropout_key(&t->base, its);
+        if (t->group_label != NULL)
+            TRY(network_read_labels(t, t->group_label + (size_t)k * r->B, its, r->B));
+    }
+    r->group_key = t->group_key;
+    r->label = t->group_label;
+out:
+    return rc;
+}
