@@ -145,10 +145,9 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
     "'server-save': '', 'server-save-every': 100, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': "  \
     "60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': "    \
-    "'', "                                                                                                             \
-    "'sets': null, 'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "       \
-    "'shard-dense': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "  \
-    "null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false}, 'for_lessons_without': null"
+    "'', 'sets': null, 'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'shard-dense': 1, 'target-samples': null, "   \
+    "'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': null, 'alternate-exchange': null, "          \
+    "'slow-ratio': 0.5, 'elastic': false}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
