@@ -12,6 +12,7 @@ struct timing {
     size_t n;          /* micro-batches */
     double *arrived_s; /* [n_stages][N_STAGE_WAYS][n]: at that stage; NaN: not yet */
     double *now_s;     /* [n_stages]: the end of the last action of a stage */
+    double *card_s;    /* [n_stages]: when its card has sent all so far */
     size_t *n_done;    /* [n_stages]: actions */
 };
 
@@ -23,12 +24,15 @@ static double *arrival(const struct timing *t, int stage, enum stage_way way, si
 /* One behind the other on the link, which has the rate of the stage before it. */
 static void send(const struct timing *t, int to, enum stage_way way, size_t micro_batch, double at_s)
 {
-    const struct stage_times *link = &t->times[way == WAY_VALUE ? to - 1 : to];
-    const double alone_s = at_s + link->latency_s + link->pass_s;
+    const int from = way == WAY_VALUE ? to - 1 : to + 1;
+    const struct stage_times *link = &t->times[way == WAY_VALUE ? from : to];
+    const bool waits = t->times[from].has_one_card && t->card_s[from] > at_s;
+    const double alone_s = (waits ? t->card_s[from] : at_s) + link->latency_s + link->pass_s;
     const double behind_s =
         micro_batch > 0 ? *arrival(t, to, way, micro_batch - 1) + link->pass_s : alone_s; /* P1: in order */
 
     *arrival(t, to, way, micro_batch) = alone_s > behind_s ? alone_s : behind_s;
+    t->card_s[from] = *arrival(t, to, way, micro_batch) - link->latency_s;
 }
 
 /* What the stage's next action waits for has arrived: do it. Returns whether it has. */
@@ -61,8 +65,8 @@ static void play(struct timing *t)
                 n_left--;
 }
 
-enum rc stage_least_step(double *step_s, double *end_s, const struct stage_times *times, enum stage_schedule schedule,
-                         int n_stages, size_t n_micro_batches)
+enum rc stage_least_step(double *step_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
+                         size_t n_micro_batches)
 {
     const size_t n_arrivals = (size_t)n_stages * N_STAGE_WAYS * n_micro_batches;
     struct timing t = { .times = times, .schedule = schedule, .n_stages = n_stages, .n = n_micro_batches };
@@ -70,22 +74,30 @@ enum rc stage_least_step(double *step_s, double *end_s, const struct stage_times
 
     t.arrived_s = malloc(n_arrivals * sizeof *t.arrived_s);
     t.now_s = calloc((size_t)n_stages, sizeof *t.now_s);
+    t.card_s = calloc((size_t)n_stages, sizeof *t.card_s);
     t.n_done = calloc((size_t)n_stages, sizeof *t.n_done);
-    if (t.arrived_s == NULL || t.now_s == NULL || t.n_done == NULL)
+    if (t.arrived_s == NULL || t.now_s == NULL || t.card_s == NULL || t.n_done == NULL)
         FAIL(RC_NOMEM, "no memory for the timing of %zu micro-batches in %d stages", n_micro_batches, n_stages);
     for (size_t i = 0; i < n_arrivals; i++)
         t.arrived_s[i] = NAN;
     play(&t);
-    *step_s = 0;
-    for (int i = 0; i < n_stages; i++) {
-        *step_s = t.now_s[i] > *step_s ? t.now_s[i] : *step_s;
-        if (end_s != NULL)
-            end_s[i] = t.now_s[i];
-    }
+    *step_s = t.now_s[0]; /* whose last backward is the last of all */
 out:
     free(t.arrived_s);
     free(t.now_s);
+    free(t.card_s);
     free(t.n_done);
+    return rc;
+}
+
+enum rc stage_least_spans(double *span_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
+                          size_t n_micro_batches)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < n_stages; i++) /* as if the pipeline began with it: P2 counts from the end */
+        TRY(stage_least_step(&span_s[i], times + i, schedule, n_stages - i, n_micro_batches));
+out:
     return rc;
 }
 
