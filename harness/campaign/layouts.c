@@ -1,229 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layouts.c - see layouts.h. */
-#include "harness/campaign/layouts.h"
+#include "harness/campaign/layouts_formula.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "models/engine/stage_timing.h"
-#include "models/engine/training.h"
-#include "models/replay/profile.h"
 
-enum { PARTS_PER_STAGE = 4, STEPS = 5, PARAMETER_COPIES = 3, UPDATE_PASSES = 5 };
-/* copies: parameters, gradients, momentum; passes: all read, and two written */
-
-/* --- what the formula tells (A3) --- */
-
-struct measured { /* a model, and where it runs; owned, but for the cluster */
-    struct profile *profile;
-    struct network *network;
-    size_t divisor; /* of its bytes */
-    const struct cluster *cluster;
-    double *cost; /* [n_nodes] */
-};
-
-static void measured_free(struct measured *m)
-{
-    profile_close(&m->profile);
-    network_close(&m->network);
-    free(m->cost);
-}
-
-static enum rc measured_open(struct measured *m, const struct used_profile *p, const struct cluster *c)
-{
-    enum rc rc;
-
-    m->cluster = c;
-    TRY(profile_load(&m->profile, p->path));
-    TRY(profile_open_network(&m->network, &m->divisor, m->profile, p->model));
-    m->cost = calloc((size_t)m->network->n_nodes, sizeof *m->cost);
-    if (!m->cost)
-        FAIL(RC_NOMEM, "no memory for the layers of %s", p->model);
-    for (int i = 0; i < m->network->n_nodes; i++)
-        m->cost[i] = (double)m->profile->layer[i].forward_ns + (double)m->profile->layer[i].backward_ns;
-out:
-    return rc;
-}
-
-static double rate_ratio(const struct cluster *c)
-{
-    switch (c->protocol) {
-    case PROTOCOL_TCP:
-        return c->tcp.rate_ratio;
-    case PROTOCOL_RDMA:
-        return c->rdma.rate_ratio;
-    case PROTOCOL_GRPC:
-        return c->grpc.rate_ratio;
-    default:
-        return 1;
-    }
-}
-
-static double protocol_latency_s(const struct cluster *c)
-{
-    switch (c->protocol) {
-    case PROTOCOL_TCP:
-        return c->tcp.latency_s;
-    case PROTOCOL_RDMA:
-        return c->rdma.latency_s;
-    case PROTOCOL_GRPC:
-        return c->grpc.latency_s;
-    default:
-        return 0;
-    }
-}
-
-/* Of a message from rank to rank + ahead of all, for some of the ranks that are `every` apart: does it leave the host?
- */
-static bool crosses(const struct cluster *c, int n_ranks, int first, int every, int ahead)
-{
-    for (int rank = first; rank + ahead < n_ranks; rank += every)
-        if (rank / c->n_ranks_per_host != (rank + ahead) / c->n_ranks_per_host)
-            return true;
-    return false;
-}
-
-struct link {
-    double latency_s, bytes_per_s;
-};
-
-/* n_sharing: of those that cross at once. */
-static struct link link_of(const struct cluster *c, bool leaves, int n_sharing)
-{
-    const bool has_local = c->local_bytes_per_s > 0;
-
-    if (!leaves && has_local)
-        return (struct link){ c->local_latency_s, c->local_bytes_per_s };
-    return (struct link){ c->link_latency_s + protocol_latency_s(c),
-                          c->link_bytes_per_s * rate_ratio(c) * c->n_nics_per_host / n_sharing };
-}
-
-static uint64_t params_of(const struct measured *m, const struct network_stages *s, int stage)
-{
-    uint64_t n = 0;
-
-    for (int i = stage > 0 ? s->end[stage - 1] : 0; i < s->end[stage]; i++)
-        for (int k = 0; k < m->profile->layer[i].n_tensors; k++)
-            n += m->profile->layer[i].tensor[k].n_elems;
-    return n;
-}
-
-static uint64_t passed_bytes(const struct measured *m, const struct network_stages *s, int stage, uint64_t B)
-{
-    if (stage < 0 || stage + 1 >= s->n_stages)
-        return 0;
-    return B * sizeof(float) * ((network_passed_elems(m->network, s, stage) + m->divisor - 1) / m->divisor);
-}
-
-/* A ring among the replicas of a stage. */
-static double ring_s(const struct measured *m, const struct layout *l, int stage, uint64_t n_bytes)
-{
-    const int W = l->n_workers, S = l->n_stages, per_host = m->cluster->n_ranks_per_host;
-    const bool leaves = crosses(m->cluster, W * S, stage, S, S);
-    const struct link link = link_of(m->cluster, leaves, S < per_host ? S : per_host);
-
-    return 2.0 * (W - 1) * (link.latency_s + (double)n_bytes / W / link.bytes_per_s);
-}
-
-/* Activations that are held, and parameters. */
-static enum rc find_memory(uint64_t *out, const struct measured *m, const struct network_stages *s, int stage,
-                           const struct layout_point *p, enum stage_schedule schedule)
-{
-    const struct network_step step = { .n_samples = p->batch,
-                                       .n_micro_batches = p->n_micro_batches,
-                                       .n_held = stage_held(schedule, stage, s->n_stages, p->n_micro_batches) };
-    struct network_memory needed = { 0 };
-    struct network *n = NULL;
-    struct compute *c = NULL;
-    enum rc rc;
-
-    TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(network_open_stage(&n, m->network, s, stage));
-    TRY(network_memory_needed(&needed, c, n, &step));
-    *out = (needed.planned_bytes + needed.part_bytes) / m->divisor +
-           PARAMETER_COPIES * sizeof(float) * params_of(m, s, stage);
-out:
-    network_close(&n);
-    compute_close(&c);
-    return rc;
-}
-
-static void keep_most(uint64_t *most, uint64_t n)
-{
-    *most = n > *most ? n : *most;
-}
-
-static double seconds_of(uint64_t ns, uint64_t B, int batch)
-{
-    return 1e-9 * (double)ns * (double)B / batch;
-}
-
-static void fill_times(struct stage_times *t, const struct measured *m, const struct network_stages *s,
-                       const struct layout *l, uint64_t B)
-{
-    for (int i = 0, node = 0; i < s->n_stages; i++) {
-        const struct link link = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), i, l->n_stages, 1), 1);
-        t[i] = (struct stage_times){ .latency_s = link.latency_s,
-                                     .pass_s = (double)passed_bytes(m, s, i, B) / link.bytes_per_s,
-                                     .has_one_card = m->cluster->n_ranks_per_host == 1 };
-        for (; node < s->end[i]; node++) {
-            t[i].forward_s += seconds_of(m->profile->layer[node].forward_ns, B, m->profile->batch);
-            t[i].backward_s += seconds_of(m->profile->layer[node].backward_ns, B, m->profile->batch);
-        }
-    }
-}
-
-/* The most expensive stage over the mean. */
-static double imbalance_of(const struct stage_times *t, int n_stages)
-{
-    double most = 0, sum = 0;
-
-    for (int i = 0; i < n_stages; i++) {
-        const double s = t[i].forward_s + t[i].backward_s;
-        most = s > most ? s : most;
-        sum += s;
-    }
-    return sum > 0 ? most * n_stages / sum : 1;
-}
-
-static enum rc apply_formula(struct layout_point *p, const struct measured *m, const struct layouts_terms *terms)
-{
-    const int W = p->layout.n_workers, S = p->layout.n_stages;
-    const enum stage_schedule schedule = strcmp(terms->schedule, "gpipe") == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B;
-    const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0;
-    const uint64_t B = p->batch / p->n_micro_batches;
-    struct stage_times times[NETWORK_MAX_STAGES] = { { 0 } };
-    double span_s[NETWORK_MAX_STAGES] = { 0 };
-    struct network_stages cuts;
-    enum rc rc;
-
-    TRY(network_balance(&cuts, m->network, m->cost, S));
-    fill_times(times, m, &cuts, &p->layout, B);
-    p->imbalance_ratio = imbalance_of(times, S);
-    p->bubble_ratio = stage_bubble_ratio(S, p->n_micro_batches);
-    TRY(stage_least_spans(span_s, times, schedule, S, p->n_micro_batches));
-    for (int i = 0; i < S; i++) {
-        const uint64_t n_bytes = sizeof(float) * params_of(m, &cuts, i);
-        const double update_s = UPDATE_PASSES * (double)n_bytes / m->cluster->memory_bytes_per_s;
-        const double exchange_s = W > 1 ? ring_s(m, &p->layout, i, n_bytes) : 0;
-        const double hidden_s = overlaps && times[i].backward_s < exchange_s ? times[i].backward_s
-                                : overlaps                                   ? exchange_s
-                                                                             : 0;
-        uint64_t memory_bytes = 0;
-        TRY(find_memory(&memory_bytes, m, &cuts, i, p, schedule));
-        keep_most(&p->memory_bytes, memory_bytes);
-        keep_most(&p->gradients_bytes, 2 * n_bytes * (uint64_t)(W - 1) / (uint64_t)W);
-        keep_most(&p->activations_bytes,
-                  p->n_micro_batches * (passed_bytes(m, &cuts, i, B) + passed_bytes(m, &cuts, i - 1, B)));
-        p->exchange_s = exchange_s > p->exchange_s ? exchange_s : p->exchange_s;
-        const double stage_s = span_s[i] + exchange_s - hidden_s + update_s;
-        p->formula_s = stage_s > p->formula_s ? stage_s : p->formula_s;
-    }
-out:
-    return rc;
-}
+enum { PARTS_PER_STAGE = 4, STEPS = 5 };
 
 /* --- which there are --- */
 
@@ -239,7 +24,7 @@ static uint64_t most_parts(uint64_t batch, int n_stages)
 }
 
 /* NULL: it can be; else why not. */
-static const char *why_not(const struct layouts *l, const struct layout_point *p, const struct measured *m)
+static const char *why_not(const struct layouts *l, const struct layout_point *p, const struct layout_model *m)
 {
     const uint64_t n = l->global_batch[p->profile], W = (uint64_t)p->layout.n_workers;
 
@@ -254,7 +39,7 @@ static const char *why_not(const struct layouts *l, const struct layout_point *p
     return NULL;
 }
 
-static enum rc add_layout(struct layouts *l, const struct measured *m, struct layout layout, size_t profile,
+static enum rc add_layout(struct layouts *l, const struct layout_model *m, struct layout layout, size_t profile,
                           bool must_fit)
 {
     struct layout_point p = { .layout = layout, .profile = profile, .step_s = NAN }, *more;
@@ -272,7 +57,7 @@ static enum rc add_layout(struct layouts *l, const struct measured *m, struct la
     p.batch = l->global_batch[profile] / (uint64_t)layout.n_workers;
     p.n_micro_batches = layout.n_stages > 1 && l->terms->n_micro_batches > 0 ? l->terms->n_micro_batches
                                                                              : most_parts(p.batch, layout.n_stages);
-    TRY(apply_formula(&p, m, l->terms));
+    TRY(layout_apply_formula(&p, m, l->terms));
     more = realloc(l->point, (l->n_points + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a layout");
@@ -283,7 +68,7 @@ out:
 }
 
 /* All of so many GPUs (A2). */
-static enum rc add_all(struct layouts *l, const struct measured *m, size_t profile, int n_gpus)
+static enum rc add_all(struct layouts *l, const struct layout_model *m, size_t profile, int n_gpus)
 {
     enum rc rc = RC_OK;
 
@@ -344,17 +129,17 @@ static enum rc add_layouts(struct layouts *l)
 
     TRY(parse_list(layout, &n, l->terms));
     for (size_t i = 0; i < l->base.profiles.n; i++) {
-        struct measured m = { 0 };
+        struct layout_model m = { 0 };
         l->global_batch[i] = l->terms->global_batch > 0
                                  ? l->terms->global_batch
                                  : (uint64_t)l->base.profiles.profile[i].batch * (uint64_t)layout_n_ranks(&layout[0]);
-        rc = measured_open(&m, &l->base.profiles.profile[i], &l->base.cluster[0].cluster);
+        rc = layout_model_open(&m, &l->base.profiles.profile[i], &l->base.cluster[0].cluster);
         if (rc == RC_OK && strcmp(l->terms->list, "best") == 0)
             rc = add_all(l, &m, i, layout[0].n_workers);
         else
             for (size_t k = 0; k < n && rc == RC_OK; k++)
                 rc = add_layout(l, &m, layout[k], i, true);
-        measured_free(&m);
+        layout_model_free(&m);
         TRY(rc);
     }
     if (l->n_points == 0)

@@ -3,7 +3,8 @@
  * layouts.h - layouts of a model on GPUs of a described cluster (train/layout.h): what each would take, and which is
  * best.
  *
- *   layouts.c         which layouts there are, what a formula tells of them, which are simulated
+ *   layouts.c         which layouts there are, and which are simulated
+ *   layouts_formula.c what a formula tells of them
  *   layouts_report.c  table, records, and what they say in words
  *
  * Invariants

@@ -24,6 +24,14 @@ static double step_of(const struct stage_times *times, enum stage_schedule sched
     return step_s;
 }
 
+static double period_of(const struct stage_times *times, enum stage_schedule schedule, int n_stages, size_t n)
+{
+    double period_s = -1;
+
+    assert_int_equal(stage_least_period(&period_s, times, schedule, n_stages, n), RC_OK);
+    return period_s;
+}
+
 static void assert_near(double value, double expected)
 {
     if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
@@ -54,15 +62,10 @@ static void the_slowest_stage_decides(void **state)
     const struct stage_times times[] = { { .forward_s = 1, .backward_s = 2 },
                                          { .forward_s = 10, .backward_s = 20 },
                                          { .forward_s = 1, .backward_s = 2 } };
-    double span_s[3];
-
     (void)state;
     /* it turns when the last stage has, and drains by 2 */
     assert_near(step_of(times, SCHEDULE_GPIPE, 3, 8), 1 + 8 * 10 + (1 + 2) + 8 * 20 + 2);
-    assert_int_equal(stage_least_spans(span_s, times, SCHEDULE_GPIPE, 3, 8), RC_OK);
-    assert_near(span_s[0], 246);
-    assert_near(span_s[1], 8 * 10 + (1 + 2) + 8 * 20);
-    assert_near(span_s[2], 8 * 3);
+    assert_near(period_of(times, SCHEDULE_GPIPE, 3, 8), 246); /* the first stage ends last, and begins first */
 }
 
 /* Two stages, two micro-batches, f = b = 10, links of latency 1 and 2 a tensor, worked out by hand:
@@ -71,7 +74,7 @@ static void the_slowest_stage_decides(void **state)
  * B00 36-46 B01 56-66 */
 static void links_are_on_the_path(void **state)
 {
-    const struct stage_times times[] = { { 10, 10, 1, 2, false }, { 10, 10, 0, 0, false } };
+    const struct stage_times times[] = { { 10, 10, 1, 2, 0, false }, { 10, 10, 0, 0, 0, false } };
 
     (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, 2), 66);
@@ -82,7 +85,7 @@ static void links_are_on_the_path(void **state)
  * tensor: values arrive at 12, 22, 32; backward from 33 on, gradients arrive at 45, 55, 65; then 1. */
 static void a_slow_link_carries_one_tensor_at_a_time(void **state)
 {
-    const struct stage_times times[] = { { 1, 1, 1, 10, false }, { 1, 1, 0, 0, false } };
+    const struct stage_times times[] = { { 1, 1, 1, 10, 0, false }, { 1, 1, 0, 0, 0, false } };
 
     (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, 3), 66);
@@ -95,7 +98,7 @@ static void a_slow_link_carries_one_tensor_at_a_time(void **state)
  *   11-12 back, there at 16; 14-15, 15-16, there at 20; the middle one 16-17 and 20-21; 21 and 25; 26. */
 static void a_card_sends_to_one_side_at_a_time(void **state)
 {
-    struct stage_times times[] = { { 1, 1, 0, 4, false }, { 1, 1, 0, 4, false }, { 1, 1, 0, 0, false } };
+    struct stage_times times[] = { { 1, 1, 0, 4, 0, false }, { 1, 1, 0, 4, 0, false }, { 1, 1, 0, 0, 0, false } };
     const double apart_s = step_of(times, SCHEDULE_1F1B, 3, 40);
 
     (void)state;
@@ -106,11 +109,29 @@ static void a_card_sends_to_one_side_at_a_time(void **state)
     assert_true(apart_s < 2 * 40 * 4);
 }
 
+/* Two stages of 1 + 1, of four micro-batches: a step of 10. The first stage exchanges for 3: nobody begins the next
+ * before. The second one ends 1 before the first, and begins 1 behind it, so that 2 of what it exchanges are hidden,
+ * and what the first stage has sent meanwhile is there: with all forward first, the rest of its forwards need no wait.
+ */
+static void exchanges_of_stages_hide_behind_others(void **state)
+{
+    struct stage_times times[] = { { 1, 1, 0, 0, 3, false }, { 1, 1, 0, 0, 0, false } };
+
+    (void)state;
+    assert_near(step_of(times, SCHEDULE_GPIPE, 2, 4), 10);
+    assert_near(period_of(times, SCHEDULE_GPIPE, 2, 4), 13);
+    times[0].tail_s = 0;
+    times[1].tail_s = 2;
+    assert_near(period_of(times, SCHEDULE_GPIPE, 2, 4), 10);
+    times[1].tail_s = 5;
+    assert_near(period_of(times, SCHEDULE_GPIPE, 2, 4), 8 + 5);
+}
+
 /* 1F1B holds no micro-batch more than it must, so that what it waits for the links cannot be hidden: with three and
  * more it is behind GPipe. f = b = 1, 1 a tensor: period of stage 0 of two, which holds two, 2 (1 + 1) + 2 for both. */
 static void one_forward_one_backward_waits_for_links(void **state)
 {
-    const struct stage_times times[] = { { 1, 1, 0, 1, false }, { 1, 1, 0, 0, false } };
+    const struct stage_times times[] = { { 1, 1, 0, 1, 0, false }, { 1, 1, 0, 0, 0, false } };
     const size_t M = 100;
 
     (void)state;
@@ -127,6 +148,7 @@ int main(void)
         cmocka_unit_test(links_are_on_the_path),
         cmocka_unit_test(a_slow_link_carries_one_tensor_at_a_time),
         cmocka_unit_test(a_card_sends_to_one_side_at_a_time),
+        cmocka_unit_test(exchanges_of_stages_hide_behind_others),
         cmocka_unit_test(one_forward_one_backward_waits_for_links),
     };
 
