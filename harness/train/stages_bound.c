@@ -33,20 +33,21 @@ enum rc stages_find_bound(double *bound_s, const struct train_job *job, const st
     const int n = s->env.cuts.n_stages;
     const bool is_behind = !overlaps && train_waits_for_all(job);
     struct stage_times times[NETWORK_MAX_STAGES] = { { 0 } };
-    double end_s[NETWORK_MAX_STAGES], step_s;
+    double step_s, longest_s = 0;
     enum rc rc = RC_OK;
 
     *bound_s = NAN;
     if (isnan(s->forward_s[0]))
         return RC_OK;
     fill_times(times, job, limits);
-    TRY(stage_least_step(&step_s, end_s, times, s->env.schedule, n, job->opts.accumulate));
     for (int i = 0; i < n; i++) {
         if (isnan(limits[i].exchange_s))
             return RC_OK;
-        step_s = larger(step_s, limits[i].exchange_s + (is_behind ? end_s[i] : 0));
+        times[i].tail_s = is_behind ? limits[i].exchange_s : 0;
+        longest_s = larger(longest_s, limits[i].exchange_s);
     }
-    *bound_s = step_s;
+    TRY(stage_least_period(&step_s, times, s->env.schedule, n, job->opts.accumulate));
+    *bound_s = larger(step_s, longest_s);
 out:
     return rc;
 }

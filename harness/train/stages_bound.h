@@ -13,8 +13,8 @@ struct stage_limits {  /* of one stage, measured; seconds */
 };
 
 /* The least time of a step: the longest path through the schedule (models/engine/stage_timing.h) by the times of the
- * profile; behind each stage's last backward the exchange of its gradients, where that does not begin before. NaN: no
- * profile tells what stages compute, or an exchange is not known. limits: [stages]. RC_NOMEM. */
+ * profile; of step after step, and behind each stage's last backward the exchange of its gradients, where that does not
+ * begin before. NaN: no profile tells what stages compute, or an exchange is not known. limits: [stages]. RC_NOMEM. */
 enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits,
                           bool overlaps) MUST_CHECK;
 /* Samples per second of one rank that computes the whole network by itself, as the profile tells; NaN: there is none.

@@ -8,6 +8,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
+#include "harness/campaign/layouts.h"
 #include "harness/campaign/simulate.h"
 #include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
@@ -19,8 +20,9 @@
 
 struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
-        *out, *json;
+        *out, *json, *layout, *schedule;
     struct opt_joined cluster_set;
+    uint64_t global_batch, micro_batches;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
     bool what_if, assumptions, systems;
 };
@@ -66,6 +68,16 @@ static const struct opt table[] = {
               "slow link does to each"),
     OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
              "that all of this is asked of, one of --gpus; without it: the most of each mode"),
+    OPT_TEXT_(
+        struct simulate_opts, layout, "layout", "", "WxSxK,...|best",
+        "compare layouts instead: W workers of S stages each, data parallelism being Wx1x1, with the same batch in "
+        "all; best: of all of --gpus GPUs, the best few simulated; K, shards of dense layers, is 1 so far"),
+    OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "samples",
+             "of --layout, a step of all workers; without it: the profile's batch for each GPU of the first layout"),
+    OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "parts",
+             "of --layout, of a worker's batch, where there are stages; without it: four a stage, or fewer"),
+    OPT_CHOICE_(struct simulate_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
+                "of --layout, of its stages, as for train"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
@@ -75,15 +87,44 @@ static const struct opt table[] = {
 };
 static const struct verb_group groups[] = { { "simulate", table, 0 }, { NULL, NULL, 0 } };
 
+/* What only one of the two comparisons asks for. */
+static enum rc check_layout(const struct verb_call *call)
+{
+    static const char *const of_layouts[] = { "global-batch", "micro-batches", "schedule" };
+    static const char *const of_ways[] = { "modes",           "servers",       "placements",  "ps-transport",
+                                           "ps-bucket-bytes", "most-messages", "seeds",       "what-if",
+                                           "assumptions",     "systems",       "what-if-gpus" };
+    const struct simulate_opts *o = call->opts;
+
+    for (size_t i = 0; !o->layout[0] && i < sizeof of_layouts / sizeof *of_layouts; i++)
+        if (verb_given(call, of_layouts[i]))
+            return rc_raise(RC_INVAL, "--%s: is of --layout, which is not given", of_layouts[i]);
+    for (size_t i = 0; o->layout[0] && i < sizeof of_ways / sizeof *of_ways; i++)
+        if (verb_given(call, of_ways[i]))
+            return rc_raise(RC_INVAL,
+                            "--%s: layouts are compared by a ring at one batch; leave out one of it and --layout",
+                            of_ways[i]);
+    if (o->layout[0] && strcmp(o->layout, "best") != 0 && verb_given(call, "gpus"))
+        return rc_raise(RC_INVAL,
+                        "--gpus %s: a layout says how many GPUs it has; --layout best looks among those of --gpus",
+                        o->gpus);
+    return RC_OK;
+}
+
 static enum rc check_use(const struct verb_call *call)
 {
     const struct simulate_opts *o = call->opts;
+    enum rc rc;
+
+    TRY(check_layout(call));
 
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
     if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
         return rc_raise(RC_INVAL, "--assumptions: needs --out FOLDER, whose page shows them");
-    return simulating_check(o->out, o->json);
+    TRY(simulating_check(o->out, o->json));
+out:
+    return rc;
 }
 
 static enum rc run(void *what, const struct simulations_env *env)
@@ -110,6 +151,63 @@ static enum rc keep(const struct simulate *s)
     snprintf(path, sizeof path, "%s/report.html", s->folder);
     TRY(simulate_page(s, path));
 out:
+    return rc;
+}
+
+static enum rc run_layouts(void *what, const struct simulations_env *env)
+{
+    return layouts_run(what, env);
+}
+
+static enum rc print_layouts(const void *what, FILE *to)
+{
+    return layouts_print(what, to);
+}
+
+static enum rc keep_layouts(const struct layouts *l, const char *folder)
+{
+    char path[USED_PROFILE_PATH_BYTES + 32];
+    enum rc rc;
+
+    snprintf(path, sizeof path, "%s/layouts.jsonl", folder);
+    TRY(layouts_write(l, path));
+    snprintf(path, sizeof path, "%s/table.txt", folder);
+    TRY(simulating_print_into(print_layouts, l, path));
+out:
+    return rc;
+}
+
+/* --layout. simulate: what both comparisons take. */
+static enum rc compare_layouts(struct verb_call *call, const struct simulate_terms *simulate)
+{
+    const struct simulate_opts *o = call->opts;
+    const struct layouts_terms terms = { .simulate = *simulate,
+                                         .list = o->layout,
+                                         .schedule = o->schedule,
+                                         .global_batch = o->global_batch,
+                                         .n_micro_batches = o->micro_batches };
+    struct atomic_folder folder = { .path = NULL };
+    struct layouts l = { .terms = NULL };
+    enum rc rc;
+
+    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(simulating_folder_open(&folder, o->out, "simulate"));
+    TRY(layouts_open(&l, folder.temporary_path, &terms));
+    call->stage = STAGE_RUN;
+    stop_catch();
+    TRY(simulating_run(run_layouts, &l, folder.temporary_path, o->jobs, l.base.simulations.n));
+    TRY(layouts_print(&l, stdout));
+    if (o->json[0])
+        TRY(layouts_write(&l, o->json));
+    if (o->out[0]) {
+        TRY(keep_layouts(&l, folder.temporary_path));
+        TRY(simulating_write_manifest("simulate", call, folder.temporary_path));
+        TRY(atomic_folder_commit(&folder));
+    }
+    TRY(simulations_check(l.base.simulations.simulation, l.base.simulations.n));
+out:
+    layouts_close(&l);
+    atomic_folder_discard(&folder);
     return rc;
 }
 
@@ -144,6 +242,8 @@ static enum rc simulate_verb_run(struct verb_call *call)
 
     share_path(rates, sizeof rates, "published/single_gpu.csv", GRADMARK_PUBLISHED_RATES);
     share_path(rows, sizeof rows, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
+    if (o->layout[0])
+        return compare_layouts(call, &terms);
     TRY(file_of_option(file_check_writable(o->json), "json"));
     TRY(simulating_folder_open(&folder, o->out, "simulate"));
     TRY(simulate_open(&s, folder.temporary_path, &terms));

@@ -9,6 +9,7 @@
 #include "harness/report/progress.h"
 #include "harness/train/integrity.h"
 #include "harness/train/job_shard.h"
+#include "harness/train/layout.h"
 #include "harness/train/messages.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
@@ -26,7 +27,7 @@ struct train_verb_opts {
     struct train_opts train;
     struct autotune_opts tune;
     struct gang_opts gang;
-    const char *out, *cost;
+    const char *out, *cost, *layout;
     bool lines;
 };
 
@@ -39,10 +40,17 @@ static const struct opt own_table[] = {
               "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
     OPT_END_,
 };
+static const struct opt layout_table[] = {
+    OPT_TEXT_(
+        struct train_verb_opts, layout, "layout", "", "WxSxK",
+        "--workers W --stages S, dense layers cut over groups of K workers, in one word: W x S ranks; K is 1 so far"),
+    OPT_END_,
+};
 static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },
                                             { "training", train_opt_table, offsetof(struct train_verb_opts, train) },
                                             { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune) },
                                             { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang) },
+                                            { "layout", layout_table, 0 },
                                             { "output", own_table, 0 },
                                             { NULL, NULL, 0 } };
 
@@ -404,6 +412,14 @@ out:
     return rc;
 }
 
+/* 0: there is no launcher. */
+static int launched_ranks(void)
+{
+    const struct launcher l = world_launcher();
+
+    return l.name ? l.n_ranks : 0;
+}
+
 /* --restarts: in a child process, once or more often. */
 static enum rc train_as(struct verb_call *call, enum gang_job job)
 {
@@ -413,6 +429,7 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
     enum rc rc = RC_OK;
 
     TRY(gang_resolve(call, &own->gang, &own->train, job));
+    TRY(layout_apply(&own->train, own->layout, call->group, call->n_groups, launched_ranks()));
     if (own->train.sets > 0 && own->train.stages > 1)
         FAIL(RC_INVAL, "--stages %llu: not with --sets", (unsigned long long)own->train.stages);
     if (own->train.sets > 0)

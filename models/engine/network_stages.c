@@ -22,7 +22,7 @@ static int crossing_of(const struct network *n, int cut)
 {
     int crossing = NODE_NONE;
 
-    if (n->node[cut].kind == NODE_DROPOUT)
+    if (n->node[cut].kind == NODE_DROPOUT) /* which works in the place of its input */
         return MANY;
     for (int i = 0; i < cut; i++)
         if (n->node[i].kind == NODE_LOSS)

@@ -5,8 +5,8 @@
  *
  * Invariants
  *   U1  A cut before node c is possible where of all nodes before c exactly one is read by nodes from c on, the image
- *       is not, no concatenation has parts on both sides, no loss is before it (losses are the last stage's), and c is
- *       no dropout, which works in place.
+ *       is not, no concatenation has parts on both sides, c is no dropout, which works in the place of its input, and
+ *       no loss is before it: losses are the last stage's.
  *   U2  A stage is the nodes between two cuts, renumbered; where they read the output of the stage before, they read
  *       NODE_IMAGE. Its parameters and its state are a range of the network's: the stages' in order, one behind the
  *       other, are the network's, with the same initial values to the bit.

@@ -17,12 +17,17 @@ struct stage_times { /* of a micro-batch */
     /* Of its output on the way to the stage behind, and of the gradient of it on the way back: what goes at once takes
      * so long, and what is behind it comes pass_s later at the least. The last stage's: not read. */
     double latency_s, pass_s;
+    double tail_s;     /* of each step, behind the last backward, before the stage begins the next one: its exchange */
+    bool has_one_card; /* what this stage sends to both sides goes one behind the other, too: a prediction, and no
+                          bound, as a network that shares a card fairly may have the later one there first */
 };
 
-/* *step_s: from the first forward to the end of the last backward. end_s[n_stages]: of each stage's last backward;
- * NULL: not wanted. RC_NOMEM. */
-enum rc stage_least_step(double *step_s, double *end_s, const struct stage_times *times, enum stage_schedule schedule,
-                         int n_stages, size_t n_micro_batches) MUST_CHECK;
+/* *step_s: of one step, from the first forward to the end of the last backward, without any tail. RC_NOMEM. */
+enum rc stage_least_step(double *step_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
+                         size_t n_micro_batches) MUST_CHECK;
+/* *period_s: of step after step, of which a stage may begin the next while others still do this one. RC_NOMEM. */
+enum rc stage_least_period(double *period_s, const struct stage_times *times, enum stage_schedule schedule,
+                           int n_stages, size_t n_micro_batches) MUST_CHECK;
 /* (S - 1) / (M + S - 1) */
 double stage_bubble_ratio(int n_stages, size_t n_micro_batches);
 

@@ -338,29 +338,62 @@ out:
 
 /* --- evaluation --- */
 
+enum { MOST_AHEAD = 2 };
+
+/* Batches go through the stages one behind the other; a stage tells the one before it, by a gradient of one element,
+ * that it is through with one, so that none is more than so many ahead (transport.T13). */
+struct evaluating {
+    size_t n_ahead; /* at most MOST_AHEAD */
+    size_t n_begun;
+    float is_through, heard[MOST_AHEAD];
+};
+
+/* The batch that had the place of the next one is through: here, and in the stage behind. */
+static enum rc await_place(const struct network *n, const struct stage_pipe *p, size_t place)
+{
+    enum rc rc = RC_OK;
+
+    if (!is_last(n)) {
+        TRY(p->passed(p->arg, WAY_VALUE, place));
+        TRY(p->take(p->arg, WAY_GRAD, place));
+    }
+    if (!is_first(n))
+        TRY(p->passed(p->arg, WAY_GRAD, place));
+out:
+    return rc;
+}
+
 /* One batch of the test set, [first, first + r->B). */
-static enum rc evaluate_batch(struct network_trainer *t, struct run *r, size_t first)
+static enum rc evaluate_batch(struct network_trainer *t, struct evaluating *e, struct run *r, size_t first)
 {
     const struct network *n = t->network;
     const struct stage_pipe *p = r->pipe;
+    const size_t place = e->n_begun % e->n_ahead;
     enum rc rc = RC_OK;
 
+    if (e->n_begun++ >= e->n_ahead)
+        TRY(await_place(n, p, place));
+    r->micro_batch = place;
     if (t->loader != NULL && (is_first(n) || is_last(n)))
         TRY(loader_test_batch(t->loader, first, r->B, &r->x, &r->label));
     if (!is_first(n)) {
         r->x = t->block[0].x;
-        TRY(p->expect(p->arg, WAY_VALUE, 0, t->block[0].x, n->in_elems * r->B));
+        TRY(p->expect(p->arg, WAY_VALUE, place, t->block[0].x, n->in_elems * r->B));
     }
+    if (!is_last(n))
+        TRY(p->expect(p->arg, WAY_GRAD, place, &e->heard[place], 1));
     TRY(network_run(r));
     TRY(compute_sync(r->compute));
-    if (!is_last(n))
-        TRY(p->passed(p->arg, WAY_VALUE, 0));
+    if (!is_first(n))
+        TRY(p->pass(p->arg, WAY_GRAD, place, &e->is_through, 1));
 out:
     return rc;
 }
 
 enum rc network_stage_evaluate(struct network_trainer *t, const float *param, size_t n_samples, struct evaluation *out)
 {
+    const size_t n_parts = workload_n_micro_batches(&t->base.env);
+    struct evaluating e = { .n_ahead = n_parts < MOST_AHEAD ? n_parts : MOST_AHEAD };
     size_t n_correct = 0;
     double sum = 0.0;
     enum rc rc = RC_OK;
@@ -370,12 +403,14 @@ enum rc network_stage_evaluate(struct network_trainer *t, const float *param, si
         struct run r = network_run_of(t, &t->infer, param, left < t->base.env.max_batch ? left : t->base.env.max_batch);
         r.pipe = &stage_of(t)->pipe;
         r.n_correct = &t->n_correct;
-        TRY(evaluate_batch(t, &r, done));
+        TRY(evaluate_batch(t, &e, &r, done));
         if (is_last(t->network)) {
             sum += t->loss[0] * (double)r.B;
             n_correct += t->n_correct;
         }
     }
+    for (size_t i = 0; i < e.n_ahead && i < e.n_begun; i++)
+        TRY(await_place(t->network, &stage_of(t)->pipe, i));
     const bool knows = is_last(t->network) && n_samples > 0;
     out->loss = knows ? sum / (double)n_samples : NAN;
     out->accuracy_ratio = knows ? (double)n_correct / (double)n_samples : NAN;
