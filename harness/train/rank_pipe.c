@@ -13,6 +13,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_stages.h"
+#include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
 #include "models/engine/network.h"
@@ -46,17 +47,9 @@ static uint32_t tag_of(enum stage_way way, size_t micro_batch)
     return (uint32_t)(2 * micro_batch + (size_t)way);
 }
 
-/* A tensor of n_elems: real bytes, or those of a compute that has no memory. */
-static struct xfer message_of(const struct rank_pipe *p, float *x, size_t n_elems, int peer, uint32_t tag)
+static bool is_hollow(const struct rank_pipe *p)
 {
-    const size_t n_bytes = n_elems * sizeof *x;
-    const bool is_hollow = !p->rank->compute->ops->touches_memory;
-
-    return (struct xfer){ .ptr = is_hollow ? NULL : x,
-                          .n_bytes = is_hollow ? 0 : n_bytes,
-                          .n_hollow_bytes = is_hollow ? n_bytes : 0,
-                          .peer = peer,
-                          .tag = tag };
+    return !p->rank->compute->ops->touches_memory;
 }
 
 static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *x, size_t n_elems)
@@ -64,7 +57,7 @@ static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *
     struct rank_pipe *p = arg;
     struct xfer *in = xfer_of(p->in, p, way, micro_batch);
 
-    *in = message_of(p, x, n_elems, neighbour(p, way, false), tag_of(way, micro_batch));
+    *in = rank_message(is_hollow(p), x, n_elems, neighbour(p, way, false), tag_of(way, micro_batch));
     return transport_recv(p->transport, in);
 }
 
@@ -160,7 +153,7 @@ static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const flo
     struct rank_pipe *p = arg;
     struct xfer *out = xfer_of(p->out, p, way, micro_batch);
 
-    *out = message_of(p, (float *)(uintptr_t)x, n_elems, neighbour(p, way, true), tag_of(way, micro_batch));
+    *out = rank_message(is_hollow(p), x, n_elems, neighbour(p, way, true), tag_of(way, micro_batch));
     return transport_send(p->transport, out);
 }
 
@@ -230,22 +223,19 @@ void rank_pipe_close(struct rank *r)
 
 /* --- what the stages of worker 0 have come to --- */
 
-/* n elements from one stage to the first: in messages no longer than a tensor's (T13). */
+/* n elements from one stage to the first. */
 static enum rc move_elems(struct rank_pipe *p, float *x, size_t n, int from)
 {
     const bool sends = p->rank->job->stages.number == from;
-    size_t done = 0;
-    enum rc rc = RC_OK;
+    const struct rank_move how = { .transport = p->transport,
+                                   .peer = sends ? 0 : from,
+                                   .sends = sends,
+                                   .is_hollow = is_hollow(p),
+                                   .tag = tag_of(WAY_VALUE, p->n_micro_batches), /* behind those of micro-batches */
+                                   .most_elems = p->most_elems,
+                                   .timeout_ms = train_message_limit_ms(p->rank->job) };
 
-    while (done < n) {
-        const size_t left = n - done, n_elems = left < p->most_elems ? left : p->most_elems;
-        struct xfer m = message_of(p, x + done, n_elems, sends ? 0 : from, tag_of(WAY_VALUE, p->n_micro_batches));
-        TRY(sends ? transport_send(p->transport, &m) : transport_recv(p->transport, &m));
-        TRY(transport_wait(p->transport, &m, train_message_limit_ms(p->rank->job)));
-        done += n_elems;
-    }
-out:
-    return rc;
+    return rank_move(&how, x, n);
 }
 
 /* One array of the checkpoint. whole: of stage 0; own: of each. */

@@ -14,9 +14,10 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_shard.h"
+#include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
 
-enum { TAG_GATHER = 1, TAG_SCATTER, TAG_JOIN, MOST_AHEAD = 8 };
+enum { TAG_GATHER = 1, TAG_SCATTER, TAG_JOIN, MOST_AHEAD = 8 }; /* TAG_JOIN + 1, too: rank_move.h */
 
 struct rank_shard {
     struct rank *rank;
@@ -37,17 +38,6 @@ static bool is_hollow(const struct rank_shard *s)
     return !s->rank->compute->ops->touches_memory;
 }
 
-static struct xfer message_of(const struct rank_shard *s, const float *x, size_t n_elems, int peer, uint32_t tag)
-{
-    const size_t n_bytes = n_elems * sizeof *x;
-
-    return (struct xfer){ .ptr = is_hollow(s) ? NULL : (float *)(uintptr_t)x,
-                          .n_bytes = is_hollow(s) ? 0 : n_bytes,
-                          .n_hollow_bytes = is_hollow(s) ? n_bytes : 0,
-                          .peer = peer,
-                          .tag = tag };
-}
-
 /* The wait for a message is one of the run's, and names the shard that is waited for. */
 static enum rc await(struct rank_shard *s, struct xfer *x)
 {
@@ -59,10 +49,8 @@ static enum rc await(struct rank_shard *s, struct xfer *x)
         return RC_OK;
     (void)snprintf(message, sizeof message, "%s", rc_message());
     return rc_raise(rc, "%.360s; shard %d waited for %s of shard %d, which is rank %d", message, own,
-                    x->tag == TAG_GATHER    ? "the activations"
-                    : x->tag == TAG_SCATTER ? "the gradients"
-                                            : "the parameters",
-                    x->peer, s->rank->world->rank - own + x->peer);
+                    x->tag == TAG_GATHER ? "the activations" : "the gradients", x->peer,
+                    s->rank->world->rank - own + x->peer);
 }
 
 /* The messages in s->in and s->out, of all others, have crossed. */
@@ -110,8 +98,8 @@ static enum rc gather(void *arg, float *whole, const float *own, const size_t *n
     enum rc rc;
 
     for (int k = 0; k < s->env.n_shards; offset += n_elems[k++]) {
-        s->in[k] = message_of(s, at(whole, offset), n_elems[k], k, TAG_GATHER);
-        s->out[k] = message_of(s, own, n_own, k, TAG_GATHER);
+        s->in[k] = rank_message(is_hollow(s), at(whole, offset), n_elems[k], k, TAG_GATHER);
+        s->out[k] = rank_message(is_hollow(s), own, n_own, k, TAG_GATHER);
         if (k == s->env.number && whole)
             memcpy(whole + offset, own, n_own * sizeof *own);
     }
@@ -132,8 +120,8 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
 
     for (int k = 0; k < s->env.n_shards; offset += n_elems[k++]) {
         float *room = at(s->room, (size_t)k * s->most_elems);
-        s->in[k] = message_of(s, room, n_own, k, TAG_SCATTER);
-        s->out[k] = message_of(s, at(whole, offset), n_elems[k], k, TAG_SCATTER);
+        s->in[k] = rank_message(is_hollow(s), room, n_own, k, TAG_SCATTER);
+        s->out[k] = rank_message(is_hollow(s), at(whole, offset), n_elems[k], k, TAG_SCATTER);
         piece[k] = k == s->env.number ? at(whole, offset) : room;
         s->figures.scattered_bytes += k != s->env.number ? n_elems[k] * sizeof *own : 0;
     }
@@ -230,22 +218,19 @@ bool rank_shard_gives(const struct rank *r)
 
 /* --- what group 0 has come to --- */
 
-/* n elements from one shard to shard 0: in messages no longer than a piece's (T13). */
+/* n elements from one shard to shard 0. */
 static enum rc move_elems(struct rank_shard *s, float *x, size_t n, int from)
 {
     const bool sends = s->env.number == from;
-    size_t done = 0;
-    enum rc rc = RC_OK;
+    const struct rank_move how = { .transport = s->transport,
+                                   .peer = sends ? 0 : from,
+                                   .sends = sends,
+                                   .is_hollow = is_hollow(s),
+                                   .tag = TAG_JOIN,
+                                   .most_elems = s->most_elems,
+                                   .timeout_ms = train_message_limit_ms(s->whole) };
 
-    while (done < n) {
-        const size_t left = n - done, n_elems = left < s->most_elems ? left : s->most_elems;
-        struct xfer m = message_of(s, x + done, n_elems, sends ? 0 : from, TAG_JOIN);
-        TRY(sends ? transport_send(s->transport, &m) : transport_recv(s->transport, &m));
-        TRY(await(s, &m));
-        done += n_elems;
-    }
-out:
-    return rc;
+    return rank_move(&how, x, n);
 }
 
 /* One array of n_params: whole of shard 0; own of each, n_own of shard k. */
