@@ -7,7 +7,9 @@
  *              copies the result back; all ranks of the host: ncclBroadcast from the first one
  *
  * So a vector crosses a host's link as often as if the host had one rank, as in "hierarchical", and never the memory of
- * a host that is alone: there it is "nccl". What is in wait() is not hidden behind the compute.
+ * a host that is alone: there it is "nccl". What is in wait() is not hidden behind the compute: no other task can do
+ * it, as a compute and its side stream have one thread, and all ranks of a host are to queue what NCCL does in one
+ * order.
  *
  * Additions: on each host in NCCL's order, then as in "hierarchical". Every rank gets the same bits (A1).
  */
@@ -257,8 +259,8 @@ const struct collective_ops collective_nccl_hierarchical = {
     .module.memory = nccl_hierarchical_memory,
     .open = nccl_hierarchical_open,
     .run = nccl_hierarchical_run,
-    .predict = nccl_predict,
-    .critical_path = nccl_critical_path,
+    .predict = collective_no_cost,
+    .critical_path = collective_no_path,
     .close = nccl_hierarchical_close,
     .group = &groups,
 };

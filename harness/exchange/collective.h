@@ -162,6 +162,11 @@ enum rc collective_find(const struct collective_ops **out, const struct module_k
 const char *collective_type_name(enum collective_type type);
 /* Of each kind of cost the greater one. */
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
+/* predict and critical_path of those whose costs are zeros (A7, A9). */
+struct collective_cost collective_no_cost(const void *opts, const struct collective_call *call, int rank,
+                                          const struct collective_group *group);
+struct collective_cost collective_no_path(const void *opts, const struct collective_call *call,
+                                          const struct collective_group *group);
 /* Of what is done one after the other. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
 /* Of the elements of messages: what each of them costs where it is sent, received over or added to data, rounded by the
