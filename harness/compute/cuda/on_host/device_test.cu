@@ -310,6 +310,8 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
     struct task *w = push(d, CUDA_STREAM_COMPUTE, GEMM);
 
     assert(g->bf16 == (d->precision == PRECISION_BF16));
+    assert(!g->bf16 ||
+           ((reinterpret_cast<uintptr_t>(g->a) | reinterpret_cast<uintptr_t>(g->b)) % 16 == 0)); /* packed */
     w->gemm = *g;
     d->widest_gemm = g->N > d->widest_gemm ? g->N : d->widest_gemm;
 }
