@@ -316,7 +316,8 @@ struct compute_backend {
      * speed of the link, without an intermediate copy: pinned memory, of which there is little. RC_NOMEM. */
     enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
     void (*host_close)(struct compute *c, void **memory);
-    /* Host to backend memory and back. put() returns when host may be changed, get() when it is filled. */
+    /* Host to backend memory and back. put() returns when host may be changed, and from memory of host_open() when it
+     * is done; get() when host is filled. */
     void (*put)(struct compute *c, void *to, const void *host, size_t n_bytes);
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
     /* Optional, with host_open(): put() of n_bytes of its memory that neither waits nor is behind the calls made so
@@ -328,8 +329,9 @@ struct compute_backend {
     enum rc (*sync)(struct compute *c);
     /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, behind the calls made so far. Does not wait. */
     void (*record_event)(struct compute *c, int k);
-    /* Optional, with record_event: from now on get() and sync() wait for event k only, while later calls continue;
-     * these may not write what get() reads. k -1: they wait for all calls again. */
+    /* Optional, with record_event: from now on get(), put() and sync() wait for event k only, while later calls
+     * continue; these may not write what get() reads, nor use what put() writes. k -1: they wait for all calls again.
+     */
     void (*wait_event)(struct compute *c, int k);
     /* Optional (both or neither): stamp k, 0 .. COMPUTE_STAMPS-1, is the device's time when it has done the calls made
      * so far. Does not wait. */

@@ -151,21 +151,33 @@ static int equal(int n_workers)
     return n_failures;
 }
 
-/* What crosses between hosts is in the record: of first ranks alone. */
-static int counts_bytes(const char *options)
+/* What crosses between hosts is in the record: of first ranks alone, and as much when it is beside the computing. */
+static int counts_bytes(int n_workers)
 {
-    struct train_result r = { 0 };
+    struct train_result r[2] = { 0 };
+    char options[OPTIONS_BYTES];
     enum rc rc;
     int n_failures = 0;
 
-    TRY(train(&r, options, "nccl-hierarchical", 0));
-    for (int w = 0; w < r.n_workers; w++)
-        if ((r.rank[w].sent_bytes > 0) != (w % ranks_per_host == 0 && r.n_workers > ranks_per_host))
-            n_failures += failed(options, "bytes between hosts are not those of the first ranks");
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+        snprintf(
+            options, sizeof options,
+            "--model lenet --steps 3 --eval-samples 4 --bucket-bytes 20000 --mode allreduce --workers %d --overlap %s",
+            n_workers, overlaps ? "on" : "off");
+        TRY(train(&r[overlaps], options, "nccl-hierarchical", 0));
+        for (int w = 0; w < n_workers; w++) {
+            const uint64_t sent_bytes = r[overlaps].rank[w].sent_bytes;
+            if ((sent_bytes > 0) != (w % ranks_per_host == 0 && n_workers > ranks_per_host))
+                n_failures += failed(options, "bytes between hosts are not those of the first ranks");
+            if (sent_bytes != r[0].rank[w].sent_bytes)
+                n_failures += failed(options, "bytes between hosts are others than without overlap");
+        }
+    }
 out:
     if (rc != RC_OK)
         n_failures += failed(options, rc_message());
-    train_result_free(&r);
+    train_result_free(&r[0]);
+    train_result_free(&r[1]);
     return n_failures;
 }
 
@@ -180,7 +192,7 @@ static int on_hosts(int n_workers)
         snprintf(options, sizeof options, "%s --mode allreduce --workers %d", runs[i], n_workers);
         n_failures += compare(options, "nccl-hierarchical", "hierarchical");
     }
-    return n_failures + counts_bytes(options);
+    return n_failures + counts_bytes(n_workers);
 }
 
 /* One world of MPI a process: the other run is one of threads, in rank 0's. */

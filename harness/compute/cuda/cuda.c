@@ -246,12 +246,23 @@ static void put_pieces(struct cuda_compute *c, void *to, const void *host, size_
     }
 }
 
+/* Behind all calls, or the event that is waited for. */
+static void order_copies(struct cuda_compute *c)
+{
+    if (c->wait_event != 0) {
+        cuda_device_enter(c->device);
+        cuda_device_wait_event(c->device, CUDA_STREAM_COPY, CUDA_EVENT_FIRST + c->wait_event - 1);
+        return;
+    }
+    cuda_log_flush(c);
+    cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
+}
+
 static void cuda_put(struct compute *base, void *to, const void *host, size_t n_bytes)
 {
     struct cuda_compute *c = cuda_of(base);
 
-    cuda_log_flush(c);
-    cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
+    order_copies(c);
     if (is_pinned(c, host, n_bytes))
         copy_pinned(c, to, host, n_bytes);
     else
@@ -308,13 +319,7 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
 {
     struct cuda_compute *c = cuda_of(base);
 
-    if (c->wait_event != 0) {
-        cuda_device_enter(c->device);
-        cuda_device_wait_event(c->device, CUDA_STREAM_COPY, CUDA_EVENT_FIRST + c->wait_event - 1);
-    } else {
-        cuda_log_flush(c);
-        cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
-    }
+    order_copies(c);
     if (is_pinned(c, host, n_bytes))
         copy_pinned(c, host, from, n_bytes);
     else
