@@ -295,6 +295,30 @@ static int counts_the_library(void)
 }
 #endif
 
+#if GRADMARK_CUDA_ON_HOST
+/* What --cuda.packed changes of the memory of a training is counted as the option says. */
+static int counts_packed_arrays(void)
+{
+    static const char *const packed[] = { "", " --cuda.packed on", " --cuda.packed off" };
+    size_t n_bytes[3] = { 0 };
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < 3 && rc == RC_OK; i++) {
+        struct train_job job = { 0 };
+        char text[OPTIONS_BYTES];
+        snprintf(text, sizeof text, "--model resnet8 --mode single --compute cuda --precision bf16%s", packed[i]);
+        rc = kit_prepare(&job, text);
+        n_bytes[i] = job.memory.host_bytes;
+        train_job_free(&job);
+    }
+    if (rc == RC_OK && n_bytes[0] == n_bytes[1] && n_bytes[1] != n_bytes[2])
+        return 0;
+    fprintf(stderr, "%s: %zu, %zu and %zu bytes of the GPU\n", rc == RC_OK ? "prepared" : rc_message(), n_bytes[0],
+            n_bytes[1], n_bytes[2]);
+    return 1;
+}
+#endif
+
 /* Preparation alone. */
 static int refuses(const char *options, const char *says)
 {
@@ -321,6 +345,7 @@ static int refusals(void)
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --world sim",
                           "needs --world threads or mpi or tcp, but that is sim");
     n_failures += counts_the_library();
+    n_failures += counts_packed_arrays();
     (void)setenv("GRADMARK_NCCL_LIBRARY", "/nonexistent", 1);
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda",
                           "--reducer nccl: GRADMARK_NCCL_LIBRARY names no NCCL: /nonexistent: ");
