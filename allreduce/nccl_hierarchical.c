@@ -8,10 +8,10 @@
  *     wait     until that is there
  *
  * So a vector crosses a host's link as often as if the host had one rank, as in "hierarchical", and never the memory of
- * a host that is alone: there it is "nccl".Groups are joined in
- * the order in which they ended, by end() of the next one, and the last by wait(): while a device computes what is
- * behind the next group, this rank is between hosts with the one before. No other task can do that, as a compute and
- * its side stream have one thread, and all ranks of a host are to queue what NCCL does in one order.
+ * a host that is alone: there it is "nccl". Groups are joined in the order in which they ended, by end() of the next
+ * one, and the last by wait(): while a device computes what is behind the next group, this rank is between hosts with
+ * the one before. No other task can do that, as a compute and its side stream have one thread, and all ranks of a host
+ * are to queue what NCCL does in one order.
  *
  * Additions: on each host in NCCL's order, then as in "hierarchical". Every rank gets the same bits (A1).
  */

@@ -8,8 +8,6 @@
  * are not kept at all. (im2col packs on its way, from floats as well.) What dropout changes in place is not packed, nor
  * is the batch.
  */
-#include <assert.h>
-
 #include "models/engine/program.h"
 
 static const struct view no_view = { .buffer = VIEW_NONE };
