@@ -318,23 +318,6 @@ out:
     return rc;
 }
 
-/* A9 */
-static struct collective_cost gloo_predict(const void *opts, const struct collective_call *call, int rank,
-                                           const struct collective_group *group)
-{
-    (void)opts;
-    (void)call;
-    (void)rank;
-    (void)group;
-    return (struct collective_cost){ 0 };
-}
-
-static struct collective_cost gloo_critical_path(const void *opts, const struct collective_call *call,
-                                                 const struct collective_group *group)
-{
-    return gloo_predict(opts, call, 0, group);
-}
-
 const struct collective_ops collective_gloo = {
     .module.name = "gloo",
     .module.caps = COLL_ALLREDUCE | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE,
@@ -343,7 +326,7 @@ const struct collective_ops collective_gloo = {
     .module.opts_bytes = sizeof(struct gloo_opts),
     .open = gloo_open,
     .run = gloo_run,
-    .predict = gloo_predict,
-    .critical_path = gloo_critical_path,
+    .predict = collective_no_cost,
+    .critical_path = collective_no_path,
     .close = gloo_close,
 };

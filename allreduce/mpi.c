@@ -94,23 +94,6 @@ static enum rc mpi_check(const void *opts, const struct job_facts *facts)
     return RC_OK;
 }
 
-/* A9 */
-static struct collective_cost mpi_predict(const void *opts, const struct collective_call *call, int rank,
-                                          const struct collective_group *group)
-{
-    (void)opts;
-    (void)call;
-    (void)rank;
-    (void)group;
-    return (struct collective_cost){ 0 };
-}
-
-static struct collective_cost mpi_critical_path(const void *opts, const struct collective_call *call,
-                                                const struct collective_group *group)
-{
-    return mpi_predict(opts, call, 0, group);
-}
-
 const struct collective_ops collective_mpi = {
     .module.name = "mpi",
     .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE,
@@ -120,7 +103,7 @@ const struct collective_ops collective_mpi = {
     .module.check = mpi_check,
     .open = mpi_open,
     .run = mpi_run,
-    .predict = mpi_predict,
-    .critical_path = mpi_critical_path,
+    .predict = collective_no_cost,
+    .critical_path = collective_no_path,
     .close = mpi_close,
 };

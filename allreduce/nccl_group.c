@@ -302,23 +302,6 @@ enum rc nccl_check_library(const char *name)
     return rc_raise(rc, "--reducer %s: %.480s", name, why);
 }
 
-/* A7 */
-struct collective_cost nccl_predict(const void *opts, const struct collective_call *call, int rank,
-                                    const struct collective_group *group)
-{
-    (void)opts;
-    (void)call;
-    (void)rank;
-    (void)group;
-    return (struct collective_cost){ 0 };
-}
-
-struct collective_cost nccl_critical_path(const void *opts, const struct collective_call *call,
-                                          const struct collective_group *group)
-{
-    return nccl_predict(opts, call, 0, group);
-}
-
 /* --- groups --- */
 
 enum rc nccl_group_begin(struct nccl_group *g)
@@ -336,46 +319,45 @@ out:
     return nccl_group_give_up(g, rc);
 }
 
-enum rc nccl_group_sum(struct nccl_group *g, float *data, size_t n_elems)
+enum kind { SUM, SUM_TO_FIRST, SPREAD };
+
+static ncclResult_t queue(const struct nccl_group *g, enum kind kind, float *data, size_t n)
 {
+    const struct nccl_library *l = &g->library;
+    cudaStream_t stream = g->side->ops->stream(g->side);
+
+    if (kind == SUM)
+        return l->all_reduce(data, data, n, ncclFloat32, ncclSum, g->communicator, stream);
+    if (kind == SUM_TO_FIRST)
+        return l->reduce(data, data, n, ncclFloat32, ncclSum, 0, g->communicator, stream);
+    return l->broadcast(data, data, n, ncclFloat32, 0, g->communicator, stream);
+}
+
+static enum rc queue_if_any(struct nccl_group *g, enum kind kind, float *data, size_t n_elems)
+{
+    static const char *const what[] = { "sum", "sum of a host", "broadcast in a host" };
     enum rc rc;
 
     TRY(still_works(g));
     if (n_elems > 0)
-        TRY_NCCL(g,
-                 g->library.all_reduce(data, data, n_elems, ncclFloat32, ncclSum, g->communicator,
-                                       g->side->ops->stream(g->side)),
-                 "sum");
+        TRY_NCCL(g, queue(g, kind, data, n_elems), what[kind]);
 out:
     return nccl_group_give_up(g, rc);
+}
+
+enum rc nccl_group_sum(struct nccl_group *g, float *data, size_t n_elems)
+{
+    return queue_if_any(g, SUM, data, n_elems);
 }
 
 enum rc nccl_group_sum_to_first(struct nccl_group *g, float *data, size_t n_elems)
 {
-    enum rc rc;
-
-    TRY(still_works(g));
-    if (n_elems > 0)
-        TRY_NCCL(g,
-                 g->library.reduce(data, data, n_elems, ncclFloat32, ncclSum, 0, g->communicator,
-                                   g->side->ops->stream(g->side)),
-                 "sum of a host");
-out:
-    return nccl_group_give_up(g, rc);
+    return queue_if_any(g, SUM_TO_FIRST, data, n_elems);
 }
 
 enum rc nccl_group_spread(struct nccl_group *g, float *data, size_t n_elems)
 {
-    enum rc rc;
-
-    TRY(still_works(g));
-    if (n_elems > 0)
-        TRY_NCCL(
-            g,
-            g->library.broadcast(data, data, n_elems, ncclFloat32, 0, g->communicator, g->side->ops->stream(g->side)),
-            "broadcast in a host");
-out:
-    return nccl_group_give_up(g, rc);
+    return queue_if_any(g, SPREAD, data, n_elems);
 }
 
 enum rc nccl_group_end(struct nccl_group *g, size_t group)

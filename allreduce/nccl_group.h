@@ -64,10 +64,5 @@ enum rc nccl_group_give_up(struct nccl_group *g, enum rc rc) MUST_CHECK;
 
 /* Is the library there at all? Before anything starts; "--reducer NAME: ...". */
 enum rc nccl_check_library(const char *name) MUST_CHECK;
-/* Of both: costs are zeros (A7). */
-struct collective_cost nccl_predict(const void *opts, const struct collective_call *call, int rank,
-                                    const struct collective_group *group);
-struct collective_cost nccl_critical_path(const void *opts, const struct collective_call *call,
-                                          const struct collective_group *group);
 
 #endif

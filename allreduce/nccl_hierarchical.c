@@ -3,11 +3,15 @@
  * nccl_hierarchical.c - allreduce by NCCL among the GPUs of each host, and by our own messages between hosts.
  *
  *     run      ncclReduce to the first rank of the host (nccl_group.h)
- *     wait     first rank of each host: copies that sum to its host's memory, sums it over hosts (between_hosts.h), and
+ *     join     first rank of each host: copies that sum to its host's memory, sums it over hosts (between_hosts.h), and
  *              copies the result back; all ranks of the host: ncclBroadcast from the first one
+ *     wait     until that is there
  *
  * So a vector crosses a host's link as often as if the host had one rank, as in "hierarchical", and never the memory of
- * a host that is alone: there it is "nccl". What is in wait() is not hidden behind the compute.
+ * a host that is alone: there it is "nccl". Groups are joined in the order in which they ended, by end() of the next
+ * one, and the last by wait(): while a device computes what is behind the next group, this rank is between hosts with
+ * the one before. No other task can do that, as a compute and its side stream have one thread, and all ranks of a host
+ * are to queue what NCCL does in one order.
  *
  * Additions: on each host in NCCL's order, then as in "hierarchical". Every rank gets the same bits (A1).
  */
@@ -31,7 +35,7 @@ struct piece { /* of a group */
 struct group_pieces {
     struct piece *piece; /* [n_allocated] */
     size_t n, n_allocated;
-    bool is_done; /* waited for since its last end */
+    bool is_joined; /* since its last end */
 };
 
 struct nccl_hierarchical {
@@ -39,7 +43,9 @@ struct nccl_hierarchical {
     struct world *host; /* the ranks of this one */
     int host_index, n_hosts;
     struct nccl_group nccl;
-    struct group_pieces *group;   /* [n_groups + 1]: the last one is that which has begun */
+    struct group_pieces *group; /* [n_groups + 1]: the last one is that which has begun */
+    size_t *ended;              /* [n_groups + 1]: a ring of groups, those from n_joined to n_ended not joined yet */
+    size_t n_ended, n_joined;
     struct compute *cpu;          /* of first ranks among several hosts, as what follows */
     struct collective over_hosts; /* what between_hosts works for: on copies in host memory */
     struct between_hosts between;
@@ -71,6 +77,7 @@ static void nccl_hierarchical_close(struct collective **c)
     for (size_t i = 0; h->group && i <= h->base.env.n_groups; i++)
         free(h->group[i].piece);
     free(h->group);
+    free(h->ended);
     world_split_close(&h->host);
     free(h);
     *c = NULL;
@@ -117,7 +124,8 @@ static enum rc nccl_hierarchical_open(struct collective **out, const struct coll
         return rc_raise(RC_NOMEM, "collective nccl-hierarchical: no memory");
     h->base.env = *env;
     h->group = calloc(env->n_groups + 1, sizeof *h->group);
-    if (!h->group)
+    h->ended = calloc(env->n_groups + 1, sizeof *h->ended);
+    if (!h->group || !h->ended)
         FAIL(RC_NOMEM, "collective nccl-hierarchical: no memory for %zu groups", env->n_groups);
     TRY(open_hosts(h, env));
     TRY(nccl_group_open(&h->nccl, collective_nccl_hierarchical.module.name, env, h->host));
@@ -187,17 +195,6 @@ out:
     return rc;
 }
 
-static enum rc nccl_hierarchical_end(struct collective *c, size_t group)
-{
-    struct nccl_hierarchical *h = self(c);
-    const struct group_pieces before = h->group[group];
-
-    h->group[group] = *begun(h); /* and its memory for that of the next one to begin */
-    h->group[group].is_done = false;
-    *begun(h) = before;
-    return nccl_group_end(&h->nccl, group);
-}
-
 /* The sum of this host becomes that of all. */
 static enum rc sum_hosts(struct nccl_hierarchical *h, const struct piece *p)
 {
@@ -221,7 +218,40 @@ static enum rc spread_in_host(struct nccl_hierarchical *h, size_t group)
     for (size_t i = 0; i < g->n; i++)
         TRY(nccl_group_spread(&h->nccl, g->piece[i].data, g->piece[i].n_elems));
     TRY(nccl_group_end(&h->nccl, group));
+out:
+    return rc;
+}
+
+/* The group that ended first of those that are not joined. */
+static enum rc join_oldest(struct nccl_hierarchical *h)
+{
+    const size_t group = h->ended[h->n_joined++ % h->base.env.n_groups];
+    struct group_pieces *g = &h->group[group];
+    enum rc rc;
+
     TRY(nccl_group_wait(&h->nccl, group));
+    for (size_t i = 0; i < g->n && is_first(h); i++)
+        TRY(nccl_group_give_up(&h->nccl, sum_hosts(h, &g->piece[i])));
+    TRY(spread_in_host(h, group));
+    g->is_joined = true;
+out:
+    return rc;
+}
+
+static enum rc nccl_hierarchical_end(struct collective *c, size_t group)
+{
+    struct nccl_hierarchical *h = self(c);
+    const struct group_pieces before = h->group[group];
+    enum rc rc;
+
+    h->group[group] = *begun(h); /* and its memory for that of the next one to begin */
+    h->group[group].is_joined = h->n_hosts == 1;
+    *begun(h) = before;
+    TRY(nccl_group_end(&h->nccl, group));
+    if (h->n_hosts > 1)
+        h->ended[h->n_ended++ % h->base.env.n_groups] = group;
+    while (h->n_ended > h->n_joined + 1)
+        TRY(join_oldest(h));
 out:
     return rc;
 }
@@ -229,16 +259,11 @@ out:
 static enum rc nccl_hierarchical_wait(struct collective *c, size_t group)
 {
     struct nccl_hierarchical *h = self(c);
-    struct group_pieces *g = &h->group[group];
-    enum rc rc;
+    enum rc rc = RC_OK;
 
+    while (!h->group[group].is_joined && h->n_joined < h->n_ended)
+        TRY(join_oldest(h));
     TRY(nccl_group_wait(&h->nccl, group));
-    if (h->n_hosts == 1 || g->is_done)
-        return RC_OK;
-    for (size_t i = 0; i < g->n && is_first(h); i++)
-        TRY(nccl_group_give_up(&h->nccl, sum_hosts(h, &g->piece[i])));
-    TRY(spread_in_host(h, group));
-    g->is_done = true;
 out:
     return rc;
 }
@@ -257,8 +282,8 @@ const struct collective_ops collective_nccl_hierarchical = {
     .module.memory = nccl_hierarchical_memory,
     .open = nccl_hierarchical_open,
     .run = nccl_hierarchical_run,
-    .predict = nccl_predict,
-    .critical_path = nccl_critical_path,
+    .predict = collective_no_cost,
+    .critical_path = collective_no_path,
     .close = nccl_hierarchical_close,
     .group = &groups,
 };

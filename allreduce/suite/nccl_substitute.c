@@ -354,41 +354,37 @@ static struct emulated_stream *stream_of(cudaStream_t stream)
     return (struct emulated_stream *)(void *)stream;
 }
 
+static struct sum sum_of(const void *from, void *to, size_t n_elems, ncclComm_t c, cudaStream_t stream)
+{
+    return (struct sum){ .comm = c, .stream = stream_of(stream), .from = from, .to = to, .n_elems = n_elems };
+}
+
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t n_elems, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t c, cudaStream_t stream)
 {
-    const struct sum s = {
-        .kind = SUM_TO_ALL, .comm = c, .stream = stream_of(stream), .from = from, .to = to, .n_elems = n_elems
-    };
+    struct sum s = sum_of(from, to, n_elems, c, stream);
 
+    s.kind = SUM_TO_ALL;
     return queue(&s, type, op);
 }
 
 ncclResult_t ncclReduce(const void *from, void *to, size_t n_elems, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t c, cudaStream_t stream)
 {
-    const struct sum s = { .kind = SUM_TO_ROOT,
-                           .root = root,
-                           .comm = c,
-                           .stream = stream_of(stream),
-                           .from = from,
-                           .to = to,
-                           .n_elems = n_elems };
+    struct sum s = sum_of(from, to, n_elems, c, stream);
 
+    s.kind = SUM_TO_ROOT;
+    s.root = root;
     return queue(&s, type, op);
 }
 
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t n_elems, ncclDataType_t type, int root, ncclComm_t c,
                            cudaStream_t stream)
 {
-    const struct sum s = { .kind = SPREAD_FROM_ROOT,
-                           .root = root,
-                           .comm = c,
-                           .stream = stream_of(stream),
-                           .from = from,
-                           .to = to,
-                           .n_elems = n_elems };
+    struct sum s = sum_of(from, to, n_elems, c, stream);
 
+    s.kind = SPREAD_FROM_ROOT;
+    s.root = root;
     return queue(&s, type, ncclSum);
 }
 

@@ -113,6 +113,11 @@ enum rc compute_sync(struct compute *c)
     return RC_OK;
 }
 
+bool compute_takes_packed(const struct compute *c)
+{
+    return c->ops->takes_packed != NULL && c->ops->takes_packed(c);
+}
+
 void compute_tick(struct compute *c)
 {
     if (c->env.tick != NULL)

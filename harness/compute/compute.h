@@ -69,6 +69,17 @@ struct conv_shape {
     int C_out;
 };
 
+/* An array (rows, n) packed: the same values as bfloat16, rounded to nearest, ties to even; rows are
+ * packed_row_elems(n) apart, and what is behind the n of a row is never read. For computes with compute_takes_packed();
+ * others are given NULL. As an input it is read in place of the float array, which may be NULL. As an output it is
+ * written beside the float array, or alone where "may be NULL" is said of that. Results have the same bits as without.
+ */
+enum { PACKED_ROW_ELEMS = 8 };
+static inline size_t packed_row_elems(size_t n)
+{
+    return (n + PACKED_ROW_ELEMS - 1) / PACKED_ROW_ELEMS * PACKED_ROW_ELEMS;
+}
+
 #define BATCH_NORM_EPSILON 1e-5f
 /* Batch normalisation of C channels over n = B H W values each (Ioffe and Szegedy, 2015):
  * z = gamma (y - mean) / sqrt(var + epsilon) + beta [+ add] [relu: NaN stays NaN]. */
@@ -128,6 +139,10 @@ struct conv_forward {
     float *y;
     const float *x, *weight;
     struct epilogue epilogue;
+    uint16_t *y_packed;       /* (C_out, B out_h out_w); not y's memory */
+    const uint16_t *x_packed; /* (C, B H W) */
+    uint16_t *weight_packed;  /* (C_out, C kernel_h kernel_w): written, and kept for the gradient; NULL: not kept */
+    bool weight_is_packed;    /* it is written already: read it */
 };
 
 /* dx(C,B,H,W) = gradient of x, from dy(C_out,B,out_h,out_w); add: dx += it. */
@@ -136,6 +151,7 @@ struct conv_input_grad {
     float *dx;
     const float *dy, *weight;
     bool add;
+    const uint16_t *dy_packed, *weight_packed; /* as of conv_forward */
 };
 
 /* dweight(C_out,C,kernel_h,kernel_w) = gradient of weight (overwrites). */
@@ -143,6 +159,7 @@ struct conv_weight_grad {
     struct conv_shape shape;
     float *dweight;
     const float *dy, *x;
+    const uint16_t *dy_packed, *x_packed;
 };
 
 /* relu != NULL: first dy(C,n) = relu > 0 ? dy : 0 in place, relu(C,n) being the output of the relu. Then
@@ -151,12 +168,14 @@ struct conv_bias_grad {
     size_t C, n;
     float *dbias, *dy;
     const float *relu;
+    uint16_t *dy_packed; /* (C,n): of dy as it is then */
 };
 
 /* Training: z(C,n) from y(C,n); z may be y's memory only if no gradient is wanted. */
 struct batch_norm_forward {
     struct batch_norm shape;
-    float *z;
+    float *z;                          /* may be NULL where it is packed */
+    uint16_t *z_packed;                /* (C,n) */
     float *mean, *inv_std;             /* (C), kept for the gradient */
     float *running_mean, *running_var; /* (C), updated; var: unbiased */
     const float *y, *gamma, *beta;     /* gamma, beta: (C) */
@@ -175,7 +194,9 @@ struct batch_norm_fold {
  * gradient of add. dy may be dz's memory when z is NULL. */
 struct batch_norm_grad {
     struct batch_norm shape;
-    float *dy, *dgamma, *dbeta, *dz;
+    float *dy; /* may be NULL where it is packed */
+    float *dgamma, *dbeta, *dz;
+    uint16_t *dy_packed; /* (C,n) */
     const float *y;
     const float *z; /* (C,n), the forward output; NULL: there was no add, the relu's mask is recomputed from y */
     const float *gamma, *beta, *mean, *inv_std;
@@ -188,9 +209,10 @@ struct batch_norm_grad {
  * likewise. 1 x 1 is global pooling; kernel, stride and pad are not read. */
 struct pool_forward {
     struct window window;
-    int out_h, out_w; /* adaptive_pool only */
-    float *y;
-    uint8_t *argmax; /* max_pool only, shape of y: kernel_w kh + kw of the first maximum */
+    int out_h, out_w;   /* adaptive_pool only */
+    float *y;           /* may be NULL where it is packed */
+    uint16_t *y_packed; /* (C, B out_h out_w) */
+    uint8_t *argmax;    /* max_pool only, shape of y: kernel_w kh + kw of the first maximum */
     const float *x;
 };
 
@@ -280,8 +302,11 @@ struct compute_backend {
     enum rc (*device_count)(int *out);
     /* Optional, with device_count: what tells the device of c from all others of its host, "0000:1b:00.0". */
     void (*device_id)(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES]);
+    /* Optional (may be NULL; false): do the operations of c read and write packed arrays? */
+    bool (*takes_packed)(const struct compute *c);
     /* Optional (may be NULL): bytes of its memory that the backend takes, beside memory_open(), for a convolution of
-     * this shape, and for its gradients. Operations share them: the most of any is needed once. */
+     * this shape, and for its gradients: at most, of arrays that are not packed but for the weight, which is where
+     * there are gradients. Operations share them: the most of any is needed once. */
     size_t (*scratch_bytes)(struct compute *c, const struct conv_shape *s, bool with_gradients);
     /* What else it takes, an allowance: graphs of steps and scratch of small operations. */
     size_t allowance_bytes;
@@ -291,7 +316,8 @@ struct compute_backend {
      * speed of the link, without an intermediate copy: pinned memory, of which there is little. RC_NOMEM. */
     enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
     void (*host_close)(struct compute *c, void **memory);
-    /* Host to backend memory and back. put() returns when host may be changed, get() when it is filled. */
+    /* Host to backend memory and back. put() returns when host may be changed, and from memory of host_open() when it
+     * is done; get() when host is filled. */
     void (*put)(struct compute *c, void *to, const void *host, size_t n_bytes);
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
     /* Optional, with host_open(): put() of n_bytes of its memory that neither waits nor is behind the calls made so
@@ -303,8 +329,9 @@ struct compute_backend {
     enum rc (*sync)(struct compute *c);
     /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, behind the calls made so far. Does not wait. */
     void (*record_event)(struct compute *c, int k);
-    /* Optional, with record_event: from now on get() and sync() wait for event k only, while later calls continue;
-     * these may not write what get() reads. k -1: they wait for all calls again. */
+    /* Optional, with record_event: from now on get(), put() and sync() wait for event k only, while later calls
+     * continue; these may not write what get() reads, nor use what put() writes. k -1: they wait for all calls again.
+     */
     void (*wait_event)(struct compute *c, int k);
     /* Optional (both or neither): stamp k, 0 .. COMPUTE_STAMPS-1, is the device's time when it has done the calls made
      * so far. Does not wait. */
@@ -387,6 +414,7 @@ enum rc compute_find(const struct compute_backend **out, const char *name) MUST_
 /* env NULL: a zeroed one. */
 enum rc compute_open(struct compute **out, const struct compute_backend *ops, const struct compute_env *env) MUST_CHECK;
 void compute_close(struct compute **c); /* NULL-safe, nulls */
+bool compute_takes_packed(const struct compute *c);
 /* C2, C4. */
 enum rc compute_sync(struct compute *c) MUST_CHECK;
 /* Let ns pass, as a workload that was recorded does. Cannot fail. */

@@ -27,9 +27,10 @@
  *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
  *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end), which returns
  *       when all of the group is queued: behind what the calls of env.compute so far wrote, or those before the event
- *       that it waits for. After collective_wait() calls of env.compute see the results. env.transport,
- *       whose world counts, carries what is not predicted: not A3 to A5, and costs are zeros. A failure noticed late,
- *       here or on another rank, ends begin, end and wait of this and every later group, with its reason.
+ *       that it waits for. It may wait for groups before, and do what is left of them. After collective_wait() calls of
+ *       env.compute see the results. env.transport, whose world counts, carries what is not predicted: not A3 to A5,
+ *       and costs are zeros. A failure noticed late, here or on another rank, ends begin, end and wait of this and
+ *       every later group, with its reason.
  *   A8  COLL_SHARED: data that is inside env.share[] of its rank is not copied: the ranks of a host read and write it
  *       in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
  *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
@@ -162,6 +163,11 @@ enum rc collective_find(const struct collective_ops **out, const struct module_k
 const char *collective_type_name(enum collective_type type);
 /* Of each kind of cost the greater one. */
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
+/* predict and critical_path of those whose costs are zeros (A7, A9). */
+struct collective_cost collective_no_cost(const void *opts, const struct collective_call *call, int rank,
+                                          const struct collective_group *group);
+struct collective_cost collective_no_path(const void *opts, const struct collective_call *call,
+                                          const struct collective_group *group);
 /* Of what is done one after the other. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
 /* Of the elements of messages: what each of them costs where it is sent, received over or added to data, rounded by the

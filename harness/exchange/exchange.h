@@ -12,8 +12,9 @@
  * Invariants
  *   E1  With overlap a communicator, a task of its own, exchanges and updates; submit() and begin() never wait. Without
  *       there is no task: await() does the work in the caller, in the order of the queue. A collective with COLL_DEVICE
- *       needs none: with overlap submit() queues a whole bucket on the device, without the first await() all; await()
- *       waits until the sum is there, and updates.
+ *       needs none: with overlap submit() queues a whole bucket on the device (and may be between hosts then with those
+ *       before, while the device computes what it has), without the first await() all; await() waits until the sum is
+ *       there, and updates.
  *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
  *       written.
  *   E3  Which segments form a bucket, which pieces it is cut into, and so the bits, are a pure function of options and

@@ -38,7 +38,7 @@ static void note_inline(struct exchange *x, uint64_t now_ns)
 static enum rc queue_bucket(struct exchange *x, size_t b)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
-    const uint64_t now_ns = world_now_ns(x->env.world);
+    const uint64_t now_ns = world_now_ns(x->env.world), sent_bytes = x->transport->moved.bytes_sent;
     enum rc rc = RC_OK;
 
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
@@ -48,6 +48,7 @@ static enum rc queue_bucket(struct exchange *x, size_t b)
     }
     if (!x->is_left_out)
         TRY(x->sync->ops->queue(x->sync, b, x->grad));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts, of buckets before */
 out:
     return rc;
 }

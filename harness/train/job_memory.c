@@ -347,7 +347,8 @@ out:
 enum rc job_memory_resolve(struct train_job *job, const struct network *n)
 {
     const struct launcher l = world_launcher();
-    struct compute_env env = { .precision = job->precision };
+    struct compute_env env = { .precision = job->precision,
+                               .opts = module_options(&job->opts.modules, train_kinds, &job->compute->module) };
     const bool is_process = job->world->module.caps & WORLD_LAUNCHED;
     struct compute *compute = NULL;
     enum rc rc = RC_OK;

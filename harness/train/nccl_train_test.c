@@ -151,21 +151,34 @@ static int equal(int n_workers)
     return n_failures;
 }
 
-/* What crosses between hosts is in the record: of first ranks alone. */
-static int counts_bytes(const char *options)
+/* What crosses between hosts is in the record: of first ranks alone, as much as where our own messages go
+ * through the host's memory, and when it is beside the computing. */
+static int counts_bytes(int n_workers)
 {
-    struct train_result r = { 0 };
+    struct train_result r[3] = { 0 };
+    char options[OPTIONS_BYTES];
     enum rc rc;
     int n_failures = 0;
 
-    TRY(train(&r, options, "nccl-hierarchical", 0));
-    for (int w = 0; w < r.n_workers; w++)
-        if ((r.rank[w].sent_bytes > 0) != (w % ranks_per_host == 0 && r.n_workers > ranks_per_host))
-            n_failures += failed(options, "bytes between hosts are not those of the first ranks");
+    for (int i = 0; i < 3; i++) {
+        snprintf(
+            options, sizeof options,
+            "--model lenet --steps 3 --eval-samples 4 --bucket-bytes 20000 --mode allreduce --workers %d --overlap %s",
+            n_workers, i == 2 ? "on" : "off");
+        TRY(train(&r[i], options, i == 0 ? "hierarchical" : "nccl-hierarchical", 0));
+        for (int w = 0; w < n_workers; w++) {
+            const uint64_t sent_bytes = r[i].rank[w].sent_bytes;
+            if ((sent_bytes > 0) != (w % ranks_per_host == 0 && n_workers > ranks_per_host))
+                n_failures += failed(options, "bytes between hosts are not those of the first ranks");
+            if (sent_bytes != r[0].rank[w].sent_bytes)
+                n_failures += failed(options, "bytes between hosts are others than those of hierarchical");
+        }
+    }
 out:
     if (rc != RC_OK)
         n_failures += failed(options, rc_message());
-    train_result_free(&r);
+    for (int i = 0; i < 3; i++)
+        train_result_free(&r[i]);
     return n_failures;
 }
 
@@ -180,7 +193,7 @@ static int on_hosts(int n_workers)
         snprintf(options, sizeof options, "%s --mode allreduce --workers %d", runs[i], n_workers);
         n_failures += compare(options, "nccl-hierarchical", "hierarchical");
     }
-    return n_failures + counts_bytes(options);
+    return n_failures + counts_bytes(n_workers);
 }
 
 /* One world of MPI a process: the other run is one of threads, in rank 0's. */
@@ -283,6 +296,30 @@ static int counts_the_library(void)
 }
 #endif
 
+#if GRADMARK_CUDA_ON_HOST
+/* What --cuda.packed changes of the memory of a training is counted as the option says. */
+static int counts_packed_arrays(void)
+{
+    static const char *const packed[] = { "", " --cuda.packed on", " --cuda.packed off" };
+    size_t n_bytes[3] = { 0 };
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < 3 && rc == RC_OK; i++) {
+        struct train_job job = { 0 };
+        char text[OPTIONS_BYTES];
+        snprintf(text, sizeof text, "--model resnet8 --mode single --compute cuda --precision bf16%s", packed[i]);
+        rc = kit_prepare(&job, text);
+        n_bytes[i] = job.memory.host_bytes;
+        train_job_free(&job);
+    }
+    if (rc == RC_OK && n_bytes[0] == n_bytes[1] && n_bytes[1] != n_bytes[2])
+        return 0;
+    fprintf(stderr, "%s: %zu, %zu and %zu bytes of the GPU\n", rc == RC_OK ? "prepared" : rc_message(), n_bytes[0],
+            n_bytes[1], n_bytes[2]);
+    return 1;
+}
+#endif
+
 /* Preparation alone. */
 static int refuses(const char *options, const char *says)
 {
@@ -309,6 +346,7 @@ static int refusals(void)
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --world sim",
                           "needs --world threads or mpi or tcp, but that is sim");
     n_failures += counts_the_library();
+    n_failures += counts_packed_arrays();
     (void)setenv("GRADMARK_NCCL_LIBRARY", "/nonexistent", 1);
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda",
                           "--reducer nccl: GRADMARK_NCCL_LIBRARY names no NCCL: /nonexistent: ");

@@ -223,11 +223,11 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
 }
 
 struct needing {
-    struct compute *compute;
+    struct compute *compute[2]; /* that computes all; of GEMMs alone */
     const struct network *network;
 };
 
-/* Twice the activations (the gemm_only baseline has its own), three times the parameters. */
+/* The activations of both (the gemm_only baseline has its own), three times the parameters. */
 static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
 {
     const struct needing *of = arg;
@@ -235,9 +235,12 @@ static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
     struct network_memory k;
     enum rc rc;
 
-    TRY(network_memory_needed(&k, of->compute, n, &(struct network_step){ .n_samples = batch, .n_micro_batches = 1 }));
-    *n_bytes =
-        2.0 * ((double)k.planned_bytes + (double)k.state_bytes + (double)k.device_bytes) + 12.0 * (double)n->n_params;
+    *n_bytes = 12.0 * (double)n->n_params;
+    for (int i = 0; i < 2; i++) {
+        TRY(network_memory_needed(&k, of->compute[i], n,
+                                  &(struct network_step){ .n_samples = batch, .n_micro_batches = 1 }));
+        *n_bytes += (double)k.planned_bytes + (double)k.state_bytes + (double)k.device_bytes;
+    }
 out:
     return rc;
 }
@@ -247,12 +250,14 @@ static enum rc check_memory(const struct layer_timing_env *env, const struct net
 {
     const struct compute_env compute = { .precision = env->precision };
     char remedy[MAX_BATCH_TEXT_BYTES];
-    struct compute *c = NULL;
+    const struct compute_env gemm_only = { .precision = env->precision, .gemm_only = true };
+    struct compute *c = NULL, *alone = NULL;
     double bytes;
     enum rc rc;
 
     TRY(compute_open(&c, env->backend, &compute));
-    const struct needing needing = { c, n };
+    TRY(compute_open(&alone, env->backend, &gemm_only));
+    const struct needing needing = { { c, alone }, n };
     TRY(needed_bytes(&needing, env->batch, &bytes));
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
     if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
@@ -261,6 +266,7 @@ static enum rc check_memory(const struct layer_timing_env *env, const struct net
     rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
                   n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:
+    compute_close(&alone);
     compute_close(&c);
     return rc;
 }

@@ -19,14 +19,31 @@ size_t network_images_bytes(const struct network *n, size_t B)
     return B * (size_t)n->C_in * size * size * sizeof(float);
 }
 
-/* Images and labels in the compute's memory, and what it takes itself. */
+size_t network_packed_bytes(const struct network *n)
+{
+    return n->n_packed_elems * sizeof(uint16_t);
+}
+
+enum rc network_program_open(struct program *out, const struct compute *c, const struct network *n, bool training)
+{
+    enum rc rc;
+
+    TRY(program_open(out, n, training));
+    if (compute_takes_packed(c))
+        program_pack(out, n);
+out:
+    return rc;
+}
+
+/* Images, labels and packed weights in the compute's memory, and what it takes itself. */
 static size_t device_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)
 {
     const size_t n_batches = c->ops->upload != NULL ? 2 : 1; /* the next one is uploaded beside the work on this one */
 
     if (!c->ops->touches_memory || c->ops->host_memory)
         return 0;
-    return n_batches * (network_images_bytes(n, batch) + batch * sizeof(uint32_t)) +
+    return (compute_takes_packed(c) && with_gradients ? network_packed_bytes(n) : 0) +
+           n_batches * (network_images_bytes(n, batch) + batch * sizeof(uint32_t)) +
            network_scratch_bytes(c, n, batch, with_gradients);
 }
 
@@ -122,9 +139,9 @@ enum rc network_memory_needed(struct network_memory *out, struct compute *c, con
     struct program train = { 0 }, infer = { 0 };
     enum rc rc;
 
-    TRY(program_open(&infer, n, false));
+    TRY(network_program_open(&infer, c, n, false));
     if (!step->forward_only)
-        TRY(program_open(&train, n, true));
+        TRY(network_program_open(&train, c, n, true));
     TRY(plan_both(out, c, &train, &infer, n, n_samples));
     if (n_parts > 1 && !step->forward_only)
         out->part_bytes = network_part_bytes(n);

@@ -63,6 +63,7 @@ struct node {
     struct segment shift;        /* (C_out): bias or beta; n_elems 0: none */
     struct segment gamma;        /* (C_out): NORM_BATCH; n_elems 0: none */
     size_t running_offset_elems; /* in the state: running mean (C_out), then running variance (C_out) */
+    size_t packed_offset_elems;  /* of the weight, packed (compute.h), among those of all nodes: a multiple of 128 */
     int first_segment, n_segments;
     bool aux; /* only an auxiliary loss needs it: no part of an evaluation */
 };
@@ -85,7 +86,8 @@ struct network { /* owned; read only after open */
     char (*segment_name)[NETWORK_NAME_BYTES + 8]; /* "s0b0/proj/gamma"; suffixes w b gamma beta */
     int n_segments;
     size_t n_params;
-    size_t n_state; /* running means and variances: not trained */
+    size_t n_state;        /* running means and variances: not trained */
+    size_t n_packed_elems; /* of all weights, packed */
     /* Of a stage (network_stages.h): what of the whole network is before it; 0 of a whole one. */
     int first_node;
     size_t first_param, first_state;

@@ -149,6 +149,14 @@ static double initial_variance(const struct network_builder *b, const struct nod
     return b->gain / (b->fan == FAN_OUT ? fan_out : (double)d->fan_in);
 }
 
+/* (C_out, fan_in), from an aligned address to the next. */
+static size_t packed_bytes_of_weight(size_t C_out, size_t fan_in)
+{
+    const size_t n_bytes = C_out * packed_row_elems(fan_in) * sizeof(uint16_t);
+
+    return (n_bytes + COMPUTE_ALIGN_BYTES - 1) / COMPUTE_ALIGN_BYTES * COMPUTE_ALIGN_BYTES;
+}
+
 /* Y1: weight, then bias, or gamma, beta. */
 static enum rc add_tensors(struct network_builder *b, struct node *d)
 {
@@ -157,6 +165,8 @@ static enum rc add_tensors(struct network_builder *b, struct node *d)
 
     d->fan_in = (size_t)d->in.C * (size_t)d->in.kernel_h * (size_t)d->in.kernel_w;
     d->initial_variance = initial_variance(b, d);
+    d->packed_offset_elems = b->network->n_packed_elems;
+    b->network->n_packed_elems += packed_bytes_of_weight(C_out, d->fan_in) / sizeof(uint16_t);
     d->first_segment = b->network->n_segments;
     TRY(add_segment(b, &d->weight, d, "w", C_out * d->fan_in));
     if (d->norm == NORM_BATCH) {

@@ -7,8 +7,8 @@
 
 #include "models/engine/program_builder.h"
 
-enum { MAX_NODE_OPS = 8, MAX_NODE_BUFFERS = 8 };
-enum { STAGE_OPS = 4, STAGE_BUFFERS = 2 }; /* beside those: taken and passed on; gradients of what is */
+enum { MAX_NODE_OPS = 8, MAX_NODE_BUFFERS = 8 + 2 }; /* two more when packed */
+enum { STAGE_OPS = 4, STAGE_BUFFERS = 2 };           /* beside those: taken and passed on; gradients of what is */
 
 static const struct view no_view = { .buffer = VIEW_NONE };
 
@@ -394,11 +394,15 @@ out:
     return rc;
 }
 
+static size_t buffer_bytes(const struct buffer *b, size_t batch)
+{
+    return b->image_bytes * batch + b->fixed_bytes + b->rows * packed_row_elems(b->n * batch) * sizeof(uint16_t);
+}
+
 enum rc program_plan(struct program *p, size_t batch)
 {
     for (int i = 0; i < p->n_buffers; i++)
-        p->item[i] = (struct memory_item){ .n_bytes = p->buffer[i].image_bytes * batch + p->buffer[i].fixed_bytes,
-                                           .first_op = p->n_ops };
+        p->item[i] = (struct memory_item){ .n_bytes = buffer_bytes(&p->buffer[i], batch), .first_op = p->n_ops };
     for (int i = 0; i < p->n_ops; i++)
         for (int k = 0; k < N_OPERANDS; k++) {
             const int buffer = p->op[i].v[k].buffer;
@@ -408,6 +412,9 @@ enum rc program_plan(struct program *p, size_t batch)
                 p->item[buffer].first_op = i;
             p->item[buffer].last_op = i; /* the last one stays */
         }
+    for (int i = 0; i < p->n_buffers; i++)
+        if (p->item[i].first_op == p->n_ops) /* no op names it: X4 */
+            p->item[i] = (struct memory_item){ 0 };
     return memory_plan(&p->sums, p->item, (size_t)p->n_buffers);
 }
 

@@ -9,6 +9,8 @@
  *   X1  A buffer lives from the first op that names it to the last one. What its memory held before is never read.
  *   X2  The first op that contributes to a gradient overwrites it (add false), the others add.
  *   X3  Parts of a concatenation write slices of its buffer, and read slices of its gradient; nothing is copied.
+ *   X4  Of a compute that takes packed arrays (compute.h), what only products read is kept packed alone; what others
+ * read too, both ways. Whoever writes it packs it: once, for all its readers.
  */
 #ifndef MODELS_ENGINE_PROGRAM_H
 #define MODELS_ENGINE_PROGRAM_H
@@ -59,6 +61,9 @@ enum operand {
     OPERAND_MEAN,
     OPERAND_INV_STD,
     OPERAND_ARGMAX,
+    OPERAND_OUT_PACKED, /* these three: X4 */
+    OPERAND_IN_PACKED,
+    OPERAND_DY_PACKED,
     N_OPERANDS,
     OPERAND_SCALE = OPERAND_MEAN, /* inference has no batch statistics */
     OPERAND_SHIFT = OPERAND_INV_STD
@@ -69,6 +74,7 @@ enum { VIEW_NONE = -1, VIEW_IMAGE = -2 };
 struct view {            /* what an operand is */
     int buffer;          /* VIEW_NONE: absent; VIEW_IMAGE: the batch */
     size_t offset_bytes; /* in the buffer, for one image: times the batch */
+    size_t row;          /* of a packed buffer: its first */
 };
 
 struct op {
@@ -85,6 +91,7 @@ struct op {
 struct buffer {
     size_t image_bytes; /* times the batch */
     size_t fixed_bytes; /* and these */
+    size_t rows, n;     /* of a packed one: (rows, n times the batch); rows 0: not packed */
 };
 
 struct program { /* owned */
@@ -99,6 +106,8 @@ struct program { /* owned */
 /* Training: forward, all losses, backward. Not training: inference as far as the first loss. Errors: RC_NOMEM;
  * RC_UNSUPPORTED: a table that asks for what is not done here (names the node). */
 enum rc program_open(struct program *out, const struct network *n, bool training) MUST_CHECK;
+/* Let the operations of the program pack what products read (X4). At most once, and before it is planned. */
+void program_pack(struct program *p, const struct network *n);
 /* X1: lifetimes from the ops, then offsets for this batch. */
 enum rc program_plan(struct program *p, size_t batch) MUST_CHECK;
 void program_close(struct program *p); /* NULL-safe on an empty one; leaves it empty */

@@ -17,6 +17,19 @@
 
 typedef void op_fn(const struct run *r, const struct op *op, const struct node *n);
 
+static uint16_t *packed_of(const struct run *r, struct view v)
+{
+    if (v.buffer < 0 || r->memory == NULL)
+        return NULL;
+    const size_t row_elems = packed_row_elems(r->program->buffer[v.buffer].n * r->B);
+    return (uint16_t *)(void *)(r->memory + r->program->item[v.buffer].offset_bytes) + v.row * row_elems;
+}
+
+static uint16_t *packed_weight_of(const struct run *r, const struct node *n)
+{
+    return r->packed != NULL ? r->packed + n->packed_offset_elems : NULL;
+}
+
 static struct window window_of(const struct run *r, const struct node *n)
 {
     struct window g = n->in;
@@ -81,7 +94,11 @@ static void run_conv(const struct run *r, const struct op *op, const struct node
     struct conv_forward call = { .shape = conv_of(r, n),
                                  .y = output_of(r, op, OPERAND_OUT),
                                  .x = input_of(r, op, OPERAND_IN),
-                                 .weight = param_of(r, n->weight) };
+                                 .weight = param_of(r, n->weight),
+                                 .y_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
+                                 .x_packed = packed_of(r, op->v[OPERAND_IN_PACKED]),
+                                 .weight_packed = packed_weight_of(r, n),
+                                 .weight_is_packed = r->adds }; /* by the first micro-batch */
 
     if (!plain)
         call.epilogue = (struct epilogue){ .scale = folded ? input_of(r, op, OPERAND_SCALE) : NULL,
@@ -97,6 +114,7 @@ static void run_norm(const struct run *r, const struct op *op, const struct node
 {
     const struct batch_norm_forward call = { .shape = norm_of(r, n),
                                              .z = output_of(r, op, OPERAND_OUT),
+                                             .z_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
                                              .mean = output_of(r, op, OPERAND_MEAN),
                                              .inv_std = output_of(r, op, OPERAND_INV_STD),
                                              .running_mean = layer_at(r->state, n->running_offset_elems),
@@ -130,6 +148,7 @@ static struct pool_forward pool_of(const struct run *r, const struct op *op, con
                                   .out_h = n->out_h,
                                   .out_w = n->out_w,
                                   .y = output_of(r, op, OPERAND_OUT),
+                                  .y_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
                                   .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
                                   .x = input_of(r, op, OPERAND_IN) };
 }
@@ -212,6 +231,7 @@ static void run_bias_grad(const struct run *r, const struct op *op, const struct
                                          .n = elems_per_channel(r, n),
                                          .dbias = grad_of(r, n, n->shift),
                                          .dy = output_of(r, op, OPERAND_DY),
+                                         .dy_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
                                          .relu = input_of(r, op, OPERAND_Z) };
 
     compute_conv_bias_grad(r->compute, &call);
@@ -221,6 +241,7 @@ static void run_norm_grad(const struct run *r, const struct op *op, const struct
 {
     const struct batch_norm_grad call = { .shape = norm_of(r, n),
                                           .dy = output_of(r, op, OPERAND_OUT),
+                                          .dy_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
                                           .dgamma = grad_of(r, n, n->gamma),
                                           .dbeta = grad_of(r, n, n->shift),
                                           .dz = output_of(r, op, OPERAND_DY),
@@ -239,7 +260,9 @@ static void run_weight_grad(const struct run *r, const struct op *op, const stru
     const struct conv_weight_grad call = { .shape = conv_of(r, n),
                                            .dweight = grad_of(r, n, n->weight),
                                            .dy = input_of(r, op, OPERAND_DY),
-                                           .x = input_of(r, op, OPERAND_IN) };
+                                           .x = input_of(r, op, OPERAND_IN),
+                                           .dy_packed = packed_of(r, op->v[OPERAND_DY_PACKED]),
+                                           .x_packed = packed_of(r, op->v[OPERAND_IN_PACKED]) };
 
     compute_conv_weight_grad(r->compute, &call);
 }
@@ -250,7 +273,9 @@ static void run_input_grad(const struct run *r, const struct op *op, const struc
                                           .dx = output_of(r, op, OPERAND_OUT),
                                           .dy = input_of(r, op, OPERAND_DY),
                                           .weight = param_of(r, n->weight),
-                                          .add = op->add };
+                                          .add = op->add,
+                                          .dy_packed = packed_of(r, op->v[OPERAND_DY_PACKED]),
+                                          .weight_packed = packed_weight_of(r, n) };
 
     compute_conv_input_grad(r->compute, &call);
 }

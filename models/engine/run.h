@@ -15,6 +15,7 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     float *state; /* running means and variances */
     const float *param;
     float *grad;
+    uint16_t *packed;                /* the weights, packed (X4), node by node; NULL: they are not */
     float *part;                     /* adds: the gradients of one node at a time, before they are added to grad */
     bool adds;                       /* this batch is not the first micro-batch (M8) */
     float share;                     /* of the mean loss: 1 / the number of micro-batches */

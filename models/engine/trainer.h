@@ -40,6 +40,7 @@ struct network_trainer {
     struct network_memory sums;
     void *memory;                 /* the block of both programs */
     void *state;                  /* float[network->n_state] */
+    void *packed;                 /* run.packed; NULL: not of this compute, or forward_only */
     void *part;                   /* run.part; NULL: one micro-batch */
     struct device_batch batch[2]; /* x NULL: the host's memory is the compute's; the second: to be uploaded ahead */
     int now;                      /* which of them the last gradient or evaluation used */
@@ -102,6 +103,11 @@ enum rc network_stage_evaluate(struct network_trainer *t, const float *param, si
 
 /* batch_memory.c: of the images of a batch of B, as the network takes them. */
 size_t network_images_bytes(const struct network *n, size_t B);
+/* batch_memory.c: of run.packed. */
+size_t network_packed_bytes(const struct network *n);
+/* batch_memory.c: program_open(), and of a compute that takes them with packed arrays. */
+enum rc network_program_open(struct program *out, const struct compute *c, const struct network *n,
+                             bool training) MUST_CHECK;
 /* batch_memory.c: what a batch needs, and whether that is to be had. Plans t's programs for env.max_batch. */
 enum rc network_memory_plan(struct network_trainer *t) MUST_CHECK;
 

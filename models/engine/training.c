@@ -101,6 +101,8 @@ static enum rc open_memory(struct network_trainer *t)
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
     if (network_adds_parts(env))
         TRY(compute_memory_open(env->compute, &t->part, network_part_bytes(t->network), "gradients of a micro-batch"));
+    if (compute_takes_packed(env->compute) && !env->forward_only)
+        TRY(compute_memory_open(env->compute, &t->packed, network_packed_bytes(t->network), "packed weights"));
     TRY(open_state(t));
     TRY(open_staging(t));
     TRY(loader_open(&t->loader, &loader_env));
@@ -118,6 +120,7 @@ static void trainer_close(struct training **base)
     compute_memory_close(c, &t->memory);
     compute_memory_close(c, &t->state);
     compute_memory_close(c, &t->part);
+    compute_memory_close(c, &t->packed);
     for (int i = 0; i < 2; i++) {
         compute_memory_close(c, &t->batch[i].x);
         compute_memory_close(c, &t->batch[i].label);
@@ -169,9 +172,9 @@ static enum rc trainer_open(struct training **out, const struct workload *w, con
     if (env->dataset != NULL)
         TRY(network_check_dataset(t->network, env->dataset));
     TRY(network_check_batch(t->network, env->max_batch));
-    TRY(program_open(&t->infer, t->network, false));
+    TRY(network_program_open(&t->infer, env->compute, t->network, false));
     if (!env->forward_only)
-        TRY(program_open(&t->train, t->network, true));
+        TRY(network_program_open(&t->train, env->compute, t->network, true));
     t->loss = calloc((size_t)t->infer.n_losses + 1, sizeof *t->loss);
     if (t->loss == NULL)
         FAIL(RC_NOMEM, "model %s: no memory for its losses", w->module.name);
@@ -301,6 +304,7 @@ struct run network_run_of(struct network_trainer *t, const struct program *p, co
                          .memory = t->memory,
                          .state = t->state,
                          .param = param,
+                         .packed = t->packed,
                          .B = B,
                          .share = 1.0f,
                          .loss = t->loss,

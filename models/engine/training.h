@@ -53,7 +53,8 @@ struct network_memory {     /* bytes, for the batch of open() */
                                checks the sum of all; open() checks the others only */
     size_t state_bytes;
     size_t part_bytes;   /* gradients of a micro-batch, before they are added to those of the others; of one alone: 0 */
-    size_t device_bytes; /* of a compute whose memory is not the host's: the batch there, its scratch, its allowance */
+    size_t device_bytes; /* of a compute whose memory is not the host's: the batch there, packed weights, its scratch
+                            and allowance */
 };
 struct network_memory network_memory_of(const struct training *t);
 struct network_step { /* of a step */

@@ -36,21 +36,6 @@ static __device__ __forceinline__ void column_next(struct column *c, const struc
     c->b++;
 }
 
-/* VECTOR_ELEMS operands at once: 16 bytes of floats, 8 of bfloat16. p is aligned to that. */
-static __device__ __forceinline__ void operands_store(float *p, const float *v)
-{
-    *reinterpret_cast<float4 *>(p) = make_float4(v[0], v[1], v[2], v[3]);
-}
-
-static __device__ __forceinline__ void operands_store(uint16_t *p, const float *v)
-{
-    uint2 two;
-
-    two.x = (unsigned)bf16_bits(v[0]) | (unsigned)bf16_bits(v[1]) << 16;
-    two.y = (unsigned)bf16_bits(v[2]) | (unsigned)bf16_bits(v[3]) << 16;
-    *reinterpret_cast<uint2 *>(p) = two;
-}
-
 /* Of VECTOR_ELEMS neighbouring columns, the first n_here: the element of x under the kernel's first tap, whose offset
  * from the channel's first element is below 0 where the tap is in the padding. */
 struct column_quad {
@@ -84,96 +69,96 @@ static __device__ __forceinline__ bool is_inside(int i, int n)
 }
 
 /* The elements under one tap: row `tap_h`, column `tap_w` of the kernel. */
-static __device__ __forceinline__ void tap_load(float *v, const float *x, const struct column_quad &q, int tap_h,
-                                                int tap_w, const struct cuda_window &g)
+template <typename S>
+static __device__ __forceinline__ void tap_load(float *v, const S *x, const struct column_quad &q, int tap_h, int tap_w,
+                                                const struct cuda_window &g)
 {
     const long long tap_offset = (long long)tap_h * g.W + tap_w;
 
 #pragma unroll
     for (int k = 0; k < VECTOR_ELEMS; k++) {
         const bool inside = (size_t)k < q.n_here && is_inside(q.h[k] + tap_h, g.H) && is_inside(q.w[k] + tap_w, g.W);
-        v[k] = inside ? x[q.offset[k] + tap_offset] : 0.0f;
+        v[k] = inside ? operand_load(x + (q.offset[k] + tap_offset)) : 0.0f;
     }
-}
-
-template <typename T> static __device__ __forceinline__ void tap_store(T *to, const float *v, size_t n_here)
-{
-    if (n_here == VECTOR_ELEMS && ((uintptr_t)to & (VECTOR_ELEMS * sizeof(T) - 1)) == 0) {
-        operands_store(to, v);
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < VECTOR_ELEMS; k++)
-        if ((size_t)k < n_here)
-            operand_store(to + k, v[k]);
 }
 
 /* KERNEL_W taps of a kernel's row, stride 1, columns in one row: what they share is loaded once. */
-template <typename T, int KERNEL_W>
-static __device__ __forceinline__ void tap_row(T *to, size_t ld, const float *x, const struct column_quad &q, int tap_h,
+template <typename T, int KERNEL_W, typename S>
+static __device__ __forceinline__ void tap_row(T *to, size_t ld, const S *x, const struct column_quad &q, int tap_h,
                                                const struct cuda_window &g)
 {
     enum { SPAN = VECTOR_ELEMS + KERNEL_W - 1 };
     const bool row_inside = is_inside(q.h[0] + tap_h, g.H);
-    const float *from = x + (q.offset[0] + (long long)tap_h * g.W);
+    const S *from = x + (q.offset[0] + (long long)tap_h * g.W);
     float v[SPAN];
 
 #pragma unroll
     for (int k = 0; k < SPAN; k++)
-        v[k] = row_inside && is_inside(q.w[0] + k, g.W) ? from[k] : 0.0f;
+        v[k] = row_inside && is_inside(q.w[0] + k, g.W) ? operand_load(from + k) : 0.0f;
 #pragma unroll
     for (int tap_w = 0; tap_w < KERNEL_W; tap_w++)
-        tap_store(to + (size_t)tap_w * ld, v + tap_w, VECTOR_ELEMS);
+        operands_store_some(to + (size_t)tap_w * ld, v + tap_w, VECTOR_ELEMS);
 }
 
-/* col(C taps, n) from x(C, B, H, W). One thread per VECTOR_ELEMS columns of all taps of a channel, so that a place in
- * the output is divided into image, row and column once for all of them; the grid strides over (channels, groups of
- * columns). KERNEL_W: the kernel's width if its stride is 1 and that is compiled in, else 0. */
-template <typename T, int KERNEL_W>
-static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window g, size_t first, size_t n, size_t ld)
+/* col(C taps, n) from x(C, B, H, W), whose channels are x_ld apart. One thread per VECTOR_ELEMS columns of all taps of
+ * a channel, so that a place in the output is divided into image, row and column once for all of them; the grid strides
+ * over (channels, groups of columns). KERNEL_W: the kernel's width if its stride is 1 and that is compiled in, else 0.
+ */
+template <typename T, int KERNEL_W, typename S>
+static __global__ void im2col_kernel(T *col, const S *x, size_t x_ld, struct cuda_window g, size_t first, size_t n,
+                                     size_t ld)
 {
     const size_t n_groups = (n + VECTOR_ELEMS - 1) / VECTOR_ELEMS, taps = (size_t)g.kernel_h * (size_t)g.kernel_w;
-    const size_t channel_elems = (size_t)g.B * (size_t)g.H * (size_t)g.W;
 
     for (size_t i = thread_index(); i < (size_t)g.C * n_groups; i += thread_stride()) {
         const size_t channel = divided(i, n_groups), column = (i - channel * n_groups) * VECTOR_ELEMS;
         const struct column_quad q = column_quad_of(first, column, n, g);
-        const float *from = x + channel * channel_elems;
+        const S *from = x + channel * x_ld;
         T *to = col + channel * taps * ld + column;
         for (int tap_h = 0; tap_h < g.kernel_h; tap_h++) {
             if (KERNEL_W > 0 && q.in_one_row) {
-                tap_row<T, KERNEL_W != 0 ? KERNEL_W : 1>(to, ld, from, q, tap_h, g);
+                tap_row<T, KERNEL_W != 0 ? KERNEL_W : 1, S>(to, ld, from, q, tap_h, g);
                 to += (size_t)g.kernel_w * ld;
                 continue;
             }
             for (int tap_w = 0; tap_w < g.kernel_w; tap_w++, to += ld) {
                 float v[VECTOR_ELEMS];
                 tap_load(v, from, q, tap_h, tap_w, g);
-                tap_store(to, v, q.n_here);
+                operands_store_some(to, v, q.n_here);
             }
         }
     }
 }
 
-template <typename T>
-static void im2col_launch(T *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld,
-                          cuda_stream stream)
+template <typename T, typename S>
+static void im2col_launch(T *col, const S *x, size_t x_ld, const struct cuda_window *g, size_t first, size_t n,
+                          size_t ld, cuda_stream stream)
 {
     const unsigned n_blocks = blocks_for((size_t)g->C * ((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS));
 
     if (g->stride_w == 1 && g->kernel_w == 3)
-        CUDA_LAUNCH((im2col_kernel<T, 3>), n_blocks, BLOCK_THREADS, stream, col, x, *g, first, n, ld);
+        CUDA_LAUNCH((im2col_kernel<T, 3, S>), n_blocks, BLOCK_THREADS, stream, col, x, x_ld, *g, first, n, ld);
     else
-        CUDA_LAUNCH((im2col_kernel<T, 0>), n_blocks, BLOCK_THREADS, stream, col, x, *g, first, n, ld);
+        CUDA_LAUNCH((im2col_kernel<T, 0, S>), n_blocks, BLOCK_THREADS, stream, col, x, x_ld, *g, first, n, ld);
 }
 
 void cuda_im2col(void *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld, bool bf16,
                  cuda_stream stream)
 {
+    const size_t x_ld = (size_t)g->B * (size_t)g->H * (size_t)g->W;
+
     if (bf16)
-        im2col_launch((uint16_t *)col, x, g, first, n, ld, stream);
+        im2col_launch((uint16_t *)col, x, x_ld, g, first, n, ld, stream);
     else
-        im2col_launch((float *)col, x, g, first, n, ld, stream);
+        im2col_launch((float *)col, x, x_ld, g, first, n, ld, stream);
+}
+
+void cuda_im2col_packed(uint16_t *col, const uint16_t *x, const struct cuda_window *g, size_t first, size_t n,
+                        size_t ld, cuda_stream stream)
+{
+    const size_t x_ld = packed_ld((size_t)g->B * (size_t)g->H * (size_t)g->W);
+
+    im2col_launch(col, x, x_ld, g, first, n, ld, stream);
 }
 
 /* One thread per element of dx, which sums its elements of col over the windows that cover it, row by row.
@@ -210,26 +195,41 @@ void cuda_col2im(float *dx, const float *col, const struct cuda_window *g, int f
     CUDA_LAUNCH(col2im_kernel, blocks_for(n_elems), BLOCK_THREADS, stream, dx, col, *g, first, n, add, n_elems);
 }
 
-template <typename T>
-static __global__ void flip_kernel(T *out, const float *weight, size_t C_out, size_t C, size_t taps, size_t n)
+/* weight(C_out, C taps), whose rows are ld apart */
+template <typename T, typename S>
+static __global__ void flip_kernel(T *out, const S *weight, size_t ld, size_t C_out, size_t taps, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) { /* i: of the output (C, C_out, taps) */
         const size_t pair = divided(i, taps), c = divided(pair, C_out), k = pair - c * C_out, tap = i - pair * taps;
-        operand_store(out + i, weight[(k * C + c) * taps + (taps - 1 - tap)]);
+        operand_store(out + i, operand_load(weight + (k * ld + c * taps + (taps - 1 - tap))));
     }
+}
+
+template <typename T, typename S>
+static void flip_launch(T *out, const S *weight, size_t ld, int C_out, int C, size_t taps, cuda_stream stream)
+{
+    const size_t n = (size_t)C_out * (size_t)C * taps;
+
+    CUDA_LAUNCH((flip_kernel<T, S>), blocks_for(n), BLOCK_THREADS, stream, out, weight, ld, (size_t)C_out, taps, n);
 }
 
 void cuda_flip_weight(void *out, const float *weight, int C_out, int C, int kernel_h, int kernel_w, bool bf16,
                       cuda_stream stream)
 {
-    const size_t taps = (size_t)kernel_h * (size_t)kernel_w, n = (size_t)C_out * (size_t)C * taps;
+    const size_t taps = (size_t)kernel_h * (size_t)kernel_w, ld = (size_t)C * taps;
 
     if (bf16)
-        CUDA_LAUNCH(flip_kernel<uint16_t>, blocks_for(n), BLOCK_THREADS, stream, (uint16_t *)out, weight, (size_t)C_out,
-                    (size_t)C, taps, n);
+        flip_launch((uint16_t *)out, weight, ld, C_out, C, taps, stream);
     else
-        CUDA_LAUNCH(flip_kernel<float>, blocks_for(n), BLOCK_THREADS, stream, (float *)out, weight, (size_t)C_out,
-                    (size_t)C, taps, n);
+        flip_launch((float *)out, weight, ld, C_out, C, taps, stream);
+}
+
+void cuda_flip_packed(uint16_t *out, const uint16_t *weight, int C_out, int C, int kernel_h, int kernel_w,
+                      cuda_stream stream)
+{
+    const size_t taps = (size_t)kernel_h * (size_t)kernel_w;
+
+    flip_launch(out, weight, packed_ld((size_t)C * taps), C_out, C, taps, stream);
 }
 
 static __global__ void rows_to_bf16_kernel(uint16_t *out, size_t out_ld, const float *in, size_t in_ld, size_t n_rows,
@@ -243,14 +243,7 @@ static __global__ void rows_to_bf16_kernel(uint16_t *out, size_t out_ld, const f
         const float *from = in + row * in_ld + column;
         uint16_t *to = out + row * out_ld + column;
         const struct quad q = quad_load(from, n_here, n_here == VECTOR_ELEMS && is_aligned16(from));
-        if (n_here == VECTOR_ELEMS && ((uintptr_t)to & 7u) == 0) {
-            operands_store(to, q.v);
-            continue;
-        }
-#pragma unroll
-        for (int k = 0; k < VECTOR_ELEMS; k++)
-            if ((size_t)k < n_here)
-                operand_store(to + k, q.v[k]);
+        operands_store_some(to, q.v, n_here);
     }
 }
 
@@ -264,8 +257,27 @@ void cuda_rows_to_bf16(uint16_t *out, size_t out_ld, const float *in, size_t in_
                     n);
 }
 
-static __global__ void epilogue_kernel(float *y, const float *scale, const float *shift, const float *add, bool relu,
-                                       size_t n_rows, size_t n, size_t ld)
+/* Columns of an array whose first one is not aligned as a GEMM's operand wants it. */
+static __global__ void align_rows_kernel(uint16_t *out, size_t out_ld, const uint16_t *in, size_t in_ld, size_t n_rows,
+                                         size_t n)
+{
+    for (size_t i = thread_index(); i < n_rows * n; i += thread_stride()) {
+        const size_t row = divided(i, n), column = i - row * n;
+        out[row * out_ld + column] = in[row * in_ld + column];
+    }
+}
+
+void cuda_align_rows(uint16_t *out, size_t out_ld, const uint16_t *in, size_t in_ld, size_t n_rows, size_t n,
+                     cuda_stream stream)
+{
+    if (n_rows * n > 0)
+        CUDA_LAUNCH(align_rows_kernel, blocks_for(n_rows * n), BLOCK_THREADS, stream, out, out_ld, in, in_ld, n_rows,
+                    n);
+}
+
+static __global__ void epilogue_kernel(float *y, uint16_t *packed, size_t packed_ld, const float *scale,
+                                       const float *shift, const float *add, bool relu, size_t n_rows, size_t n,
+                                       size_t ld)
 {
     const size_t n_groups = (n + VECTOR_ELEMS - 1) / VECTOR_ELEMS;
 
@@ -285,12 +297,14 @@ static __global__ void epilogue_kernel(float *y, const float *scale, const float
             q.v[j] = relu && v < 0.0f ? 0.0f : v;
         }
         quad_store(y + offset, q, n_here, wide);
+        if (packed != NULL)
+            operands_store_some(packed + row * packed_ld + column, q.v, n_here);
     }
 }
 
-void cuda_epilogue(float *y, const float *scale, const float *shift, const float *add, bool relu, size_t C, size_t n,
-                   size_t ld, cuda_stream stream)
+void cuda_epilogue(float *y, uint16_t *packed, const struct epilogue *e, size_t C, size_t n, size_t ld,
+                   cuda_stream stream)
 {
     CUDA_LAUNCH(epilogue_kernel, blocks_for(C * ((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS)), BLOCK_THREADS, stream, y,
-                scale, shift, add, relu, C, n, ld);
+                packed, packed_ld(ld), e->scale, e->shift, e->add, e->relu, C, n, ld);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv.c - convolutions and GEMMs of the cuda backend.
+ * conv.c - convolutions of the cuda backend.
  *
  * A convolution is the GEMM y(C_out, N) = weight(C_out, K) col(K, N), K = C kernel_h kernel_w, N = B out_h out_w.
  * Pointwise (1 x 1, stride 1), col is x as stored. Otherwise im2col writes groups of columns to scratch, at most
- * CUDA_COLUMNS_BYTES at a time, and there is one GEMM for each group. For bf16 all operands are packed. Groups depend
- * on shapes alone, and weight gradients add them in order (C1).
+ * CUDA_COLUMNS_BYTES at a time, and there is one GEMM for each group. For bf16 all operands are packed:
+ * those that the caller has packed are read as they are, the others are packed for each GEMM. Groups depend on shapes
+ * alone, so with either the GEMMs have the same shapes and values, and weight gradients add groups in order (C1).
  *
  * The gradient of the input is, with stride 1, the convolution of dy with the flipped kernel, which needs no col2im.
  * That wastes work where the output is much smaller than the input (a dense layer); there, and with larger strides, it
@@ -14,18 +15,19 @@
 #include <assert.h>
 #include <string.h>
 
-#include "harness/compute/cuda/cuda.h"
+#include "harness/compute/cuda/operand.h"
 
 enum {
-    PACKED_ROW_ELEMS = 8,  /* row lengths of packed operands are multiples of this */
     COLUMN_GROUP = 256,    /* a group has a multiple of this many columns */
     MAX_COLUMNS = 1 << 30, /* of one GEMM */
-    SCRATCH_ALIGN_BYTES = 256,
 };
+_Static_assert(COLUMN_GROUP % PACKED_ROW_ELEMS == 0, "a group of packed columns begins at an aligned address");
 
 struct conv_args {
     float *to;
-    const float *a, *b; /* its inputs, in the order of compute.h */
+    const float *a, *b;                  /* its inputs, in the order of compute.h */
+    const uint16_t *a_packed, *b_packed; /* NULL: they are not */
+    uint16_t *to_packed, *weight_to;     /* NULL: not wanted */
     const float *scale, *shift, *add;
     struct conv_shape s;
     int relu, beta; /* int: no padding */
@@ -38,11 +40,6 @@ struct plan {
     size_t elem_bytes;    /* of a packed operand */
     size_t columns_bytes; /* packed at a time */
 };
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 static struct cuda_window window_of(const struct window *g)
 {
@@ -82,76 +79,90 @@ static size_t group_of(const struct plan *p, size_t n_rows)
 
 static size_t packed_bytes(const struct plan *p, size_t n_rows, size_t n)
 {
-    return round_up(n_rows * round_up(n, PACKED_ROW_ELEMS) * p->elem_bytes, SCRATCH_ALIGN_BYTES);
+    return operand_bytes(n_rows, n, p->elem_bytes);
 }
 
-struct operand {
-    const void *data;
-    size_t ld;
+struct array { /* (rows, n) */
+    const float *data;
+    const uint16_t *packed; /* not NULL: read in place of data */
 };
 
-/* Columns [first, first + n) of col(K, N): packed into `to`, or x as stored. */
-static struct operand columns_of(struct cuda_compute *c, const struct plan *p, void *to, const float *x, size_t first,
-                                 size_t n)
-{
-    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
-    const cuda_stream stream = cuda_device_stream(c->device);
-
-    if (!packs_columns(p))
-        return (struct operand){ x + first, p->N };
-    if (!c->gemm_only && p->pointwise)
-        cuda_rows_to_bf16(to, ld, x + first, p->N, p->K, n, stream);
-    else if (!c->gemm_only)
-        cuda_im2col(to, x, &p->in, first, n, ld, p->bf16, stream);
-    return (struct operand){ to, ld };
-}
-
-/* Columns [first, first + n) of from(n_rows, N): as stored, or bfloat16 in `to`. */
-static struct operand matrix_columns(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
+/* Columns [first, first + n) of from(n_rows, N): as stored, or packed into `to`. Packed rows begin aligned; columns
+ * that do not are copied to where they are. */
+static struct operand matrix_columns(struct cuda_compute *c, const struct plan *p, void *to, struct array from,
                                      size_t n_rows, size_t first, size_t n)
 {
-    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
+    const size_t ld = packed_row_elems(n), from_ld = packed_row_elems(p->N);
 
-    if (!p->bf16)
-        return (struct operand){ from + first, p->N };
-    if (!c->gemm_only)
-        cuda_rows_to_bf16(to, ld, from + first, p->N, n_rows, n, cuda_device_stream(c->device));
+    if (from.packed == NULL)
+        return operand_of(c, to, from.data + first, p->N, n_rows, n);
+    if (first % PACKED_ROW_ELEMS == 0)
+        return (struct operand){ from.packed + first, from_ld };
+    cuda_align_rows(to, ld, from.packed + first, from_ld, n_rows, n, cuda_device_stream(c->device));
     return (struct operand){ to, ld };
 }
 
-/* from(n_rows, n), rows contiguous: as stored, or bfloat16 in `to`. */
-static struct operand whole_matrix(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
-                                   size_t n_rows, size_t n)
+/* Columns [first, first + n) of col(K, N): packed into `to`, or x as stored. */
+static struct operand columns_of(struct cuda_compute *c, const struct plan *p, void *to, struct array x, size_t first,
+                                 size_t n)
 {
-    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
+    const size_t ld = packed_row_elems(n);
+    const cuda_stream stream = cuda_device_stream(c->device);
 
-    if (!p->bf16)
-        return (struct operand){ from, n };
-    if (!c->gemm_only)
-        cuda_rows_to_bf16(to, ld, from, n, n_rows, n, cuda_device_stream(c->device));
+    if (p->pointwise)
+        return matrix_columns(c, p, to, x, p->K, first, n);
+    if (x.packed != NULL)
+        cuda_im2col_packed(to, x.packed, &p->in, first, n, ld, stream);
+    else if (!c->gemm_only)
+        cuda_im2col(to, x.data, &p->in, first, n, ld, p->bf16, stream);
     return (struct operand){ to, ld };
+}
+
+/* Scratch of columns_of() for a group of n. */
+static size_t columns_bytes(const struct plan *p, bool is_packed, size_t n)
+{
+    const bool is_as_stored = p->pointwise && (is_packed || !p->bf16);
+
+    return is_as_stored ? 0 : packed_bytes(p, p->K, n);
 }
 
 /* --- forward --- */
 
-static size_t forward_bytes(const struct plan *p)
+/* The weight, where scratch is needed for it, and the columns. */
+static size_t forward_bytes(const struct plan *p, bool weight_has_memory, bool x_is_packed)
 {
-    const size_t weight = p->bf16 ? packed_bytes(p, p->C_out, p->K) : 0;
+    const size_t weight = p->bf16 && !weight_has_memory ? packed_bytes(p, p->C_out, p->K) : 0;
 
-    return weight + (packs_columns(p) ? packed_bytes(p, p->K, group_of(p, p->K)) : 0);
+    return weight + columns_bytes(p, x_is_packed, group_of(p, p->K));
+}
+
+static void finish(struct cuda_compute *c, const struct plan *p, const struct conv_args *a, size_t first, size_t n)
+{
+    const struct epilogue e = {
+        .scale = a->scale, .shift = a->shift, .add = a->add != NULL ? a->add + first : NULL, .relu = a->relu != 0
+    };
+    uint16_t *packed = a->to_packed != NULL ? a->to_packed + first : NULL;
+    const cuda_stream stream = cuda_device_stream(c->device);
+
+    if (c->gemm_only)
+        return;
+    if (e.scale != NULL || e.shift != NULL || e.add != NULL || e.relu)
+        cuda_epilogue(a->to + first, packed, &e, p->C_out, n, p->N, stream);
+    else if (packed != NULL)
+        cuda_rows_to_bf16(packed, packed_row_elems(p->N), a->to + first, p->N, p->C_out, n, stream);
 }
 
 /* y(C_out, N) (+)= weight(C_out, K) col(K, N), group by group, each with its epilogue while it is in the cache. */
 static void forward(struct cuda_compute *c, const struct plan *p, struct operand weight, void *columns,
                     const struct conv_args *a)
 {
-    const bool finish = a->scale != NULL || a->shift != NULL || a->add != NULL || a->relu;
+    const struct array in = { a->a, a->a_packed };
     const size_t group = group_of(p, p->K);
     size_t n;
 
     for (size_t first = 0; first < p->N; first += n) {
         n = p->N - first < group ? p->N - first : group;
-        const struct operand x = columns_of(c, p, columns, a->a, first, n);
+        const struct operand x = columns_of(c, p, columns, in, first, n);
         const struct cuda_gemm g = { .M = (int)p->C_out,
                                      .N = (int)n,
                                      .K = (int)p->K,
@@ -164,10 +175,16 @@ static void forward(struct cuda_compute *c, const struct plan *p, struct operand
                                      .c = a->to + first,
                                      .ldc = p->N };
         cuda_device_gemm(c->device, &g);
-        if (finish && !c->gemm_only)
-            cuda_epilogue(a->to + first, a->scale, a->shift, a->add != NULL ? a->add + first : NULL, a->relu != 0,
-                          p->C_out, n, p->N, cuda_device_stream(c->device));
+        finish(c, p, a, first, n);
     }
+}
+
+/* (C_out, K): as stored, as the caller packed it, or packed into `to`. */
+static struct operand weight_of(struct cuda_compute *c, const struct plan *p, const struct conv_args *a, void *to)
+{
+    if (a->b_packed != NULL)
+        return (struct operand){ a->b_packed, packed_row_elems(p->K) };
+    return operand_of(c, to, a->b, p->K, p->C_out, p->K);
 }
 
 static void run_conv(struct cuda_compute *c, const void *args)
@@ -177,8 +194,9 @@ static void run_conv(struct cuda_compute *c, const void *args)
     memcpy(&a, args, sizeof a);
     const struct cuda_window in = window_of(&a.s.in);
     const struct plan p = plan_of(c, &in, (size_t)a.s.C_out);
-    const struct operand weight = whole_matrix(c, &p, c->scratch, a.b, p.C_out, p.K);
-    forward(c, &p, weight, c->scratch + (p.bf16 ? packed_bytes(&p, p.C_out, p.K) : 0), &a);
+    const bool has_memory = a.weight_to != NULL || a.b_packed != NULL;
+    const struct operand weight = weight_of(c, &p, &a, has_memory ? a.weight_to : (void *)c->scratch);
+    forward(c, &p, weight, c->scratch + (p.bf16 && !has_memory ? packed_bytes(&p, p.C_out, p.K) : 0), &a);
 }
 
 void cuda_op_conv(struct compute *base, const struct conv_forward *op)
@@ -192,12 +210,16 @@ void cuda_op_conv(struct compute *base, const struct conv_forward *op)
     a.to = op->y;
     a.a = op->x;
     a.b = op->weight;
+    a.a_packed = op->x_packed;
+    a.b_packed = op->weight_is_packed ? op->weight_packed : NULL;
+    a.weight_to = op->weight_is_packed ? NULL : op->weight_packed;
+    a.to_packed = op->y_packed;
     a.s = op->shape;
     a.scale = op->epilogue.scale;
     a.shift = op->epilogue.shift;
     a.add = op->epilogue.add;
     a.relu = op->epilogue.relu;
-    if (cuda_scratch_grow(c, "conv", forward_bytes(&p)))
+    if (cuda_scratch_grow(c, "conv", forward_bytes(&p, op->weight_packed != NULL, op->x_packed != NULL)))
         cuda_log_call(c, "conv", run_conv, &a, sizeof a);
 }
 
@@ -229,7 +251,7 @@ static bool flip_pays(const struct window *g)
 
 static size_t flipped_weight_bytes(const struct plan *flipped)
 {
-    return round_up(flipped->C_out * flipped->K * flipped->elem_bytes, SCRATCH_ALIGN_BYTES);
+    return scratch_round_up(flipped->C_out * flipped->K * flipped->elem_bytes);
 }
 
 static void flipped_grad(struct cuda_compute *c, const struct conv_args *a)
@@ -237,7 +259,10 @@ static void flipped_grad(struct cuda_compute *c, const struct conv_args *a)
     const struct cuda_window in = flipped_window(&a->s.in, a->s.C_out);
     const struct plan p = plan_of(c, &in, (size_t)a->s.in.C);
 
-    if (!c->gemm_only)
+    if (a->b_packed != NULL)
+        cuda_flip_packed((uint16_t *)(void *)c->scratch, a->b_packed, a->s.C_out, a->s.in.C, in.kernel_h, in.kernel_w,
+                         cuda_device_stream(c->device));
+    else if (!c->gemm_only)
         cuda_flip_weight(c->scratch, a->b, a->s.C_out, a->s.in.C, in.kernel_h, in.kernel_w, p.bf16,
                          cuda_device_stream(c->device));
     forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + flipped_weight_bytes(&p), a);
@@ -261,14 +286,15 @@ struct grad_scratch { /* offsets in bytes; weight is at 0 */
     size_t dy, columns, end;
 };
 
-static struct grad_scratch grad_scratch_of(const struct plan *p)
+static struct grad_scratch grad_scratch_of(const struct plan *p, bool dy_is_packed, bool weight_is_packed)
 {
-    const size_t n = images_of(p) * (size_t)p->in.out_h * (size_t)p->in.out_w;
+    const size_t n_images = images_of(p), n = n_images * (size_t)p->in.out_h * (size_t)p->in.out_w;
+    const bool is_in_place = dy_is_packed && (n_images == (size_t)p->in.B || n % PACKED_ROW_ELEMS == 0);
     struct grad_scratch g;
 
-    g.dy = p->bf16 ? packed_bytes(p, p->C_out, p->K) : 0;
-    g.columns = g.dy + (p->bf16 ? packed_bytes(p, p->C_out, n) : 0);
-    g.end = g.columns + (p->pointwise ? 0 : round_up(p->K * n * sizeof(float), SCRATCH_ALIGN_BYTES));
+    g.dy = p->bf16 && !weight_is_packed ? packed_bytes(p, p->C_out, p->K) : 0;
+    g.columns = g.dy + (p->bf16 && !is_in_place ? packed_bytes(p, p->C_out, n) : 0);
+    g.end = g.columns + (p->pointwise ? 0 : scratch_round_up(p->K * n * sizeof(float)));
     return g;
 }
 
@@ -277,15 +303,16 @@ static void col2im_grad(struct cuda_compute *c, const struct conv_args *a)
 {
     const struct cuda_window in = window_of(&a->s.in);
     const struct plan p = plan_of(c, &in, (size_t)a->s.C_out);
-    const struct grad_scratch offset = grad_scratch_of(&p);
+    const struct grad_scratch offset = grad_scratch_of(&p, a->a_packed != NULL, a->b_packed != NULL);
+    const struct array from = { a->a, a->a_packed };
     const size_t plane = (size_t)in.out_h * (size_t)in.out_w, group = images_of(&p);
-    const struct operand weight = whole_matrix(c, &p, c->scratch, a->b, p.C_out, p.K);
+    const struct operand weight = weight_of(c, &p, a, c->scratch);
     float *columns = (float *)(void *)(c->gemm_only ? c->products : c->scratch + offset.columns);
     size_t n;
 
     for (size_t b = 0; b < (size_t)in.B; b += n) {
         n = (size_t)in.B - b < group ? (size_t)in.B - b : group;
-        const struct operand dy = matrix_columns(c, &p, c->scratch + offset.dy, a->a, p.C_out, b * plane, n * plane);
+        const struct operand dy = matrix_columns(c, &p, c->scratch + offset.dy, from, p.C_out, b * plane, n * plane);
         const struct cuda_gemm g = { .transpose_a = true,
                                      .M = (int)p.K,
                                      .N = (int)(n * plane),
@@ -315,14 +342,15 @@ static void run_input_grad(struct cuda_compute *c, const void *args)
         col2im_grad(c, &a);
 }
 
-static size_t input_grad_bytes(const struct cuda_compute *c, const struct conv_shape *s)
+static size_t input_grad_bytes(const struct cuda_compute *c, const struct conv_input_grad *op)
 {
+    const struct conv_shape *s = &op->shape;
     const struct cuda_window in = window_of(&s->in), flipped = flipped_window(&s->in, s->C_out);
     const struct plan gathered = plan_of(c, &in, (size_t)s->C_out), p = plan_of(c, &flipped, (size_t)s->in.C);
 
     if (!(in.kernel_h == 1 && in.kernel_w == 1) && flip_pays(&s->in))
         return flipped_weight_bytes(&p) + packed_bytes(&p, p.K, group_of(&p, p.K));
-    return grad_scratch_of(&gathered).end;
+    return grad_scratch_of(&gathered, op->dy_packed != NULL, op->weight_packed != NULL).end;
 }
 
 void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
@@ -334,9 +362,11 @@ void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad 
     a.to = op->dx;
     a.a = op->dy;
     a.b = op->weight;
+    a.a_packed = op->dy_packed;
+    a.b_packed = op->weight_packed;
     a.s = op->shape;
     a.beta = op->add;
-    const size_t n_bytes = input_grad_bytes(c, &op->shape);
+    const size_t n_bytes = input_grad_bytes(c, op);
     if (cuda_scratch_grow(c, "conv_input_grad", n_bytes) && cuda_products_grow(c, "conv_input_grad", n_bytes))
         cuda_log_call(c, "conv_input_grad", run_input_grad, &a, sizeof a);
 }
@@ -349,6 +379,11 @@ static size_t weight_group(const struct plan *p)
     return group_of(p, p->K + (p->bf16 ? p->C_out : 0));
 }
 
+static size_t weight_dy_bytes(const struct plan *p, bool is_packed)
+{
+    return p->bf16 && !is_packed ? packed_bytes(p, p->C_out, weight_group(p)) : 0;
+}
+
 static void run_weight_grad(struct cuda_compute *c, const void *args)
 {
     struct conv_args a;
@@ -356,12 +391,13 @@ static void run_weight_grad(struct cuda_compute *c, const void *args)
     memcpy(&a, args, sizeof a);
     const struct cuda_window in = window_of(&a.s.in);
     const struct plan p = plan_of(c, &in, (size_t)a.s.C_out);
-    const size_t group = weight_group(&p), dy_bytes = p.bf16 ? packed_bytes(&p, p.C_out, group) : 0;
+    const struct array left = { a.a, a.a_packed }, right = { a.b, a.b_packed };
+    const size_t group = weight_group(&p), dy_bytes = weight_dy_bytes(&p, a.a_packed != NULL);
     size_t n;
     for (size_t first = 0; first < p.N; first += n) {
         n = p.N - first < group ? p.N - first : group;
-        const struct operand dy = matrix_columns(c, &p, c->scratch, a.a, p.C_out, first, n);
-        const struct operand x = columns_of(c, &p, c->scratch + dy_bytes, a.b, first, n);
+        const struct operand dy = matrix_columns(c, &p, c->scratch, left, p.C_out, first, n);
+        const struct operand x = columns_of(c, &p, c->scratch + dy_bytes, right, first, n);
         const struct cuda_gemm g = { .transpose_b = true,
                                      .M = (int)p.C_out,
                                      .N = (int)p.K,
@@ -383,86 +419,17 @@ void cuda_op_conv_weight_grad(struct compute *base, const struct conv_weight_gra
     struct cuda_compute *c = (struct cuda_compute *)base;
     const struct cuda_window in = window_of(&op->shape.in);
     const struct plan p = plan_of(c, &in, (size_t)op->shape.C_out);
-    const size_t group = weight_group(&p);
     struct conv_args a;
 
     memset(&a, 0, sizeof a);
     a.to = op->dweight;
     a.a = op->dy;
     a.b = op->x;
+    a.a_packed = op->dy_packed;
+    a.b_packed = op->x_packed;
     a.s = op->shape;
     if (cuda_scratch_grow(c, "conv_weight_grad",
-                          (p.bf16 ? packed_bytes(&p, p.C_out, group) : 0) +
-                              (packs_columns(&p) ? packed_bytes(&p, p.K, group) : 0)))
+                          weight_dy_bytes(&p, op->dy_packed != NULL) +
+                              columns_bytes(&p, op->x_packed != NULL, weight_group(&p))))
         cuda_log_call(c, "conv_weight_grad", run_weight_grad, &a, sizeof a);
-}
-
-/* --- GEMM --- */
-
-struct gemm_args {
-    const float *a, *b;
-    float *c;
-    int transpose_a, transpose_b, M, N, K;
-    float beta;
-};
-
-/* Rows and columns of A and B as stored, before op(). */
-struct stored {
-    size_t a_rows, a_columns, b_rows, b_columns;
-};
-
-static struct stored stored_of(const struct gemm_args *a)
-{
-    const size_t M = (size_t)a->M, N = (size_t)a->N, K = (size_t)a->K;
-
-    return (struct stored){ a->transpose_a ? K : M, a->transpose_a ? M : K, a->transpose_b ? N : K,
-                            a->transpose_b ? K : N };
-}
-
-static void run_gemm(struct cuda_compute *c, const void *args)
-{
-    const struct plan p = { .bf16 = c->precision == PRECISION_BF16, .elem_bytes = sizeof(uint16_t) };
-    struct gemm_args a;
-
-    memcpy(&a, args, sizeof a);
-    const struct stored s = stored_of(&a);
-    const struct operand left = whole_matrix(c, &p, c->scratch, a.a, s.a_rows, s.a_columns);
-    const struct operand right =
-        whole_matrix(c, &p, c->scratch + packed_bytes(&p, s.a_rows, s.a_columns), a.b, s.b_rows, s.b_columns);
-    const struct cuda_gemm g = { .transpose_a = a.transpose_a != 0,
-                                 .transpose_b = a.transpose_b != 0,
-                                 .M = a.M,
-                                 .N = a.N,
-                                 .K = a.K,
-                                 .bf16 = p.bf16,
-                                 .a = left.data,
-                                 .lda = left.ld,
-                                 .b = right.data,
-                                 .ldb = right.ld,
-                                 .beta = a.beta,
-                                 .c = a.c,
-                                 .ldc = (size_t)a.N };
-    cuda_device_gemm(c->device, &g);
-}
-
-void cuda_op_gemm(struct compute *base, const struct gemm *g)
-{
-    struct cuda_compute *c = (struct cuda_compute *)base;
-    const struct plan p = { .bf16 = c->precision == PRECISION_BF16, .elem_bytes = sizeof(uint16_t) };
-    struct gemm_args a;
-
-    memset(&a, 0, sizeof a);
-    a.a = g->a;
-    a.b = g->b;
-    a.c = g->c;
-    a.transpose_a = g->transpose_a;
-    a.transpose_b = g->transpose_b;
-    a.M = g->M;
-    a.N = g->N;
-    a.K = g->K;
-    a.beta = g->beta;
-    const struct stored s = stored_of(&a);
-    const size_t n_bytes = packed_bytes(&p, s.a_rows, s.a_columns) + packed_bytes(&p, s.b_rows, s.b_columns);
-    if (cuda_scratch_grow(c, "gemm", p.bf16 ? n_bytes : 0))
-        cuda_log_call(c, "gemm", run_gemm, &a, sizeof a);
 }

@@ -18,6 +18,10 @@ static const struct opt cuda_options[] = {
     OPT_CHOICE_(struct cuda_opts, graphs, "graphs", "on", "on|off",
                 "on: work that repeats from step to step is launched as a CUDA graph; off: call by call, with the same "
                 "bits, as profilers show it best"),
+    OPT_CHOICE_(
+        struct cuda_opts, packed, "packed", "on", "on|off",
+        "on: with --precision bf16 what writes an activation or gradient writes it as bfloat16 too, and weights "
+        "are rounded once a step; off: they are rounded for each product, with the same bits"),
     OPT_END_,
 };
 
@@ -92,6 +96,8 @@ static enum rc cuda_open(struct compute **out, const struct compute_env *env)
     c->precision = env->precision;
     c->gemm_only = env->gemm_only;
     c->columns_bytes = CUDA_COLUMNS_BYTES;
+    c->takes_packed =
+        env->precision == PRECISION_BF16 && !env->gemm_only && (opts == NULL || strcmp(opts->packed, "on") == 0);
     c->uses_graphs = opts == NULL || strcmp(opts->graphs, "on") == 0;
     TRY(cuda_device_open(&c->device, env->device, env->precision));
     TRY(open_buffers(c));
@@ -109,6 +115,11 @@ static size_t cuda_memory_available(struct compute *c)
     return cuda_device_available(cuda_of(c)->device);
 }
 
+static bool cuda_takes_packed(const struct compute *c)
+{
+    return ((const struct cuda_compute *)c)->takes_packed;
+}
+
 /* By the operations themselves, on a compute that only counts. */
 static size_t cuda_scratch_bytes(struct compute *base, const struct conv_shape *s, bool with_gradients)
 {
@@ -117,9 +128,11 @@ static size_t cuda_scratch_bytes(struct compute *base, const struct conv_shape *
         .precision = c->precision, .gemm_only = c->gemm_only, .columns_bytes = c->columns_bytes, .only_counts = true
     };
 
-    cuda_op_conv(&counter.base, &(struct conv_forward){ .shape = *s });
+    uint16_t somewhere = 0, *weight = with_gradients && c->takes_packed ? &somewhere : NULL; /* where, never touched */
+
+    cuda_op_conv(&counter.base, &(struct conv_forward){ .shape = *s, .weight_packed = weight });
     if (with_gradients) {
-        cuda_op_conv_input_grad(&counter.base, &(struct conv_input_grad){ .shape = *s });
+        cuda_op_conv_input_grad(&counter.base, &(struct conv_input_grad){ .shape = *s, .weight_packed = weight });
         cuda_op_conv_weight_grad(&counter.base, &(struct conv_weight_grad){ .shape = *s });
     }
     return counter.n_scratch_bytes;
@@ -233,12 +246,23 @@ static void put_pieces(struct cuda_compute *c, void *to, const void *host, size_
     }
 }
 
+/* Behind all calls, or the event that is waited for. */
+static void order_copies(struct cuda_compute *c)
+{
+    if (c->wait_event != 0) {
+        cuda_device_enter(c->device);
+        cuda_device_wait_event(c->device, CUDA_STREAM_COPY, CUDA_EVENT_FIRST + c->wait_event - 1);
+        return;
+    }
+    cuda_log_flush(c);
+    cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
+}
+
 static void cuda_put(struct compute *base, void *to, const void *host, size_t n_bytes)
 {
     struct cuda_compute *c = cuda_of(base);
 
-    cuda_log_flush(c);
-    cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
+    order_copies(c);
     if (is_pinned(c, host, n_bytes))
         copy_pinned(c, to, host, n_bytes);
     else
@@ -295,13 +319,7 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
 {
     struct cuda_compute *c = cuda_of(base);
 
-    if (c->wait_event != 0) {
-        cuda_device_enter(c->device);
-        cuda_device_wait_event(c->device, CUDA_STREAM_COPY, CUDA_EVENT_FIRST + c->wait_event - 1);
-    } else {
-        cuda_log_flush(c);
-        cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
-    }
+    order_copies(c);
     if (is_pinned(c, host, n_bytes))
         copy_pinned(c, host, from, n_bytes);
     else
@@ -407,6 +425,7 @@ const struct compute_backend compute_cuda = {
     .memory_available = cuda_memory_available,
     .device_count = cuda_device_count,
     .device_id = cuda_device_id_of,
+    .takes_packed = cuda_takes_packed,
     .scratch_bytes = cuda_scratch_bytes,
     .allowance_bytes = CUDA_ALLOWANCE_BYTES,
     .device_name = cuda_device_name_of,

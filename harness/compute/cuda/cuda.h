@@ -83,6 +83,7 @@ struct cuda_pinned { /* host memory of host_open() */
 
 struct cuda_opts {      /* --cuda.NAME */
     const char *graphs; /* "on", "off" */
+    const char *packed; /* "on", "off" */
 };
 
 struct cuda_compute {
@@ -99,7 +100,7 @@ struct cuda_compute {
     struct cuda_log log;
     struct cuda_kept kept[CUDA_LOGS_KEPT];
     uint64_t use;
-    bool uses_graphs;
+    bool uses_graphs, takes_packed;
     uint64_t n_graph_launches; /* for tests */
     unsigned char *staging;    /* pinned, CUDA_STAGINGS */
     struct cuda_pinned pinned[CUDA_MAX_PINNED];
@@ -135,7 +136,7 @@ void cuda_results_fetch(struct cuda_compute *c);
 /* cuda.c: memory[n_bytes] = numbers of magnitude 0.5 to 1 and any sign, as bfloat16 and as float. Waits. */
 void cuda_fill_random(struct cuda_compute *c, void *memory, size_t n_bytes);
 
-/* conv.c, layers.c, values.c: the operations of struct compute_backend. */
+/* gemm.c, conv.c, layers.c, values.c: the operations of struct compute_backend. */
 void cuda_op_gemm(struct compute *c, const struct gemm *op);
 void cuda_op_conv(struct compute *c, const struct conv_forward *op);
 void cuda_op_conv_input_grad(struct compute *c, const struct conv_input_grad *op);

@@ -3,7 +3,7 @@
  * cuda_test.c - the backend cuda. Built twice: with its kernels as C++ on the CPU (on_host/words_test.cuh), and,
  * where there is a CUDA compiler, for the GPU; the latter ends with 77 (skipped) without one.
  *
- * usage: cuda_test absent | faulty | agrees | graphs | copies | errors | skips | mutant NAME
+ * usage: cuda_test absent | faulty | agrees | graphs | copies | packed | errors | skips | mutant NAME
  */
 #include <math.h>
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static double net_step(struct side *s, const struct net *l, uint64_t step)
 static void repeated_steps_become_graphs(void **state)
 {
     static const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
-    static const struct cuda_opts off = { .graphs = "off" };
+    static const struct cuda_opts off = { .graphs = "off", .packed = "on" };
     struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
     struct side *plain = side_open(&compute_cuda, &(struct compute_env){ .opts = &off });
     struct side *uncaptured = side_open(&compute_cuda, NULL);
@@ -422,6 +422,10 @@ static int run(const char *what)
                                          cmocka_unit_test(other_devices_are_not_there),
                                          cmocka_unit_test(devices_have_ids),
                                          cmocka_unit_test(devices_have_names) };
+    const struct CMUnitTest packed[] = { cmocka_unit_test(packed_convolutions_give_the_same_bits),
+                                         cmocka_unit_test(what_is_packed_is_not_packed_again),
+                                         cmocka_unit_test(norms_and_biases_pack), cmocka_unit_test(pools_pack),
+                                         cmocka_unit_test(packing_can_be_off) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
                                          cmocka_unit_test(missing_memory_is_named),
                                          cmocka_unit_test(failures_are_no_want_of_memory) };
@@ -438,9 +442,12 @@ static int run(const char *what)
         return cmocka_run_group_tests(graphs, NULL, NULL);
     if (strcmp(what, "copies") == 0)
         return cmocka_run_group_tests(copies, NULL, NULL);
+    if (strcmp(what, "packed") == 0)
+        return cmocka_run_group_tests(packed, NULL, NULL);
     if (strcmp(what, "errors") == 0)
         return cmocka_run_group_tests(errors, NULL, NULL);
-    fprintf(stderr, "usage: cuda_test absent | faulty | agrees | graphs | copies | errors | skips | mutant NAME\n");
+    fprintf(stderr,
+            "usage: cuda_test absent | faulty | agrees | graphs | copies | packed | errors | skips | mutant NAME\n");
     return 2;
 }
 

@@ -67,6 +67,12 @@ static __host__ __device__ __forceinline__ bool is_aligned16(const void *p)
     return ((uintptr_t)p & 15u) == 0;
 }
 
+/* packed_row_elems(), on the device too. */
+static __host__ __device__ __forceinline__ size_t packed_ld(size_t n)
+{
+    return (n + PACKED_ROW_ELEMS - 1) / PACKED_ROW_ELEMS * PACKED_ROW_ELEMS;
+}
+
 /* Element k of p, or `otherwise` if p is NULL. */
 static __device__ __forceinline__ float at_or(const float *p, size_t k, float otherwise)
 {
@@ -130,6 +136,19 @@ static __device__ __forceinline__ uint16_t bf16_bits(float x)
 #endif
 }
 
+static __device__ __forceinline__ float bf16_value(uint16_t bits)
+{
+#ifdef __CUDACC__
+    return __uint_as_float((unsigned)bits << 16);
+#else
+    const uint32_t wide = (uint32_t)bits << 16;
+    float x;
+
+    memcpy(&x, &wide, sizeof x);
+    return x;
+#endif
+}
+
 /* An element of a GEMM's operand, as float or as bfloat16. */
 static __device__ __forceinline__ void operand_store(float *out, float x)
 {
@@ -139,6 +158,45 @@ static __device__ __forceinline__ void operand_store(float *out, float x)
 static __device__ __forceinline__ void operand_store(uint16_t *out, float x)
 {
     *out = bf16_bits(x);
+}
+
+/* The same, read: what was bfloat16 is so again when it is stored, bit by bit. */
+static __device__ __forceinline__ float operand_load(const float *from)
+{
+    return *from;
+}
+
+static __device__ __forceinline__ float operand_load(const uint16_t *from)
+{
+    return bf16_value(*from);
+}
+
+/* VECTOR_ELEMS operands at once: 16 bytes of floats, 8 of bfloat16. p is aligned to that. */
+static __device__ __forceinline__ void operands_store(float *p, const float *v)
+{
+    *reinterpret_cast<float4 *>(p) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+static __device__ __forceinline__ void operands_store(uint16_t *p, const float *v)
+{
+    uint2 two;
+
+    two.x = (unsigned)bf16_bits(v[0]) | (unsigned)bf16_bits(v[1]) << 16;
+    two.y = (unsigned)bf16_bits(v[2]) | (unsigned)bf16_bits(v[3]) << 16;
+    *reinterpret_cast<uint2 *>(p) = two;
+}
+
+/* The first n of VECTOR_ELEMS operands. */
+template <typename T> static __device__ __forceinline__ void operands_store_some(T *to, const float *v, size_t n)
+{
+    if (n == VECTOR_ELEMS && ((uintptr_t)to & (VECTOR_ELEMS * sizeof(T) - 1)) == 0) {
+        operands_store(to, v);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < VECTOR_ELEMS; k++)
+        if ((size_t)k < n)
+            operand_store(to + k, v[k]);
 }
 
 /* Sum over the lanes of a warp, for lane 0: pairs 16 apart, then 8, 4, 2, 1. All lanes call. */

@@ -42,8 +42,7 @@ void cuda_bias_add(float *y, const float *bias, size_t outer, size_t n, size_t i
 /* --- sums.cu; partial: scratch of cuda_sums_bytes() --- */
 /* Scratch for sums over each of C rows of n. */
 size_t cuda_sums_bytes(size_t C, size_t n);
-void cuda_conv_bias_grad(float *dbias, float *dy, const float *relu, size_t C, size_t n, void *partial,
-                         cuda_stream stream);
+void cuda_conv_bias_grad(const struct conv_bias_grad *op, void *partial, cuda_stream stream);
 void cuda_bias_grad(float *dbias, const float *dy, size_t outer, size_t n, size_t inner, cuda_stream stream);
 /* Scratch of the two losses over n values or rows. */
 size_t cuda_loss_bytes(size_t n);
@@ -58,14 +57,15 @@ void cuda_batch_norm(const struct batch_norm_forward *op, void *partial, cuda_st
 void cuda_batch_norm_fold(const struct batch_norm_fold *op, cuda_stream stream);
 void cuda_batch_norm_grad(const struct batch_norm_grad *op, void *partial, cuda_stream stream);
 
-/* --- pools.cu --- */
-void cuda_max_pool(float *y, uint8_t *argmax, const float *x, const struct cuda_window *g, cuda_stream stream);
+/* --- pools.cu; packed: of y (compute.h) --- */
+void cuda_max_pool(float *y, uint16_t *packed, uint8_t *argmax, const float *x, const struct cuda_window *g,
+                   cuda_stream stream);
 void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *argmax, bool add, const struct cuda_window *g,
                         cuda_stream stream);
-void cuda_avg_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_avg_pool(float *y, uint16_t *packed, const float *x, const struct cuda_window *g, cuda_stream stream);
 void cuda_avg_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
 /* To out_h x out_w of g; its kernel, stride and pad are not read. */
-void cuda_adaptive_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_adaptive_pool(float *y, uint16_t *packed, const float *x, const struct cuda_window *g, cuda_stream stream);
 void cuda_adaptive_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
 
 /* --- columns.cu: a convolution's operands --- */
@@ -79,12 +79,20 @@ void cuda_col2im(float *dx, const float *col, const struct cuda_window *g, int f
 /* out(C, C_out, kernel_h, kernel_w), both kernel axes flipped, from weight(C_out, C, kernel_h, kernel_w). */
 void cuda_flip_weight(void *out, const float *weight, int C_out, int C, int kernel_h, int kernel_w, bool bf16,
                       cuda_stream stream);
+/* The same of arrays that are packed (compute.h). */
+void cuda_im2col_packed(uint16_t *col, const uint16_t *x, const struct cuda_window *g, size_t first, size_t n,
+                        size_t ld, cuda_stream stream);
+void cuda_flip_packed(uint16_t *out, const uint16_t *weight, int C_out, int C, int kernel_h, int kernel_w,
+                      cuda_stream stream);
+/* out(n_rows, n) from in, rows out_ld and in_ld apart. */
+void cuda_align_rows(uint16_t *out, size_t out_ld, const uint16_t *in, size_t in_ld, size_t n_rows, size_t n,
+                     cuda_stream stream);
 /* out(n_rows, n) as bfloat16 from in, whose rows are in_ld apart; out's are out_ld apart. */
 void cuda_rows_to_bf16(uint16_t *out, size_t out_ld, const float *in, size_t in_ld, size_t n_rows, size_t n,
                        cuda_stream stream);
-/* In place on y(C, n) and add(C, n), rows ld apart. scale, shift, add: may be NULL. */
-void cuda_epilogue(float *y, const float *scale, const float *shift, const float *add, bool relu, size_t C, size_t n,
-                   size_t ld, cuda_stream stream);
+/* In place on y(C, n) and e->add(C, n), rows ld apart: columns of (C, ld). packed: NULL, or those of that, packed. */
+void cuda_epilogue(float *y, uint16_t *packed, const struct epilogue *e, size_t C, size_t n, size_t ld,
+                   cuda_stream stream);
 
 #ifdef __cplusplus
 }

@@ -43,6 +43,7 @@ static void log_pool(struct compute *c, const char *name, cuda_run_fn *run, cons
     struct layer_args a = layer_no_args();
 
     a.out[0] = op->y;
+    a.packed = op->y_packed;
     a.argmax = op->argmax;
     a.in[0] = op->x;
     set_window(&a, &op->window, out_h, out_w);
@@ -66,7 +67,7 @@ static void run_max_pool(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_max_pool(a->out[0], a->argmax, a->in[0], &a->op.window, stream_of(c));
+    cuda_max_pool(a->out[0], a->packed, a->argmax, a->in[0], &a->op.window, stream_of(c));
 }
 
 void cuda_op_max_pool(struct compute *c, const struct pool_forward *op)
@@ -90,7 +91,7 @@ static void run_avg_pool(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_avg_pool(a->out[0], a->in[0], &a->op.window, stream_of(c));
+    cuda_avg_pool(a->out[0], a->packed, a->in[0], &a->op.window, stream_of(c));
 }
 
 void cuda_op_avg_pool(struct compute *c, const struct pool_forward *op)
@@ -114,7 +115,7 @@ static void run_adaptive_pool(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_adaptive_pool(a->out[0], a->in[0], &a->op.window, stream_of(c));
+    cuda_adaptive_pool(a->out[0], a->packed, a->in[0], &a->op.window, stream_of(c));
 }
 
 void cuda_op_adaptive_pool(struct compute *c, const struct pool_forward *op)
@@ -145,18 +146,14 @@ static void run_conv_bias_grad(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_conv_bias_grad(a->out[0], a->out[1], a->in[0], a->n[0], a->n[1], c->scratch, stream_of(c));
+    cuda_conv_bias_grad(&a->op.bias_grad, c->scratch, stream_of(c));
 }
 
 void cuda_op_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op)
 {
     struct layer_args a = layer_no_args();
 
-    a.out[0] = op->dbias;
-    a.out[1] = op->dy;
-    a.in[0] = op->relu;
-    a.n[0] = op->C;
-    a.n[1] = op->n;
+    a.op.bias_grad = *op; /* all of it pointers and numbers of their length: no padding */
     if (grow_for_sums(c, "conv_bias_grad", op->C, op->n))
         layer_log(c, "conv_bias_grad", run_conv_bias_grad, &a);
 }
@@ -184,6 +181,7 @@ void cuda_op_batch_norm(struct compute *c, const struct batch_norm_forward *op)
 
     set_norm(&a.op.norm.shape, &op->shape);
     a.op.norm.z = op->z;
+    a.op.norm.z_packed = op->z_packed;
     a.op.norm.mean = op->mean;
     a.op.norm.inv_std = op->inv_std;
     a.op.norm.running_mean = op->running_mean;
@@ -230,6 +228,7 @@ void cuda_op_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op
 
     set_norm(&a.op.norm_grad.shape, &op->shape);
     a.op.norm_grad.dy = op->dy;
+    a.op.norm_grad.dy_packed = op->dy_packed;
     a.op.norm_grad.dgamma = op->dgamma;
     a.op.norm_grad.dbeta = op->dbeta;
     a.op.norm_grad.dz = op->dz;

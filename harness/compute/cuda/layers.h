@@ -14,6 +14,7 @@ struct layer_args {
     float *out[3];
     const float *in[2];
     uint8_t *argmax;
+    uint16_t *packed; /* of out[0] */
     struct cuda_result *result;
     const uint64_t *key;
     size_t n[3];
@@ -24,6 +25,7 @@ struct layer_args {
         struct cuda_sgd sgd;
         struct cuda_adagrad adagrad;
         struct cuda_adam adam;
+        struct conv_bias_grad bias_grad;
         struct batch_norm_forward norm;
         struct batch_norm_fold fold;
         struct batch_norm_grad norm_grad;

@@ -135,8 +135,9 @@ static __global__ void norm_kernel(struct batch_norm_forward op, struct row_spli
 {
     const struct row_part part = row_part_here(op.shape.n, split);
     const size_t row = part.row * op.shape.n;
-    const bool aligned =
-        is_aligned16(op.z + row) && is_aligned16(op.y + row) && (op.add == NULL || is_aligned16(op.add + row));
+    const bool aligned = (op.z == NULL || is_aligned16(op.z + row)) && is_aligned16(op.y + row) &&
+                         (op.add == NULL || is_aligned16(op.add + row));
+    uint16_t *packed = op.z_packed != NULL ? op.z_packed + part.row * packed_ld(op.shape.n) : NULL;
     const struct norm_channel k = norm_channel_of(part.row, op.mean, op.inv_std, op.gamma, op.beta);
 
     for (size_t i = part.begin + threadIdx.x * VECTOR_ELEMS; i < part.end; i += BLOCK_THREADS * VECTOR_ELEMS) {
@@ -152,7 +153,10 @@ static __global__ void norm_kernel(struct batch_norm_forward op, struct row_spli
                 v += a.v[j];
             q.v[j] = op.shape.relu && v < 0.0f ? 0.0f : v;
         }
-        quad_store(op.z + row + i, q, n_here, wide);
+        if (op.z != NULL)
+            quad_store(op.z + row + i, q, n_here, wide);
+        if (packed != NULL)
+            operands_store_some(packed + i, q.v, n_here);
     }
 }
 
@@ -201,7 +205,7 @@ static __device__ __forceinline__ struct quad masked_dz(const struct batch_norm_
 
 static __device__ __forceinline__ bool grad_aligned(const struct batch_norm_grad &g, size_t row)
 {
-    return is_aligned16(g.dz + row) && is_aligned16(g.y + row) && is_aligned16(g.dy + row) &&
+    return is_aligned16(g.dz + row) && is_aligned16(g.y + row) && (g.dy == NULL || is_aligned16(g.dy + row)) &&
            (g.z == NULL || is_aligned16(g.z + row));
 }
 
@@ -259,6 +263,7 @@ static __global__ void norm_grad_kernel(struct batch_norm_grad g, struct row_spl
     const size_t c = part.row, row = c * g.shape.n;
     const bool aligned = grad_aligned(g, row);
     const float scale = g.gamma[c] * g.inv_std[c], mean = g.mean[c];
+    uint16_t *packed = g.dy_packed != NULL ? g.dy_packed + c * packed_ld(g.shape.n) : NULL;
     const float level = g.dbeta[c] / (float)g.shape.n, slope = g.inv_std[c] * g.dgamma[c] / (float)g.shape.n;
 
     for (size_t i = part.begin + threadIdx.x * VECTOR_ELEMS; i < part.end; i += BLOCK_THREADS * VECTOR_ELEMS) {
@@ -269,7 +274,10 @@ static __global__ void norm_grad_kernel(struct batch_norm_grad g, struct row_spl
 #pragma unroll
         for (int j = 0; j < VECTOR_ELEMS; j++)
             d.v[j] = scale * fmaf(mean - y.v[j], slope, d.v[j] - level);
-        quad_store(g.dy + row + i, d, n_here, wide);
+        if (g.dy != NULL)
+            quad_store(g.dy + row + i, d, n_here, wide);
+        if (packed != NULL)
+            operands_store_some(packed + i, d.v, n_here);
     }
 }
 

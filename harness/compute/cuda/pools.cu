@@ -61,9 +61,35 @@ static inline size_t out_elems(const struct cuda_window *g)
     return (size_t)g->C * (size_t)g->B * (size_t)g->out_h * (size_t)g->out_w;
 }
 
+/* Where outputs go: y(C, row), packed(C, row), either of which may be NULL. */
+struct pool_out {
+    float *y;
+    uint16_t *packed;
+    size_t row, packed_row;
+};
+
+static inline struct pool_out pool_out_of(float *y, uint16_t *packed, const struct cuda_window *g)
+{
+    const size_t row = (size_t)g->B * (size_t)g->out_h * (size_t)g->out_w;
+    const struct pool_out out = { y, packed, row, packed_ld(row) };
+
+    return out;
+}
+
+static __device__ __forceinline__ void pool_store(const struct pool_out &out, size_t i, float v)
+{
+    if (out.y != NULL)
+        out.y[i] = v;
+    if (out.packed != NULL) {
+        const size_t channel = divided(i, out.row);
+        operand_store(out.packed + (channel * out.packed_row + (i - channel * out.row)), v);
+    }
+}
+
 /* --- maximum --- */
 
-static __global__ void max_pool_kernel(float *y, uint8_t *argmax, const float *x, struct cuda_window g, size_t n)
+static __global__ void max_pool_kernel(struct pool_out out, uint8_t *argmax, const float *x, struct cuda_window g,
+                                       size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
         const struct position p = position_of(i, g.out_h, g.out_w);
@@ -81,15 +107,17 @@ static __global__ void max_pool_kernel(float *y, uint8_t *argmax, const float *x
                     best_w = w;
                 }
             }
-        y[i] = best;
+        pool_store(out, i, best);
         argmax[i] =
             (uint8_t)((best_h - (p.h * g.stride_h - g.pad_h)) * g.kernel_w + best_w - (p.w * g.stride_w - g.pad_w));
     }
 }
 
-void cuda_max_pool(float *y, uint8_t *argmax, const float *x, const struct cuda_window *g, cuda_stream stream)
+void cuda_max_pool(float *y, uint16_t *packed, uint8_t *argmax, const float *x, const struct cuda_window *g,
+                   cuda_stream stream)
 {
-    CUDA_LAUNCH(max_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, y, argmax, x, *g, out_elems(g));
+    CUDA_LAUNCH(max_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, pool_out_of(y, packed, g), argmax, x,
+                *g, out_elems(g));
 }
 
 static __global__ void max_pool_grad_kernel(float *dx, const float *dy, const uint8_t *argmax, bool add,
@@ -121,7 +149,7 @@ void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *argmax, bool 
 
 /* --- average --- */
 
-static __global__ void avg_pool_kernel(float *y, const float *x, struct cuda_window g, size_t n)
+static __global__ void avg_pool_kernel(struct pool_out out, const float *x, struct cuda_window g, size_t n)
 {
     const float share = 1.0f / (float)(g.kernel_h * g.kernel_w);
 
@@ -134,13 +162,14 @@ static __global__ void avg_pool_kernel(float *y, const float *x, struct cuda_win
         for (int h = rows.first; h < rows.end; h++)
             for (int w = columns.first; w < columns.end; w++)
                 sum += plane[(size_t)h * (size_t)g.W + (size_t)w];
-        y[i] = sum * share;
+        pool_store(out, i, sum * share);
     }
 }
 
-void cuda_avg_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream)
+void cuda_avg_pool(float *y, uint16_t *packed, const float *x, const struct cuda_window *g, cuda_stream stream)
 {
-    CUDA_LAUNCH(avg_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, y, x, *g, out_elems(g));
+    CUDA_LAUNCH(avg_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, pool_out_of(y, packed, g), x, *g,
+                out_elems(g));
 }
 
 static __global__ void avg_pool_grad_kernel(float *dx, const float *dy, bool add, struct cuda_window g, size_t n)
@@ -188,7 +217,7 @@ static __device__ __forceinline__ struct cover adaptive_cover(int i, int n_in, i
 }
 
 /* One warp per output, so that global pooling reads a plane coalesced. */
-static __global__ void adaptive_pool_kernel(float *y, const float *x, struct cuda_window g, size_t n)
+static __global__ void adaptive_pool_kernel(struct pool_out out, const float *x, struct cuda_window g, size_t n)
 {
     const unsigned lane = threadIdx.x % WARP_THREADS;
 
@@ -204,14 +233,14 @@ static __global__ void adaptive_pool_kernel(float *y, const float *x, struct cud
                          (size_t)(columns.first + (int)(k % n_columns))];
         sum = warp_sum(sum);
         if (lane == 0)
-            y[i] = sum / (float)n_here;
+            pool_store(out, i, sum / (float)n_here);
     }
 }
 
-void cuda_adaptive_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream)
+void cuda_adaptive_pool(float *y, uint16_t *packed, const float *x, const struct cuda_window *g, cuda_stream stream)
 {
-    CUDA_LAUNCH_BARRIER(adaptive_pool_kernel, blocks_for(out_elems(g) * WARP_THREADS), BLOCK_THREADS, stream, y, x, *g,
-                        out_elems(g));
+    CUDA_LAUNCH_BARRIER(adaptive_pool_kernel, blocks_for(out_elems(g) * WARP_THREADS), BLOCK_THREADS, stream,
+                        pool_out_of(y, packed, g), x, *g, out_elems(g));
 }
 
 static __global__ void adaptive_pool_grad_kernel(float *dx, const float *dy, bool add, struct cuda_window g, size_t n)

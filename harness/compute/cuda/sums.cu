@@ -14,13 +14,14 @@ size_t cuda_sums_bytes(size_t C, size_t n)
 
 /* --- bias gradients --- */
 
-/* partial[part] = sum of a part of a row of dy(C, n), which is masked first if relu is given. */
-static __global__ void bias_parts_kernel(float *partial, float *dy, const float *relu, size_t n, struct row_split split)
+/* partial[part] = sum of a part of a row of dy(C, n), which is masked first if relu is given, then packed if asked. */
+static __global__ void bias_parts_kernel(float *partial, struct conv_bias_grad g, struct row_split split)
 {
     __shared__ float shared[BLOCK_WARPS];
-    const struct row_part part = row_part_here(n, split);
-    float *row = dy + part.row * n;
-    const float *mask = relu != NULL ? relu + part.row * n : NULL;
+    const struct row_part part = row_part_here(g.n, split);
+    float *row = g.dy + part.row * g.n;
+    const float *mask = g.relu != NULL ? g.relu + part.row * g.n : NULL;
+    uint16_t *packed = g.dy_packed != NULL ? g.dy_packed + part.row * packed_ld(g.n) : NULL;
     const bool aligned = is_aligned16(row) && is_aligned16(mask);
     float sum = 0.0f;
 
@@ -35,6 +36,8 @@ static __global__ void bias_parts_kernel(float *partial, float *dy, const float 
                 q.v[k] = m.v[k] > 0.0f ? q.v[k] : 0.0f;
             quad_store(row + i, q, n_here, wide);
         }
+        if (packed != NULL)
+            operands_store_some(packed + i, q.v, n_here);
         sum += (q.v[0] + q.v[1]) + (q.v[2] + q.v[3]);
     }
     sum = block_sum(sum, shared);
@@ -52,15 +55,13 @@ static __global__ void bias_total_kernel(float *dbias, const float *partial, siz
     }
 }
 
-void cuda_conv_bias_grad(float *dbias, float *dy, const float *relu, size_t C, size_t n, void *partial,
-                         cuda_stream stream)
+void cuda_conv_bias_grad(const struct conv_bias_grad *op, void *partial, cuda_stream stream)
 {
-    const struct row_split split = row_split_of(n);
+    const struct row_split split = row_split_of(op->n);
     float *parts = (float *)partial;
 
-    CUDA_LAUNCH_BARRIER(bias_parts_kernel, (unsigned)(C * split.n_parts), BLOCK_THREADS, stream, parts, dy, relu, n,
-                        split);
-    CUDA_LAUNCH(bias_total_kernel, blocks_for(C), BLOCK_THREADS, stream, dbias, parts, C, split.n_parts);
+    CUDA_LAUNCH_BARRIER(bias_parts_kernel, (unsigned)(op->C * split.n_parts), BLOCK_THREADS, stream, parts, *op, split);
+    CUDA_LAUNCH(bias_total_kernel, blocks_for(op->C), BLOCK_THREADS, stream, op->dbias, parts, op->C, split.n_parts);
 }
 
 /* One block per element of dbias(n). */

@@ -13,14 +13,17 @@
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "harness/compute/suite/cuda_kit.h"
 
-/* C4: after wait_event, get and sync do not wait for later calls. */
+/* C4: after wait_event, get, put and sync do not wait for later calls; what was put is there when put returns. */
 void wait_event_ignores_later_calls(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
-    float *x = side_reals(a, 64), *y = side_reals(a, 64), was[64], at_event[64], after[64];
+    float *x = side_reals(a, 64), *y = side_reals(a, 64), *z = side_reals(a, 64), was[64], at_event[64], after[64];
+    void *pinned = NULL;
 
     (void)state;
+    assert_int_equal(compute_host_open(a->c, &pinned, sizeof was, "host"), RC_OK);
     compute_get(a->c, was, x, sizeof was);
+    memcpy(pinned, was, sizeof was);
     compute_accumulate(a->c, x, x, 64);
     compute_record_event(a->c, 1);
     compute_accumulate(a->c, y, x, 64);
@@ -29,13 +32,22 @@ void wait_event_ignores_later_calls(void **state)
     assert_int_equal(compute_sync(a->c), RC_OK);
     compute_get(a->c, at_event, x, sizeof at_event);
 #if GRADMARK_CUDA_ON_HOST
-    assert_true(on_host_n_queued(((struct cuda_compute *)a->c)->device) > 0);
+    const size_t n_queued = on_host_n_queued(((struct cuda_compute *)a->c)->device);
+#endif
+    compute_put(a->c, z, pinned, sizeof was);
+    memset(pinned, 0, sizeof was);
+#if GRADMARK_CUDA_ON_HOST
+    assert_true(n_queued > 0);
+    assert_int_equal(on_host_n_queued(((struct cuda_compute *)a->c)->device), n_queued + 1); /* to wait for the copy */
 #endif
     compute_wait_event(a->c, -1);
     compute_accumulate(a->c, x, x, 64);
     compute_get(a->c, after, x, sizeof after);
     for (int i = 0; i < 64; i++)
         assert_true(at_event[i] == 2.0f * was[i] && after[i] == 4.0f * was[i]);
+    compute_get(a->c, after, z, sizeof after);
+    assert_memory_equal(after, was, sizeof was);
+    compute_host_close(a->c, &pinned);
     side_close(a);
 }
 

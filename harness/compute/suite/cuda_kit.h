@@ -35,6 +35,12 @@ void values_agree(void **state);
 /* Of cuda_copies.c. */
 void wait_event_ignores_later_calls(void **state);
 void copies_of_any_size_arrive(void **state);
+/* Of cuda_packed.c. */
+void packed_convolutions_give_the_same_bits(void **state);
+void what_is_packed_is_not_packed_again(void **state);
+void norms_and_biases_pack(void **state);
+void pools_pack(void **state);
+void packing_can_be_off(void **state);
 /* Of cuda_profile.c. */
 void scratch_is_foretold(void **state);
 void stamps_are_of_the_device(void **state);

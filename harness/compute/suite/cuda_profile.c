@@ -22,24 +22,28 @@ void scratch_is_foretold(void **state)
         { { 4, 8, 16, 16, 1, 1, 1, 1, 0, 0 }, 12 }, /* pointwise */
         { { 4, 3, 5, 4, 5, 4, 1, 1, 0, 0 }, 10 },   /* dense */
     };
-    const enum precision precisions[] = { PRECISION_FP32, PRECISION_BF16 };
 
     (void)state;
-    for (int k = 0; k < 8; k++) {
-        const struct conv_shape *s = &shape[k / 2];
-        struct side *a = side_open(&compute_cuda, &(struct compute_env){ .precision = precisions[k % 2] });
+    for (int k = 0; k < 16; k++) {
+        const struct conv_shape *s = &shape[k / 4];
+        const bool with_gradients = k % 2 != 0, is_bf16 = k / 2 % 2 != 0;
+        const struct compute_env env = { .precision = is_bf16 ? PRECISION_BF16 : PRECISION_FP32 };
+        struct side *a = side_open(&compute_cuda, &env);
         const struct cuda_compute *c = (const struct cuda_compute *)a->c;
         float *x = side_reals(a, 4 * 8 * 256), *y = side_reals(a, 4 * 12 * 256), *w = side_reals(a, 12 * 8 * 25);
+        float *kept = side_reals(a, 12 * 8 * 25);
+        uint16_t *packed = is_bf16 && with_gradients ? (uint16_t *)kept : NULL;
         assert_int_equal(c->n_scratch_bytes, 0);
-        const size_t forward_bytes = a->c->ops->scratch_bytes(a->c, s, false);
-        const size_t all_bytes = a->c->ops->scratch_bytes(a->c, s, true);
+        const size_t n_bytes = a->c->ops->scratch_bytes(a->c, s, with_gradients);
         assert_int_equal(c->n_scratch_bytes, 0);
-        compute_conv(a->c, &(struct conv_forward){ .shape = *s, .y = y, .x = x, .weight = w });
-        assert_int_equal(c->n_scratch_bytes, forward_bytes);
-        compute_conv_input_grad(a->c, &(struct conv_input_grad){ .shape = *s, .dx = x, .dy = y, .weight = w });
-        compute_conv_weight_grad(a->c, &(struct conv_weight_grad){ .shape = *s, .dweight = w, .dy = y, .x = x });
+        compute_conv(a->c, &(struct conv_forward){ .shape = *s, .y = y, .x = x, .weight = w, .weight_packed = packed });
+        if (with_gradients) {
+            compute_conv_input_grad(
+                a->c, &(struct conv_input_grad){ .shape = *s, .dx = x, .dy = y, .weight = w, .weight_packed = packed });
+            compute_conv_weight_grad(a->c, &(struct conv_weight_grad){ .shape = *s, .dweight = w, .dy = y, .x = x });
+        }
         assert_int_equal(compute_sync(a->c), RC_OK);
-        assert_int_equal(c->n_scratch_bytes, all_bytes);
+        assert_int_equal(c->n_scratch_bytes, n_bytes);
         side_close(a);
     }
 }

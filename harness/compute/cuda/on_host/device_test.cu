@@ -159,12 +159,35 @@ static bool sums_backwards(struct cuda_device *d, const struct cuda_gemm *g)
            (limits.gemm_by_turn ? has_turn : true);
 }
 
+static void count_run(struct cuda_device *d, const char *kernel)
+{
+    int k = 0;
+
+    while (k < MAX_KERNELS && d->kernel[k] != NULL && strcmp(d->kernel[k], kernel) != 0)
+        k++;
+    if (k == MAX_KERNELS)
+        abort();
+    d->kernel[k] = kernel;
+    d->n_runs[k]++;
+}
+
+unsigned on_host_n_launches(struct cuda_device *d, const char *kernel)
+{
+    unsigned n = 0;
+
+    for (int k = 0; k < MAX_KERNELS && d->kernel[k] != NULL; k++)
+        n += strstr(d->kernel[k], kernel) != NULL ? d->n_runs[k] : 0;
+    return n;
+}
+
 static void run_until(struct cuda_device *d, int stream, size_t turn);
 
 static bool run_task(struct cuda_device *d, const struct task *w)
 {
     if (w->kind == CALL)
         return w->step(w->arg);
+    if (w->kind == LAUNCH)
+        count_run(d, w->kernel);
     if (w->kind == LAUNCH)
         on_host_grid(w->meeting, d->n_launches++ % 2 != 0, w->n_blocks, w->n_threads, w->run, w->body);
     else if (w->kind == COPY)
@@ -238,11 +261,12 @@ static struct task *push(struct cuda_device *d, int stream, enum kind kind)
     return w;
 }
 
-void on_host_queue(void *stream, bool meeting, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
-                   const void *body, size_t n_bytes)
+void on_host_queue(void *stream, const char *kernel, bool meeting, unsigned n_blocks, unsigned n_threads,
+                   void (*run)(const void *body), const void *body, size_t n_bytes)
 {
     struct task *w = push(static_cast<struct cuda_device *>(stream), CUDA_STREAM_COMPUTE, LAUNCH);
 
+    w->kernel = kernel;
     w->meeting = meeting;
     w->n_blocks = n_blocks;
     w->n_threads = n_threads;
@@ -286,6 +310,8 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
     struct task *w = push(d, CUDA_STREAM_COMPUTE, GEMM);
 
     assert(g->bf16 == (d->precision == PRECISION_BF16));
+    assert(!g->bf16 ||
+           ((reinterpret_cast<uintptr_t>(g->a) | reinterpret_cast<uintptr_t>(g->b)) % 16 == 0)); /* packed */
     w->gemm = *g;
     d->widest_gemm = g->N > d->widest_gemm ? g->N : d->widest_gemm;
 }

@@ -7,13 +7,14 @@
 
 #include "harness/compute/cuda/device.h"
 
-enum { SIDE_STREAM = 2, N_STREAMS = 3, MAX_BLOCKS_OF_MEMORY = 4096, HUGE_PAGE_BYTES = 2 << 20 };
+enum { SIDE_STREAM = 2, N_STREAMS = 3, MAX_BLOCKS_OF_MEMORY = 4096, MAX_KERNELS = 64, HUGE_PAGE_BYTES = 2 << 20 };
 
 enum kind { LAUNCH, COPY, ZERO, GEMM, WAIT, GRAPH, CALL };
 
 struct task {
     struct task *next;
     enum kind kind;
+    const char *kernel;
     bool meeting;
     unsigned n_blocks, n_threads;
     void (*run)(const void *body);
@@ -54,6 +55,8 @@ struct cuda_device {
     struct list captured;
     bool is_capturing, is_open; /* is_open: device memory may be touched */
     unsigned n_launches, n_gemms;
+    const char *kernel[MAX_KERNELS]; /* that ran, and how often */
+    unsigned n_runs[MAX_KERNELS];
     int widest_gemm;
     int event_stream[CUDA_EVENTS];
     size_t event_turn[CUDA_EVENTS];

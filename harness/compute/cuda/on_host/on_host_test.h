@@ -31,6 +31,8 @@ void on_host_set(const struct on_host_limits *l);
 size_t on_host_n_queued(struct cuda_device *d);
 /* The most columns of a GEMM since the last call. */
 int on_host_widest_gemm(struct cuda_device *d);
+/* How often kernels in whose name this is have run so far; a graph's count each time. */
+unsigned on_host_n_launches(struct cuda_device *d, const char *kernel);
 /* Of device_test.cu: compute g, sums in double and in order, or in float and backwards. */
 void on_host_gemm(const struct cuda_gemm *g, bool backwards);
 

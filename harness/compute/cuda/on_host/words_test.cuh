@@ -45,9 +45,10 @@ static inline float4 make_float4(float x, float y, float z, float w)
 void on_host_barrier();
 /* Every lane of a warp calls: out = what the lane `distance` above gave, or the lane's own beyond the last. */
 void on_host_shuffle_down(void *out, const void *value, size_t n_bytes, int distance);
-/* Queue n_blocks blocks of n_threads; body (n_bytes, copied) is handed to run once a thread. */
-void on_host_queue(void *stream, bool meeting, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
-                   const void *body, size_t n_bytes);
+/* Queue n_blocks blocks of n_threads of a kernel, which is named for on_host_n_launches(); body (n_bytes, copied) is
+ * handed to run once a thread. */
+void on_host_queue(void *stream, const char *kernel, bool meeting, unsigned n_blocks, unsigned n_threads,
+                   void (*run)(const void *body), const void *body, size_t n_bytes);
 
 #define __syncthreads on_host_barrier
 
@@ -66,16 +67,17 @@ template <typename B> static void on_host_run(const void *body)
 }
 
 template <typename K, typename... A>
-static void on_host_launch(bool meeting, unsigned n_blocks, unsigned n_threads, void *stream, K *kernel, A... args)
+static void on_host_launch(const char *name, bool meeting, unsigned n_blocks, unsigned n_threads, void *stream,
+                           K *kernel, A... args)
 {
     const auto body = [=] { kernel(args...); };
 
-    on_host_queue(stream, meeting, n_blocks, n_threads, on_host_run<decltype(body)>, &body, sizeof body);
+    on_host_queue(stream, name, meeting, n_blocks, n_threads, on_host_run<decltype(body)>, &body, sizeof body);
 }
 
 #define CUDA_LAUNCH(kernel, n_blocks, n_threads, stream, ...) \
-    on_host_launch(false, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
+    on_host_launch(#kernel, false, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
 #define CUDA_LAUNCH_BARRIER(kernel, n_blocks, n_threads, stream, ...) \
-    on_host_launch(true, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
+    on_host_launch(#kernel, true, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
 
 #endif
