@@ -290,8 +290,7 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
     const size_t n_bytes =
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);
-    const double n_of_piece =
-        load.chain.n_pieces > 0 ? (double)load.chain.n_messages / (double)load.chain.n_pieces : 0;
+    const double n_of_piece = load.chain.n_pieces > 0 ? (double)load.chain.n_messages / (double)load.chain.n_pieces : 0;
     return (struct wire_plan){ n_bytes, n_of_piece * pieces_in_turn(env, load.chain.n_pieces),
                                load.link_bytes / (double)n_bytes };
 }

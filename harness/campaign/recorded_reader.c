@@ -111,7 +111,8 @@ static json_int_t count_at(const json_t *record, const char *key)
 
 static enum rc begin_launch(struct reader *r, json_t *manifest)
 {
-    static const char lack[] = "a manifest without model, mode and workers among its options, or without what the campaign is over";
+    static const char lack[] =
+        "a manifest without model, mode and workers among its options, or without what the campaign is over";
     struct campaign *c = &r->into->campaign;
     enum rc rc;
 

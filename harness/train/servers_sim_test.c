@@ -373,8 +373,8 @@ static void replicas(void **state)
     assert_int_equal(lost.n_lost, 1);
 }
 
-/* Of 4 servers a card carries, one way, 3 quarters pushed, 3 replied, and 4 forwarded to the next host; of 2 servers that
- * of one 1 half pushed, 3 replied and 4 forwarded. */
+/* Of 4 servers a card carries, one way, 3 quarters pushed, 3 replied, and 4 forwarded to the next host; of 2 servers
+ * that of one 1 half pushed, 3 replied and 4 forwarded. */
 static void replicas_beside(void **state)
 {
     static const struct {
