@@ -136,7 +136,8 @@ static void prepare(struct one_run *run, int n_workers, const char *options)
     char text[512];
 
     *run = (struct one_run){ .result = { 0 } };
-    snprintf(text, sizeof text, "--mode allreduce --workers %d %s", n_workers, options);
+    snprintf(text, sizeof text, "%s --workers %d %s", strstr(options, "--mode ") ? "" : "--mode allreduce", n_workers,
+             options);
     if (kit_prepare_launched(&run->job, text, launcher.name ? launcher.n_ranks : 0) != RC_OK)
         fail_msg("%s: %s", text, rc_message());
 }
@@ -200,7 +201,37 @@ static void a_flip_is_caught_at_the_next_check(void **state)
     assert_caught(5, 1, 16, 7, 19, "--reducer root"); /* the last step is checked, too */
 }
 
+/* In the very step: also in the first one, whose update is the rate, whatever the gradient is but for its sign. */
+static void a_flip_shows_with_every_optimiser(void **state)
+{
+    static const char *const options[] = { "--optimizer adam", "--optimizer adagrad",
+                                           "--optimizer adam --overlap on --bucket-bytes 4Ki" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        assert_caught(3, 1, 0, 1, 0, options[i]);
+        assert_caught(3, 2, 8, 1, 8, options[i]);
+        assert_caught(2, 0, 19, 20, 19, options[i]);
+    }
+}
+
 /* Which tensor: the seed draws an element, and with one piece for each tensor the flip stays in that one's. */
+/* Workers hold what they have pulled, and a flip until they pull again; servers have no part in it. */
+static void a_flip_beside_servers_shows_in_its_step(void **state)
+{
+    static const char *const options[] = { "--optimizer adam", "--optimizer adagrad --servers 2 --bucket-bytes 4Ki",
+                                           "--momentum 0.9 --overlap on --bucket-bytes 4Ki", "--compression topk:0.5" };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(text, sizeof text, "--mode ps --consistency sync %s", options[i]);
+        assert_caught(3, 1, 0, 1, 0, text);
+        assert_caught(3, 2, 7, 4, 7, text);
+        assert_caught(2, 0, 19, 20, 19, text);
+    }
+}
+
 static void the_segment_is_the_flipped_one(void **state)
 {
     (void)state;
@@ -221,8 +252,14 @@ static void the_segment_is_the_flipped_one(void **state)
 /* Without a flip nothing is found, and checking changes no bit. */
 static void healthy_runs_stay_as_they_are(void **state)
 {
-    static const char *const options[] = { "--model lenet --steps 9", "--model lenet --steps 9 --average-every 3",
-                                           "--model lenet --steps 9 --overlap on --bucket-bytes 4Ki --momentum 0.9" };
+    static const char *const options[] = { "--model lenet --steps 9",
+                                           "--model lenet --steps 9 --average-every 3",
+                                           "--model lenet --steps 9 --overlap on --bucket-bytes 4Ki --momentum 0.9",
+                                           "--model lenet --steps 9 --optimizer adam",
+                                           "--model lenet --steps 9 --optimizer adagrad",
+                                           "--mode ps --consistency sync --model lenet --steps 9 --optimizer adam",
+                                           "--mode ps --consistency sync --servers 2 --model lenet --steps 9 "
+                                           "--optimizer adagrad --overlap on --bucket-bytes 4Ki" };
 
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
@@ -285,7 +322,10 @@ static void what_cannot_be_is_refused(void **state)
         const char *options, *says;
     } bad[] = {
         { "--mode ps --workers 2 --verify-every 5", "--verify-every 5: workers pull parameters" },
-        { "--mode ps --workers 2 --consistency sync --verify-every 5", "--verify-every 5: workers pull" },
+        { "--mode ps --workers 2 --consistency sync:1 --verify-every 5", "--verify-every 5: workers pull" },
+        { "--mode ps --workers 2 --consistency ssp:0 --verify-every 5", "--consistency sync, or --mode allreduce" },
+        { "--mode ps --workers 2 --consistency sync --on-loss report --verify-every 5", "--on-loss abort" },
+        { "--mode ps --workers 1 --consistency sync --verify-every 5", "--verify-every 5: there is one worker" },
         { "--mode none --workers 2 --verify-every 5", "--verify-every 5: every worker goes by its own gradient" },
         { "--mode allreduce --verify-every 5", "--verify-every 5: there is one worker" },
         { "--mode allreduce --workers 2 --omit broadcast --verify-every 5", "--verify-every 5: --omit broadcast" },
@@ -298,7 +338,7 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode allreduce --workers 2 --steps 5 --flip-bit 1 --flip-step 5", "--flip-step 5: the last step is 4" },
         { "--mode allreduce --workers 2 --flip-step 5", "--flip-step: needs --flip-bit" },
         { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit: --average-every" },
-        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
+        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: workers hold other parameters anyhow" },
         { "--mode none --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
         { "--mode ps --workers 2 --slow-rank 2", "--slow-rank 2: workers are 0 to 1" },
         { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio: needs --slow-rank" },
@@ -379,6 +419,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_signs_do_not_cancel),
         cmocka_unit_test(the_majority_is_right),
         cmocka_unit_test(a_flip_is_caught_at_the_next_check),
+        cmocka_unit_test(a_flip_shows_with_every_optimiser),
+        cmocka_unit_test(a_flip_beside_servers_shows_in_its_step),
         cmocka_unit_test(the_segment_is_the_flipped_one),
         cmocka_unit_test(healthy_runs_stay_as_they_are),
         cmocka_unit_test(steps_count_on),

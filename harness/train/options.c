@@ -225,9 +225,11 @@ const struct opt train_run_table[] = {
         "step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
              "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
-             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce only"),
+             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce, and "
+             "ps with sync"),
     OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "rank",
-             "failure test: one bit of this worker's gradient flips, behind the exchange; allreduce only"),
+             "failure test: one bit of this worker's gradient flips, behind the exchange; of ps with sync, of the "
+             "parameters that it has pulled"),
     OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "steps",
              "failure test: the step in which --flip-bit does so, counted as in --drill-at"),
     OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "rank",

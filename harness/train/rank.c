@@ -26,18 +26,14 @@
 
 static void rank_close(struct rank *r)
 {
-    void *checked = r->checked;
-
     world_split_close(&r->left);
     exchange_close(&r->exchange);
     workload_close(&r->training);
-    if (checked)
-        compute_host_close(r->compute, &checked);
+    rank_verify_close(r);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
     free(r->round_ns);
-    free(r->hash);
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
@@ -225,6 +221,7 @@ static enum rc rank_open(struct rank *r)
 
     rank_enter(r, PHASE_START, 0);
     TRY(rank_find_hosts(r));
+    TRY(rank_verify_meet(r));
     TRY(rank_choose_overlap(r));
     TRY(rank_choose_wait(r));
     rank_choose_flight(r);
