@@ -4,6 +4,7 @@
  * what they are to: in threads.
  *
  * integrity_test.c flip WORLD N RANK     a flip in RANK of N workers is found, in a world with one run to a process
+ * integrity_test.c beside WORLD N RANK   the same beside a server, which is one rank more
  * integrity_test.c healthy WORLD N       none is found
  * integrity_test.c slow WAY              in sim: exactly as slow as ordered
  */
@@ -374,6 +375,16 @@ static void a_flip_is_caught(void **state)
     assert_caught(n_workers, rank, 6, 4, 7, more);
 }
 
+static void a_flip_beside_a_server_is_caught(void **state)
+{
+    const int n_workers = number(args[3]), rank = number(args[4]);
+    char more[128];
+
+    (void)state;
+    snprintf(more, sizeof more, "--mode ps --consistency sync --optimizer adam --world %s", args[2]);
+    assert_caught(n_workers, rank, 7, 4, 7, more);
+}
+
 static void nothing_is_found(void **state)
 {
     struct one_run run;
@@ -428,6 +439,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     const struct CMUnitTest flip[] = { cmocka_unit_test(a_flip_is_caught) };
+    const struct CMUnitTest beside[] = { cmocka_unit_test(a_flip_beside_a_server_is_caught) };
     const struct CMUnitTest healthy[] = { cmocka_unit_test(nothing_is_found) };
     const struct CMUnitTest slow[] = { cmocka_unit_test(as_slow_as_ordered) };
     const struct world_ops *world;
@@ -439,6 +451,8 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", rc_message());
         return EXIT_SKIPPED;
     }
+    if (strcmp(argv[1], "beside") == 0)
+        return cmocka_run_group_tests_name("beside", beside, NULL, NULL);
     return strcmp(argv[1], "flip") == 0      ? cmocka_run_group_tests_name("flip", flip, NULL, NULL)
            : strcmp(argv[1], "healthy") == 0 ? cmocka_run_group_tests_name("healthy", healthy, NULL, NULL)
                                              : cmocka_run_group_tests_name("slow", slow, NULL, NULL);
