@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 4096, N_SUFFIX_BYTES = 16, WORD_BYTES = 8 };
 
-struct stream { /* that is written or read, and hashed */
+struct stream { /* that is written and hashed, or read */
     FILE *file;
     crypto_hash_sha256_state hash;
     bool has_failed;
@@ -31,8 +31,6 @@ static void write_bytes(struct stream *to, const void *bytes, size_t n_bytes)
 static void read_bytes(struct stream *from, void *bytes, size_t n_bytes)
 {
     from->has_failed = from->has_failed || fread(bytes, 1, n_bytes, from->file) != n_bytes;
-    if (!from->has_failed)
-        crypto_hash_sha256_update(&from->hash, bytes, n_bytes);
 }
 
 static void write_word(struct stream *to, uint64_t word)
@@ -250,7 +248,8 @@ struct rows { /* of a piece: what the snapshot says, and what was noted since */
     uint32_t *then, *since;
 };
 
-static enum rc read_pieces(struct stream *from, struct stream *notes, struct ps_server *s, const struct rows *row)
+static enum rc read_pieces(struct stream *from, struct stream *notes, struct ps_server *s, const struct rows *row,
+                           const char *path)
 {
     enum rc rc = RC_OK;
 
@@ -260,7 +259,7 @@ static enum rc read_pieces(struct stream *from, struct stream *notes, struct ps_
         if (notes->file)
             read_row(row->since, notes, s);
         if (from->has_failed || notes->has_failed)
-            FAIL(RC_INVAL, "what server %d has written is cut off", s->slice);
+            FAIL(RC_INVAL, "%s: what server %d has written is cut off", path, s->slice);
         TRY(take_clocks(s, k, row->then, notes->file ? row->since : NULL));
     }
     for (int w = 0; w < s->env.n_workers; w++)
@@ -283,11 +282,35 @@ static enum rc read_words(struct stream *from, struct stream *notes, struct ps_s
     if (from->has_failed || magic != MAGIC || layout != s->layout || read_word(from) != (uint64_t)n_moments(s) ||
         (notes->file && read_word(notes) != s->layout))
         FAIL(RC_INVAL, "%s: is no snapshot of server %d of this run", path, s->slice);
-    TRY(read_pieces(from, notes, s, &row));
+    TRY(read_pieces(from, notes, s, &row, path));
 out:
     free(row.then);
     free(row.since);
     return rc;
+}
+
+/* N1: before anything of it is used. Then the file is read from its beginning again. */
+static enum rc check_digest(FILE *file, const char *path)
+{
+    enum { BLOCK_BYTES = 16384 };
+    unsigned char block[BLOCK_BYTES], digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_state hash;
+    bool holds = fseek(file, 0, SEEK_END) == 0;
+    long n_left = holds ? ftell(file) - (long)sizeof stored : -1;
+
+    crypto_hash_sha256_init(&hash);
+    rewind(file);
+    for (holds = n_left >= 0; holds && n_left > 0;) {
+        const size_t n = n_left < BLOCK_BYTES ? (size_t)n_left : BLOCK_BYTES;
+        holds = fread(block, 1, n, file) == n;
+        crypto_hash_sha256_update(&hash, block, n);
+        n_left -= (long)n;
+    }
+    crypto_hash_sha256_final(&hash, digest);
+    if (!holds || fread(stored, 1, sizeof stored, file) != sizeof stored || memcmp(digest, stored, sizeof digest) != 0)
+        return rc_raise(RC_INVAL, "%s: is damaged", path);
+    rewind(file);
+    return RC_OK;
 }
 
 static enum rc open_streams(struct stream *from, struct stream *notes, const struct ps_server *s, const char *path)
@@ -296,8 +319,6 @@ static enum rc open_streams(struct stream *from, struct stream *notes, const str
     enum rc rc;
 
     TRY(file_open_regular(&from->file, path, "a snapshot of a server"));
-    crypto_hash_sha256_init(&from->hash);
-    crypto_hash_sha256_init(&notes->hash); /* which is not used: what is noted is written in place */
     if (!has_notes(s))
         return RC_OK;
     notes_path_of(notes_path, s);
@@ -308,21 +329,19 @@ out:
 
 enum rc snapshot_restore(struct ps_server *s)
 {
-    unsigned char digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
     struct stream from = { .file = NULL }, notes = { .file = NULL };
     char path[PATH_BYTES];
     enum rc rc;
 
     path_of(path, s);
     TRY(open_streams(&from, &notes, s, path));
+    TRY(check_digest(from.file, path));
     TRY(read_words(&from, &notes, s, path));
     read_bytes(&from, s->param, s->n_elems * sizeof(float));
     for (int i = 0; i < n_moments(s); i++)
         read_bytes(&from, s->optimizer.moment[i], s->n_elems * sizeof(float));
-    crypto_hash_sha256_final(&from.hash, digest);
-    if (from.has_failed || fread(stored, 1, sizeof stored, from.file) != sizeof stored || fgetc(from.file) != EOF ||
-        memcmp(digest, stored, sizeof digest) != 0)
-        FAIL(RC_INVAL, "%s: is damaged", path); /* N1 */
+    if (from.has_failed)
+        FAIL(RC_INVAL, "%s: is shorter than server %d is", path, s->slice);
     s->is_restored = true;
     for (int w = 0; w < s->env.n_workers; w++)
         for (int i = 0; i < PS_CREDITS; i++)
