@@ -30,7 +30,7 @@ const struct opt train_opt_table[] = {
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
-        "goes on from that if it is lost; with --on-loss report and --consistency async"),
+        "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report"),
     OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "updates",
              "how often, for --server-save: its workers wait so long"),
     OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
