@@ -221,7 +221,6 @@ static enum rc rank_open(struct rank *r)
 
     rank_enter(r, PHASE_START, 0);
     TRY(rank_find_hosts(r));
-    TRY(rank_verify_meet(r));
     TRY(rank_choose_overlap(r));
     TRY(rank_choose_wait(r));
     rank_choose_flight(r);
@@ -426,6 +425,7 @@ static enum rc rank_start(struct rank *r)
 {
     enum rc rc;
 
+    TRY(rank_verify_meet(r));
     TRY(rank_open(r));
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
