@@ -234,10 +234,13 @@ static int snapshots(int stride)
 
     if (!mkdtemp(folder))
         return 1;
-    for (int i = 0; i < N_UNSTOPPED_RULES * N_SIZES * N_CUTS; i++) {
-        const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES, every = cut == FINE ? FINE_STRIDES * stride : stride;
-        choose(i / (N_CUTS * N_SIZES), FEWEST_SERVERS + size, cut);
+    for (int i = 0; i < N_UNSTOPPED_RULES * N_SIZES * N_CUTS * 2; i++) {
+        const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES;
+        choose(i / (N_CUTS * N_SIZES) % N_UNSTOPPED_RULES, FEWEST_SERVERS + size, cut);
         plan.snapshots = folder;
+        plan.splits = i >= N_UNSTOPPED_RULES * N_SIZES * N_CUTS;
+        const int every = stride * (cut == FINE ? FINE_STRIDES : 1) * (plan.splits ? 2 : 1);
+        plan.seed = (uint64_t)i + 1; /* pauses, so that some workers are ahead of others */
         if (!says(replica_run(&even), even.message, 0, 0, 0) || !check_rolled_back(&even) || even.n_rolled_back != 0)
             return 1;
         plan.victim[0].rank = N_WORKERS + size;
