@@ -47,8 +47,11 @@ void clocks_close(struct clocks *c); /* accepts a zeroed one, leaves it zeroed *
 /* Worker w, which may read and is not out, pushes the step of its clock, which grows by one. O(1) but for every
  * n_workers-th call. */
 enum push_fate clocks_push(struct clocks *c, int w);
-/* Worker w is n steps further, though it has pushed nothing. Not with sync. O(1), as clocks_push(). */
+/* Worker w is n steps further, though it has pushed nothing; with sync not beyond the round. O(1), as clocks_push(). */
 void clocks_skip(struct clocks *c, int w, uint32_t n);
+/* As many steps as clock[n_workers] says, and rounds; what was kept is not: who has pushed beyond the round pushes
+ * again. Nobody is out. O(n_workers). */
+void clocks_restore(struct clocks *c, const uint32_t *clock, uint32_t round);
 /* sync: are all gradients there that the round waits for, and is there one? */
 bool clocks_round_is_full(const struct clocks *c);
 /* The kept gradients have been applied. */

@@ -12,7 +12,7 @@
  *              servers the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push
  *              what is not finite once; half of them have twelve pieces, of which one to eight are under way at once
  *   snapshots  a server dies as in points, and has written snapshots in place of a replica: what was rolled back is
- *              counted to the push
+ *              counted to the push, or with sync to the round
  *
  * A gradient is of small integers that step, worker and parameter give, at rate 1 and without momentum: sums are exact
  * in any order. With sync the update has a momentum, and is the same to the bit in every run.
@@ -140,6 +140,7 @@ static const struct {
               { { CONSISTENCY_SYNC, 0 }, false },
               { { CONSISTENCY_SYNC, 1 }, false },
               { { CONSISTENCY_ASYNC, 0 }, true } };
+enum { N_UNSTOPPED_RULES = 4 }; /* of rules: the first */
 enum { N_RULES = sizeof rules / sizeof *rules, FEWEST_SERVERS = 2, N_SIZES = MOST_SERVERS - FEWEST_SERVERS + 1 };
 enum { COARSE, FINE, N_CUTS, FINE_AT_ONCE = 3, FINE_STRIDES = 5 }; /* of parameters into pieces */
 
@@ -213,11 +214,14 @@ static int points(int stride)
 static bool check_rolled_back(const struct outcome *o)
 {
     uint64_t n_missing = 0;
+    const int n_all = plan_is_sync() ? N_STEPS : N_WORKERS * N_STEPS;
     const int n_slice = N_PARAMS / plan.n_servers, n_piece = N_PARAMS / plan.n_pieces;
 
     for (int i = 0; i < N_PARAMS; i++)
         if (i % n_slice == 0 || i % n_piece == 0)
-            n_missing += (uint64_t)(N_WORKERS * N_STEPS - (int)(plan_initial(i) - o->final[i]));
+            n_missing += (uint64_t)(n_all - (int)(plan_initial(i) - o->final[i]));
+    if (plan.rule.kind == CONSISTENCY_SSP && o->lead_max > plan.rule.bound_count)
+        return says(false, "steps ahead in run", 0, (double)o->lead_max, (double)plan.rule.bound_count);
     return says(o->n_rolled_back == n_missing, "rolled back in run", 0, (double)o->n_rolled_back, (double)n_missing);
 }
 
@@ -230,11 +234,14 @@ static int snapshots(int stride)
 
     if (!mkdtemp(folder))
         return 1;
-    for (int i = 0; i < N_SIZES * N_CUTS; i++) {
-        const int cut = i % N_CUTS, size = i / N_CUTS, every = cut == FINE ? FINE_STRIDES * stride : stride;
-        choose(0, FEWEST_SERVERS + size, cut);
+    for (int i = 0; i < N_UNSTOPPED_RULES * N_SIZES * N_CUTS * 2; i++) {
+        const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES;
+        choose(i / (N_CUTS * N_SIZES) % N_UNSTOPPED_RULES, FEWEST_SERVERS + size, cut);
         plan.snapshots = folder;
-        if (!replica_run(&even) || !check_rolled_back(&even) || even.n_rolled_back != 0)
+        plan.splits = i >= N_UNSTOPPED_RULES * N_SIZES * N_CUTS;
+        const int every = stride * (cut == FINE ? FINE_STRIDES : 1) * (plan.splits ? 2 : 1);
+        plan.seed = (uint64_t)i + 1; /* pauses, so that some workers are ahead of others */
+        if (!says(replica_run(&even), even.message, 0, 0, 0) || !check_rolled_back(&even) || even.n_rolled_back != 0)
             return 1;
         plan.victim[0].rank = N_WORKERS + size;
         for (int n = size % every; n < even.n_calls[N_WORKERS + size]; n += every) {
@@ -245,8 +252,8 @@ static int snapshots(int stride)
             n_rolled_back += has_ended ? (int)o.n_rolled_back : 0;
         }
     }
-    for (int s = 0; s < MOST_SERVERS; s++) {
-        (void)snprintf(path, sizeof path, "%s/server-%d", folder, s);
+    for (int s = 0; s < 2 * MOST_SERVERS; s++) {
+        (void)snprintf(path, sizeof path, "%s/server-%d%s", folder, s / 2, s % 2 == 1 ? ".clocks" : "");
         (void)unlink(path);
     }
     n_failures += rmdir(folder) != 0;

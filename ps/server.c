@@ -153,6 +153,7 @@ void ps_server_close(struct ps_server **sp)
     if (!s)
         return;
     replica_close(s);
+    snapshot_close(s);
     server_close_leases(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);

@@ -46,7 +46,8 @@ static enum rc check_order(const struct ps_server *s, int worker, const struct p
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
                         h->piece, h->n_elems, p->part.n_elems);
     *why = h->step < p->clocks.clock[worker] ? REFUSED_REPLAYED : REFUSED_OUT_OF_ORDER;
-    const bool may_skip = s->is_restored && h->step > p->clocks.clock[worker]; /* snapshot.N3 */
+    const bool is_in_rounds = s->env.consistency.kind != CONSISTENCY_SYNC || h->step <= p->clocks.round;
+    const bool may_skip = s->is_restored && h->step > p->clocks.clock[worker] && is_in_rounds; /* snapshot.N3, N6 */
     if (h->clock > p->clock && !s->is_restored)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
                         (unsigned long long)h->clock, (unsigned long long)p->clock);

@@ -234,6 +234,7 @@ static enum rc end_round(struct ps_server *s, size_t k)
         r->waits_since_ns = end_ns;
     }
     clocks_end_round(&p->clocks);
+    TRY(snapshot_note(s, k));
 out:
     return rc;
 }
@@ -345,8 +346,10 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         r->answer.op = PS_REFUSED;
         r->answer.why = REFUSED_NOT_FINITE;
     }
+    const bool was_counted = h->step < s->piece[h->piece].n_rounds_restored; /* snapshot.N6 */
     switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
     case PUSH_COUNTS:
+        TRY(snapshot_note(s, h->piece));
         if (!is_first)
             r->answer.op = PS_LATE;
         else if (!r->is_refused)
@@ -360,6 +363,8 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         a->message = (struct message){ .peer = -1 };
         break;
     case PUSH_IS_LATE:
+        if (was_counted)
+            break;
         if (!r->is_refused)
             r->answer.op = PS_LATE;
         s->facts.late_count += !r->is_refused;
@@ -440,7 +445,9 @@ enum rc server_push_again(struct ps_server *s, const struct arrival *a, const st
     r->is_silent = false; /* replica.R4 */
     if (s->is_restored)   /* what it was answered with is not in the snapshot */
         r->answer = answer_to(h);
-    return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
+    if (r->waits)
+        return RC_OK;
+    return s->is_restored ? settle_request(s, a->worker, (int)a->slot) : answer_request(s, a->worker, (int)a->slot);
 }
 
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)

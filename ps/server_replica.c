@@ -326,7 +326,8 @@ static enum rc take_place(struct ps_server *s)
         }
     }
     TRY(server_settle_all(r));
-    (void)snprintf(line, sizeof line, "server %d takes the place of server %d, which is lost", s->slice, r->slice);
+    (void)snprintf(line, sizeof line, "server %d takes the place of server %d, which is lost%s", s->slice, r->slice,
+                   s->env.n_replicas > 0 ? "; those parameters have no replica any more" : ", from its last snapshot");
     server_tell(s, line);
 out:
     return rc;

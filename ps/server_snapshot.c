@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/bytes.h"
 #include "harness/base/file.h"
 #include "harness/world/world.h"
 #include "ps/snapshot.h"
 
-#define MAGIC UINT64_C(0x3130303053534d47) /* "GMSS0001" */
+#define MAGIC UINT64_C(0x3230303053534d47) /* "GMSS0002" */
 
-enum { PATH_BYTES = 4096, WORD_BYTES = 8, N_FIRST_WORDS = 4 };
+enum { PATH_BYTES = 4096, N_SUFFIX_BYTES = 16, WORD_BYTES = 8 };
 
-struct stream { /* that is written or read, and hashed */
+struct stream { /* that is written and hashed, or read */
     FILE *file;
     crypto_hash_sha256_state hash;
     bool has_failed;
@@ -30,8 +31,6 @@ static void write_bytes(struct stream *to, const void *bytes, size_t n_bytes)
 static void read_bytes(struct stream *from, void *bytes, size_t n_bytes)
 {
     from->has_failed = from->has_failed || fread(bytes, 1, n_bytes, from->file) != n_bytes;
-    if (!from->has_failed)
-        crypto_hash_sha256_update(&from->hash, bytes, n_bytes);
 }
 
 static void write_word(struct stream *to, uint64_t word)
@@ -68,6 +67,7 @@ static void write_slice(struct stream *to, const struct ps_server *s)
     write_word(to, (uint64_t)n_moments(s));
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         write_word(to, s->piece[k].clock);
+        write_word(to, s->piece[k].clocks.round);
         for (int w = 0; w < s->env.n_workers; w++)
             write_word(to, s->piece[k].clocks.clock[w]);
     }
@@ -102,9 +102,92 @@ out:
     return rc;
 }
 
+/* --- clocks --- */
+
+static bool has_notes(const struct ps_server *s)
+{
+    return s->env.snapshots && s->env.consistency.kind != CONSISTENCY_ASYNC;
+}
+
+static size_t row_bytes(const struct ps_server *s)
+{
+    return (1 + (size_t)s->env.n_workers) * WORD_BYTES;
+}
+
+static void notes_path_of(char out[PATH_BYTES + N_SUFFIX_BYTES], const struct ps_server *s)
+{
+    char path[PATH_BYTES];
+
+    path_of(path, s);
+    (void)snprintf(out, PATH_BYTES + N_SUFFIX_BYTES, "%s.clocks", path);
+}
+
+static enum rc write_notes(const struct ps_server *s, const void *bytes, size_t n_bytes, size_t offset)
+{
+    char path[PATH_BYTES + N_SUFFIX_BYTES];
+
+    if (pwrite(fileno(s->notes), bytes, n_bytes, (off_t)offset) == (ssize_t)n_bytes)
+        return RC_OK;
+    notes_path_of(path, s);
+    return rc_raise(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+enum rc snapshot_note(struct ps_server *s, size_t k)
+{
+    const struct clocks *c = &s->piece[k].clocks;
+
+    if (!s->notes)
+        return RC_OK;
+    bytes_put(s->noted_row, c->round, WORD_BYTES);
+    for (int w = 0; w < s->env.n_workers; w++)
+        bytes_put(s->noted_row + (1 + (size_t)w) * WORD_BYTES, c->clock[w], WORD_BYTES);
+    return write_notes(s, s->noted_row, row_bytes(s), WORD_BYTES + k * row_bytes(s));
+}
+
+/* In place of what an earlier run may have left. */
+static enum rc open_notes(struct ps_server *s)
+{
+    char path[PATH_BYTES + N_SUFFIX_BYTES];
+    unsigned char layout[WORD_BYTES];
+    enum rc rc = RC_OK;
+
+    notes_path_of(path, s);
+    s->noted_row = malloc(row_bytes(s));
+    if (!s->noted_row)
+        return rc_raise(RC_NOMEM, "no memory for the clocks of %d workers", s->env.n_workers);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return rc_raise(RC_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    s->notes = fopen(path, "wxe");
+    if (!s->notes)
+        return rc_raise(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        TRY(snapshot_note(s, k));
+    bytes_put(layout, s->layout, sizeof layout);
+    TRY(write_notes(s, layout, sizeof layout, 0));
+out:
+    return rc;
+}
+
+void snapshot_close(struct ps_server *s)
+{
+    if (s->notes)
+        fclose(s->notes);
+    s->notes = NULL;
+    free(s->noted_row);
+    s->noted_row = NULL;
+}
+
 enum rc snapshot_begin(struct ps_server *s)
 {
-    return s->env.snapshots ? write_snapshot(s) : RC_OK;
+    enum rc rc = RC_OK;
+
+    if (!s->env.snapshots)
+        return RC_OK;
+    if (has_notes(s))
+        TRY(open_notes(s));
+    TRY(write_snapshot(s));
+out:
+    return rc;
 }
 
 static uint64_t n_parts(const struct ps_server *s)
@@ -130,42 +213,135 @@ out:
 
 /* --- back --- */
 
-static enum rc read_words(struct stream *from, struct ps_server *s, const char *path)
+/* Of a piece: the round, and the clock of each worker. */
+static void read_row(uint32_t *row, struct stream *from, const struct ps_server *s)
 {
-    const uint64_t magic = read_word(from), layout = read_word(from);
+    for (int i = 0; i < 1 + s->env.n_workers; i++)
+        row[i] = (uint32_t)read_word(from);
+}
 
-    s->n_updates_before = read_word(from);
-    if (from->has_failed || magic != MAGIC || layout != s->layout || read_word(from) != (uint64_t)n_moments(s))
-        return rc_raise(RC_INVAL, "%s: is no snapshot of server %d of this run", path, s->slice);
+/* The clocks of piece k are those of `then`, a row of the snapshot, or as they were noted `since`; NULL: they were not.
+ */
+static enum rc take_clocks(struct ps_server *s, size_t k, const uint32_t *then, const uint32_t *since)
+{
+    struct piece_state *p = &s->piece[k];
+    const bool has_rounds = s->env.consistency.kind == CONSISTENCY_SYNC;
+    uint64_t n_lost = 0;
+
+    for (int i = 0; since && i < 1 + s->env.n_workers; i++) {
+        const bool counts = has_rounds == (i == 0);
+        if (since[i] < then[i] && counts)
+            return rc_raise(RC_INVAL, "the clocks of server %d are older than its snapshot, or of another run",
+                            s->slice);
+        n_lost += counts ? since[i] - then[i] : 0;
+    }
+    since = since ? since : then;
+    clocks_restore(&p->clocks, since + 1, since[0]);
+    p->n_rounds_restored = since[0];
+    p->clock += n_lost;
+    p->n_rolled_back += n_lost;
+    s->facts.rolled_back_count += n_lost;
+    return RC_OK;
+}
+
+struct rows { /* of a piece: what the snapshot says, and what was noted since */
+    uint32_t *then, *since;
+};
+
+static enum rc read_pieces(struct stream *from, struct stream *notes, struct ps_server *s, const struct rows *row,
+                           const char *path)
+{
+    enum rc rc = RC_OK;
+
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         s->piece[k].clock = read_word(from);
-        for (int w = 0; w < s->env.n_workers; w++)
-            clocks_skip(&s->piece[k].clocks, w, (uint32_t)read_word(from));
+        read_row(row->then, from, s);
+        if (notes->file)
+            read_row(row->since, notes, s);
+        if (from->has_failed || notes->has_failed)
+            FAIL(RC_INVAL, "%s: what server %d has written is cut off", path, s->slice);
+        TRY(take_clocks(s, k, row->then, notes->file ? row->since : NULL));
     }
     for (int w = 0; w < s->env.n_workers; w++)
         if (read_word(from) != 0 && w > 0) /* worker 0 may ask for the final state again */
             server_leave(s, w);
+out:
+    return rc;
+}
+
+static enum rc read_words(struct stream *from, struct stream *notes, struct ps_server *s, const char *path)
+{
+    const uint64_t magic = read_word(from), layout = read_word(from);
+    const size_t n_row = 1 + (size_t)s->env.n_workers;
+    struct rows row = { calloc(n_row, sizeof(uint32_t)), calloc(n_row, sizeof(uint32_t)) };
+    enum rc rc;
+
+    if (!row.then || !row.since)
+        FAIL(RC_NOMEM, "no memory for the clocks of %d workers", s->env.n_workers);
+    s->n_updates_before = read_word(from);
+    if (from->has_failed || magic != MAGIC || layout != s->layout || read_word(from) != (uint64_t)n_moments(s) ||
+        (notes->file && read_word(notes) != s->layout))
+        FAIL(RC_INVAL, "%s: is no snapshot of server %d of this run", path, s->slice);
+    TRY(read_pieces(from, notes, s, &row, path));
+out:
+    free(row.then);
+    free(row.since);
+    return rc;
+}
+
+/* N1: before anything of it is used. Then the file is read from its beginning again. */
+static enum rc check_digest(FILE *file, const char *path)
+{
+    enum { BLOCK_BYTES = 16384 };
+    unsigned char block[BLOCK_BYTES], digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_state hash;
+    bool holds = fseek(file, 0, SEEK_END) == 0;
+    long n_left = holds ? ftell(file) - (long)sizeof stored : -1;
+
+    crypto_hash_sha256_init(&hash);
+    rewind(file);
+    for (holds = n_left >= 0; holds && n_left > 0;) {
+        const size_t n = n_left < BLOCK_BYTES ? (size_t)n_left : BLOCK_BYTES;
+        holds = fread(block, 1, n, file) == n;
+        crypto_hash_sha256_update(&hash, block, n);
+        n_left -= (long)n;
+    }
+    crypto_hash_sha256_final(&hash, digest);
+    if (!holds || fread(stored, 1, sizeof stored, file) != sizeof stored || memcmp(digest, stored, sizeof digest) != 0)
+        return rc_raise(RC_INVAL, "%s: is damaged", path);
+    rewind(file);
     return RC_OK;
+}
+
+static enum rc open_streams(struct stream *from, struct stream *notes, const struct ps_server *s, const char *path)
+{
+    char notes_path[PATH_BYTES + N_SUFFIX_BYTES];
+    enum rc rc;
+
+    TRY(file_open_regular(&from->file, path, "a snapshot of a server"));
+    if (!has_notes(s))
+        return RC_OK;
+    notes_path_of(notes_path, s);
+    TRY(file_open_regular(&notes->file, notes_path, "the clocks of a server"));
+out:
+    return rc;
 }
 
 enum rc snapshot_restore(struct ps_server *s)
 {
-    unsigned char digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
-    struct stream from = { .file = NULL };
+    struct stream from = { .file = NULL }, notes = { .file = NULL };
     char path[PATH_BYTES];
     enum rc rc;
 
     path_of(path, s);
-    TRY(file_open_regular(&from.file, path, "a snapshot of a server"));
-    crypto_hash_sha256_init(&from.hash);
-    TRY(read_words(&from, s, path));
+    TRY(open_streams(&from, &notes, s, path));
+    TRY(check_digest(from.file, path));
+    TRY(read_words(&from, &notes, s, path));
     read_bytes(&from, s->param, s->n_elems * sizeof(float));
     for (int i = 0; i < n_moments(s); i++)
         read_bytes(&from, s->optimizer.moment[i], s->n_elems * sizeof(float));
-    crypto_hash_sha256_final(&from.hash, digest);
-    if (from.has_failed || fread(stored, 1, sizeof stored, from.file) != sizeof stored || fgetc(from.file) != EOF ||
-        memcmp(digest, stored, sizeof digest) != 0)
-        FAIL(RC_INVAL, "%s: is damaged", path); /* N1 */
+    if (from.has_failed)
+        FAIL(RC_INVAL, "%s: is shorter than server %d is", path, s->slice);
     s->is_restored = true;
     for (int w = 0; w < s->env.n_workers; w++)
         for (int i = 0; i < PS_CREDITS; i++)
@@ -173,13 +349,18 @@ enum rc snapshot_restore(struct ps_server *s)
 out:
     if (from.file)
         fclose(from.file);
+    if (notes.file)
+        fclose(notes.file);
     return rc;
 }
 
-/* Worker w has sent n pushes of piece k that are not in the snapshot. */
+/* Worker w has sent n pushes of piece k that are not in the snapshot. With ssp and sync those are counted (N6), but for
+ * late ones that no round has. */
 static void roll_back(struct ps_server *s, int w, size_t k, uint32_t n)
 {
     clocks_skip(&s->piece[k].clocks, w, n);
+    if (s->env.consistency.kind == CONSISTENCY_SYNC)
+        return;
     s->piece[k].clock += n;
     s->piece[k].n_rolled_back += n;
     s->facts.rolled_back_count += n;
@@ -197,6 +378,6 @@ void snapshot_end_worker(struct ps_server *s, int w, uint64_t n_pushed)
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         n_known += s->piece[k].clocks.clock[w];
-    if (s->is_restored && n_pushed > n_known)
+    if (s->is_restored && !has_notes(s) && n_pushed > n_known)
         s->facts.rolled_back_count += n_pushed - n_known;
 }

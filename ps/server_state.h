@@ -3,6 +3,8 @@
 #ifndef PS_SERVER_STATE_H
 #define PS_SERVER_STATE_H
 
+#include <stdio.h>
+
 #include "harness/base/arena.h"
 #include "harness/base/range.h"
 #include "harness/compute/optimizer.h"
@@ -62,11 +64,12 @@ struct client { /* a worker, as the server sees it */
 };
 
 struct piece_state {
-    struct range part;       /* of it in the slice */
-    uint64_t clock;          /* updates of it so far (P2) */
-    uint64_t n_rolled_back;  /* of that, updates that are not in the parameters (snapshot.N3) */
-    uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
-    struct clocks clocks;    /* of its workers */
+    struct range part;          /* of it in the slice */
+    uint64_t clock;             /* updates of it so far (P2) */
+    uint64_t n_rolled_back;     /* of that, updates that are not in the parameters (snapshot.N3) */
+    uint32_t n_rounds_restored; /* sync: those that a lost server has ended (snapshot.N6) */
+    uint64_t min_transit_ns;    /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
+    struct clocks clocks;       /* of its workers */
 };
 
 struct chain {               /* replica.h; of a server to its heir, and to the one before */
@@ -112,6 +115,8 @@ struct ps_server {
     bool has_given_state;      /* the answer to FETCH */
     bool is_restored;          /* the heir's: from a snapshot (snapshot.h) */
     uint64_t n_unsaved;        /* updates since the last one, of all pieces */
+    FILE *notes;               /* snapshot.N6; NULL: none */
+    unsigned char *noted_row;  /* likewise: room for one */
     struct leases leases;      /* leases.h: of server 0; else zeros */
     int n_asking;              /* workers whose NEXT waits */
     struct batch_set *has;     /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */

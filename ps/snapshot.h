@@ -3,9 +3,12 @@
  * snapshot.h - without replicas: each server writes its slice to a file from time to time, and its heir (replica.h),
  * when it is lost, goes on from that. What came behind it is rolled back, and counted. Of server*.c alone.
  *
- * File FOLDER/server-S: little-endian: magic "GMSS0001", u64 layout (layout.h), n_updates_before, n_moments; of each
- * piece u64 clock and u64[n_workers], the clock of each worker; u64[n_workers]: whether each sends nothing more; then
- * float32 parameters, and the optimiser's arrays; then the SHA-256 of all before it.
+ * File FOLDER/server-S: little-endian: magic "GMSS0002", u64 layout (layout.h), n_updates_before, n_moments; of each
+ * piece u64 clock, and a row: u64 round and u64[n_workers], the clock of each worker (clocks.h); u64[n_workers]:
+ * whether each sends nothing more; then float32 parameters, and the optimiser's arrays; then the SHA-256 of all before
+ * it.
+ *
+ * File FOLDER/server-S.clocks, of ssp and sync: u64 layout; of each piece a row, as it is now.
  *
  * Invariants
  *   N1  Written whole or not at all (file.h), and read only if every byte is as it was written.
@@ -14,15 +17,25 @@
  *   N3  A worker's push is of the step that comes next in the snapshot, or of a later one: those between are rolled
  *       back. They were answered, and count as steps of that worker, and in the piece's clock (wire.P2), but not in its
  *       parameters. A push of the step before is in the snapshot, and is answered alone.
- *   N4  Nobody waits for another worker (only with consistency async), so no worker's clock holds up another one.
- *   N5  How many were rolled back is known of each worker that is left: by its next push of each piece, or by its
- *       LEAVE, which says how many pushes it has sent to the slice.
+ *   N4  With async nobody waits for another worker, so no worker's clock holds up another one.
+ *   N5  How many were rolled back is known, with async, of each worker that is left: by its next push of each piece, or
+ *       by its LEAVE, which says how many pushes it has sent to the slice.
+ *   N6  With ssp and sync, where workers wait for each other's steps, the clocks are those of the lost server, not of
+ *       the snapshot: it writes the row of a piece in place before it answers a push (ssp), or a round (sync), that the
+ *       row counts. So nobody waits for a step that is done. What was rolled back is the difference of the two: pushes,
+ *       or rounds. Whose gradient a round has kept and not applied pushes it again, as it has no answer.
+ *       What a process has written is there when it dies; where a host dies, a row may be older. Then a push of a step
+ *       beyond the round is refused.
  */
 #ifndef PS_SNAPSHOT_H
 #define PS_SNAPSHOT_H
 
 #include "ps/server_state.h"
 
+/* What of the file of clocks a server holds: zeroed, nothing. */
+void snapshot_close(struct ps_server *s);
+/* N6: the row of piece k. Nothing with async, and without snapshots. RC_IO: names the file. */
+enum rc snapshot_note(struct ps_server *s, size_t k) MUST_CHECK;
 /* Write the first one, N2. Nothing where env.snapshots is NULL. RC_INVAL, RC_IO: names the file. */
 enum rc snapshot_begin(struct ps_server *s) MUST_CHECK;
 /* Write one, if it is due. Likewise. */

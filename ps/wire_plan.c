@@ -14,12 +14,16 @@
  *   Others go at rates of their own, and those beside the servers of most of their parameters at higher ones: the
  *   shortest chain counts; and of the cards of all hosts with servers, over which the messages of every worker go, the
  *   least that a worker sends over them together, for all workers, in equal shares.
+ * With replicas forwards to heirs on other hosts are in both: of a piece the longest of push, forward and answer
+ * counts, or what of these crosses a card.
  */
 #include "ps/wire_plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "harness/world/world.h"
+#include "ps/heir.h"
 #include "ps/wire.h"
 
 struct sums {                           /* one way, of one worker */
@@ -27,6 +31,11 @@ struct sums {                           /* one way, of one worker */
     double all_bytes, most_bytes;       /* likewise, with headers */
     double in_turn_bytes, least_bytes;  /* the longest of each piece; the shortest of all */
 };
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 static size_t part_elems(const struct sync_env *env, size_t k, int s)
 {
@@ -108,16 +117,24 @@ static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync
 
 /* --- servers beside workers --- */
 
-struct chain { /* a worker's messages that wait for one another, one way */
+struct chain { /* a worker's messages over cards that wait for one another, both ways */
+    size_t n_pieces, n_messages;
+    double n_bytes;
+};
+
+struct way { /* of a piece: to a server, on to its heir, and back; what of it goes over cards */
+    int host;
     size_t n_messages;
     double n_bytes;
 };
 
-struct beside_host { /* one way, of a step */
+struct beside_host { /* of a step */
     int n_workers;
     bool has_servers;
-    double bytes;       /* what a worker sends to its servers */
-    struct chain chain; /* of a worker on it: of each piece the longest message to another host */
+    double bytes;                                 /* one way: what a worker sends to its servers */
+    double forward_sent_bytes, forward_got_bytes; /* of a worker's pushes, to and from servers of other hosts */
+    struct way own;     /* of the piece at hand: of a worker on it the longest by a server on it, likewise */
+    struct chain chain; /* of a worker on it: of each piece the longest way */
 };
 
 struct beside {
@@ -130,31 +147,58 @@ struct load { /* what a step has of cards */
     struct chain chain;
 };
 
-/* Of piece k the longest message of all, and the longest to a server of another host than that one's. */
+/* Where pushes are shorter, or fewer, than answers, forwards are left out: with_traffic() takes all messages alike. */
+static bool is_plain(const struct sync_env *env)
+{
+    return env->compression.kind == COMPRESSION_NONE && !periods_are_on(&env->periods);
+}
+
+/* Does a forward of server s go over cards? */
+static bool crosses(const struct sync_env *env, int s)
+{
+    return env->n_replicas > 0 && is_plain(env) &&
+           env->host[env->n_workers + s] != env->host[env->n_workers + ps_heir(s, env->n_servers)];
+}
+
+/* What server s has of a piece: so many elements. *first: the longest way of a worker that is on no server's host,
+ * *second: of those by servers of other hosts than that one's. */
+static void add_server_beside(struct beside *b, const struct sync_env *env, int s, size_t n_elems, struct way *first,
+                              struct way *second)
+{
+    const double n_bytes = message_bytes(n_elems), forward_bytes = crosses(env, s) ? n_bytes : 0;
+    const int number = env->host[env->n_workers + s];
+    struct beside_host *host = &b->host[number];
+    const size_t n_messages = 2 + (size_t)crosses(env, s);
+    const struct way way = { number, n_messages, (double)n_messages * n_bytes };
+
+    host->bytes += n_bytes;
+    host->forward_sent_bytes += forward_bytes;
+    b->host[env->host[env->n_workers + ps_heir(s, env->n_servers)]].forward_got_bytes += forward_bytes;
+    if (forward_bytes > host->own.n_bytes)
+        host->own = (struct way){ number, 1, forward_bytes };
+    if (way.n_bytes > first->n_bytes) {
+        *second = number != first->host ? *first : *second;
+        *first = way;
+    } else if (number != first->host && way.n_bytes > second->n_bytes)
+        *second = way;
+}
+
 static void add_piece(struct beside *b, const struct sync_env *env, size_t k)
 {
-    size_t n_first = 0, n_second = 0;
-    int host_of_first = -1;
+    struct way first = { .host = -1 }, second = { .host = -1 };
 
-    for (int s = 0; s < env->n_servers; s++) {
-        const int host = env->host[env->n_workers + s];
-        const size_t n_elems = part_elems(env, k, s);
-        if (n_elems == 0)
-            continue;
-        b->host[host].bytes += message_bytes(n_elems);
-        if (n_elems > n_first) {
-            n_second = host != host_of_first ? n_first : n_second;
-            n_first = n_elems;
-            host_of_first = host;
-        } else if (host != host_of_first && n_elems > n_second)
-            n_second = n_elems;
-    }
+    for (int h = 0; h < b->n_hosts; h++)
+        b->host[h].own = (struct way){ .host = h };
+    for (int s = 0; s < env->n_servers; s++)
+        if (part_elems(env, k, s) > 0)
+            add_server_beside(b, env, s, part_elems(env, k, s), &first, &second);
     for (int h = 0; h < b->n_hosts; h++) {
-        const size_t n_longest = h == host_of_first ? n_second : n_first;
-        if (n_longest == 0)
-            continue;
-        b->host[h].chain.n_messages++;
-        b->host[h].chain.n_bytes += message_bytes(n_longest);
+        struct beside_host *host = &b->host[h];
+        const struct way *other = h == first.host ? &second : &first;
+        const struct way *longest = host->own.n_bytes > other->n_bytes ? &host->own : other;
+        host->chain.n_pieces += longest->n_messages > 0;
+        host->chain.n_messages += longest->n_messages;
+        host->chain.n_bytes += longest->n_bytes;
     }
 }
 
@@ -184,8 +228,8 @@ static struct load most_load(const struct beside *b, const struct sync_env *env,
         const struct beside_host *h = &b->host[i];
         const double pushed_bytes = h->n_workers * (all_bytes - h->bytes);
         const double replied_bytes = (env->n_workers - h->n_workers) * h->bytes;
-        if (pushed_bytes + replied_bytes > most.link_bytes)
-            most.link_bytes = pushed_bytes + replied_bytes;
+        const double forward_bytes = env->n_workers * larger(h->forward_sent_bytes, h->forward_got_bytes);
+        most.link_bytes = larger(most.link_bytes, pushed_bytes + replied_bytes + forward_bytes);
         if (h->n_workers > 0 && h->chain.n_bytes > most.chain.n_bytes)
             most.chain = h->chain;
     }
@@ -193,22 +237,24 @@ static struct load most_load(const struct beside *b, const struct sync_env *env,
 }
 
 /* Of workers at their own rates. Over the cards of hosts with servers, one way, goes what a worker gets of them, and
- * what it pushes from one of them. */
+ * what it pushes from one of them, and what they forward. */
 static struct load least_load(const struct beside *b, const struct sync_env *env, double all_bytes)
 {
-    struct load least = { 2 * all_bytes, { 0, 2 * all_bytes } };
+    struct load least = { 2 * all_bytes, { .n_bytes = HUGE_VAL } };
+    double forward_bytes = 0;
     int n_cards = 0;
 
     for (int i = 0; i < b->n_hosts; i++) {
         const struct beside_host *h = &b->host[i];
         const double remote_bytes = all_bytes - h->bytes, sent_bytes = (h->has_servers ? 2 : 1) * remote_bytes;
         n_cards += h->has_servers;
+        forward_bytes += h->forward_sent_bytes;
         if (h->n_workers == 0)
             continue;
         least.link_bytes = sent_bytes < least.link_bytes ? sent_bytes : least.link_bytes;
         least.chain = h->chain.n_bytes < least.chain.n_bytes ? h->chain : least.chain;
     }
-    least.link_bytes *= (double)env->n_workers / n_cards;
+    least.link_bytes = (least.link_bytes + forward_bytes) * (double)env->n_workers / n_cards;
     return least;
 }
 
@@ -244,7 +290,8 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
     const size_t n_bytes =
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);
-    return (struct wire_plan){ n_bytes, 2 * pieces_in_turn(env, load.chain.n_messages),
+    const double n_of_piece = load.chain.n_pieces > 0 ? (double)load.chain.n_messages / (double)load.chain.n_pieces : 0;
+    return (struct wire_plan){ n_bytes, n_of_piece * pieces_in_turn(env, load.chain.n_pieces),
                                load.link_bytes / (double)n_bytes };
 }
 
@@ -283,7 +330,7 @@ static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_en
 {
     const double whole_bytes = (double)plan.message_bytes;
 
-    if ((env->compression.kind == COMPRESSION_NONE && !periods_are_on(&env->periods)) || plan.message_bytes == 0)
+    if (is_plain(env) || plan.message_bytes == 0)
         return plan;
     const struct traffic t = traffic_of(env, whole_bytes);
     const double forward_bytes = env->host ? 0 : t.forward_bytes;

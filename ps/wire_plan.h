@@ -8,7 +8,8 @@
  * that of the server that has most; beside workers (sync_env.host), the card of a host, which carries what its workers
  * and servers send to other hosts, and nothing of what stays there.
  * With replicas a push goes on to the heir before it is answered: three messages of a piece in turn, and over a
- * server's link as many more. Beside workers forwards are left out: what is said of cards is as much, or more.
+ * server's link as many more. Beside workers only those between hosts count, and only where pushes are as long and as
+ * many as answers: with compression, or periods, forwards are left out, and what is said of cards is as much, or more.
  * With compression pushes are shorter than replies: the message of the plan is the mean of both.
  */
 #ifndef PS_WIRE_PLAN_H

@@ -65,10 +65,20 @@ bool recorded_has_host(const struct recorded *k, const char *host)
 
 /* --- what the campaign knew --- */
 
-/* The place of value in a comma list; -1: not in it, as a baseline that was added. */
-static int place_in(const json_t *list, const char *value)
+const char *recorded_over(char name[OPTION_BYTES], const struct recorded *k)
 {
-    const char *rest = json_string_value(list);
+    const char *over = json_string_value(recorded_option(k->manifest, "over"));
+    const char *equals = over ? strchr(over, '=') : NULL;
+
+    if (!equals || equals - over >= OPTION_BYTES)
+        return NULL;
+    snprintf(name, OPTION_BYTES, "%.*s", (int)(equals - over), over);
+    return equals + 1;
+}
+
+/* The place of value in a comma list; -1: not in it, as a baseline that was added. */
+static int place_in(const char *rest, const char *value)
+{
     char element[VALUE_BYTES];
 
     for (int i = 0; rest && text_next(&rest, element, sizeof element); i++)
@@ -77,15 +87,18 @@ static int place_in(const json_t *list, const char *value)
     return -1;
 }
 
-/* Does point a stand before b? Models and modes as the options list them, then numbers of workers. */
+/* Does point a stand before b? Models, modes, values of --over and numbers of workers, as the options list them. */
 static bool is_before(const struct recorded *k, const struct point *a, const struct point *b)
 {
-    static const char *const listed[] = { "model", "mode", "workers" };
+    enum { N_LISTED = 4 };
+    char over[OPTION_BYTES] = "";
+    const char *values = recorded_over(over, k);
+    const char *const listed[N_LISTED] = { "model", "mode", over, "workers" };
 
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
-        const json_t *list = recorded_option(k->manifest, listed[i]);
-        const int first = place_in(list, point_value(a, listed[i]));
-        const int second = place_in(list, point_value(b, listed[i]));
+    for (size_t i = 0; i < N_LISTED; i++) {
+        const char *list = i == 2 ? values : json_string_value(recorded_option(k->manifest, listed[i]));
+        const int first = list ? place_in(list, point_value(a, listed[i])) : 0;
+        const int second = list ? place_in(list, point_value(b, listed[i])) : 0;
         if (first != second)
             return first < second;
     }

@@ -61,17 +61,19 @@ static enum rc add_point(struct reader *r, const struct assignment *a, int n_ass
 /* The point of these values, a new one where there is none yet: *index. lack: what a record without them is. */
 static enum rc find_or_add(struct reader *r, const json_t *values, const char *lack, size_t *index)
 {
-    enum { N_ASSIGNED = 3 };
-    static const char *const option[N_ASSIGNED] = { "model", "mode", "workers" };
+    enum { MOST_ASSIGNED = 4 };
+    char over[OPTION_BYTES];
+    const char *const option[MOST_ASSIGNED] = { "model", "mode", "workers", over };
+    const int n_assigned = recorded_over(over, r->into) ? MOST_ASSIGNED : MOST_ASSIGNED - 1;
     const struct campaign *c = &r->into->campaign;
-    struct assignment a[N_ASSIGNED];
+    struct assignment a[MOST_ASSIGNED];
 
-    for (int i = 0; i < N_ASSIGNED; i++)
+    for (int i = 0; i < n_assigned; i++)
         if (!assign(&a[i], option[i], values))
             return misfit(r, lack);
-    const struct point *p = campaign_find(c, a, N_ASSIGNED);
+    const struct point *p = campaign_find(c, a, n_assigned);
     *index = p ? (size_t)(p - c->point) : c->n_points;
-    return p ? RC_OK : add_point(r, a, N_ASSIGNED);
+    return p ? RC_OK : add_point(r, a, n_assigned);
 }
 
 /* Room for one launch more. */
@@ -109,7 +111,8 @@ static json_int_t count_at(const json_t *record, const char *key)
 
 static enum rc begin_launch(struct reader *r, json_t *manifest)
 {
-    static const char lack[] = "a manifest without model, mode and workers among its options";
+    static const char lack[] =
+        "a manifest without model, mode and workers among its options, or without what the campaign is over";
     struct campaign *c = &r->into->campaign;
     enum rc rc;
 

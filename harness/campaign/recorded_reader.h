@@ -39,6 +39,8 @@ enum rc reader_check_fit(const struct reader *r, const json_t *manifest) MUST_CH
 /* Is the launch that ends, of r->point, one of those before it? RC_MISMATCH. */
 enum rc reader_check_twice(const struct reader *r) MUST_CHECK;
 
+/* recorded.c: the option that --over gave values of; NULL: none was. Its values, one behind the other. */
+const char *recorded_over(char name[OPTION_BYTES], const struct recorded *k);
 /* recorded.c: is path a folder that holds runs.jsonl, or its beginning? */
 bool recorded_is_campaign(const char *path);
 /* Empty lists, and what it is called. Close it, whatever comes. RC_NOMEM. */

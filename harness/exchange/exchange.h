@@ -95,7 +95,8 @@ struct exchange_opts {
 
 /* A failure to order: in this step a bit of one element of the gradient, behind the exchange and before the update, is
  * another one. The element is the first from elem_index on, of its piece, whose parameter that changes; the bit is that
- * which changes it by an eighth, about. Of a mode without servers, and without average_every. */
+ * which changes it by an eighth, about, and with adagrad and adam, whose first update is of the sign alone, that of the
+ * sign. Beside servers: that element of the parameters, until it is pulled again. Without average_every. */
 struct gradient_flip {
     uint64_t step; /* as begin() counts */
     size_t elem_index;

@@ -141,6 +141,8 @@ enum rc exchange_move_piece(struct exchange *x, const struct piece_work *work) M
 enum rc exchange_compress_piece(struct exchange *x, struct range piece) MUST_CHECK;
 /* env.flip, if it is of piece k, which is about to be updated. */
 enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
+/* Likewise, of piece k, which was pulled. */
+void exchange_flip_pulled(struct exchange *x, size_t k);
 /* E7: piece k is about to be updated. */
 void exchange_keep_piece(struct exchange *x, size_t k);
 

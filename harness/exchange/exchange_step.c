@@ -92,7 +92,9 @@ static enum rc apply_piece(struct exchange *x, size_t k)
     enum rc rc = RC_OK;
 
     t->update_ns = x->is_staged ? world_now_ns(x->env.world) : t->exchanged_ns; /* staged: later, by another task */
-    if (x->flips)
+    if (x->flips && x->has_servers)
+        exchange_flip_pulled(x, k);
+    else if (x->flips)
         TRY(exchange_flip(x, k));
     if (x->is_staged)
         unstage(x, piece);

@@ -102,11 +102,30 @@ int gm_barrier(struct gm_job *job);
 
 /* --- a step of distributed SGD --- */
 
+/* How a gradient changes the parameters p. d = mean over ranks of grad + weight_decay p; all arrays begin at 0, but for
+ * that of GM_ADAGRAD.
+ *   GM_SGD      v = momentum v + d; p -= lr v
+ *   GM_ADAGRAD  s += d d, s begins at initial; p -= lr d / (sqrt(s) + epsilon)
+ *   GM_ADAM     m = beta1 m + (1 - beta1) d, v = beta2 v + (1 - beta2) d d; p -= lr m' / (sqrt(v') + epsilon), with
+ *               m' = m / (1 - beta1^t), v' = v / (1 - beta2^t) in update t, the first being 1 */
+enum gm_optimizer { GM_SGD, GM_ADAGRAD, GM_ADAM };
+struct gm_rule {
+    enum gm_optimizer optimizer;
+    double weight_decay;
+    double momentum;     /* of GM_SGD alone */
+    double epsilon;      /* of GM_ADAGRAD and GM_ADAM; above 0 */
+    double initial;      /* of GM_ADAGRAD */
+    double beta1, beta2; /* of GM_ADAM */
+};
+/* As `gradmark train --optimizer` has it where nothing more is given; without momentum and weight decay. */
+struct gm_rule gm_rule_of(enum gm_optimizer optimizer);
+
 struct gm_sgd;
 
-/* Of n_params parameters. d = mean over ranks of grad + weight_decay p; v = momentum v + d; p -= lr v; v begins at 0.
- * Not collective. GM_INVAL: momentum is not in [0, 1). */
+/* Of n_params parameters, by GM_SGD. Not collective. GM_INVAL: momentum is not in [0, 1). */
 int gm_sgd_open(struct gm_sgd **out, struct gm_job *job, size_t n_params, float momentum, float weight_decay);
+/* The same by any rule, which is copied. GM_INVAL: what of it is out of range. */
+int gm_sgd_open_rule(struct gm_sgd **out, struct gm_job *job, size_t n_params, const struct gm_rule *rule);
 /* param[n_params] := after a step with this rank's grad[n_params], which is read only. Collective. */
 int gm_sgd_step(struct gm_sgd *sgd, float *param, const float *grad, float lr);
 void gm_sgd_close(struct gm_sgd **sgd);
@@ -121,6 +140,9 @@ struct gm_ps;
  * servers. Collective. GM_INVAL: no worker would be left; there are less parameters than servers. */
 int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
                float momentum, const char *consistency);
+/* The same, where servers update by any rule, which is copied. GM_INVAL: what of it is out of range, too. */
+int gm_ps_open_rule(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
+                    const struct gm_rule *rule, const char *consistency);
 int gm_ps_is_server(const struct gm_ps *ps);
 int gm_ps_n_workers(const struct gm_ps *ps);
 /* Of a server: applies what workers push, until all of them have closed. */

@@ -57,6 +57,28 @@ static int collectives(struct gm_job *job)
     return n_failures + EXPECT(gm_barrier(job) == GM_OK);
 }
 
+static int refused_rules(struct gm_job *job)
+{
+    const struct gm_rule adam = gm_rule_of(GM_ADAM), adagrad = gm_rule_of(GM_ADAGRAD);
+    struct gm_rule rule[] = { adam, adam, adam, adam, adagrad, adagrad, gm_rule_of(GM_SGD) };
+    static const char *const says[] = { "beta1 is 1",    "beta2 is -0.5",      "epsilon is 0",  "momentum is 0.9",
+                                        "initial is -1", "weight_decay is -1", "optimizer is 3" };
+    struct gm_sgd *sgd = NULL;
+    int n_failures = 0;
+
+    rule[0].beta1 = 1;
+    rule[1].beta2 = -0.5;
+    rule[2].epsilon = 0;
+    rule[3].momentum = 0.9;
+    rule[4].initial = -1;
+    rule[5].weight_decay = -1;
+    rule[6].optimizer = (enum gm_optimizer)3;
+    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
+        n_failures +=
+            EXPECT(gm_sgd_open_rule(&sgd, job, 4, &rule[i]) == GM_INVAL && !sgd && strstr(gm_message(), says[i]));
+    return n_failures;
+}
+
 static int refusals(struct gm_job *job)
 {
     struct gm_model *model = NULL;
@@ -76,6 +98,8 @@ static int refusals(struct gm_job *job)
     n_failures += EXPECT(gm_broadcast(job, x, 4, -1) == GM_INVAL);
     n_failures += EXPECT(gm_sgd_open(&sgd, job, 4, 1.0f, 0) == GM_INVAL && strstr(gm_message(), "momentum is 1"));
     n_failures += EXPECT(gm_sgd_open(&sgd, job, 0, 0, 0) == GM_INVAL && !sgd);
+    n_failures += EXPECT(gm_sgd_open_rule(&sgd, job, 4, NULL) == GM_INVAL && strstr(gm_message(), "rule is NULL"));
+    n_failures += refused_rules(job);
     n_failures += EXPECT(gm_ps_open(&ps, job, x, 4, gm_size(job), 0, NULL) == GM_INVAL && !ps);
     n_failures += EXPECT(strstr(gm_message(), "one server and one worker"));
     n_failures += EXPECT(gm_ps_open(&ps, job, x, 4, 0, 0, NULL) == GM_INVAL);
@@ -195,6 +219,68 @@ static int big_batch(struct gm_job *job, const char *name, float lr, float momen
     return n_failures;
 }
 
+enum { N_RULED = 97, N_RULED_STEPS = 12 };
+
+/* Of rank r in step t; powers of two, so that means are exact. */
+static float ruled_gradient(int r, int t, int i)
+{
+    return (float)((i * 7 + t * 3 + r) % 17 - 8) / 16;
+}
+
+/* The rule as gradmark.h writes it, of one parameter. */
+static double by_rule(const struct gm_rule *rule, double p, int n_ranks, int i, double lr)
+{
+    double m = 0, v = rule->optimizer == GM_ADAGRAD ? rule->initial : 0;
+
+    for (int t = 0; t < N_RULED_STEPS; t++) {
+        double d = 0;
+        for (int r = 0; r < n_ranks; r++)
+            d += (double)ruled_gradient(r, t, i) / n_ranks;
+        d += rule->weight_decay * p;
+        if (rule->optimizer == GM_ADAGRAD) {
+            v += d * d;
+            p -= lr * d / (sqrt(v) + rule->epsilon);
+        } else {
+            m = rule->beta1 * m + (1 - rule->beta1) * d;
+            v = rule->beta2 * v + (1 - rule->beta2) * d * d;
+            p -= lr * (m / (1 - pow(rule->beta1, t + 1))) / (sqrt(v / (1 - pow(rule->beta2, t + 1))) + rule->epsilon);
+        }
+    }
+    return p;
+}
+
+/* Steps of all ranks with a rule, on workers or on a server, come to what the formula does. */
+static int rules(struct gm_job *job, enum gm_optimizer optimizer, int n_servers)
+{
+    const int n_workers = gm_size(job) - n_servers, r = gm_rank(job);
+    struct gm_rule rule = gm_rule_of(optimizer);
+    float param[N_RULED], grad[N_RULED];
+    struct gm_sgd *sgd = NULL;
+    struct gm_ps *ps = NULL;
+    int n_failures = 0;
+
+    rule.weight_decay = 0.01;
+    rule.initial = 0.125;
+    for (int i = 0; i < N_RULED; i++)
+        param[i] = (float)(i % 5 - 2);
+    if (n_servers > 0)
+        n_failures += EXPECT(gm_ps_open_rule(&ps, job, param, N_RULED, n_servers, &rule, "sync") == GM_OK);
+    else
+        n_failures += EXPECT(gm_sgd_open_rule(&sgd, job, N_RULED, &rule) == GM_OK);
+    if (r >= n_workers)
+        n_failures += EXPECT(gm_ps_serve(ps) == GM_OK);
+    for (int t = 0; t < N_RULED_STEPS && r < n_workers; t++) {
+        for (int i = 0; i < N_RULED; i++)
+            grad[i] = ruled_gradient(r, t, i);
+        n_failures += EXPECT((ps ? gm_push(ps, grad, 0.25f) : gm_sgd_step(sgd, param, grad, 0.25f)) == GM_OK);
+    }
+    n_failures += EXPECT(gm_ps_close(&ps, param) == GM_OK);
+    gm_sgd_close(&sgd);
+    for (int i = 0; i < N_RULED && (n_servers == 0 || r == 0); i++)
+        n_failures += EXPECT(fabs((double)param[i] - by_rule(&rule, i % 5 - 2, n_workers, i, 0.25)) < 2e-5);
+    return n_failures;
+}
+
 /* Slope and offset of least squares, from the samples. */
 static int line_is_found(struct gm_job *job)
 {
@@ -260,6 +346,10 @@ int main(void)
     if (gm_size(job) > 1) {
         n_failures += big_batch(job, "linear", 0.3f, 0.5f, 1);
         n_failures += big_batch(job, "lenet", 0.02f, 0.9f, 1);
+    }
+    for (int n_servers = 0; n_servers < (gm_size(job) > 1 ? 2 : 1); n_servers++) {
+        n_failures += rules(job, GM_ADAM, n_servers);
+        n_failures += rules(job, GM_ADAGRAD, n_servers);
     }
     n_failures += collectives(job);
     float sum = (float)n_failures;

@@ -14,6 +14,7 @@ struct compute;
 struct transport;
 struct transport_ops;
 struct collective;
+struct optimizer_rule;
 
 struct gm_job {
     struct world *world;
@@ -32,6 +33,8 @@ struct gm_job {
 enum rc job_ended(struct gm_job *job, enum rc rc);
 /* RC_INVAL: job is NULL. RC_PEER: it has failed. */
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
+/* *out: what in says. RC_INVAL: NULL, or out of range; the message begins with "FUNCTION: ". */
+enum rc job_rule(struct optimizer_rule *out, const struct gm_rule *in, const char *function) MUST_CHECK;
 /* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). */
 enum rc job_sum(struct gm_job *job, float *data, size_t n) MUST_CHECK;
 

@@ -33,19 +33,29 @@ unsigned gm_ps_staleness(const struct gm_ps *ps)
     return exchange_cost(ps->exchange).staleness_count;
 }
 
-static enum rc check_open(struct gm_job *job, size_t n_params, int n_servers, const char *consistency,
-                          struct consistency *rule)
+struct wanted { /* of gm_ps_open() or gm_ps_open_rule() */
+    const char *function;
+    const float *param;
+    size_t n_params;
+    int n_servers;
+    const struct gm_rule *rule;
+    const char *consistency;
+};
+
+static enum rc check_open(struct gm_job *job, const struct wanted *w, struct consistency *consistency,
+                          struct optimizer_rule *rule)
 {
     enum rc rc;
 
-    TRY(job_check(job, "gm_ps_open"));
-    if (n_servers < 1 || n_servers >= job->world->n_ranks)
-        FAIL(RC_INVAL, "gm_ps_open: n_servers is %d of %d ranks; at least one server and one worker are needed",
-             n_servers, job->world->n_ranks);
-    if (n_params < (size_t)n_servers)
-        FAIL(RC_INVAL, "gm_ps_open: n_params is %zu; each of %d servers needs one", n_params, n_servers);
-    TRY(consistency_parse(rule, consistency ? consistency : "async"));
-    TRY(consistency_check(rule, job->world->n_ranks - n_servers));
+    TRY(job_check(job, w->function));
+    if (w->n_servers < 1 || w->n_servers >= job->world->n_ranks)
+        FAIL(RC_INVAL, "%s: n_servers is %d of %d ranks; at least one server and one worker are needed", w->function,
+             w->n_servers, job->world->n_ranks);
+    if (w->n_params < (size_t)w->n_servers)
+        FAIL(RC_INVAL, "%s: n_params is %zu; each of %d servers needs one", w->function, w->n_params, w->n_servers);
+    TRY(job_rule(rule, w->rule, w->function));
+    TRY(consistency_parse(consistency, w->consistency ? w->consistency : "async"));
+    TRY(consistency_check(consistency, job->world->n_ranks - w->n_servers));
 out:
     return rc;
 }
@@ -60,20 +70,20 @@ static enum rc start(struct gm_ps *ps, const float *param, size_t n_params)
     return exchange_start(ps->exchange, &from);
 }
 
-int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
-               float momentum, const char *consistency)
+static enum rc open_servers(struct gm_ps **out, struct gm_job *job, const struct wanted *w)
 {
-    struct consistency rule = { .bound_count = 0 };
+    struct consistency consistency = { .bound_count = 0 };
+    struct optimizer_rule rule;
     struct gm_ps *ps = NULL;
     enum rc rc;
 
-    TRY(check_open(job, n_params, n_servers, consistency, &rule));
+    TRY(check_open(job, w, &consistency, &rule));
     ps = calloc(1, sizeof *ps);
     if (!ps)
-        FAIL(RC_NOMEM, "gm_ps_open: no memory");
+        FAIL(RC_NOMEM, "%s: no memory", w->function);
     ps->job = job;
-    ps->n_workers = job->world->n_ranks - n_servers;
-    ps->all = (struct segment){ .offset_elems = 0, .n_elems = n_params };
+    ps->n_workers = job->world->n_ranks - w->n_servers;
+    ps->all = (struct segment){ .offset_elems = 0, .n_elems = w->n_params };
     const struct exchange_env env = { .world = job->world,
                                       .compute = job->compute,
                                       .mode = &sync_ps,
@@ -81,13 +91,13 @@ int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_
                                       .segment = &ps->all,
                                       .n_segments = 1,
                                       .n_workers = ps->n_workers,
-                                      .n_servers = n_servers,
-                                      .opts = { .consistency = rule },
-                                      .optimizer = optimizer_sgd((double)momentum, 0),
+                                      .n_servers = w->n_servers,
+                                      .opts = { .consistency = consistency },
+                                      .optimizer = rule,
                                       .timeout_ms = job->timeout_ms,
                                       .n_steps = 1 };
     TRY(exchange_open(&ps->exchange, &env));
-    TRY(start(ps, param, n_params));
+    TRY(start(ps, w->param, w->n_params));
     *out = ps;
     ps = NULL;
 out:
@@ -95,6 +105,23 @@ out:
         exchange_close(&ps->exchange);
     free(ps);
     return job ? job_ended(job, rc) : rc;
+}
+
+int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
+               float momentum, const char *consistency)
+{
+    const struct gm_rule rule = { .momentum = (double)momentum };
+    const struct wanted w = { "gm_ps_open", param, n_params, n_servers, &rule, consistency };
+
+    return open_servers(out, job, &w);
+}
+
+int gm_ps_open_rule(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
+                    const struct gm_rule *rule, const char *consistency)
+{
+    const struct wanted w = { "gm_ps_open_rule", param, n_params, n_servers, rule, consistency };
+
+    return open_servers(out, job, &w);
 }
 
 /* RC_INVAL: of the other kind of rank. */

@@ -24,32 +24,44 @@ void gm_sgd_close(struct gm_sgd **sgd)
     *sgd = NULL;
 }
 
-int gm_sgd_open(struct gm_sgd **out, struct gm_job *job, size_t n_params, float momentum, float weight_decay)
+static enum rc sgd_open(struct gm_sgd **out, struct gm_job *job, size_t n_params, const struct gm_rule *rule,
+                        const char *function)
 {
     enum { ALIGN_ELEMS = COMPUTE_ALIGN_BYTES / sizeof(float) };
     const size_t n_room = (n_params + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
+    struct optimizer_rule own;
     struct gm_sgd *s = NULL;
     enum rc rc;
 
-    TRY(job_check(job, "gm_sgd_open"));
+    TRY(job_check(job, function));
     if (n_params == 0)
-        FAIL(RC_INVAL, "gm_sgd_open: n_params is 0; at least one parameter is needed");
-    if (!(momentum >= 0 && momentum < 1))
-        FAIL(RC_INVAL, "gm_sgd_open: momentum is %g; from 0 to below 1 is right", (double)momentum);
+        FAIL(RC_INVAL, "%s: n_params is 0; at least one parameter is needed", function);
+    TRY(job_rule(&own, rule, function));
     s = calloc(1, sizeof *s);
     if (!s)
-        FAIL(RC_NOMEM, "gm_sgd_open: no memory");
+        FAIL(RC_NOMEM, "%s: no memory", function);
     s->job = job;
-    TRY(compute_memory_open(job->compute, &s->block, 2 * n_room * sizeof(float), "gm_sgd_open"));
+    TRY(compute_memory_open(job->compute, &s->block, 2 * n_room * sizeof(float), function));
     s->param = s->block;
     s->grad = s->param + n_room;
-    const struct optimizer_rule rule = optimizer_sgd((double)momentum, (double)weight_decay);
-    TRY(optimizer_init(&s->optimizer, job->compute, n_params, &rule, NULL));
+    TRY(optimizer_init(&s->optimizer, job->compute, n_params, &own, NULL));
     *out = s;
     s = NULL;
 out:
     gm_sgd_close(&s);
     return rc;
+}
+
+int gm_sgd_open(struct gm_sgd **out, struct gm_job *job, size_t n_params, float momentum, float weight_decay)
+{
+    const struct gm_rule rule = { .momentum = (double)momentum, .weight_decay = (double)weight_decay };
+
+    return sgd_open(out, job, n_params, &rule, "gm_sgd_open");
+}
+
+int gm_sgd_open_rule(struct gm_sgd **out, struct gm_job *job, size_t n_params, const struct gm_rule *rule)
+{
+    return sgd_open(out, job, n_params, rule, "gm_sgd_open_rule");
 }
 
 int gm_sgd_step(struct gm_sgd *sgd, float *param, const float *grad, float lr)
@@ -66,6 +78,7 @@ int gm_sgd_step(struct gm_sgd *sgd, float *param, const float *grad, float lr)
     sgd->optimizer.lr = lr;
     sgd->optimizer.grad_scale = 1.0f / (float)sgd->job->world->n_ranks;
     TRY(optimizer_step(&sgd->optimizer, sgd->param, sgd->grad));
+    sgd->optimizer.n_updates++;
     memcpy(param, sgd->param, n_bytes);
 out:
     return rc;

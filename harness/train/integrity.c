@@ -87,9 +87,12 @@ void integrity_judge(struct train_checks *out, const uint64_t *hash, int n_ranks
 /* NULL: workers are to have the same parameters. */
 static const char *why_not(const struct train_job *job)
 {
-    if (job->mode->module.caps & MODE_SERVERS)
-        return "workers pull parameters that others change meanwhile, and so hold other ones; --mode allreduce";
-    if (!(job->mode->module.caps & MODE_SYNCHRONOUS))
+    if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
+        return "workers pull parameters that others change meanwhile, and so hold other ones; --consistency sync, or "
+               "--mode allreduce";
+    if (job->n_servers > 0 && job->on_loss == ON_LOSS_REPORT)
+        return "workers that are left would wait for a lost one; --on-loss abort";
+    if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
         return "every worker goes by its own gradient, so that all hold other parameters; --mode allreduce";
     if (job->n_workers == 1)
         return "there is one worker, and nobody to compare it with; --workers 2";

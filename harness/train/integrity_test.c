@@ -4,6 +4,7 @@
  * what they are to: in threads.
  *
  * integrity_test.c flip WORLD N RANK     a flip in RANK of N workers is found, in a world with one run to a process
+ * integrity_test.c beside WORLD N RANK   the same beside a server, which is one rank more
  * integrity_test.c healthy WORLD N       none is found
  * integrity_test.c slow WAY              in sim: exactly as slow as ordered
  */
@@ -136,7 +137,8 @@ static void prepare(struct one_run *run, int n_workers, const char *options)
     char text[512];
 
     *run = (struct one_run){ .result = { 0 } };
-    snprintf(text, sizeof text, "--mode allreduce --workers %d %s", n_workers, options);
+    snprintf(text, sizeof text, "%s --workers %d %s", strstr(options, "--mode ") ? "" : "--mode allreduce", n_workers,
+             options);
     if (kit_prepare_launched(&run->job, text, launcher.name ? launcher.n_ranks : 0) != RC_OK)
         fail_msg("%s: %s", text, rc_message());
 }
@@ -200,7 +202,37 @@ static void a_flip_is_caught_at_the_next_check(void **state)
     assert_caught(5, 1, 16, 7, 19, "--reducer root"); /* the last step is checked, too */
 }
 
+/* In the very step: also in the first one, whose update is the rate, whatever the gradient is but for its sign. */
+static void a_flip_shows_with_every_optimiser(void **state)
+{
+    static const char *const options[] = { "--optimizer adam", "--optimizer adagrad",
+                                           "--optimizer adam --overlap on --bucket-bytes 4Ki" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        assert_caught(3, 1, 0, 1, 0, options[i]);
+        assert_caught(3, 2, 8, 1, 8, options[i]);
+        assert_caught(2, 0, 19, 20, 19, options[i]);
+    }
+}
+
 /* Which tensor: the seed draws an element, and with one piece for each tensor the flip stays in that one's. */
+/* Workers hold what they have pulled, and a flip until they pull again; servers have no part in it. */
+static void a_flip_beside_servers_shows_in_its_step(void **state)
+{
+    static const char *const options[] = { "--optimizer adam", "--optimizer adagrad --servers 2 --bucket-bytes 4Ki",
+                                           "--momentum 0.9 --overlap on --bucket-bytes 4Ki", "--compression topk:0.5" };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(text, sizeof text, "--mode ps --consistency sync %s", options[i]);
+        assert_caught(3, 1, 0, 1, 0, text);
+        assert_caught(3, 2, 7, 4, 7, text);
+        assert_caught(2, 0, 19, 20, 19, text);
+    }
+}
+
 static void the_segment_is_the_flipped_one(void **state)
 {
     (void)state;
@@ -221,16 +253,24 @@ static void the_segment_is_the_flipped_one(void **state)
 /* Without a flip nothing is found, and checking changes no bit. */
 static void healthy_runs_stay_as_they_are(void **state)
 {
-    static const char *const options[] = { "--model lenet --steps 9", "--model lenet --steps 9 --average-every 3",
-                                           "--model lenet --steps 9 --overlap on --bucket-bytes 4Ki --momentum 0.9" };
+    static const char *const options[] = {
+        "",
+        "--average-every 3",
+        "--overlap on --bucket-bytes 4Ki --momentum 0.9",
+        "--optimizer adam",
+        "--optimizer adagrad",
+        "--mode ps --consistency sync --optimizer adam",
+        "--mode ps --consistency sync --servers 2 --optimizer adagrad --overlap on --bucket-bytes 4Ki"
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         struct one_run plain, checked;
         char text[200];
-        snprintf(text, sizeof text, "%s --verify-every 3", options[i]);
+        snprintf(text, sizeof text, "--model lenet --steps 9 %s --verify-every 3", options[i]);
         train(&checked, 3, text);
-        train(&plain, 3, options[i]);
+        snprintf(text, sizeof text, "--model lenet --steps 9 %s", options[i]);
+        train(&plain, 3, text);
         assert_int_equal(checked.result.checks.n_corruptions, 0);
         assert_int_equal(integrity_check_result(&checked.job, &checked.result), RC_OK);
         assert_int_equal(checked.result.checks.n_done, 3);
@@ -285,7 +325,10 @@ static void what_cannot_be_is_refused(void **state)
         const char *options, *says;
     } bad[] = {
         { "--mode ps --workers 2 --verify-every 5", "--verify-every 5: workers pull parameters" },
-        { "--mode ps --workers 2 --consistency sync --verify-every 5", "--verify-every 5: workers pull" },
+        { "--mode ps --workers 2 --consistency sync:1 --verify-every 5", "--verify-every 5: workers pull" },
+        { "--mode ps --workers 2 --consistency ssp:0 --verify-every 5", "--consistency sync, or --mode allreduce" },
+        { "--mode ps --workers 2 --consistency sync --on-loss report --verify-every 5", "--on-loss abort" },
+        { "--mode ps --workers 1 --consistency sync --verify-every 5", "--verify-every 5: there is one worker" },
         { "--mode none --workers 2 --verify-every 5", "--verify-every 5: every worker goes by its own gradient" },
         { "--mode allreduce --verify-every 5", "--verify-every 5: there is one worker" },
         { "--mode allreduce --workers 2 --omit broadcast --verify-every 5", "--verify-every 5: --omit broadcast" },
@@ -298,7 +341,7 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode allreduce --workers 2 --steps 5 --flip-bit 1 --flip-step 5", "--flip-step 5: the last step is 4" },
         { "--mode allreduce --workers 2 --flip-step 5", "--flip-step: needs --flip-bit" },
         { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit: --average-every" },
-        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
+        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: workers hold other parameters anyhow" },
         { "--mode none --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
         { "--mode ps --workers 2 --slow-rank 2", "--slow-rank 2: workers are 0 to 1" },
         { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio: needs --slow-rank" },
@@ -332,6 +375,16 @@ static void a_flip_is_caught(void **state)
     (void)state;
     snprintf(more, sizeof more, "--world %s", args[2]);
     assert_caught(n_workers, rank, 6, 4, 7, more);
+}
+
+static void a_flip_beside_a_server_is_caught(void **state)
+{
+    const int n_workers = number(args[3]), rank = number(args[4]);
+    char more[128];
+
+    (void)state;
+    snprintf(more, sizeof more, "--mode ps --consistency sync --optimizer adam --world %s", args[2]);
+    assert_caught(n_workers, rank, 7, 4, 7, more);
 }
 
 static void nothing_is_found(void **state)
@@ -379,6 +432,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_signs_do_not_cancel),
         cmocka_unit_test(the_majority_is_right),
         cmocka_unit_test(a_flip_is_caught_at_the_next_check),
+        cmocka_unit_test(a_flip_shows_with_every_optimiser),
+        cmocka_unit_test(a_flip_beside_servers_shows_in_its_step),
         cmocka_unit_test(the_segment_is_the_flipped_one),
         cmocka_unit_test(healthy_runs_stay_as_they_are),
         cmocka_unit_test(steps_count_on),
@@ -386,6 +441,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     const struct CMUnitTest flip[] = { cmocka_unit_test(a_flip_is_caught) };
+    const struct CMUnitTest beside[] = { cmocka_unit_test(a_flip_beside_a_server_is_caught) };
     const struct CMUnitTest healthy[] = { cmocka_unit_test(nothing_is_found) };
     const struct CMUnitTest slow[] = { cmocka_unit_test(as_slow_as_ordered) };
     const struct world_ops *world;
@@ -397,6 +453,8 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", rc_message());
         return EXIT_SKIPPED;
     }
+    if (strcmp(argv[1], "beside") == 0)
+        return cmocka_run_group_tests_name("beside", beside, NULL, NULL);
     return strcmp(argv[1], "flip") == 0      ? cmocka_run_group_tests_name("flip", flip, NULL, NULL)
            : strcmp(argv[1], "healthy") == 0 ? cmocka_run_group_tests_name("healthy", healthy, NULL, NULL)
                                              : cmocka_run_group_tests_name("slow", slow, NULL, NULL);

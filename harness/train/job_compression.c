@@ -90,21 +90,34 @@ static bool counts(const struct train_job *job)
     return train_exchanges(job) && !(job->collective && job->collective->module.caps & (COLL_DEVICE | COLL_OPAQUE));
 }
 
-/* Steps of an elastic run in which rank i of the result sent what it did. */
+/* Do workers end after different numbers of steps? */
+static bool ends_apart(const struct train_job *job)
+{
+    return elastic_is_on(job) || job->exchange.stop_at > 0;
+}
+
+/* Steps of such a run in which rank i of the result sent what it did: of a server those of the mean worker. */
 static double own_steps(const struct train_job *job, const struct train_result *r, int i)
 {
-    return i < r->n_workers ? (double)r->rank[i].steps_count
-                            : (double)r->rank[i].served.batches_held_count / job->n_workers;
+    double n_steps = 0;
+
+    if (i < r->n_workers)
+        return (double)r->rank[i].steps_count;
+    if (elastic_is_on(job))
+        return (double)r->rank[i].served.batches_held_count / job->n_workers;
+    for (int w = 0; w < r->n_workers; w++)
+        n_steps += (double)r->rank[w].steps_count;
+    return n_steps / r->n_workers;
 }
 
 double compression_sent_bytes(const struct train_job *job, const struct train_result *r, int first, int end)
 {
-    const bool is_elastic = elastic_is_on(job);
+    const bool is_apart = ends_apart(job);
     double n_bytes = 0;
 
     for (int i = first; i < end; i++)
-        n_bytes += (double)r->rank[i].sent_bytes / (is_elastic ? own_steps(job, r, i) : 1);
-    return counts(job) ? n_bytes / (is_elastic ? 1 : (double)r->n_steps) : NAN;
+        n_bytes += (double)r->rank[i].sent_bytes / (is_apart ? own_steps(job, r, i) : 1);
+    return counts(job) ? n_bytes / (is_apart ? 1 : (double)r->n_steps) : NAN;
 }
 
 double compression_full_bytes(const struct train_job *job, const struct train_result *r, int first, int end)

@@ -94,7 +94,9 @@ out:
 /* NULL: a bit can be flipped where --flip-bit flips it. */
 static const char *why_no_flip(const struct train_job *job)
 {
-    if (!(job->mode->module.caps & MODE_SYNCHRONOUS))
+    if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
+        return "workers hold other parameters anyhow; --consistency sync, or --mode allreduce";
+    if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
         return "flips a bit of the sum of all workers' gradients, which this mode has not; --mode allreduce";
     if (job->omitted & OMIT_AVERAGE)
         return "--omit average sums no gradients; leave out one of the two";

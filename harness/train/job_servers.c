@@ -29,10 +29,6 @@ static const char *why_no_snapshots(const struct train_job *job)
 {
     if (job->exchange.n_replicas > 0)
         return "with --replicas 1 nothing is lost that would be read from there; leave out one of the two";
-    if (job->exchange.consistency.kind != CONSISTENCY_ASYNC)
-        return "what is rolled back would be missing where workers wait for each other's steps; --consistency async, "
-               "or "
-               "--replicas 1";
     if (job->opts.stop_at_step > 0)
         return "--stop-at-step counts updates, and what is rolled back is none; leave out one of the two";
     if (!job->compute->touches_memory)

@@ -30,7 +30,7 @@ const struct opt train_opt_table[] = {
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
-        "goes on from that if it is lost; with --on-loss report and --consistency async"),
+        "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report"),
     OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "updates",
              "how often, for --server-save: its workers wait so long"),
     OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
@@ -244,9 +244,11 @@ const struct opt train_run_table[] = {
         "--stages: as it begins micro-batch M of step N), random (of a step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
              "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
-             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce only"),
+             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce, and "
+             "ps with sync"),
     OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "rank",
-             "failure test: one bit of this worker's gradient flips, behind the exchange; allreduce only"),
+             "failure test: one bit of this worker's gradient flips, behind the exchange; of ps with sync, of the "
+             "parameters that it has pulled"),
     OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "steps",
              "failure test: the step in which --flip-bit does so, counted as in --drill-at"),
     OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "rank",

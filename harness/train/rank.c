@@ -27,18 +27,14 @@
 
 static void rank_close(struct rank *r)
 {
-    void *checked = r->checked;
-
     world_split_close(&r->left);
     exchange_close(&r->exchange);
     workload_close(&r->training);
-    if (checked)
-        compute_host_close(r->compute, &checked);
+    rank_verify_close(r);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
     free(r->round_ns);
-    free(r->hash);
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
@@ -451,6 +447,7 @@ static enum rc rank_start(struct rank *r)
 {
     enum rc rc;
 
+    TRY(rank_verify_meet(r));
     TRY(rank_open(r));
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");

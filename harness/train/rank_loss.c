@@ -12,6 +12,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "harness/exchange/exchange.h"
 #include "harness/train/elastic.h"
@@ -181,6 +183,28 @@ enum rc rank_end(struct rank *r, enum rc trained)
     r->n_done = (size_t)n_done;
 out:
     return rc;
+}
+
+enum rc train_explain_lost_root(const struct train_job *job, enum rc ran)
+{
+    static const char *const begins[] = { "rank 0: ended before", "rank 0: silent for" }; /* not of another rank */
+    const bool has_saved = job->opts.save[0] != '\0' && job->opts.save_every > 0 && access(job->opts.save, R_OK) == 0;
+    char message[RC_MESSAGE_BYTES];
+
+    bool is_lost = false;
+
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        is_lost = is_lost || strncmp(message, begins[i], strlen(begins[i])) == 0;
+    if (ran != RC_PEER || job->on_loss != ON_LOSS_REPORT || !is_lost)
+        return ran;
+    if (has_saved)
+        return rc_raise(ran, "%.300s; nobody takes the place of rank 0: --resume %s goes on from its last checkpoint",
+                        message, job->opts.save);
+    return rc_raise(ran,
+                    "%.300s; nobody takes the place of rank 0: with --save FILE --save-every N, --resume FILE goes on "
+                    "from its last checkpoint",
+                    message);
 }
 
 /* --- the report --- */

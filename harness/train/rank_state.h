@@ -48,6 +48,7 @@ struct rank {            /* everything one rank owns while it trains */
     uint64_t step_ns;       /* what a step takes as the probe has measured it; 0: of a mode without servers */
     size_t n_begun, n_done; /* steps of this run: that this rank began; that count, after rank_end() */
     float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
+    struct world *workers;  /* --verify-every beside servers: those that compare; else NULL */
     uint64_t *hash;         /* [n_segments], of --verify-every; else NULL */
     float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
     uint64_t batch;         /* of the step that begins, of an elastic run (elastic.h) */
@@ -245,8 +246,11 @@ enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
 
 /* --- rank_verify.c: are the parameters of all workers equal? --- */
 
+/* Of workers beside servers: a world of theirs. Collective, before the rank has tasks. */
+enum rc rank_verify_meet(struct rank *r) MUST_CHECK;
 /* RC_NOMEM. */
 enum rc rank_verify_open(struct rank *r) MUST_CHECK;
+void rank_verify_close(struct rank *r);
 /* Do workers compare behind `step`? Then the step awaits its own exchange. */
 bool rank_verify_is_due(const struct rank *r, size_t step);
 /* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */

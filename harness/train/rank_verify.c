@@ -6,13 +6,36 @@
 #include "harness/train/integrity.h"
 #include "harness/train/rank_state.h"
 
+enum rc rank_verify_meet(struct rank *r)
+{
+    if (r->job->opts.verify_every == 0 || r->job->n_servers == 0)
+        return RC_OK;
+    return world_split(r->world, rank_is_worker(r) ? 0 : -1, r->world->rank, &r->workers);
+}
+
+/* Those that compare. */
+static struct world *checking(const struct rank *r)
+{
+    return r->workers ? r->workers : r->world;
+}
+
+void rank_verify_close(struct rank *r)
+{
+    void *checked = r->checked;
+
+    if (checked)
+        compute_host_close(r->compute, &checked);
+    free(r->hash);
+    world_split_close(&r->workers);
+}
+
 enum rc rank_verify_open(struct rank *r)
 {
     const size_t n_segments = r->job->n_segments;
     void *copy = NULL;
     enum rc rc = RC_OK;
 
-    if (r->job->opts.verify_every == 0)
+    if (r->job->opts.verify_every == 0 || !rank_is_worker(r))
         return RC_OK;
     r->hash = calloc(n_segments, sizeof *r->hash);
     if (!r->hash)
@@ -51,14 +74,16 @@ out:
 /* Segment by segment, once it is known that some rank differs. */
 static enum rc find_corruptions(struct rank *r, uint64_t step_index)
 {
-    const size_t n_ranks = (size_t)r->world->n_ranks, n_segments = r->job->n_segments;
+    const size_t n_segments = r->job->n_segments;
+    struct world *w = checking(r);
+    const size_t n_ranks = (size_t)w->n_ranks;
     uint64_t *all = malloc(n_ranks * n_segments * sizeof *all);
     enum rc rc;
 
     if (!all)
         return rc_raise(RC_NOMEM, "no memory for the hashes of %zu ranks x %zu segments", n_ranks, n_segments);
-    TRY(world_allgather(r->world, r->hash, all, n_segments * sizeof *all));
-    integrity_judge(&r->result.checks, all, r->world->n_ranks, n_segments, step_index);
+    TRY(world_allgather(w, r->hash, all, n_segments * sizeof *all));
+    integrity_judge(&r->result.checks, all, w->n_ranks, n_segments, step_index);
     r->is_corrupted = true;
 out:
     free(all);
@@ -70,14 +95,15 @@ static enum rc differs(struct rank *r, bool *out)
 {
     const size_t n_words = r->job->n_segments * sizeof *r->hash / sizeof(float);
     const uint64_t own = integrity_hash((const float *)(const void *)r->hash, n_words);
-    uint64_t *all = malloc((size_t)r->world->n_ranks * sizeof *all);
+    struct world *w = checking(r);
+    uint64_t *all = malloc((size_t)w->n_ranks * sizeof *all);
     enum rc rc;
 
     if (!all)
-        return rc_raise(RC_NOMEM, "no memory for the hashes of %d ranks", r->world->n_ranks);
-    TRY(world_allgather(r->world, &own, all, sizeof own));
+        return rc_raise(RC_NOMEM, "no memory for the hashes of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &own, all, sizeof own));
     *out = false;
-    for (int i = 0; i < r->world->n_ranks; i++)
+    for (int i = 0; i < w->n_ranks; i++)
         *out = *out || all[i] != own;
     /* The same on all ranks: where one differs from this one, each differs from one. */
 out:
@@ -93,7 +119,7 @@ enum rc rank_verify(struct rank *r, size_t step)
     if (!rank_verify_is_due(r, step))
         return RC_OK;
     const uint64_t started_ns = world_now_ns(r->world);
-    TRY(world_barrier(r->world)); /* the others have ended their step, which hashing could slow */
+    TRY(world_barrier(checking(r))); /* the others have ended their step, which hashing could slow */
     TRY(hash_params(r));
     TRY(differs(r, &is_different));
     if (is_different)

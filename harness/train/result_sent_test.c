@@ -83,6 +83,29 @@ static void each_rank_and_the_mean_worker(void **state)
     made_free(&m);
 }
 
+/* --stop-at-step: what a worker sent is of its own steps, not of those that all have done. */
+static void workers_that_end_apart_have_steps_of_their_own(void **state)
+{
+    enum { N_OF_0 = 12, N_OF_1 = 60 };
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.exchange.stop_at = N_OF_0 + N_OF_1;
+    m.result.rank[0].steps_count = N_OF_0;
+    m.result.rank[1].steps_count = N_OF_1;
+    m.result.rank[0].sent_bytes = N_OF_0 * 400;
+    m.result.rank[1].sent_bytes = N_OF_1 * 400;
+    m.result.rank[2].sent_bytes = (N_OF_0 + N_OF_1) * 800;
+    m.result.rank[0].full_bytes = m.result.rank[1].full_bytes = 400;
+    m.result.rank[2].full_bytes = 800;
+    expect_sent(&m, "rank", 0, 400, 1);
+    expect_sent(&m, "rank", 1, 400, 1);
+    expect_sent(&m, "rank", 2, 1600, 2); /* replies to two workers */
+    expect_sent(&m, "summary", 0, 400, 1);
+    made_free(&m);
+}
+
 static void where_nothing_is_sent_there_is_no_ratio(void **state)
 {
     struct made_run m;
@@ -104,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rank_and_the_mean_worker),
+        cmocka_unit_test(workers_that_end_apart_have_steps_of_their_own),
         cmocka_unit_test(where_nothing_is_sent_there_is_no_ratio),
     };
 

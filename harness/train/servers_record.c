@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/train/elastic.h"
 
@@ -132,6 +133,25 @@ static uint64_t n_rolled_back(const struct train_result *result)
     return n;
 }
 
+/* Is the rank one of the ranks that were lost? */
+static bool is_lost(const struct train_result *result, int rank)
+{
+    for (size_t i = 0; i < (size_t)result->n_losses; i++)
+        if (result->loss[i].rank == rank)
+            return true;
+    return false;
+}
+
+/* Servers whose parameters are in one place alone, as they or their replica were lost, and no other replica is made. */
+static int n_alone(const struct train_job *job, const struct train_result *result)
+{
+    int n = 0;
+
+    for (int s = 0; job->exchange.n_replicas > 0 && s < job->n_servers; s++)
+        n += is_lost(result, job->n_workers + s) || is_lost(result, job->n_workers + (s + 1) % job->n_servers);
+    return n;
+}
+
 const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_job *job,
                                   const struct train_result *result)
 {
@@ -150,6 +170,11 @@ const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_
         snprintf(out + n_written, n_bytes - (size_t)n_written,
                  "; %llu server%s lost and replaced, %llu updates were rolled back", n, n == 1 ? " was" : "s were",
                  (unsigned long long)n_rolled_back(result));
+    const size_t n_now = strlen(out);
+    const int n_left_alone = n_alone(job, result);
+    if (n_left_alone > 0)
+        snprintf(out + n_now, n_bytes - n_now, "; the parameters of %d of %d servers have no replica any more",
+                 n_left_alone, job->n_servers);
     return out;
 }
 
@@ -180,6 +205,8 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_refused(r, has, refused);
     record_count(r, "replicas_count", has, (uint64_t)job->exchange.n_replicas);
     record_count(r, "servers_replaced_count", has, n_replaced(result));
+    record_count(r, "servers_without_replica_count", has && job->exchange.n_replicas > 0,
+                 (uint64_t)n_alone(job, result));
     record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
     record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);

@@ -369,6 +369,15 @@ static void replicas(void **state)
     assert_true(none.params_hash == one.params_hash && one.params_hash != 0);
     assert_true(lost.params_hash == one.params_hash);
     assert_int_equal(lost.n_lost, 1);
+    for (int i = 0; i < 4; i++) { /* beside workers: 3 quarters pushed, 3 replied, 4 forwarded; or halves, 1, 3 and 4 */
+        const int n_servers = i < 2 ? 4 : 2;
+        const double message_s = n_servers == 4 ? quarter_s : (27412 + 64) / 125e3;
+        snprintf(options, sizeof options, "--colocate --servers %d --consistency %s --replicas 1 --on-loss report",
+                 n_servers, i % 2 == 0 ? "sync" : "async");
+        const struct outcome beside = on_slow_links(options);
+        assert_true(fabs(beside.bound_step_s / ((n_servers == 4 ? 10 : 8) * message_s) - 1) < 1e-3);
+        assert_true(beside.bound_ratio <= 1 && beside.bound_ratio > 0.4);
+    }
 }
 
 /* Seven pieces, each on one server or two: one after the other most links wait. */

@@ -271,6 +271,9 @@ int train_default_servers(bool colocate, int n_workers);
 struct world_opts train_world_opts(const struct train_job *job);
 /* ran is what world_run() returned: where the world could not serve a communicator, the message names the option. */
 enum rc train_explain_refusal(const struct world_opts *world, enum rc ran) MUST_CHECK;
+/* What world_run() of the job returned: where rank 0 was lost, and the run was to go on without lost ranks, what can be
+ * done. */
+enum rc train_explain_lost_root(const struct train_job *job, enum rc ran) MUST_CHECK;
 
 struct train_limits {       /* what the slowest part could do; seconds per step, 0: does not apply */
     double baseline_step_s; /* one worker alone, gradient and update */

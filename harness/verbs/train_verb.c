@@ -332,7 +332,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     const enum rc ran = world_run(run.job.world, &world, train_n_ranks(&run.job), body, &run);
     if (run.job.watch && !run.is_written && (ran != RC_OK || !run.result.stamp))
         progress_fini(&run.progress, wait_clock_ns());
-    TRY(job_shard_explain(&run.job, train_explain_refusal(&world, ran)));
+    TRY(train_explain_lost_root(&run.job, job_shard_explain(&run.job, train_explain_refusal(&world, ran))));
     TRY(end_run(call, &run, &cost));
 out:
     if (own->train.restarts > 0 && is_trained(&run))

@@ -90,6 +90,12 @@ bool plan_is_sync(void)
     return plan.rule.kind == CONSISTENCY_SYNC;
 }
 
+/* Else a parameter tells how many updates it has had. */
+static bool plan_has_momentum(void)
+{
+    return plan_is_sync() && !plan.snapshots;
+}
+
 float plan_gradient(int worker, int step, int i)
 {
     if (plan.stops || plan.snapshots)
@@ -127,7 +133,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .buckets = &r->buckets,
                                   .placement = &r->placement,
                                   .consistency = plan.rule,
-                                  .optimizer = optimizer_sgd(plan_is_sync() ? 0.9 : 0, 0),
+                                  .optimizer = optimizer_sgd(plan_has_momentum() ? 0.9 : 0, 0),
                                   .n_workers = N_WORKERS,
                                   .n_servers = n,
                                   .n_steps = N_STEPS,
@@ -171,7 +177,7 @@ static enum rc exchange_all(struct ps_rank *r, unsigned parts, float *param, flo
     enum rc rc = RC_OK;
 
     for (int k = 0; k < n; k++) {
-        const struct piece_work work = { (size_t)k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
+        const struct piece_work work = { (size_t)k, parts, plan_has_momentum() ? 0.25f : 1.0f, param, grad };
         TRY(ps_post(r->sync, &work));
         if (k + 1 - n_ended == plan.n_in_flight) {
             TRY(end_one(r, param, is_last));
@@ -219,7 +225,7 @@ static enum rc work(struct ps_rank *r)
 {
     const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[r->w->rank], looked[N_PARAMS];
-    struct optimizer_state state = { .moments = plan_is_sync() ? outcome->moment : NULL }, unused = { 0 };
+    struct optimizer_state state = { .moments = plan_has_momentum() ? outcome->moment : NULL }, unused = { 0 };
     uint64_t batch;
     bool is_last = false;
     enum rc rc = RC_OK;
@@ -291,6 +297,7 @@ static void run_here(void)
         outcome->n_late += facts[r].late_count;
         outcome->n_rolled_back += facts[r].rolled_back_count;
         outcome->n_taken_over += facts[r].n_taken_over;
+        outcome->lead_max = facts[r].lead_max_count > outcome->lead_max ? facts[r].lead_max_count : outcome->lead_max;
     }
     outcome->is_done = true;
 }

@@ -58,7 +58,7 @@ struct outcome { /* in memory that a copy of this process shares */
     int n_begun[N_WORKERS], n_ended[N_WORKERS];
     uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
     uint64_t n_late, n_rolled_back;
-    uint32_t n_taken_over;
+    uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];
