@@ -285,6 +285,21 @@ out:
     return rc;
 }
 
+/* LEAVE of a run that hands out batches is answered. */
+static enum rc leave(struct ps_server *s, int worker)
+{
+    const struct ps_header h = { .op = PS_BATCH, .is_last = true };
+    enum rc rc = RC_OK;
+
+    if (server_is_elastic(s))
+        TRY(server_end_reply(s, &s->client[worker].request[0]));
+    server_leave(s, worker);
+    if (server_is_elastic(s))
+        TRY(server_post_reply(s, worker, 0, &h, NULL));
+out:
+    return rc;
+}
+
 void server_leave(struct ps_server *s, int worker)
 {
     if (s->client[worker].state != TRAINING)
@@ -309,9 +324,9 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);
         server_forget(s, 0);
-    } else
-        server_leave(s, a->worker);
-    return RC_OK;
+        return RC_OK;
+    }
+    return leave(s, a->worker);
 }
 
 /* replica.R8 */

@@ -137,10 +137,29 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = is_elastic(p) ? p->batch : n_pushed(p, ps_home(i, n)) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
         if (p->link[i].is_redirected) /* its heir gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
+        TRY(ps_end_request(p, i, 0));
+    }
+out:
+    return ps_abandon(p, rc);
+}
+
+/* Of a run that hands out batches: the answers say that each server knows. So whoever leaves in the middle of it (B7)
+ * may be gone before the others. Server 0 is the last one: until then what is pushed is of a batch that this worker
+ * has. */
+static enum rc leave_elastic(struct ps *p)
+{
+    const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch }, want = { .op = PS_BATCH };
+    struct ps_header answer;
+    enum rc rc = RC_OK;
+
+    for (int i = p->base.env.n_servers; i-- > 0;) {
+        TRY(ps_post_answer(p, i, 0, NULL, 0));
+        TRY(ps_post_request(p, i, 0, &h, NULL));
+        TRY(ps_end_answer(p, i, 0, &want, p->base.env.timeout_ms, &answer));
         TRY(ps_end_request(p, i, 0));
     }
 out:
@@ -217,7 +236,7 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
     if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
-        TRY(leave(self(s)));
+        TRY(is_elastic(self(s)) ? leave_elastic(self(s)) : leave(self(s)));
 out:
     return rc;
 }

@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 10 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 11 }; /* "GMPS" */
 enum {                                     /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,

@@ -33,7 +33,7 @@
  *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped; REFUSED
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then the n_moments arrays of the
  *                                                         optimiser, each as long), and worker 0 has left
- *   LEAVE   worker    I push no more                      none
+ *   LEAVE   worker    I push no more                      none; of a run that hands out batches BATCH, is_last 1
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read

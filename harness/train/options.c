@@ -218,9 +218,11 @@ const struct opt train_run_table[] = {
                  "failure test: this rank ends without notice to its peers"),
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
              "failure test: this rank does nothing any more, and keeps what it holds"),
+    OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "rank",
+             "drill: this worker leaves in order and the others go on, as where it alone gets SIGTERM; --elastic only"),
     OPT_TEXT_(
         struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-        "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
+        "when the rank of --kill-rank, --hang-rank or --leave-rank does so: start, probe, step:N (the start of step N, with "
         "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), random (of a "
         "step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",

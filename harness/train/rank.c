@@ -68,7 +68,7 @@ static void drill(const struct rank *r, enum peer_phase phase, uint64_t step)
 {
     const struct train_drill *d = &r->job->drill;
 
-    if (d->rank != r->world->rank || d->phase != phase || (phase == PHASE_STEP && d->step != step))
+    if (d->rank != r->world->rank || d->leaves || d->phase != phase || (phase == PHASE_STEP && d->step != step))
         return;
     if (d->hangs)
         world_hang(r->world);
@@ -249,7 +249,6 @@ out:
 static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
-
     enum rc rc;
 
     (void)grad; /* the exchange's own */
@@ -381,7 +380,7 @@ static enum rc train_steps(struct rank *r)
     enum rc rc = RC_OK;
 
     for (size_t step = 0; step < train_most_steps(r->job); step++) {
-        TRY(world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, &begins));
+        TRY(rank_begins(r, step, &begins));
         if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
@@ -463,6 +462,10 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     TRY(rank_start(&r));
     const enum rc trained = train(&r);
     disturbance_end(&r.info, &r.load_before, w, "");
+    if (r.is_leaving && trained == RC_OK) {
+        TRY(rank_leave(&r));
+        goto out;
+    }
     TRY(rank_end(&r, trained));
     TRY(rank_probe_again(&r));
     TRY(rank_gather(&r));

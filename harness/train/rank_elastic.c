@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_elastic.c - what a rank of an elastic run does for it (elastic.h): a worker asks for batches, the first server
  * notes when they are done. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,16 @@
 #include "harness/train/elastic.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
+#include "harness/world/stop.h"
+
+/* A signal of one process is its worker's alone; where ranks are threads it is that of all. */
+static void set_stop(const struct rank *r)
+{
+    const bool is_process = r->world->ops->module.caps & WORLD_LAUNCHED;
+    const bool leaves = is_process && rank_is_worker(r) && world_may_leave(r->world);
+
+    world_set_stop(r->world, leaves ? STOP_ALONE : STOP_AT_ONCE);
+}
 
 enum rc rank_elastic_open(struct rank *r)
 {
@@ -15,6 +26,7 @@ enum rc rank_elastic_open(struct rank *r)
 
     if (!elastic_is_on(r->job))
         return RC_OK;
+    set_stop(r);
     r->round_ns = calloc(n_rounds, sizeof *r->round_ns);
     if (r->world->rank == 0)
         r->result.round_ns = calloc((size_t)r->world->n_ranks * n_rounds, sizeof *r->result.round_ns);
@@ -30,6 +42,43 @@ void rank_note_batch(void *arg, uint64_t n_done)
 
     if (n_done % n_workers == 0)
         r->round_ns[n_done / n_workers - 1] = world_now_ns(r->world);
+}
+
+/* V4: is this rank alone to go, before `step`? */
+static bool leaves_now(const struct rank *r, size_t step)
+{
+    const struct train_drill *d = &r->job->drill;
+
+    if (world_own_signal(r->world) != 0 && world_may_leave(r->world))
+        return true;
+    return d->leaves && d->rank == r->world->rank && d->step == step + r->job->resume.steps_count;
+}
+
+enum rc rank_begins(struct rank *r, size_t step, bool *out)
+{
+    if (!elastic_is_on(r->job))
+        return world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, out);
+    *out = step == 0 || !world_stops_now(r->world); /* of a run that is stopped there is something to report */
+    if (*out && leaves_now(r, step)) {
+        r->is_leaving = true;
+        *out = false;
+    }
+    return RC_OK;
+}
+
+enum rc rank_leave(struct rank *r)
+{
+    const int number = world_own_signal(r->world);
+    char line[128];
+    enum rc rc;
+
+    TRY(world_leave(r->world));
+    (void)snprintf(line, sizeof line, "worker %d: %s%sleft the run after %zu batch%s; the others go on", r->world->rank,
+                   number != 0 ? stop_signal_name(number) : "", number != 0 ? ": " : "", r->n_begun,
+                   r->n_begun == 1 ? "" : "es");
+    peer_tell(&(struct peer_opts){ 0 }, line);
+out:
+    return rc;
 }
 
 enum rc rank_take_batch(struct rank *r, bool *is_over)
@@ -60,6 +109,20 @@ struct batch_place rank_place(const struct rank *r, size_t step)
     return (struct batch_place){ (size_t)(r->batch / n_workers), (int)(r->batch % n_workers) };
 }
 
+/* V4: this process alone got a signal, and its rank is none that can leave. */
+static void tell_why_all_stop(const struct rank *r)
+{
+    const bool is_process = r->world->ops->module.caps & WORLD_LAUNCHED;
+    char line[128];
+
+    if (!is_process || !stop_wanted() || stop_is_of_launcher() || (rank_is_worker(r) && world_may_leave(r->world)))
+        return;
+    (void)snprintf(line, sizeof line, "%s %d: %s: cannot leave before the others, so the run stops",
+                   rank_is_worker(r) ? "worker" : "server", rank_is_worker(r) ? 0 : r->world->rank - r->job->n_workers,
+                   stop_signal_name(stop_signal()));
+    peer_tell(&(struct peer_opts){ 0 }, line);
+}
+
 enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
 {
     struct train_result *to = &r->result;
@@ -68,6 +131,7 @@ enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
 
     if (!elastic_is_on(r->job))
         return RC_OK;
+    tell_why_all_stop(r);
     TRY(world_gather(gathered, r->round_ns, to->round_ns, n_rounds * sizeof *r->round_ns));
     if (r->world->rank != 0)
         return RC_OK;

@@ -12,6 +12,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/exchange/exchange.h"
 #include "harness/train/elastic.h"
@@ -211,6 +212,7 @@ enum rc rank_note_losses(struct rank *r)
         loss->rank = number;
         loss->was_seen = w->peers && peer_duty_of(w->peers, number, &loss->duty);
         (void)snprintf(loss->why, sizeof loss->why, "%s", peer_losses_why(w->losses, number));
+        loss->has_left = strcmp(loss->why, WORLD_LEFT_WHY) == 0;
     }
     return RC_OK;
 }

@@ -50,6 +50,7 @@ struct rank {            /* everything one rank owns while it trains */
     float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
     uint64_t batch;         /* of the step that begins, of an elastic run (elastic.h) */
     uint64_t *round_ns;     /* [job->n_steps], likewise; the first server's: when W batches more were done; else NULL */
+    bool is_leaving;        /* it goes before the others (elastic.h, V4) */
     bool is_ended;          /* the servers have told this worker to begin no other step */
     bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
     struct slowed {         /* --slow-rank */
@@ -206,7 +207,13 @@ bool rank_verify_is_due(const struct rank *r, size_t step);
 /* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */
 enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
 
-/* --- rank_elastic.c: --elastic; without it each does nothing --- */
+/* --- rank_elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
+
+/* This rank is about to begin `step` of the run. *out: it is to; false: the run stops, or r->is_leaving, this rank alone
+ * does. Errors: as world_begin_step(). */
+enum rc rank_begins(struct rank *r, size_t step, bool *out) MUST_CHECK;
+/* In place of rank_end(), where r->is_leaving, and nothing is left to do: the others go on without this rank. */
+enum rc rank_leave(struct rank *r) MUST_CHECK;
 
 /* RC_NOMEM. */
 enum rc rank_elastic_open(struct rank *r) MUST_CHECK;

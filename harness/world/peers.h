@@ -82,6 +82,7 @@ struct peers {              /* of one rank: its own seat, and those of all */
     const int *cell;     /* [n_ranks]: ranks whose seats are in one memory have equal numbers, the seats of others are
                             copies (heartbeat.h); NULL: all are in one; borrowed */
     bool is_cut_off;     /* not all of those copies are kept up to date */
+    _Atomic int stop_rule; /* enum stop_rule (stop.h); read by the watcher, too */
     uint64_t abort_ns;   /* of the run's peer_opts */
 };
 

@@ -339,3 +339,12 @@ void world_hang(struct world *w)
 {
     w->ops->hang(w);
 }
+
+enum rc world_leave(struct world *w)
+{
+    if (!w->ops->leave)
+        return rc_raise(RC_UNSUPPORTED, "world %s: no rank can leave before the others", w->ops->module.name);
+    if (!world_may_leave(w) || w->number)
+        return rc_raise(RC_INVAL, "world %s: rank %d cannot leave before the others", w->ops->module.name, w->rank);
+    return w->ops->leave(w);
+}

@@ -38,6 +38,7 @@
  *           are not lost: with RC_OK, or with RC_PEER (mpi: some may have had their result before the loss).
  *         - so does share_wait() in a share of such a world; transports end their waits as transport.T6 says.
  *         - worlds without it, waits for events and tasks, and world_check() of the others go on as if it lived.
+ *       A rank that leaves before the others (world_leave()) is as lost to them, but nobody ends it.
  *       A lost rank that goes on gets RC_PEER from world_check() and all waits, and whatever its body returns is no
  *       failure. In a drill (world_hang) it ends once it is lost. A thread that does not end by itself, though, ends
  *       the process some seconds after all others have ended. world_run() is RC_OK when the bodies of all ranks that
@@ -198,6 +199,8 @@ struct world_ops {
     /* For failure drills: this rank goes silent, with all it holds. Does not return; threads, sim: it ends once a rank
      * has failed (this one, where ranks are watched). */
     void (*hang)(struct world *w);
+    /* Optional (may be NULL): RC_UNSUPPORTED. This rank has done its part and goes before the others: W8. */
+    enum rc (*leave)(struct world *w);
 };
 
 enum wait_policy {
@@ -302,6 +305,17 @@ bool world_may_spin(const struct world *w);
 void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
 void world_hang(struct world *w);
+/* With ON_LOSS_REPORT, of a rank of the run's own world that is not rank 0, and has no task but its main one: it leaves
+ * before the others, to which it is from now on as one that was lost (W8), with WORLD_LEFT_WHY for a reason. It calls
+ * nothing of the world any more but what closes, and its body returns RC_OK. Does not wait. RC_UNSUPPORTED: a process
+ * cannot leave this world (mpi). RC_INVAL: else. */
+#define WORLD_LEFT_WHY "left the run"
+enum rc world_leave(struct world *w) MUST_CHECK;
+/* Can a rank of this world leave? */
+static inline bool world_may_leave(const struct world *w)
+{
+    return w->ops->leave && w->losses && w->rank != 0;
+}
 /* This rank is alive (P1): for work of many seconds that calls nothing else of world.h. */
 void world_tick(struct world *w);
 /* What this rank owes from now on. */

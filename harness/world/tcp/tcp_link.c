@@ -100,7 +100,7 @@ static void tend(struct tcp_link *l)
     enum rc rc = tcp_stream_tend(l->stream);
 
     while (rc == RC_OK && tcp_stream_take(l->stream, &m)) {
-        if (m.type == TCP_FAIL)
+        if (m.type == TCP_FAIL && !l->has_left)
             take_failure(l, &m);
         if (m.type == TCP_RESULT)
             take_result(l, &m);
@@ -289,6 +289,15 @@ static void await_sent(struct tcp_link *l)
         if (!is_sent)
             (void)doorbell_wait(&l->bell, seen, false, WAIT_SLICE_NS);
     }
+}
+
+void tcp_link_leave(struct tcp_link *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->is_closing = l->has_left = true;
+    pthread_mutex_unlock(&l->lock);
+    /* without memory for it this rank is lost to the others */
+    (void)!tcp_link_post(l, &(struct tcp_message){ .type = TCP_LEAVE });
 }
 
 void tcp_link_close(struct tcp_link **lp)

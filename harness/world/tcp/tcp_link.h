@@ -51,6 +51,8 @@ enum rc tcp_link_post(struct tcp_link *l, const struct tcp_message *m) MUST_CHEC
 void tcp_link_await(struct tcp_link *l, uint64_t number, uint64_t limit_ns, struct tcp_message *out, bool *has_come);
 /* The first failure of the run that this rank knows of, its own too. false: there is none. */
 bool tcp_link_failure(const struct tcp_link *l, int *rank, enum rc *why, const char **message);
+/* This rank leaves before the others: say so; what becomes of the run is nothing to it any more. */
+void tcp_link_leave(struct tcp_link *l);
 /* All is done: say so, and close; waits until it is said, some seconds at most. NULL-safe, nulls. */
 void tcp_link_close(struct tcp_link **l);
 

@@ -20,6 +20,7 @@ struct tcp_link {
     struct tcp_stream *stream;
     bool is_broken;  /* it has ended */
     bool is_closing; /* this rank has left */
+    bool has_left;   /* ... before the others */
     bool is_over;
     bool has_result;
     struct tcp_message result;

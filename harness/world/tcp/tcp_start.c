@@ -212,12 +212,22 @@ static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
     return rank < 0 ? rc_raise(code, "%s", why) : rc_raise(code, "rank %d: %s", rank, why);
 }
 
+enum rc tcp_leave(struct world *w)
+{
+    struct tcp_rank *self = tcp_world_of(w)->self;
+
+    self->has_left = true;
+    process_peers_leave(self->peers);
+    tcp_link_leave(self->link);
+    return RC_OK;
+}
+
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
 {
     struct tcp_rank *self = t->self;
     const bool has_begun = self->link && tcp_link_is_started(self->link);
 
-    if (rc == RC_OK)
+    if (rc == RC_OK && !self->has_left)
         rc = meet_at_end(t);
     if (rc != RC_OK && has_begun)
         tcp_tell_failure(self, rc);
@@ -225,9 +235,9 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
         end_lost(self);
     rc = raise_failure(self, rc);
     tcp_hub_watch(self->hub, NULL, NULL);
-    if (rc == RC_OK)
+    if (rc == RC_OK && !self->has_left)
         process_peers_leave(self->peers);
-    else
+    else if (rc != RC_OK)
         process_peers_close(&self->peers); /* which has a part of the world: before the connection */
     tcp_link_close(&self->link);
     tcp_hub_close(&self->hub);

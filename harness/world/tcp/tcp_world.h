@@ -24,6 +24,7 @@ struct tcp_rank { /* what all worlds of a rank share */
     int64_t offset_ns;           /* of rank 0's clock to this host's */
     uint64_t n_calls;
     int failure_exit_code;
+    bool has_left; /* world_leave() */
     char address[HOST_ADDRESS_BYTES]; /* at which other hosts reach this one; "": it is not known */
     struct world *host_part;          /* the ranks of this host, before the body */
 };
@@ -61,6 +62,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct 
                        int n_ranks) MUST_CHECK;
 /* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
+/* world_ops.leave */
+enum rc tcp_leave(struct world *w);
 /* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
 

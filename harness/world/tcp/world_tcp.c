@@ -98,4 +98,5 @@ const struct world_ops world_tcp = {
     .abort = tcp_abort,
     .die = tcp_die,
     .hang = tcp_hang,
+    .leave = tcp_leave,
 };
