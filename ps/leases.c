@@ -7,6 +7,13 @@
 
 enum { WORD_BITS = 64 };
 
+size_t leases_bytes(int n_workers)
+{
+    const struct leases *l = NULL;
+
+    return (size_t)n_workers * (sizeof *l->of + sizeof *l->given);
+}
+
 enum rc leases_open(struct leases *out, int n_workers, uint64_t n_batches)
 {
     struct leases l = { .n_workers = n_workers, .n_batches = n_batches };
@@ -67,9 +74,14 @@ void leases_give_back(struct leases *l, int w)
     l->of[w] = NO_BATCH;
 }
 
+size_t batch_set_bytes(uint64_t n_batches)
+{
+    return (size_t)(n_batches / WORD_BITS + 1) * sizeof(uint64_t);
+}
+
 enum rc batch_set_open(struct batch_set *out, uint64_t n_batches)
 {
-    uint64_t *word = calloc((size_t)(n_batches / WORD_BITS + 1), sizeof *word);
+    uint64_t *word = calloc(1, batch_set_bytes(n_batches));
 
     if (!word)
         return rc_raise(RC_NOMEM, "parameter server: no memory for the numbers of %llu batches",

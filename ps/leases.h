@@ -38,11 +38,14 @@
  *       does not know what others have: of several servers a batch is handed out again even if all have it.)
  *   B5  A push is of the batch that its worker has: at server 0 it is refused else (wire.P5).
  *   B6  So that each worker that is not lost does a step, the first batches are the workers' own.
+ *   B7  A worker may leave before all batches are done: what it has done counts, what it gives back is another one's at
+ *       once. Its LEAVE is answered, and server 0's answer is the last one: then all servers know, and it may be gone.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/base/rc.h"
@@ -59,6 +62,8 @@ struct leases { /* server 0's book; owned */
     int first_given, n_given;
 };
 
+/* What leases_open() allocates. Pure. */
+size_t leases_bytes(int n_workers);
 /* RC_NOMEM. */
 enum rc leases_open(struct leases *out, int n_workers, uint64_t n_batches) MUST_CHECK;
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
@@ -87,6 +92,8 @@ struct batch_set {            /* owned */
     uint64_t *word;
 };
 
+/* What batch_set_open() allocates. Pure. */
+size_t batch_set_bytes(uint64_t n_batches);
 /* Empty. RC_NOMEM. */
 enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
 void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */
