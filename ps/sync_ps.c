@@ -104,7 +104,7 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
     TRY(ps_check_slices(env));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
-    if (env->world->rank < env->n_workers)
+    if (sync_worker_of(env, env->world->rank) >= 0)
         TRY(open_links(p));
     else
         TRY(ps_server_open(&p->server, env));
@@ -204,7 +204,7 @@ out:
 static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer_state *out)
 {
     const size_t n_params = p->base.env.buckets->n_params;
-    const int n_servers = p->base.env.n_servers;
+    const int n_servers = p->base.env.n_servers, n_before = op == PS_FETCH && p->base.env.n_guests > 0 ? 1 : 0;
     const struct ps_header h = { .op = op, .clock = op == PS_FETCH ? p->batch : 0 };
     struct optimizer_state unwanted = { .moments = NULL };
     float *state = NULL; /* of server i, behind those of the servers before */
@@ -219,8 +219,10 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
         TRY(ps_post_answer(p, i, 0, ps_is_real(p) ? state + state_elems(p, l->first_elem) : NULL,
                            state_elems(p, l->n_elems)));
         TRY(ps_post_request(p, i, 0, &h, NULL));
+        if (i < n_before) /* leases.B9 */
+            TRY(take_state(p, i, op, ps_is_real(p) ? state : NULL, param, out));
     }
-    for (int i = 0; i < n_servers; i++)
+    for (int i = n_before; i < n_servers; i++)
         TRY(take_state(p, i, op, ps_is_real(p) ? state + state_elems(p, p->link[i].first_elem) : NULL, param, out));
 out:
     rc = ps_abandon(p, rc);
@@ -263,6 +265,40 @@ out:
     return ps_abandon(p, rc);
 }
 
+/* leases.B9 */
+static enum rc say_join(struct ps *p, int server, bool *is_over)
+{
+    const struct ps_header h = { .op = PS_JOIN }, want = { .op = PS_BATCH };
+    struct ps_header answer;
+    enum rc rc;
+
+    TRY(ps_post_answer(p, server, 0, NULL, 0));
+    TRY(ps_post_request(p, server, 0, &h, NULL));
+    TRY(ps_end_answer(p, server, 0, &want, p->base.env.timeout_ms, &answer));
+    TRY(ps_end_request(p, server, 0));
+    *is_over = answer.is_last;
+out:
+    return ps_abandon(p, rc);
+}
+
+static enum rc ps_join(struct sync *s, float *param, bool *is_over)
+{
+    struct ps *p = self(s);
+    enum rc rc = RC_OK;
+
+    *is_over = false;
+    for (int i = 0; i < s->env.n_servers && !*is_over; i++)
+        TRY(say_join(p, i, is_over));
+    p->is_joining = true;
+    for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
+        const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
+        TRY(ps_exchange_part(s, &pull, &(struct piece_cost){ 0 }));
+    }
+out:
+    p->is_joining = false;
+    return rc;
+}
+
 static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)
 {
     return fetch(self(s), PS_LOOK, param, state);
@@ -300,6 +336,7 @@ const struct sync_mode sync_ps = {
     .post = ps_post,
     .end = ps_end,
     .next_batch = ps_next_batch,
+    .join = ps_join,
     .final = ps_final,
     .snapshot = ps_snapshot,
     .serve = ps_serve,

@@ -47,7 +47,7 @@ struct span_ring;
 struct sync;
 
 struct sync_env {                /* borrowed; outlives the sync */
-    struct world *world;         /* n_workers + n_servers ranks; workers first */
+    struct world *world;         /* n_workers + n_servers ranks; workers first; behind these n_guests */
     struct compute *compute;     /* works where messages are: in host memory, or hollow; of a collective with
                                     COLL_DEVICE: the device's */
     struct transport *transport; /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
@@ -61,6 +61,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct consistency consistency;    /* of a mode with servers */
     enum lr_staleness lr_staleness;    /* likewise */
     int n_workers, n_servers;
+    int n_guests; /* of a run with n_batches: workers that may join it (exchange.E14); 0: none may */
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     size_t n_steps;                 /* of this run */
@@ -91,6 +92,23 @@ struct sync_env {                /* borrowed; outlives the sync */
     void (*on_batch)(void *arg, uint64_t n_done);
     void *on_batch_arg;
 };
+
+/* Workers, as servers number them: those that begin with the run, then guests, whose ranks are behind the servers'. */
+static inline int sync_most_workers(const struct sync_env *e)
+{
+    return e->n_workers + e->n_guests;
+}
+
+static inline int sync_rank_of(const struct sync_env *e, int worker)
+{
+    return worker < e->n_workers ? worker : worker + e->n_servers;
+}
+
+/* -1: it is a server. */
+static inline int sync_worker_of(const struct sync_env *e, int rank)
+{
+    return rank < e->n_workers ? rank : rank < e->n_workers + e->n_servers ? -1 : rank - e->n_servers;
+}
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
     uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
@@ -174,6 +192,10 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
      * if there was one, is done; *out := the batch of the next one, of which its pushes are, or *is_over: all batches
      * are done. Waits while others have those that are not. */
     enum rc (*next_batch)(struct sync *s, uint64_t *out, bool *is_over);
+    /* Optional (may be NULL: env.n_guests is 0). Of a guest, before anything else: it is a worker from now on, and param
+     * is what the servers hold; *is_over: all batches are done, so that it has not joined, and only close() may follow.
+     * RC_TIMEOUT: no server answers, as a run does that has ended. */
+    enum rc (*join)(struct sync *s, float *param, bool *is_over);
     /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
      * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
      * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are
