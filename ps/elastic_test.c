@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elastic_test.c points WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N | joins WORLD TRANSPORT FIRST N - workers
- * of an elastic run (leases.h) that die at any call of the transport: no batch is lost, none counts twice in any part of the parameters, and those
- * that are left do what the others had.
+ * elastic_test.c points WORLD TRANSPORT STRIDE | seeds|joins WORLD TRANSPORT FIRST N - workers of an elastic run
+ * (leases.h) that die at any call of the transport: no batch is lost, none counts twice in any part of the parameters,
+ * and those that are left do what the others had.
  *
  *   points   one worker dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has a batch, between the
  *            pushes of two pieces, or of two servers, before the answer, while it waits for a batch at the end; with 1
@@ -56,7 +56,8 @@ static bool check_run(const struct outcome *o)
 {
     /* What a worker had when it died is handed out again, and of each part of it one gradient counts. */
     const bool gives_back = o->n_left > 0 && plan.leaves_after == 0 && plan.leaver < N_WORKERS; /* its first one, B6 */
-    const uint64_t most_again = (uint64_t)(o->n_died + gives_back), n_all = (uint64_t)(N_BATCHES * n_parts() - plan.spoils);
+    const uint64_t most_again = (uint64_t)(o->n_died + gives_back),
+                   n_all = (uint64_t)(N_BATCHES * n_parts() - plan.spoils);
     bool holds = says(o->n_batches_done == N_BATCHES, "batches done", (double)o->n_batches_done, N_BATCHES) &&
                  says(o->n_held == N_BATCHES, "batches in all parts", (double)o->n_held, N_BATCHES) &&
                  says(o->n_again <= most_again, "batches again", (double)o->n_again, (double)most_again) &&
@@ -166,7 +167,8 @@ static int seeds(uint64_t first, uint64_t n)
     return n_failures > 0 || n_again == 0;
 }
 
-/* Of a run that nobody leaves: how long it is, in steps of an idle worker, so that a guest comes at any moment of it. */
+/* Of a run that nobody leaves: how long it is, in steps of an idle worker, so that a guest comes at any moment of it.
+ */
 enum { LONGEST_NS = 1200000 };
 
 /* Who joins when, leaves, and dies in a run of `seed`. */
@@ -175,8 +177,8 @@ static void draw_changes(uint64_t seed, const struct outcome *even)
     const int n_die = drawn(seed, 10, 3);
 
     for (int g = 0; g < MOST_GUESTS; g++)
-        plan.guest[g] = (struct guest){ drawn(seed, 20 + (uint64_t)g, 8) > 0,
-                                        (uint64_t)drawn(seed, 30 + (uint64_t)g, LONGEST_NS) };
+        plan.guest[g] =
+            (struct guest){ drawn(seed, 20 + (uint64_t)g, 8) > 0, (uint64_t)drawn(seed, 30 + (uint64_t)g, LONGEST_NS) };
     if (drawn(seed, 11, 2) == 0) {
         plan.leaver = 1 + drawn(seed, 12, MOST_WORKERS - 1);
         plan.leaves_after = drawn(seed, 13, 4);

@@ -49,8 +49,8 @@
  *       nobody gets after it: a process that joins again, after it was lost or left, is another guest. So what is still
  *       under way of a dead one can be taken for nobody else's, and each push counts once (B4).
  *   B9  A guest joins at server 0 before it does at others, and worker 0 asks these for the final state (FETCH) when
- *       server 0 has given its own, which is when all have left there, guests included. So who has joined server 0 finds
- *       the others open, and a run that ends waits for nobody who has not joined.
+ *       server 0 has given its own, which is when all have left there, guests included. So who has joined server 0
+ *       finds the others open, and a run that ends waits for nobody who has not joined.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H

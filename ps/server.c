@@ -304,6 +304,7 @@ static enum rc leave(struct ps_server *s, int worker)
     if (server_is_elastic(s))
         TRY(server_end_reply(s, &s->client[worker].request[0]));
     server_leave(s, worker);
+    server_note_change(s, worker, WORKER_LEFT);
     if (server_is_elastic(s))
         TRY(server_post_reply(s, worker, 0, &h, NULL));
 out:
@@ -416,6 +417,8 @@ void server_drop_now(struct ps_server *s, int w)
     server_forget_arrivals(s, w);
     if (c->state != LEFT && c->state != ABSENT)
         s->n_left++;
+    if (c->state == TRAINING)
+        server_note_change(s, w, WORKER_LOST);
     if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
         s->n_granted--;
     c->state = LOST;

@@ -133,6 +133,16 @@ out:
     return rc;
 }
 
+void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what)
+{
+    if (!hands_out(s) || leases_are_done(&s->leases))
+        return;
+    if (s->facts.changes_count < MOST_WORKER_CHANGES)
+        s->facts.change[s->facts.changes_count] =
+            (struct worker_change){ what, worker, s->leases.n_done, s->client[worker].n_batches };
+    s->facts.changes_count++;
+}
+
 enum rc server_join(struct ps_server *s, const struct arrival *a)
 {
     struct client *c = &s->client[a->worker];
@@ -146,6 +156,7 @@ enum rc server_join(struct ps_server *s, const struct arrival *a)
         return RC_OK;
     c->state = TRAINING;
     s->n_seen++;
+    server_note_change(s, a->worker, WORKER_JOINED);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         (void)clocks_join(&s->piece[k].clocks, a->worker);
 out:
@@ -155,6 +166,8 @@ out:
 static void end_batch(struct ps_server *s, int worker)
 {
     leases_end(&s->leases, worker);
+    s->client[worker].n_batches++;
+    s->facts.guest_batches_count += worker >= s->env.n_workers;
     if (s->env.on_batch)
         s->env.on_batch(s->env.on_batch_arg, s->leases.n_done);
 }

@@ -34,7 +34,7 @@ static enum rc see_losses(struct ps_server *s)
     const struct world *w = s->env.world;
     enum rc rc = RC_OK;
 
-    if (world_lost_rank(w) < 0)
+    if (!world_has_losses(w))
         return RC_OK;
     for (int r = 0; r < sync_most_workers(&s->env); r++) {
         if (!world_is_lost(w, sync_rank_of(&s->env, r)))

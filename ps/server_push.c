@@ -45,7 +45,8 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
-                              .lends = h->op != PS_STATE && sync_most_workers(&s->env) == 1, /* else another push may change it */
+                              .lends = h->op != PS_STATE &&
+                                       sync_most_workers(&s->env) == 1, /* else another push may change it */
                               .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
     const enum rc rc = transport_send(s->env.transport, &r->reply);

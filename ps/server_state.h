@@ -56,6 +56,7 @@ struct client { /* a worker, as the server sees it */
     struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
     struct request loss;    /* its forward alone is used */
     int n_refused;          /* of its messages, by P5 */
+    uint64_t n_batches;     /* leases.h: of server 0: that it has done */
     bool has_begun, asks;   /* leases.h: it has asked for its first batch; its NEXT is not answered */
     float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
                                ps_server.param */
@@ -211,6 +212,8 @@ enum rc server_join(struct ps_server *s, const struct arrival *a) MUST_CHECK;
 void server_end_lease(struct ps_server *s, int worker);
 /* Does the push with the header h count (leases.B4)? Then the part has its batch from now on. */
 bool server_takes_part(struct ps_server *s, const struct ps_header *h);
+/* For the report of server 0: the worker came or went, before all batches were done. */
+void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what);
 /* What of *out is about batches. */
 void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 

@@ -104,6 +104,7 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
     TRY(ps_check_slices(env));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
+    p->has_not_joined = sync_worker_of(env, env->world->rank) >= env->n_workers;
     if (sync_worker_of(env, env->world->rank) >= 0)
         TRY(open_links(p));
     else
@@ -235,6 +236,8 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
     const bool is_first = s->env.world->rank == 0;
     enum rc rc = RC_OK;
 
+    if (self(s)->has_not_joined)
+        return RC_OK;
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
     if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
@@ -289,6 +292,7 @@ static enum rc ps_join(struct sync *s, float *param, bool *is_over)
     *is_over = false;
     for (int i = 0; i < s->env.n_servers && !*is_over; i++)
         TRY(say_join(p, i, is_over));
+    p->has_not_joined = *is_over;
     p->is_joining = true;
     for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
         const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };

@@ -58,8 +58,8 @@
  *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
  *       that was applied. The clock of a push is that of the parameters that its oldest gradient was made with: as
  *       they were pulled, and one more for each push of the worker's own since.
- *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h. A guest (which
- *       has joined) begins with the step that the answer to its first PULL of the piece says, the slowest worker's.
+ *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h. A guest
+ *       begins with the step that the answer to its first PULL of the piece says: the slowest worker's.
  *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, and its answer's the
  *       same. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece while
  *       another one of that is, and FETCH, LOOK, LEAVE, JOIN and NEXT in slot 0, while none is. Answers to requests in

@@ -72,6 +72,9 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode ps --workers 2 --save f --save-every 2", "leave out --save-every" },
         { "--mode ps --workers 2 --trajectory f", "--trajectory and --messages are of steps" },
         { "--mode ps --workers 2 --messages f", "--trajectory and --messages are of steps" },
+        { "--mode ps --workers 2 --most-workers 1", "--most-workers 1: 2 workers begin the run; at least as many" },
+        { "--mode ps --workers 2 --most-workers 3",
+          "--most-workers 3: a process can join in world tcp alone, not in threads" },
         { "--mode ps --workers 2 --leave-rank 2", "--leave-rank 2: worker 0 and servers cannot leave; workers 1 to 1" },
         { "--mode ps --workers 2 --leave-rank 1 --drill-at end", "--leave-rank 1: a worker leaves between two steps" },
         { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank: --kill-rank or --hang-rank is given" },
@@ -104,7 +107,8 @@ static void memory_of_servers_is_counted(void **state)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
     const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
-    const size_t n_many = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
+    const size_t n_many =
+        server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
 
     (void)state;
     assert_int_equal(n_one - n_plain, 2 * 64000 / 8 + 8 + 2 * 2 * 8);
@@ -292,7 +296,8 @@ static void in_sim(void **state)
         assert_int_equal(r.rank[2].served.repeated_parts_count + r.rank[3].served.repeated_parts_count, 0);
         assert_int_equal(r.final.steps_count, 12);
         assert_int_equal(r.n_rounds, 12);
-    } else if (strcmp(sim_case, "gone") == 0) { /* before its first step: the batch that it was to begin with is again */
+    } else if (strcmp(sim_case, "gone") ==
+               0) { /* before its first step: the batch that it was to begin with is again */
         kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 4 --elastic --leave-rank 2 --drill-at "
                                  "step:0");
         were_taken(0, 12);

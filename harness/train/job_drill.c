@@ -56,7 +56,8 @@ static enum rc check_leave(const struct train_job *job)
         return rc_raise(RC_INVAL, "--leave-rank %d: worker 0 and servers cannot leave; workers 1 to %d can", d->rank,
                         job->n_workers - 1);
     if (d->phase != PHASE_STEP)
-        return rc_raise(RC_INVAL, "--leave-rank %d: a worker leaves between two steps; needs --drill-at step:N", d->rank);
+        return rc_raise(RC_INVAL, "--leave-rank %d: a worker leaves between two steps; needs --drill-at step:N",
+                        d->rank);
     return RC_OK;
 }
 

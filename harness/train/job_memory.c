@@ -31,9 +31,12 @@ static struct memory_need module_need(const struct train_job *job)
 {
     struct job_facts facts = train_job_facts(job);
     const struct memory_need compression = job_compression_memory(job, facts.n_server_params);
-    if (job->opts.elastic) { /* batches of a checkpoint that the run goes on from are counted, too: it is not read yet */
+    if (job->opts
+            .elastic) { /* batches of a checkpoint that the run goes on from are counted, too: it is not read yet */
         facts.n_batches = job->opts.steps * (uint64_t)job->n_workers;
         facts.n_pieces = job->n_pieces;
+        if (job->opts.most_workers != UINT64_MAX && job->opts.most_workers > (uint64_t)job->n_workers)
+            facts.n_workers = (int)job->opts.most_workers; /* a server has as much for each that may join */
     }
     struct memory_need need = module_memory(&job->opts.modules, train_kinds, job->used, &facts);
 
@@ -270,7 +273,7 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
     enum rc rc = RC_OK;
 
     TRY(count_pieces(job));
-    if (is_process && l.rank >= job->n_workers && !job->compute->host_memory)
+    if (is_process && l.rank >= job->n_workers && l.rank < job->n_ranks && !job->compute->host_memory)
         goto out; /* a server, which uses no device */
     /* Its own device: a process keeps memory of one that it has used. */
     if (is_process)

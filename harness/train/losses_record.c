@@ -29,13 +29,33 @@ out:
     return rc;
 }
 
-enum rc losses_write(struct report *to, const struct train_result *r)
+static enum rc write_change(struct report *to, const struct worker_change *c)
 {
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "change"));
+    record_text(r, "what", worker_change_word(c->what));
+    record_i64(r, "worker", c->worker);
+    record_u64(r, "batches_done_count", c->n_done_count);
+    record_u64(r, "own_batches_count", c->own_count);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+enum rc losses_write(struct report *to, const struct train_job *job, const struct train_result *r)
+{
+    const struct worker_change *change;
+    const size_t n_changes = elastic_changes(job, r, &change);
     enum rc rc = RC_OK;
 
     for (int i = 0; i < r->n_losses; i++)
         if (!r->loss[i].has_left)
             TRY(write_loss(to, &r->loss[i]));
+    for (size_t i = 0; i < n_changes; i++)
+        TRY(write_change(to, &change[i]));
 out:
     return rc;
 }

@@ -7,8 +7,8 @@
 #include "harness/report/record.h"
 #include "harness/train/train.h"
 
-/* One record for each that was lost. */
-enum rc losses_write(struct report *to, const struct train_result *r) MUST_CHECK;
+/* One record for each that was lost; of an elastic run one for each worker that came or went, too. */
+enum rc losses_write(struct report *to, const struct train_job *job, const struct train_result *r) MUST_CHECK;
 /* lost_ranks and left_ranks of the summary; only where ranks may be lost, and may leave. */
 void record_lost_ranks(struct record *r, const struct train_job *job, const struct train_result *result);
 

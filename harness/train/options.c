@@ -168,6 +168,10 @@ const struct opt train_run_table[] = {
               "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
               "none with it, as the others get what it had; implies --on-loss report"),
     OPT_U64_(
+        struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "workers",
+        "with --elastic in world tcp: --workers begin the run, and others may join it later (--join), until so many "
+        "have ever been in it; each that joins counts once more, also one that was there before"),
+    OPT_U64_(
         struct train_opts, sets, "sets", "", 1, MAX_RANKS, "sets",
         "so many trainings at once, which share nothing but the machine: each has --workers and --servers of its own, "
         "set s the seed --seed + s; of K sets of W workers set s has the ranks from s W on, its servers are behind "
@@ -222,7 +226,8 @@ const struct opt train_run_table[] = {
              "drill: this worker leaves in order and the others go on, as where it alone gets SIGTERM; --elastic only"),
     OPT_TEXT_(
         struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-        "when the rank of --kill-rank, --hang-rank or --leave-rank does so: start, probe, step:N (the start of step N, with "
+        "when the rank of --kill-rank, --hang-rank or --leave-rank does so: start, probe, step:N (the start of step N, "
+        "with "
         "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), random (of a "
         "step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",

@@ -205,7 +205,7 @@ static enum rc start_exchange(struct rank *r)
 
     if (r->training)
         from.running = workload_state(r->training, &n_state);
-    if (r->world->rank == 0 && !resume->param)
+    if ((r->world->rank == 0 || world_is_guest(r->world)) && !resume->param)
         workload_init(r->training, r->param);
     if (r->world->rank == 0 && resume->param && r->param) {
         compute_put(r->compute, r->param, resume->param, r->job->n_params * sizeof(float));
@@ -376,17 +376,17 @@ out:
 
 static enum rc train_steps(struct rank *r)
 {
-    bool begins, is_over;
+    bool begins;
     enum rc rc = RC_OK;
 
-    for (size_t step = 0; step < train_most_steps(r->job); step++) {
+    for (size_t step = 0; step < train_most_steps(r->job) && !r->is_over; step++) {
         TRY(rank_begins(r, step, &begins));
         if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
         }
-        TRY(rank_take_batch(r, &is_over));
-        if (is_over)
+        TRY(rank_take_batch(r));
+        if (r->is_over)
             break;
         TRY(train_step(r, step));
         TRY(rank_verify(r, step));
@@ -429,22 +429,13 @@ static enum rc rank_start(struct rank *r)
     enum rc rc;
 
     TRY(rank_open(r));
+    if (world_is_guest(r->world))
+        return rank_join(r);
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
     TRY(world_barrier(rank_all(r)));
 out:
     return rank_explain_early_loss(r, rc);
-}
-
-/* A message was awaited too long: what the user can do about it. */
-static enum rc explain_timeout(const struct rank *r, enum rc rc)
-{
-    char message[RC_MESSAGE_BYTES];
-
-    if (rc != RC_TIMEOUT || rank_is_virtual(r))
-        return rc;
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
 }
 
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
@@ -475,7 +466,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
         r.result = (struct train_result){ 0 };
     }
 out:
-    rc = explain_timeout(&r, rc);
+    rc = rank_explain_timeout(&r, rc);
     /* before closing: peers must see this failure first, not closed connections. In a world that reports losses, though
      * the job does not, its caller goes on without the rank that is lost. */
     const bool goes_on = job->is_trial && rc == RC_UNSUPPORTED; /* a reducer cannot run here, which all ranks find */

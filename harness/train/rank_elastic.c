@@ -66,34 +66,61 @@ enum rc rank_begins(struct rank *r, size_t step, bool *out)
     return RC_OK;
 }
 
-enum rc rank_leave(struct rank *r)
+/* As servers number it. */
+static int worker_of(const struct rank *r)
 {
-    const int number = world_own_signal(r->world);
+    return world_is_guest(r->world) ? r->world->rank - r->job->n_servers : r->world->rank;
+}
+
+enum rc rank_join(struct rank *r)
+{
     char line[128];
     enum rc rc;
 
-    TRY(world_leave(r->world));
-    (void)snprintf(line, sizeof line, "worker %d: %s%sleft the run after %zu batch%s; the others go on", r->world->rank,
-                   number != 0 ? stop_signal_name(number) : "", number != 0 ? ": " : "", r->n_begun,
-                   r->n_begun == 1 ? "" : "es");
+    r->is_leaving = true; /* whatever it leaves for */
+    rc = exchange_join(r->exchange, &r->is_over);
+    if (rc == RC_TIMEOUT)
+        FAIL(RC_PEER, "no server answers: the run has ended before this worker could join it");
+    TRY(rc);
+    (void)snprintf(line, sizeof line,
+                   r->is_over ? "all batches are done: too late to join" : "worker %d: joined the run", worker_of(r));
     peer_tell(&(struct peer_opts){ 0 }, line);
 out:
     return rc;
 }
 
-enum rc rank_take_batch(struct rank *r, bool *is_over)
+enum rc rank_leave(struct rank *r)
+{
+    const int number = world_own_signal(r->world);
+    char line[160];
+    enum rc rc;
+
+    TRY(world_leave(r->world));
+    if (world_is_guest(r->world) && r->is_over && r->n_begun == 0)
+        return RC_OK; /* it was none */
+    (void)snprintf(line, sizeof line, "worker %d: %s%sleft the run after %zu batch%s; %s", worker_of(r),
+                   number != 0 ? stop_signal_name(number) : "", number != 0 ? ": " : "", r->n_begun,
+                   r->n_begun == 1 ? "" : "es",
+                   r->is_over                         ? "all are done"
+                   : world_stop_signal(r->world) != 0 ? "it stops"
+                                                      : "the others go on");
+    peer_tell(&(struct peer_opts){ 0 }, line);
+out:
+    return rc;
+}
+
+enum rc rank_take_batch(struct rank *r)
 {
     struct span s = { .what = "ask", .segment = -1, .step = (uint32_t)r->n_begun };
     enum rc rc;
 
-    *is_over = false;
     if (!elastic_is_on(r->job))
         return RC_OK;
     s.start_ns = world_now_ns(r->world);
-    TRY(exchange_next_batch(r->exchange, &r->batch, is_over));
+    TRY(exchange_next_batch(r->exchange, &r->batch, &r->is_over));
     s.end_ns = world_now_ns(r->world);
     span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
-    if (r->world->rank == 0 && !*is_over)
+    if (r->world->rank == 0 && !r->is_over)
         r->result.lr[r->n_begun] =
             schedule_lr(&r->job->schedule, rank_samples_before(r->job, rank_place(r, r->n_begun).step));
 out:

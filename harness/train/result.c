@@ -452,7 +452,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
     TRY(write_manifest(to, job));
     TRY(write_steps(to, job, r, s));
     TRY(write_ranks(to, job, r, s));
-    TRY(losses_write(to, r));
+    TRY(losses_write(to, job, r));
     TRY(integrity_write(to, job, r));
     if (job->mode->module.caps & MODE_SERVERS)
         TRY(write_staleness(to, s));

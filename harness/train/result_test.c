@@ -133,21 +133,21 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                              \
-    "{'kind': 'options', " settings                                                                                    \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', " \
-    "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
-    "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
-    "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
-    "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "      \
-    "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, "  \
-    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "         \
-    "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
-    "'server-save': '', 'server-save-every': 100, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': "  \
-    "60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': "    \
-    "'', 'sets': null, 'accumulate': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, "              \
-    "'flip-step': 1, 'slow-rank': null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false}, "            \
-    "'for_lessons_without': null"
+#define OPTIONS(settings)                                                                                             \
+    "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, "         \
+    "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', 'kill-step': null, 'timeline': '', "                \
+    "'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', 'share-device': false, "            \
+    "'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, "                       \
+    "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "       \
+    "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "     \
+    "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'feed-queue': 2, 'data-images': null, " \
+    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "        \
+    "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "            \
+    "'server-save': '', 'server-save-every': 100, 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': " \
+    "60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': "   \
+    "'', 'sets': null, 'accumulate': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, "             \
+    "'flip-step': 1, 'slow-rank': null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false, "            \
+    "'most-workers': null}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \

@@ -57,7 +57,7 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     uint64_t workers, servers, threads, batch, accumulate, global_batch, image_size, classes, width_divisor,
-        data_images, eval_samples;
+        most_workers, data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, leave_rank, kill_step, verify_every,
         flip_bit, flip_step, slow_rank;
     uint64_t feed_queue;
@@ -167,7 +167,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_params, n_state; /* of the model */
     struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
     size_t n_segments;
-    size_t n_pieces; /* in which they are exchanged, with --elastic; else 0 */
+    size_t n_pieces;                                /* in which they are exchanged, with --elastic; else 0 */
     char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], of --verify-every; else NULL; owned */
     struct exchange_opts exchange;
     bool may_overlap; /* --overlap auto, and nothing but where workers are stands in the way: job_overlap.h */

@@ -104,9 +104,11 @@ static enum rc recv_message(struct transport *t, struct message *out, int timeou
     memcpy(bytes, f->next + 2, n_bytes);
     f->next += 2 + n_bytes;
     repair(f, bytes, n_bytes, how, worker);
-    *out = (struct message){
-        .ptr = bytes, .n_bytes = n_bytes, .peer = sync_rank_of(&f->server->env, worker), .tag = PS_TAG_REQUEST + slot, .priv = bytes
-    };
+    *out = (struct message){ .ptr = bytes,
+                             .n_bytes = n_bytes,
+                             .peer = sync_rank_of(&f->server->env, worker),
+                             .tag = PS_TAG_REQUEST + slot,
+                             .priv = bytes };
     f->n_lent++;
     f->n_received++;
     return RC_OK;

@@ -6,7 +6,7 @@
  * An input: a byte that chooses the rules (FUZZ_N_RULES of consistency, FUZZ_N_FORMS of compression, and whether
  * batches are handed out, fuzz_is_elastic()), then messages: a
  * byte of which worker it is from, in which of its slots (FUZZ_SLOT times that), and which fields are repaired
- * (FUZZ_REPAIR_*), whether the guest of an elastic run sends it in place of that worker (FUZZ_GUEST), a byte for how many more bytes it has,
+ * (FUZZ_REPAIR_*), whether the guest of an elastic run sends it (FUZZ_GUEST), a byte for how many more bytes it has,
  * these. What is missing at the end of the input is missing in the message.
  */
 #ifndef PS_SUITE_FRAME_FUZZ_H

@@ -57,8 +57,24 @@ static void may_die(struct transport *t)
         }
 }
 
+static bool is_guest(const struct world *w)
+{
+    return w->rank >= N_WORKERS + plan.n_servers;
+}
+
+/* A guest takes its time between any two messages: others may end the run between its first word to one server and that
+ * to the next. */
+static void linger(struct transport *t)
+{
+    const int n = outcome->n_calls[t->world->rank];
+
+    if (is_guest(t->world) && plan.seed > 0)
+        world_pause(t->world, rng_u64(plan.seed, RNG_TEST, 1000 + (uint64_t)n) % 400 * 1000);
+}
+
 enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 {
+    linger(t);
     may_die(t);
     const enum rc rc = __real_transport_send(t, x);
     may_die(t);
@@ -106,7 +122,8 @@ static enum rc rank_open(struct ps_rank *r)
 {
     struct segment segment[MOST_PIECES];
     const size_t n_piece = N_PARAMS / (size_t)plan.n_pieces;
-    const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1, before = (own + n - 1) % n;
+    const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1,
+              before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
     const bool has_replicas = !plan.snapshots && !plan.is_elastic;
     float param[N_PARAMS];
@@ -281,11 +298,6 @@ static void note_served(const struct ps_rank *r, struct server_facts *facts)
     sync_ps.served(r->sync, facts);
 }
 
-static bool is_guest(const struct world *w)
-{
-    return w->rank >= N_WORKERS + plan.n_servers;
-}
-
 static enum rc body(struct world *w, void *arg)
 {
     struct server_facts *facts = arg;
@@ -295,7 +307,9 @@ static enum rc body(struct world *w, void *arg)
     TRY(rank_open(&r));
     TRY(world_barrier(w));
     outcome->is_counting[w->rank] = true;
-    TRY(sync_worker_of(&r.sync->env, w->rank) < 0 ? sync_ps.serve(r.sync, 0) : is_guest(w) ? join_and_work(&r) : work(&r));
+    TRY(sync_worker_of(&r.sync->env, w->rank) < 0 ? sync_ps.serve(r.sync, 0)
+        : is_guest(w)                             ? join_and_work(&r)
+                                                  : work(&r));
     if (sync_worker_of(&r.sync->env, w->rank) < 0)
         note_served(&r, &facts[w->rank]);
     outcome->is_counting[w->rank] = false;

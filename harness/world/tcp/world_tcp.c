@@ -99,4 +99,6 @@ const struct world_ops world_tcp = {
     .die = tcp_die,
     .hang = tcp_hang,
     .leave = tcp_leave,
+    .open_doors = tcp_open_doors,
+    .next_guest = tcp_next_guest,
 };
