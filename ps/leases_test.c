@@ -183,6 +183,25 @@ static void facts_are_of_the_part_that_has_least(void **state)
         batch_set_close(&has[k]);
 }
 
+/* Who may join has none before it asks, and then one as all have; what it gives back is another one's. */
+static void a_guest_has_none_at_first_B8(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 3, 2, 6), RC_OK);
+    assert_true(l.of[2] == NO_BATCH);
+    assert_int_equal(l.n_begun, 2);
+    leases_give_back(&l, 2);
+    assert_int_equal(l.n_given, 0);
+    assert_int_equal(leases_take(&l, 2), 2);
+    leases_give_back(&l, 2);
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 2);
+    assert_int_equal(l.n_again, 1);
+    leases_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +209,7 @@ int main(void)
         cmocka_unit_test(what_is_given_back_comes_first_and_is_counted_B2),
         cmocka_unit_test(more_workers_than_batches),
         cmocka_unit_test(each_batch_is_done_once_in_any_schedule_B2),
+        cmocka_unit_test(a_guest_has_none_at_first_B8),
         cmocka_unit_test(a_set_takes_each_batch_once_B4),
         cmocka_unit_test(facts_are_of_the_part_that_has_least),
     };

@@ -194,6 +194,8 @@ void elastic_tell_changes(FILE *to, const struct train_job *job, const struct tr
     const size_t n = elastic_changes(job, r, &change);
 
     for (size_t i = 0; i < n && job->exchange.n_guests > 0; i++) {
+        if (change[i].what == WORKER_LEFT && r->stop_signal != 0) /* as all do then */
+            continue;
         fprintf(to, "gradmark train: worker %d %s%s after %llu of %llu batches", change[i].worker,
                 change[i].what == WORKER_LOST ? "was " : "", worker_change_word(change[i].what),
                 (unsigned long long)change[i].n_done_count, (unsigned long long)job->exchange.n_batches);
