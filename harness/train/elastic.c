@@ -61,6 +61,7 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
 static enum rc resolve_guests(struct train_job *job)
 {
     const unsigned long long most = job->opts.most_workers;
+    char names[64];
 
     if (!job->opts.elastic)
         return rc_raise(RC_INVAL, "--most-workers %llu: workers join a run that hands out batches; needs --elastic",
@@ -68,13 +69,17 @@ static enum rc resolve_guests(struct train_job *job)
     if (most < (unsigned long long)job->n_workers)
         return rc_raise(RC_INVAL, "--most-workers %llu: %d workers begin the run; at least as many", most,
                         job->n_workers);
-    if (strcmp(job->world->module.name, "tcp") != 0)
-        return rc_raise(RC_INVAL, "--most-workers %llu: a process can join in world tcp alone, not in %s", most,
-                        job->world->module.name);
-    if (!(job->transport->module.caps & TR_GUESTS))
+    if (!(job->world->module.caps & WORLD_GUESTS)) {
+        module_names_with(names, sizeof names, &world_kind, WORLD_GUESTS);
+        return rc_raise(RC_INVAL, "--most-workers %llu: no process can join in world %s; needs --world %s", most,
+                        job->world->module.name, names);
+    }
+    if (!(job->transport->module.caps & TR_GUESTS)) {
+        module_names_with(names, sizeof names, &transport_kind, TR_GUESTS);
         return rc_raise(RC_INVAL,
-                        "--most-workers %llu: who joins comes over the network; needs --transport tcp, not %s", most,
-                        job->transport->module.name);
+                        "--most-workers %llu: who joins comes over a network, and not by %s; needs --transport %s",
+                        most, job->transport->module.name, names);
+    }
     job->exchange.n_guests = (int)most - job->n_workers;
     return RC_OK;
 }

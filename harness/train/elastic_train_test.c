@@ -74,7 +74,7 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode ps --workers 2 --messages f", "--trajectory and --messages are of steps" },
         { "--mode ps --workers 2 --most-workers 1", "--most-workers 1: 2 workers begin the run; at least as many" },
         { "--mode ps --workers 2 --most-workers 3",
-          "--most-workers 3: a process can join in world tcp alone, not in threads" },
+          "--most-workers 3: no process can join in world threads; needs --world tcp" },
         { "--mode ps --workers 2 --leave-rank 2", "--leave-rank 2: worker 0 and servers cannot leave; workers 1 to 1" },
         { "--mode ps --workers 2 --leave-rank 1 --drill-at end", "--leave-rank 1: a worker leaves between two steps" },
         { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank: --kill-rank or --hang-rank is given" },

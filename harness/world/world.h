@@ -89,6 +89,7 @@ enum world_caps {
     WORLD_VIRTUAL_TIME = 1u << 1,  /* now_ns is not a real clock (sim) */
     WORLD_LAUNCHED = 1u << 2,      /* its ranks are processes that a launcher started */
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
+    WORLD_GUESTS = 1u << 4,        /* processes may join a run while it goes on (W9) */
 };
 
 /* The cost of computing a simulation. */

@@ -161,7 +161,7 @@ extern const struct world_ops world_tcp;
 
 static const struct world_ops world_tcp_guest = {
     .module.name = "tcp",
-    .module.caps = WORLD_LAUNCHED,
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
     .now_ns = guest_now_ns,

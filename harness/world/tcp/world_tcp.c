@@ -81,7 +81,7 @@ static enum rc tcp_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
 
 const struct world_ops world_tcp = {
     .module.name = "tcp",
-    .module.caps = WORLD_LAUNCHED,
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
     .run = tcp_run,
