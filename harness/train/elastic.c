@@ -80,6 +80,12 @@ static enum rc resolve_guests(struct train_job *job)
                         "--most-workers %llu: who joins comes over a network, and not by %s; needs --transport %s",
                         most, job->transport->module.name, names);
     }
+    const struct launcher launcher = world_launcher();
+    if (launcher.name && !launcher.is_by_hand)
+        return rc_raise(RC_INVAL,
+                        "--most-workers %llu: %s keeps the key of the run, without which nobody can join; start "
+                        "its members by --worker-hosts",
+                        most, launcher.name);
     job->exchange.n_guests = (int)most - job->n_workers;
     return RC_OK;
 }

@@ -7,6 +7,8 @@
 #include "harness/base/bytes.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 
+enum { MOST_GUEST_BYTES = 1 << 16 }; /* of one message of a guest, which all members get */
+
 enum rc hub_guests_open(struct tcp_hub *h)
 {
     const int n = h->gang->n_guests;
@@ -50,6 +52,7 @@ bool hub_admit_guest(struct tcp_hub *h, struct hub_stranger *s, uint64_t now_ns,
     h->guest[g].ticked_ns = now_ns;
     h->guest[g].stream = s->stream;
     s->stream = NULL;
+    tcp_stream_limit(h->guest[g].stream, MOST_GUEST_BYTES);
     atomic_fetch_sub(&h->n_strangers, 1);
     return true;
 }
