@@ -120,3 +120,18 @@ void clocks_leave(struct clocks *c, int w, bool had_kept)
     if (c->clock[w] == c->slowest)
         leave_slowest(c);
 }
+
+void clocks_keep_out(struct clocks *c, int w)
+{
+    clocks_leave(c, w, false);
+}
+
+uint32_t clocks_join(struct clocks *c, int w)
+{
+    assert(c->is_out[w] && c->rule.kind != CONSISTENCY_SYNC);
+    c->n_slowest = c->n_out == c->n_workers ? 1 : c->n_slowest + 1;
+    c->is_out[w] = false;
+    c->n_out--;
+    c->clock[w] = c->slowest;
+    return c->slowest;
+}

@@ -57,6 +57,10 @@ bool clocks_round_is_full(const struct clocks *c);
 /* The kept gradients have been applied. */
 void clocks_end_round(struct clocks *c);
 bool clocks_may_read(const struct clocks *c, int w);
+/* Worker w is out, and pushes nothing, until clocks_join(). Not with sync. */
+void clocks_keep_out(struct clocks *c, int w);
+/* It is not any more: its clock is that of the slowest one, which it returns. */
+uint32_t clocks_join(struct clocks *c, int w);
 /* Worker w is out; had_kept: a gradient of it is kept, and now dropped. The round may be full, and others may read. */
 void clocks_leave(struct clocks *c, int w, bool had_kept);
 

@@ -231,6 +231,52 @@ static void async_waits_for_nobody(void **state)
     assert_true(most_ahead > 5);
 }
 
+/* Whoever joins is as far as the slowest one, and from then on counts. */
+static void who_joins_begins_with_the_slowest(void **state)
+{
+    const struct consistency rule = { CONSISTENCY_SSP, 1 };
+    struct clocks c;
+
+    (void)state;
+    assert_int_equal(clocks_open(&c, &rule, 3), RC_OK);
+    clocks_keep_out(&c, 2);
+    for (int i = 0; i < 2; i++) {
+        (void)clocks_push(&c, 0);
+        (void)clocks_push(&c, 1);
+    }
+    assert_int_equal(c.slowest, 2); /* who is not there holds up nobody */
+    assert_int_equal(clocks_join(&c, 2), 2);
+    (void)clocks_push(&c, 0);
+    (void)clocks_push(&c, 1);
+    (void)clocks_push(&c, 0);
+    assert_int_equal(c.slowest, 2);
+    assert_false(clocks_may_read(&c, 0));
+    (void)clocks_push(&c, 2);
+    assert_int_equal(c.slowest, 3);
+    assert_true(clocks_may_read(&c, 0));
+    clocks_leave(&c, 0, false);
+    clocks_leave(&c, 1, false);
+    clocks_leave(&c, 2, false);
+    clocks_close(&c);
+}
+
+/* Also where all others have gone. */
+static void who_joins_last_is_the_slowest(void **state)
+{
+    const struct consistency rule = { CONSISTENCY_ASYNC, 0 };
+    struct clocks c;
+
+    (void)state;
+    assert_int_equal(clocks_open(&c, &rule, 2), RC_OK);
+    clocks_keep_out(&c, 1);
+    (void)clocks_push(&c, 0);
+    clocks_leave(&c, 0, false);
+    assert_int_equal(clocks_join(&c, 1), 1);
+    (void)clocks_push(&c, 1);
+    assert_int_equal(c.slowest, 2);
+    clocks_close(&c);
+}
+
 static void staleness_has_bins(void **state)
 {
     (void)state;
@@ -289,6 +335,8 @@ int main(void)
         cmocka_unit_test(sync_drops_the_latest_of_each_step_Q2),
         cmocka_unit_test(a_lost_worker_holds_up_nobody_Q4),
         cmocka_unit_test(async_waits_for_nobody),
+        cmocka_unit_test(who_joins_begins_with_the_slowest),
+        cmocka_unit_test(who_joins_last_is_the_slowest),
         cmocka_unit_test(staleness_has_bins),
     };
 

@@ -79,8 +79,8 @@ static void spoil(struct made *m, unsigned char *frame, size_t *n_bytes)
 
 static void add_frame(struct made *m, unsigned form)
 {
-    static const enum ps_op other[] = { PS_FETCH, PS_LEAVE, PS_LOOK,  PS_PULL,    PS_PULL,  PS_PARAMS,
-                                        PS_STATE, PS_LATE,  PS_TAKEN, PS_REFUSED, PS_BATCH, PS_NEXT };
+    static const enum ps_op other[] = { PS_FETCH, PS_LEAVE, PS_LOOK,    PS_PULL,  PS_PULL, PS_PARAMS, PS_STATE,
+                                        PS_LATE,  PS_TAKEN, PS_REFUSED, PS_BATCH, PS_NEXT, PS_JOIN };
     unsigned char frame[FRAME_BYTES] = { 0 };
     unsigned how = (unsigned)draw(m, FUZZ_N_WORKERS) | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT;
     size_t n_body = 0;
@@ -95,6 +95,8 @@ static void add_frame(struct made *m, unsigned form)
     size_t n_bytes = PS_HEADER_BYTES + n_body;
     if (draw(m, 2))
         spoil(m, frame, &n_bytes);
+    if (draw(m, 4) == 0)
+        how |= FUZZ_GUEST;
     how &= draw(m, 8) > 0 ? ~0u : (unsigned)draw(m, 256);
     m->bytes[m->n_bytes++] = (unsigned char)how;
     m->bytes[m->n_bytes++] = (unsigned char)n_bytes;
@@ -103,12 +105,12 @@ static void add_frame(struct made *m, unsigned form)
     m->n_frames++;
 }
 
-/* Of an elastic run: a worker asks for its first batch, or for the next. */
-static void add_next(struct made *m, unsigned worker)
+/* Of an elastic run: who (a worker, or FUZZ_GUEST) asks for its first batch or the next (PS_NEXT), or joins. */
+static void add_request(struct made *m, unsigned who, enum ps_op op)
 {
-    m->bytes[m->n_bytes++] = (unsigned char)(worker | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT);
+    m->bytes[m->n_bytes++] = (unsigned char)(who | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT);
     m->bytes[m->n_bytes++] = PS_HEADER_BYTES;
-    ps_header_encode(m->bytes + m->n_bytes, &(struct ps_header){ .op = PS_NEXT });
+    ps_header_encode(m->bytes + m->n_bytes, &(struct ps_header){ .op = op });
     m->n_bytes += PS_HEADER_BYTES;
     m->n_frames++;
 }
@@ -121,10 +123,13 @@ static void make_input(struct made *m, uint64_t seed)
     m->bytes[m->n_bytes++] = (unsigned char)rules;
     const bool is_elastic = fuzz_is_elastic(rules);
     for (unsigned w = 0; w < FUZZ_N_WORKERS && is_elastic; w++)
-        add_next(m, w);
-    for (uint64_t n = 1 + draw(m, MOST_FRAMES - FUZZ_N_WORKERS); n > 0; n--)
+        add_request(m, w, PS_NEXT);
+    const bool joins = is_elastic && draw(m, 2) == 0;
+    if (joins)
+        add_request(m, FUZZ_GUEST, PS_JOIN);
+    for (uint64_t n = 1 + draw(m, MOST_FRAMES - FUZZ_N_WORKERS - 1); n > 0; n--)
         if (is_elastic && draw(m, 4) == 0)
-            add_next(m, (unsigned)draw(m, FUZZ_N_WORKERS));
+            add_request(m, joins && draw(m, 2) == 0 ? FUZZ_GUEST : (unsigned)draw(m, FUZZ_N_WORKERS), PS_NEXT);
         else
             add_frame(m, rules / FUZZ_N_RULES % FUZZ_N_FORMS);
     if (draw(m, 16) == 0)

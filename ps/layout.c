@@ -32,6 +32,8 @@ uint64_t ps_layout_digest(const struct sync_env *env, int server)
     digest = add(digest, (uint64_t)env->compression.kind);
     if (env->n_batches > 0)
         digest = add(digest, env->n_batches);
+    if (env->n_guests > 0)
+        digest = add(digest, (uint64_t)env->n_guests);
     digest = add(digest, buckets->n_pieces);
     for (size_t k = 0; k < buckets->n_pieces; k++) {
         const struct range part = placement_part(env->placement, server, buckets->piece[k]);

@@ -7,18 +7,25 @@
 
 enum { WORD_BITS = 64 };
 
-enum rc leases_open(struct leases *out, int n_workers, uint64_t n_batches)
+size_t leases_bytes(int most_workers)
 {
-    struct leases l = { .n_workers = n_workers, .n_batches = n_batches };
+    const struct leases *l = NULL;
 
-    l.of = calloc((size_t)n_workers, sizeof *l.of);
-    l.given = calloc((size_t)n_workers, sizeof *l.given);
+    return (size_t)most_workers * (sizeof *l->of + sizeof *l->given);
+}
+
+enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches)
+{
+    struct leases l = { .most_workers = most_workers, .n_batches = n_batches };
+
+    l.of = calloc((size_t)most_workers, sizeof *l.of);
+    l.given = calloc((size_t)most_workers, sizeof *l.given);
     if (!l.of || !l.given) {
         leases_close(&l);
-        return rc_raise(RC_NOMEM, "parameter server: no memory for the batches of %d workers", n_workers);
+        return rc_raise(RC_NOMEM, "parameter server: no memory for the batches of %d workers", most_workers);
     }
-    for (int w = 0; w < n_workers; w++) /* B6 */
-        l.of[w] = l.n_begun < n_batches ? l.n_begun++ : NO_BATCH;
+    for (int w = 0; w < most_workers; w++) /* B6 */
+        l.of[w] = w < n_first && l.n_begun < n_batches ? l.n_begun++ : NO_BATCH;
     *out = l;
     return RC_OK;
 }
@@ -41,7 +48,7 @@ static uint64_t take_given(struct leases *l)
 {
     const uint64_t batch = l->given[l->first_given];
 
-    l->first_given = (l->first_given + 1) % l->n_workers;
+    l->first_given = (l->first_given + 1) % l->most_workers;
     l->n_given--;
     l->n_again++;
     return batch;
@@ -62,14 +69,19 @@ void leases_give_back(struct leases *l, int w)
 {
     if (l->of[w] == NO_BATCH)
         return;
-    assert(l->n_given < l->n_workers);
-    l->given[(l->first_given + l->n_given++) % l->n_workers] = l->of[w];
+    assert(l->n_given < l->most_workers);
+    l->given[(l->first_given + l->n_given++) % l->most_workers] = l->of[w];
     l->of[w] = NO_BATCH;
+}
+
+size_t batch_set_bytes(uint64_t n_batches)
+{
+    return (size_t)(n_batches / WORD_BITS + 1) * sizeof(uint64_t);
 }
 
 enum rc batch_set_open(struct batch_set *out, uint64_t n_batches)
 {
-    uint64_t *word = calloc((size_t)(n_batches / WORD_BITS + 1), sizeof *word);
+    uint64_t *word = calloc(1, batch_set_bytes(n_batches));
 
     if (!word)
         return rc_raise(RC_NOMEM, "parameter server: no memory for the numbers of %llu batches",

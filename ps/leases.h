@@ -10,7 +10,8 @@
  * servers. So do LEAVE and FETCH of a worker that is to stop before all are.
  *
  *   a batch is   event                                       it becomes   by
- *   new          worker w begins: batch w is its first       leased       leases_open()
+ *   new          worker w, which begins with the run, does:  leased       leases_open()
+ *                batch w is its first
  *   new          a worker asks, and none was given back      leased       leases_take()
  *   given back   a worker asks                               leased       leases_take(), and counted in n_again
  *   leased       its worker says that it is done: it asks    done         leases_end()
@@ -20,6 +21,10 @@
  *   leased       the same, else                              given back   leases_give_back()
  *
  *   a worker     event                                       it is        by
+ *   not there    JOIN of a guest, and not all are done       joined       server_join()
+ *   not there    the same, else                              not there    server_join(), and told that all are
+ *   not there    its process is lost                         gone         server_drop_now()
+ *   joined       NEXT: as one that computes
  *   computes     NEXT, and there is a batch                  computing    server_next()
  *   computes     NEXT, none is left, but others have some    waiting      server_next()
  *   waits        one is given back                           computing    server_answer_next()
@@ -37,12 +42,21 @@
  *       comes counts, whoever sent it; what comes behind it changes nothing, and its answer is LATE. (Server 0
  *       does not know what others have: of several servers a batch is handed out again even if all have it.)
  *   B5  A push is of the batch that its worker has: at server 0 it is refused else (wire.P5).
- *   B6  So that each worker that is not lost does a step, the first batches are the workers' own.
+ *   B6  So that each worker that is not lost does a step, the first batches are those of the workers that begin.
+ *   B7  A worker may leave before all batches are done: what it has done counts, what it gives back is another one's at
+ *       once. Its LEAVE is answered, and server 0's answer is the last one: then all servers know, and it may be gone.
+ *   B8  A guest is a worker that may join while the run lasts. It has a number of its own, which nobody had before and
+ *       nobody gets after it: a process that joins again, after it was lost or left, is another guest. So what is still
+ *       under way of a dead one can be taken for nobody else's, and each push counts once (B4).
+ *   B9  A guest joins at server 0 before it does at others, and worker 0 asks these for the final state (FETCH) when
+ *       server 0 has given its own, which is when all have left there, guests included. So who has joined server 0
+ *       finds the others open, and a run that ends waits for nobody who has not joined.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/base/rc.h"
@@ -50,17 +64,19 @@
 #define NO_BATCH UINT64_MAX
 
 struct leases { /* server 0's book; owned */
-    int n_workers;
+    int most_workers;
     uint64_t n_batches;
     uint64_t n_begun; /* all below were leased, or still are */
     uint64_t n_done, n_again;
-    uint64_t *of;    /* [n_workers]: NO_BATCH: it has none */
-    uint64_t *given; /* [n_workers]: given back, in the order in which they were; each worker is gone once */
+    uint64_t *of;    /* [most_workers]: NO_BATCH: it has none */
+    uint64_t *given; /* [most_workers]: given back, in the order in which they were; each worker is gone once */
     int first_given, n_given;
 };
 
-/* RC_NOMEM. */
-enum rc leases_open(struct leases *out, int n_workers, uint64_t n_batches) MUST_CHECK;
+/* What leases_open() allocates. Pure. */
+size_t leases_bytes(int most_workers);
+/* n_first of the workers begin with the run. RC_NOMEM. */
+enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches) MUST_CHECK;
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
 /* Worker w, which has a lease, has done it. */
 void leases_end(struct leases *l, int w);
@@ -87,6 +103,8 @@ struct batch_set {            /* owned */
     uint64_t *word;
 };
 
+/* What batch_set_open() allocates. Pure. */
+size_t batch_set_bytes(uint64_t n_batches);
 /* Empty. RC_NOMEM. */
 enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
 void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */

@@ -19,7 +19,7 @@ static void a_worker_has_one_batch_at_a_time_B1(void **state)
     struct leases l;
 
     (void)state;
-    assert_int_equal(leases_open(&l, 2, 5), RC_OK);
+    assert_int_equal(leases_open(&l, 2, 2, 5), RC_OK);
     for (int i = 0; i < 2; i++) { /* B6; asking again changes nothing */
         assert_int_equal(leases_take(&l, 0), 0);
         assert_int_equal(leases_take(&l, 1), 1);
@@ -38,7 +38,7 @@ static void what_is_given_back_comes_first_and_is_counted_B2(void **state)
     struct leases l;
 
     (void)state;
-    assert_int_equal(leases_open(&l, 3, 5), RC_OK);
+    assert_int_equal(leases_open(&l, 3, 3, 5), RC_OK);
     leases_give_back(&l, 2);
     leases_give_back(&l, 2); /* gone before */
     leases_end(&l, 0);
@@ -67,7 +67,7 @@ static void more_workers_than_batches(void **state)
     struct leases l;
 
     (void)state;
-    assert_int_equal(leases_open(&l, 3, 2), RC_OK);
+    assert_int_equal(leases_open(&l, 3, 3, 2), RC_OK);
     assert_true(leases_take(&l, 2) == NO_BATCH);
     leases_give_back(&l, 2);
     assert_false(leases_has_some(&l));
@@ -118,7 +118,7 @@ static void each_batch_is_done_once_in_any_schedule_B2(void **state)
         struct schedule s = { .seed = seed };
         s.n_workers = 1 + (int)draw(&s, MOST_WORKERS);
         const uint64_t n_batches = 1 + draw(&s, MOST_BATCHES);
-        assert_int_equal(leases_open(&s.l, s.n_workers, n_batches), RC_OK);
+        assert_int_equal(leases_open(&s.l, s.n_workers, s.n_workers, n_batches), RC_OK);
         for (int n_idle = 0; !leases_are_done(&s.l) && n_idle < 1000; n_idle++) {
             const int w = (int)draw(&s, (uint64_t)s.n_workers);
             if (!s.is_gone[w] && turn(&s, w))
@@ -183,6 +183,25 @@ static void facts_are_of_the_part_that_has_least(void **state)
         batch_set_close(&has[k]);
 }
 
+/* Who may join has none before it asks, and then one as all have; what it gives back is another one's. */
+static void a_guest_has_none_at_first_B8(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 3, 2, 6), RC_OK);
+    assert_true(l.of[2] == NO_BATCH);
+    assert_int_equal(l.n_begun, 2);
+    leases_give_back(&l, 2);
+    assert_int_equal(l.n_given, 0);
+    assert_int_equal(leases_take(&l, 2), 2);
+    leases_give_back(&l, 2);
+    leases_end(&l, 0);
+    assert_int_equal(leases_take(&l, 0), 2);
+    assert_int_equal(l.n_again, 1);
+    leases_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +209,7 @@ int main(void)
         cmocka_unit_test(what_is_given_back_comes_first_and_is_counted_B2),
         cmocka_unit_test(more_workers_than_batches),
         cmocka_unit_test(each_batch_is_done_once_in_any_schedule_B2),
+        cmocka_unit_test(a_guest_has_none_at_first_B8),
         cmocka_unit_test(a_set_takes_each_batch_once_B4),
         cmocka_unit_test(facts_are_of_the_part_that_has_least),
     };

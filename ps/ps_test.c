@@ -108,7 +108,7 @@ static void every_wrong_field_is_named_P1(void **state)
         enum refused why;
     } wrong[] = { { 0, 'X', "magic", REFUSED_MALFORMED },
                   { 4, 3, "version", REFUSED_VERSION },
-                  { 4, 6, "version 6, this program speaks 10", REFUSED_VERSION },
+                  { 4, 6, "version 6, this program speaks 11", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
                   { 6, 16, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },

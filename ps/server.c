@@ -7,7 +7,9 @@
  *   FETCHING            refused            refused                                  refused    rank 0: the run ends
  *   LEFT                refused            refused                                  refused    drop_now: -> LOST
  *   LOST                dropped            dropped                                  dropped    -
+ *   ABSENT              refused            refused                                  refused    drop_now: -> LOST
  *
+ * ABSENT is a guest (leases.B8) until its JOIN, by server_join(): -> TRAINING. In any other state that is refused.
  * GIVE and PULL are as PUSH, the latter by server_pull(), and so is NEXT, by server_next() of the server that hands out
  * batches (leases.h). LOOK, of worker 0 in TRAINING, is answered at once and
  * changes no state; in any other it is refused. Refused, and so is
@@ -42,7 +44,7 @@
 /* Could the next push change a posted reply, so that it needs a copy? See the head of this file. */
 static bool copies_replies(const struct sync_env *env, const struct transport *transport)
 {
-    return env->n_workers > 1 && !(transport->ops->module.caps & TR_COPIES);
+    return sync_most_workers(env) > 1 && !(transport->ops->module.caps & TR_COPIES);
 }
 
 /* Allocate parameters, the body of STATE and the reply buffers. Worker 0's reply buffer is the memory of STATE, which
@@ -51,7 +53,7 @@ static enum rc open_params(struct ps_server *s)
 {
     const struct sync_env *env = &s->env;
     const size_t n_elems = s->n_elems;
-    const int n_copies = copies_replies(env, s->env.transport) ? env->n_workers : 0;
+    const int n_copies = copies_replies(env, s->env.transport) ? sync_most_workers(env) : 0;
     const int n_others = n_copies > 0 ? n_copies - 1 : 0;
     const int sums =
         (env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
@@ -87,7 +89,9 @@ static enum rc open_pieces(struct ps_server *s)
         s->piece[k] =
             (struct piece_state){ .part = placement_part(s->env.placement, s->slice, s->env.buckets->piece[k]),
                                   .min_transit_ns = UINT64_MAX };
-        TRY(clocks_open(&s->piece[k].clocks, &s->env.consistency, s->env.n_workers));
+        TRY(clocks_open(&s->piece[k].clocks, &s->env.consistency, sync_most_workers(&s->env)));
+        for (int w = s->env.n_workers; w < sync_most_workers(&s->env); w++)
+            clocks_keep_out(&s->piece[k].clocks, w);
     }
 out:
     return rc;
@@ -106,11 +110,15 @@ static enum rc open_slice(struct ps_server **out, const struct sync_env *env, in
     s->is_replica = slice != env->world->rank - env->n_workers;
     s->n_elems = env->placement->n_elems[slice];
     s->layout = ps_layout_digest(env, slice);
-    s->client = calloc((size_t)env->n_workers, sizeof *s->client);
-    s->most_arrivals = env->n_workers * PS_CREDITS;
+    const int most_workers = sync_most_workers(env);
+    s->client = calloc((size_t)most_workers, sizeof *s->client);
+    s->most_arrivals = most_workers * PS_CREDITS;
+    s->n_seen = env->n_workers;
     s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
     if (!s->client || !s->arrival)
-        FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
+        FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
+    for (int w = env->n_workers; w < most_workers; w++)
+        s->client[w].state = ABSENT;
     TRY(open_pieces(s));
     server_open_stop(s);
     TRY(server_open_leases(s));
@@ -201,7 +209,7 @@ enum rc server_answer_fetch(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    if (s->client[0].state != FETCHING || s->n_left < s->env.n_workers - 1 || s->client[0].request[0].is_silent)
+    if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
         return RC_OK;
     TRY(post_state(s));
     s->has_given_state = true;
@@ -250,7 +258,7 @@ static bool is_last_leave(const struct ps_server *s, const struct arrival *a, co
     return ps_has_heirs(&s->env) && h->op == PS_LEAVE && a->worker == 0 && s->client[0].state == LEFT;
 }
 
-static enum rc check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     if (h->layout == s->layout)
         return RC_OK;
@@ -271,17 +279,35 @@ static enum rc check_request(const struct ps_server *s, const struct arrival *a,
     *why = REFUSED_OUT_OF_ORDER;
     if (!ps_op_is_request(h->op) || ((h->op == PS_FETCH || h->op == PS_LOOK) && worker != 0))
         FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)h->op);
+    if (c->state == ABSENT || h->op == PS_JOIN)
+        return server_check_join(s, a, h, why);
     if ((c->state != TRAINING || c->is_ending) && !is_last_leave(s, a, h))
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h->op);
     TRY(check_slot(s, a, h->op));
     *why = REFUSED_MODEL;
-    TRY(check_layout(s, a, h));
+    TRY(server_check_layout(s, a, h));
     if (ps_is_push(h->op))
         TRY(server_check_push(s, a, h, why));
     if (h->op == PS_PULL)
         TRY(server_check_pull(s, a, h, why));
     if (h->op == PS_NEXT || h->op == PS_LEAVE || h->op == PS_FETCH)
         TRY(server_check_done(s, a, h, why));
+out:
+    return rc;
+}
+
+/* LEAVE of a run that hands out batches is answered. */
+static enum rc leave(struct ps_server *s, int worker)
+{
+    const struct ps_header h = { .op = PS_BATCH, .is_last = true };
+    enum rc rc = RC_OK;
+
+    if (server_is_elastic(s))
+        TRY(server_end_reply(s, &s->client[worker].request[0]));
+    server_leave(s, worker);
+    server_note_change(s, worker, WORKER_LEFT);
+    if (server_is_elastic(s))
+        TRY(server_post_reply(s, worker, 0, &h, NULL));
 out:
     return rc;
 }
@@ -305,14 +331,16 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return server_next(s, a, h);
     if (h->op == PS_LOOK)
         return post_state(s);
+    if (h->op == PS_JOIN)
+        return server_join(s, a);
     server_end_batch(s, a->worker, h);
     if (h->op == PS_FETCH) {
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);
         server_forget(s, 0);
-    } else
-        server_leave(s, a->worker);
-    return RC_OK;
+        return RC_OK;
+    }
+    return leave(s, a->worker);
 }
 
 /* replica.R8 */
@@ -342,7 +370,7 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
         return server_refuse(s, a->worker, a->slot, why);
     if (ps_is_push(h.op) && s->env.on_push)
         s->env.on_push(s->env.on_push_arg, h.step);
-    if (is_again(s, a, &h) && check_layout(s, a, &h) == RC_OK) {
+    if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
             return server_push_again(s, a, &h);
         s->client[0].request[0].is_silent = false;
@@ -388,8 +416,10 @@ void server_drop_now(struct ps_server *s, int w)
         abandon_reply(s, &c->request[i]);
     abandon_reply(s, &c->refusal);
     server_forget_arrivals(s, w);
-    if (c->state != LEFT)
+    if (c->state != LEFT && c->state != ABSENT)
         s->n_left++;
+    if (c->state == TRAINING)
+        server_note_change(s, w, WORKER_LOST);
     if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
         s->n_granted--;
     c->state = LOST;

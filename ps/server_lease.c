@@ -19,7 +19,7 @@ enum rc server_open_leases(struct ps_server *s)
     if (!server_is_elastic(s))
         return RC_OK;
     if (hands_out(s))
-        TRY(leases_open(&s->leases, s->env.n_workers, s->env.n_batches));
+        TRY(leases_open(&s->leases, sync_most_workers(&s->env), s->env.n_workers, s->env.n_batches));
     s->has = calloc(n_pieces, sizeof *s->has);
     if (!s->has)
         FAIL(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
@@ -80,6 +80,22 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
     return RC_OK;
 }
 
+enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why)
+{
+    const bool is_absent = s->client[a->worker].state == ABSENT;
+
+    *why = REFUSED_OUT_OF_ORDER;
+    if (h->op != PS_JOIN || !is_absent || a->slot != 0)
+        return rc_raise(RC_MISMATCH, "worker %d sent op %d %s", a->worker, (int)h->op,
+                        is_absent ? "before it joined" : "to join, which it has done");
+    *why = REFUSED_MALFORMED;
+    if (h->n_elems != 0)
+        return rc_raise(RC_MISMATCH, "worker %d joins with %u elements", a->worker, h->n_elems);
+    *why = REFUSED_MODEL;
+    return server_check_layout(s, a, h);
+}
+
 /* --- the book --- */
 
 static void stop_asking(struct ps_server *s, struct client *c)
@@ -107,7 +123,7 @@ enum rc server_answer_next(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int w = 0; w < s->env.n_workers && server_leases_are_due(s); w++) {
+    for (int w = 0; w < sync_most_workers(&s->env) && server_leases_are_due(s); w++) {
         if (!s->client[w].asks)
             continue;
         const enum rc answered = answer_one(s, w, leases_take(&s->leases, w));
@@ -117,9 +133,41 @@ out:
     return rc;
 }
 
+void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what)
+{
+    if (!hands_out(s) || leases_are_done(&s->leases))
+        return;
+    if (s->facts.changes_count < MOST_WORKER_CHANGES)
+        s->facts.change[s->facts.changes_count] =
+            (struct worker_change){ what, worker, s->leases.n_done, s->client[worker].n_batches };
+    s->facts.changes_count++;
+}
+
+enum rc server_join(struct ps_server *s, const struct arrival *a)
+{
+    struct client *c = &s->client[a->worker];
+    const bool is_late = hands_out(s) && leases_are_done(&s->leases); /* B9 */
+    const struct ps_header h = { .op = PS_BATCH, .is_last = is_late };
+    enum rc rc;
+
+    TRY(server_end_reply(s, &c->request[0]));
+    TRY(server_post_reply(s, a->worker, 0, &h, NULL));
+    if (is_late)
+        return RC_OK;
+    c->state = TRAINING;
+    s->n_seen++;
+    server_note_change(s, a->worker, WORKER_JOINED);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        (void)clocks_join(&s->piece[k].clocks, a->worker);
+out:
+    return rc;
+}
+
 static void end_batch(struct ps_server *s, int worker)
 {
     leases_end(&s->leases, worker);
+    s->client[worker].n_batches++;
+    s->facts.guest_batches_count += worker >= s->env.n_workers;
     if (s->env.on_batch)
         s->env.on_batch(s->env.on_batch_arg, s->leases.n_done);
 }

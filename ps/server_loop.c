@@ -34,10 +34,10 @@ static enum rc see_losses(struct ps_server *s)
     const struct world *w = s->env.world;
     enum rc rc = RC_OK;
 
-    if (world_lost_rank(w) < 0)
+    if (!world_has_losses(w))
         return RC_OK;
-    for (int r = 0; r < s->env.n_workers; r++) {
-        if (!world_is_lost(w, r))
+    for (int r = 0; r < sync_most_workers(&s->env); r++) {
+        if (!world_is_lost(w, sync_rank_of(&s->env, r)))
             continue;
         if (s->client[r].state != LOST)
             TRY(server_lose_worker(s, r));
@@ -71,9 +71,9 @@ static enum rc receive(struct ps_server *s, struct message *out, int timeout_ms)
     enum rc rc;
 
     rc = transport_recv_divided(s->env.transport, out, PS_HEADER_BYTES, timeout_ms);
-    if (rc == RC_MISMATCH && out->peer >= 0 && out->peer < s->env.n_workers && s->client[out->peer].state != LOST) {
+    const int worker = out->peer >= 0 ? sync_worker_of(&s->env, out->peer) : -1;
+    if (rc == RC_MISMATCH && worker >= 0 && s->client[worker].state != LOST) {
         server_count_refused(s, REFUSED_OVERSIZED, rc_message()); /* transport.T13: more than the plan has */
-        const int worker = out->peer;
         out->peer = -1;
         TRY(world_check(s->env.world));
         rc = server_drop_worker(s, worker);
@@ -90,7 +90,7 @@ static bool is_awaiting(const struct ps_server *s)
 {
     const int n_fetching = s->client[0].state == FETCHING;
 
-    return ps_has_heirs(&s->env) || s->n_left + n_fetching < s->env.n_workers;
+    return ps_has_heirs(&s->env) || s->n_left + n_fetching < s->n_seen;
 }
 
 static bool has_work(const struct ps_server *s)
@@ -123,7 +123,7 @@ static enum rc take_request(struct ps_server *s, struct arrival *a)
 {
     struct ps_server *slice = s;
 
-    a->worker = a->message.peer;
+    a->worker = sync_worker_of(&s->env, a->message.peer);
     a->slot = a->message.tag - PS_TAG_REQUEST;
     if (s->replica && a->slot - PS_TAG_OF_HEIR < PS_CREDITS) {
         slice = s->replica;
@@ -179,7 +179,7 @@ static enum rc take_arrivals(struct ps_server *s)
         if (!a.was_awaited)
             a.seen_ns = world_now_ns(s->env.world);
         is_idle = false;
-        if (a.message.peer >= s->env.n_workers)
+        if (sync_worker_of(&s->env, a.message.peer) < 0)
             TRY(take_of_server(s, &a.message));
         else
             TRY(take_request(s, &a));
@@ -192,7 +192,7 @@ static enum rc end_all_replies(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < s->env.n_workers * (PS_CREDITS + 1); i++) {
+    for (int i = 0; i < sync_most_workers(&s->env) * (PS_CREDITS + 1); i++) {
         const int w = i / (PS_CREDITS + 1), slot = i % (PS_CREDITS + 1);
         struct client *c = &s->client[w];
         const enum rc ended = server_end_reply(s, slot < PS_CREDITS ? &c->request[slot] : &c->refusal);
@@ -230,7 +230,7 @@ static enum rc serve_slice(struct ps_server *s)
 
 static bool is_over(const struct ps_server *s)
 {
-    return ps_has_heirs(&s->env) ? s->is_over : s->n_left == s->env.n_workers;
+    return ps_has_heirs(&s->env) ? s->is_over : s->n_left == s->n_seen;
 }
 
 /* After an error, or where replicas have it otherwise: requests received and not served, and gradients that are kept.
@@ -241,7 +241,7 @@ static void drop_rest(struct ps_server *s, bool has_failed)
         transport_release(s->env.transport, &s->arrival[s->first_arrival].message);
         s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
     }
-    for (int w = 0; has_failed && w < s->env.n_workers; w++)
+    for (int w = 0; has_failed && w < sync_most_workers(&s->env); w++)
         server_forget(s, w);
 }
 

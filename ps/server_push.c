@@ -40,12 +40,13 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
     const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (1 + h->n_moments);
 
     ps_header_encode(r->reply_header, h);
-    r->reply = (struct xfer){ .peer = worker,
+    r->reply = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
                               .tag = PS_TAG_REPLY + (s->is_replica ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot,
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
-                              .lends = h->op != PS_STATE && s->env.n_workers == 1, /* else another push may change it */
+                              .lends = h->op != PS_STATE &&
+                                       sync_most_workers(&s->env) == 1, /* else another push may change it */
                               .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
     const enum rc rc = transport_send(s->env.transport, &r->reply);
@@ -397,7 +398,7 @@ void server_open_stop(struct ps_server *s)
         if (s->piece[k].part.n_elems > 0)
             s->counted_piece = k;
     s->n_granted = (uint64_t)s->env.n_workers;
-    for (int w = 0; w < s->env.n_workers; w++)
+    for (int w = 0; w < sync_most_workers(&s->env); w++)
         s->client[w].may_push = true;
 }
 

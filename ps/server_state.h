@@ -16,7 +16,7 @@
 #include "ps/server.h"
 #include "ps/wire.h"
 
-enum worker_state { TRAINING, FETCHING, LEFT, LOST };
+enum worker_state { TRAINING, FETCHING, LEFT, LOST, ABSENT /* a guest that has not joined */ };
 
 struct arrival { /* a request received, not yet served */
     struct message message;
@@ -58,6 +58,7 @@ struct client { /* a worker, as the server sees it */
     struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
     struct request loss;    /* its forward alone is used */
     int n_refused;          /* of its messages, by P5 */
+    uint64_t n_batches;     /* leases.h: of server 0: that it has done */
     bool has_begun, asks;   /* leases.h: it has asked for its first batch; its NEXT is not answered */
     float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
                                ps_server.param */
@@ -101,9 +102,10 @@ struct ps_server {
     uint64_t layout;           /* of this server: layout.h */
     uint64_t told_ns;          /* when a line was written about a message that was refused; 0: none was */
     uint64_t n_untold;         /* those refused since */
-    int n_left;                /* workers that have left or are lost: they send nothing more */
+    int n_seen;                /* workers that have ever been there: all but guests that have not joined */
+    int n_left;                /* of these, that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */
-    struct client *client;     /* [n_workers] */
+    struct client *client;     /* [sync_most_workers()] */
     struct arrival *arrival;   /* [most_arrivals], a ring buffer */
     int first_arrival, n_arrivals, most_arrivals;
     struct chain chain;        /* of the rank's own slice, with replicas */
@@ -206,10 +208,17 @@ enum rc server_next(struct ps_server *s, const struct arrival *a, const struct p
 bool server_leases_are_due(const struct ps_server *s);
 /* Answer them. */
 enum rc server_answer_next(struct ps_server *s) MUST_CHECK;
+/* JOIN of a guest: does it come in its place? RC_MISMATCH, *why. */
+enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why) MUST_CHECK;
+/* Serve it: the guest is a worker, unless all is done. */
+enum rc server_join(struct ps_server *s, const struct arrival *a) MUST_CHECK;
 /* The worker asks for nothing more, and what it has is another one's. */
 void server_end_lease(struct ps_server *s, int worker);
 /* Does the push with the header h count (leases.B4)? Then the part has its batch from now on. */
 bool server_takes_part(struct ps_server *s, const struct ps_header *h);
+/* For the report of server 0: the worker came or went, before all batches were done. */
+void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what);
 /* What of *out is about batches. */
 void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 
@@ -229,6 +238,8 @@ void server_count_refused(struct ps_server *s, enum refused why, const char *tex
 enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Check the oldest request, and serve or forward it. */
 enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
+/* RC_MISMATCH: the request with the header h is of another model, or of other options. */
+enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Answer worker 0's FETCH, if all others have left. */
 enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 /* The worker sends nothing more, if it has sent something before. */

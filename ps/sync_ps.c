@@ -104,7 +104,8 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
     TRY(ps_check_slices(env));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
-    if (env->world->rank < env->n_workers)
+    p->has_not_joined = sync_worker_of(env, env->world->rank) >= env->n_workers;
+    if (sync_worker_of(env, env->world->rank) >= 0)
         TRY(open_links(p));
     else
         TRY(ps_server_open(&p->server, env));
@@ -137,10 +138,29 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = is_elastic(p) ? p->batch : n_pushed(p, ps_home(i, n)) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
         if (p->link[i].is_redirected) /* its heir gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
+        TRY(ps_end_request(p, i, 0));
+    }
+out:
+    return ps_abandon(p, rc);
+}
+
+/* Of a run that hands out batches: the answers say that each server knows. So whoever leaves in the middle of it (B7)
+ * may be gone before the others. Server 0 is the last one: until then what is pushed is of a batch that this worker
+ * has. */
+static enum rc leave_elastic(struct ps *p)
+{
+    const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch }, want = { .op = PS_BATCH };
+    struct ps_header answer;
+    enum rc rc = RC_OK;
+
+    for (int i = p->base.env.n_servers; i-- > 0;) {
+        TRY(ps_post_answer(p, i, 0, NULL, 0));
+        TRY(ps_post_request(p, i, 0, &h, NULL));
+        TRY(ps_end_answer(p, i, 0, &want, p->base.env.timeout_ms, &answer));
         TRY(ps_end_request(p, i, 0));
     }
 out:
@@ -185,7 +205,7 @@ out:
 static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer_state *out)
 {
     const size_t n_params = p->base.env.buckets->n_params;
-    const int n_servers = p->base.env.n_servers;
+    const int n_servers = p->base.env.n_servers, n_before = op == PS_FETCH && p->base.env.n_guests > 0 ? 1 : 0;
     const struct ps_header h = { .op = op, .clock = op == PS_FETCH ? p->batch : 0 };
     struct optimizer_state unwanted = { .moments = NULL };
     float *state = NULL; /* of server i, behind those of the servers before */
@@ -200,8 +220,10 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
         TRY(ps_post_answer(p, i, 0, ps_is_real(p) ? state + state_elems(p, l->first_elem) : NULL,
                            state_elems(p, l->n_elems)));
         TRY(ps_post_request(p, i, 0, &h, NULL));
+        if (i < n_before) /* leases.B9 */
+            TRY(take_state(p, i, op, ps_is_real(p) ? state : NULL, param, out));
     }
-    for (int i = 0; i < n_servers; i++)
+    for (int i = n_before; i < n_servers; i++)
         TRY(take_state(p, i, op, ps_is_real(p) ? state + state_elems(p, p->link[i].first_elem) : NULL, param, out));
 out:
     rc = ps_abandon(p, rc);
@@ -214,10 +236,12 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
     const bool is_first = s->env.world->rank == 0;
     enum rc rc = RC_OK;
 
+    if (self(s)->has_not_joined)
+        return RC_OK;
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
     if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
-        TRY(leave(self(s)));
+        TRY(is_elastic(self(s)) ? leave_elastic(self(s)) : leave(self(s)));
 out:
     return rc;
 }
@@ -242,6 +266,41 @@ static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
     *is_over = answer.is_last;
 out:
     return ps_abandon(p, rc);
+}
+
+/* leases.B9 */
+static enum rc say_join(struct ps *p, int server, bool *is_over)
+{
+    const struct ps_header h = { .op = PS_JOIN }, want = { .op = PS_BATCH };
+    struct ps_header answer;
+    enum rc rc;
+
+    TRY(ps_post_answer(p, server, 0, NULL, 0));
+    TRY(ps_post_request(p, server, 0, &h, NULL));
+    TRY(ps_end_answer(p, server, 0, &want, p->base.env.timeout_ms, &answer));
+    TRY(ps_end_request(p, server, 0));
+    *is_over = answer.is_last;
+out:
+    return ps_abandon(p, rc);
+}
+
+static enum rc ps_join(struct sync *s, float *param, bool *is_over)
+{
+    struct ps *p = self(s);
+    enum rc rc = RC_OK;
+
+    *is_over = false;
+    for (int i = 0; i < s->env.n_servers && !*is_over; i++)
+        TRY(say_join(p, i, is_over));
+    p->has_not_joined = *is_over;
+    p->is_joining = true;
+    for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
+        const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
+        TRY(ps_exchange_part(s, &pull, &(struct piece_cost){ 0 }));
+    }
+out:
+    p->is_joining = false;
+    return rc;
 }
 
 static enum rc ps_snapshot(struct sync *s, float *param, struct optimizer_state *state)
@@ -281,6 +340,7 @@ const struct sync_mode sync_ps = {
     .post = ps_post,
     .end = ps_end,
     .next_batch = ps_next_batch,
+    .join = ps_join,
     .final = ps_final,
     .snapshot = ps_snapshot,
     .serve = ps_serve,

@@ -305,13 +305,13 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct piece_w
         return RC_OK;
     TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer)); /* behind it the request has arrived */
     TRY(ps_end_request(p, server, slot));
-    piece->step += pushes;
+    piece->step = p->is_joining ? answer.step : piece->step + pushes; /* P3 */
     TRY(check_lead(p, server, piece->step, &answer));
     note_cost(cost, &answer, piece->step - answer.step);
     cost->applied_count += pushes && (answer.op == PS_PARAMS || answer.op == PS_TAKEN);
     cost->refused_count += answer.op == PS_REFUSED;
     piece->clock = pulls ? answer.clock : piece->clock + (answer.op == PS_TAKEN);
-    if (pushes)
+    if (pushes || p->is_joining)
         piece->since = piece->clock;
     if (!pulls)
         return RC_OK;

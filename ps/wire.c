@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 10 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 11 }; /* "GMPS" */
 enum {                                     /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -93,7 +93,7 @@ static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_b
         return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
                       (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (number < PS_PUSH || number > PS_BATCH)
+    if (number < PS_PUSH || number > PS_JOIN)
         return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
     *op = (enum ps_op)number;
     return RC_OK;
@@ -118,7 +118,8 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 
 bool ps_op_is_request(enum ps_op op)
 {
-    return ps_is_push(op) || op == PS_PULL || op == PS_FETCH || op == PS_LEAVE || op == PS_LOOK || op == PS_NEXT;
+    return ps_is_push(op) || op == PS_PULL || op == PS_FETCH || op == PS_LEAVE || op == PS_LOOK || op == PS_NEXT ||
+           op == PS_JOIN;
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,

@@ -33,10 +33,11 @@
  *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped; REFUSED
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then the n_moments arrays of the
  *                                                         optimiser, each as long), and worker 0 has left
- *   LEAVE   worker    I push no more                      none
+ *   LEAVE   worker    I push no more                      none; of a run that hands out batches BATCH, is_last 1
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
+ *   JOIN    guest     I am a worker from now on           BATCH, is_last 1: all are done, it is none (leases.h)
  *   NEXT    worker    to server 0: a batch, please; the   BATCH, once there is one, or all are done (leases.h)
  *                     one before is done
  *
@@ -49,7 +50,7 @@
  * it has every STATE.
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
- * have no elements. PULL has no elements, and no step; NEXT and BATCH have neither, and are of no piece.
+ * have no elements. PULL has no elements, and no step; NEXT, JOIN and BATCH have neither, and are of no piece.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field, and a reason that is counted;
@@ -57,10 +58,11 @@
  *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
  *       that was applied. The clock of a push is that of the parameters that its oldest gradient was made with: as
  *       they were pulled, and one more for each push of the worker's own since.
- *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h.
+ *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h. A guest
+ *       begins with the step that the answer to its first PULL of the piece says: the slowest worker's.
  *   P4  A worker has slots, PS_CREDITS of them (ps.h): the tag of a request says in which it is, and its answer's the
  *       same. It sends nothing in a slot while a request in it is unanswered, no PUSH, GIVE or PULL of a piece while
- *       another one of that is, and FETCH, LOOK, LEAVE and NEXT in slot 0, while none is. Answers to requests in
+ *       another one of that is, and FETCH, LOOK, LEAVE, JOIN and NEXT in slot 0, while none is. Answers to requests in
  *       different slots may come in any order.
  *   P5  No request ends a server: one that P1 to P4 forbid, or of another layout, is counted by reason, logged, and
  *       answered in its slot with REFUSED and no elements, at once; it changes nothing else. A worker that gets that
@@ -100,7 +102,8 @@ enum ps_op {
     PS_LOST,
     PS_HELD,
     PS_NEXT,
-    PS_BATCH
+    PS_BATCH,
+    PS_JOIN
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 

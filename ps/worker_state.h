@@ -41,6 +41,8 @@ struct ps {
     struct link *link;                  /* worker ranks only: [n_servers] */
     struct piece_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, as its slot in each link */
     uint64_t n_posted, n_ended;         /* of them */
+    bool has_not_joined;                /* likewise: a guest, before it has */
+    bool is_joining;                    /* leases.h: the pulls of a guest that joins */
     uint64_t batch;                     /* leases.h: what it pushes of, + 1; 0: it has none */
     struct link_piece *piece;           /* of all links */
     float *pushed, *pulled; /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its

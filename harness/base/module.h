@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/rc.h"
 
@@ -35,6 +36,8 @@ struct job_facts { /* what a module may know of the job it is chosen for */
     int n_replicas;            /* of what each server holds, on others; 1, too: room for it */
     bool sends_in_tasks;       /* a task of a worker sends beside its main one */
     bool outlives_losses;      /* it goes on without ranks that are lost */
+    uint64_t n_batches;        /* that servers hand out; 0: they do not */
+    size_t n_pieces;           /* in which parameters are exchanged; 0: not known, or of no use */
 };
 
 struct memory_need { /* bytes; of each worker, of each server, of rank 0 in addition to its need as a worker */

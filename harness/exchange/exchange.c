@@ -112,7 +112,7 @@ out:
 static enum rc open_rings(struct exchange *x)
 {
     enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_PIECE = 3 }; /* 12 MiB */
-    const size_t n_peers = x->is_worker ? 1 : (size_t)x->env.n_workers;
+    const size_t n_peers = x->is_worker ? 1 : (size_t)(x->env.n_workers + x->env.opts.n_guests);
     const size_t n_of_a_piece = OF_A_PIECE + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
     const size_t n_of_a_step = OF_A_STEP + n_of_a_piece * x->buckets.n_pieces * n_peers;
     const size_t n_spans = x->env.n_steps < MOST_SPANS / n_of_a_step ? x->env.n_steps * n_of_a_step : MOST_SPANS;
@@ -144,7 +144,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
         x->shard = *env->shard;
     x->env.shard = NULL;
     x->env.weight = env->weight == 0.0f ? 1.0f : env->weight;
-    x->is_worker = env->world->rank < env->n_workers;
+    x->is_worker = env->world->rank < env->n_workers || env->world->rank >= env->n_workers + env->n_servers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
     x->is_staged = x->exchanges && exchange_memory_is_staged(env->mode, env->collective, env->compute->ops);
@@ -244,7 +244,8 @@ struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ra
         2 * (uint64_t)env->opts.n_replicas * (uint64_t)env->n_workers * (x->flight.most_pieces + 1);
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages + n_of_replicas,
-                                    .silence_ms = env->timeout_ms / 2 };
+                                    .silence_ms = env->timeout_ms / 2,
+                                    .has_guests = env->opts.n_guests > 0 };
 }
 
 static enum rc open_mode(struct exchange *x)
@@ -276,6 +277,7 @@ static enum rc open_mode(struct exchange *x)
                                    .shard = { x->shard.world, x->shard_transport, x->shard.first_elem },
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
+                                   .n_guests = env->opts.n_guests,
                                    .host = env->host,
                                    .n_steps = env->n_steps,
                                    .n_steps_before = env->n_steps_before,
@@ -417,6 +419,17 @@ void exchange_explain(const struct exchange *x, char *text, size_t n_bytes)
     text[0] = '\0';
     if (x->sync && x->sync->ops->explain)
         x->sync->ops->explain(x->sync, text, n_bytes);
+}
+
+enum rc exchange_join(struct exchange *x, bool *is_over)
+{
+    enum rc rc;
+
+    TRY(x->sync->ops->join(x->sync, x->host_param, is_over));
+    if (x->is_staged && x->host_param && !*is_over)
+        compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof *x->param);
+out:
+    return rc;
 }
 
 enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over)

@@ -53,10 +53,13 @@
  *       each parameter the gradient of each batch counts, once (ps/leases.h). Without overlap and periods, which keep
  *       back gradients, and only with consistency async, without replicas and snapshots.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
- * each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this one,
- *       and no bucket has both; the update divides each sum by the number of all workers. What they begin with each
- *       rank has written itself: start() shares what is before them. Of a mode with MODE_COLLECTIVE whose collective
- *       has not COLL_DEVICE, without overlap, average_every, compression, shared memory and undo.
+ *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
+ * one, and no bucket has both; the update divides each sum by the number of all workers. What they begin with each rank
+ * has written itself: start() shares what is before them. Of a mode with MODE_COLLECTIVE whose collective has not
+ * COLL_DEVICE, without overlap, average_every, compression, shared memory and undo. E15  With opts.n_guests so many
+ * workers more may join the run while it goes on (world.W9): what exchange_open() and start() agree on with others is,
+ * for a guest, that servers check its layout (ps/layout.h) when it joins, and its parameters are then theirs. It may
+ * come, go and be lost as any other worker (ps/leases.h).
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -86,6 +89,7 @@ struct exchange_opts {
     struct periods periods;          /* of a mode with servers, E10 */
     uint64_t stop_at;                /* likewise, E11; 0: nowhere */
     uint64_t n_batches;              /* likewise, E13; 0: each worker has as many, of its own */
+    int n_guests;                    /* with n_batches, E15 */
     int n_replicas;                  /* likewise: of what each server holds (sync_mode.h) */
     const char *snapshots;           /* likewise; NULL: none */
     uint64_t snapshot_every;
@@ -179,6 +183,8 @@ float *exchange_grad(const struct exchange *x);
 /* Collective, once: rank 0's parameters (it has written exchange_param()) and initial state go to all ranks, and the
  * mode is opened. No virtual time passes. */
 enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
+/* E15, of a guest, behind start(): as sync_mode.join(); the parameters are those of the servers. */
+enum rc exchange_join(struct exchange *x, bool *is_over) MUST_CHECK;
 /* E13, of a worker, between two steps: as sync_mode.next_batch(). */
 enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over) MUST_CHECK;
 /* Of a step of a worker. lr: the step's rate. Zeroes the cost. */

@@ -13,7 +13,7 @@ enum { NAME_BYTES = 32 };
 struct way { /* in which a rank exchanges */
     uint64_t digest, n_pieces, overlap, priority, cycle_ns, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
-    uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_replicas, snapshot_every, n_in_flight;
+    uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, snapshot_every, n_in_flight;
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
@@ -67,6 +67,7 @@ static struct way own_way(const struct exchange *x)
                        .pull_every = o->periods.pull_every,
                        .stop_at = o->stop_at,
                        .n_batches = o->n_batches,
+                       .n_guests = (uint64_t)o->n_guests,
                        .n_replicas = (uint64_t)o->n_replicas,
                        .snapshot_every = o->snapshots ? o->snapshot_every : 0,
                        .n_in_flight = x->flight.most_pieces,
@@ -117,8 +118,9 @@ static bool has_same_servers(const struct way *its, const struct way *first)
     return its->placement == first->placement && its->consistency == first->consistency && its->bound == first->bound &&
            its->lr_staleness == first->lr_staleness && its->push_every == first->push_every &&
            its->pull_every == first->pull_every && its->stop_at == first->stop_at &&
-           its->n_batches == first->n_batches && its->n_replicas == first->n_replicas &&
-           its->snapshot_every == first->snapshot_every && its->n_in_flight == first->n_in_flight;
+           its->n_batches == first->n_batches && its->n_guests == first->n_guests &&
+           its->n_replicas == first->n_replicas && its->snapshot_every == first->snapshot_every &&
+           its->n_in_flight == first->n_in_flight;
 }
 
 /* E14: and those that have the same shard cut it alike. */

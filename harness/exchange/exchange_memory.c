@@ -150,7 +150,7 @@ out:
 
 enum rc exchange_memory_open(struct exchange_memory *out, const struct exchange_memory_env *env)
 {
-    const bool is_worker = env->world->rank < env->n_workers;
+    const bool is_worker = env->world->rank < env->n_workers || world_is_guest(env->world);
     const struct compute_backend *compute = env->compute->ops;
     enum rc rc = RC_OK;
 

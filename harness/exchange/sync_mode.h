@@ -51,7 +51,7 @@ struct sync_shard {              /* exchange.E14 */
 };
 
 struct sync_env {                /* borrowed; outlives the sync */
-    struct world *world;         /* n_workers + n_servers ranks; workers first */
+    struct world *world;         /* n_workers + n_servers ranks; workers first; behind these n_guests */
     struct compute *compute;     /* works where messages are: in host memory, or hollow; of a collective with
                                     COLL_DEVICE: the device's */
     struct transport *transport; /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
@@ -66,6 +66,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct consistency consistency;    /* of a mode with servers */
     enum lr_staleness lr_staleness;    /* likewise */
     int n_workers, n_servers;
+    int n_guests; /* of a run with n_batches: workers that may join it (exchange.E15); 0: none may */
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     size_t n_steps;                 /* of this run */
@@ -97,6 +98,23 @@ struct sync_env {                /* borrowed; outlives the sync */
     void *on_batch_arg;
 };
 
+/* Workers, as servers number them: those that begin with the run, then guests, whose ranks are behind the servers'. */
+static inline int sync_most_workers(const struct sync_env *e)
+{
+    return e->n_workers + e->n_guests;
+}
+
+static inline int sync_rank_of(const struct sync_env *e, int worker)
+{
+    return worker < e->n_workers ? worker : worker + e->n_servers;
+}
+
+/* -1: it is a server. */
+static inline int sync_worker_of(const struct sync_env *e, int rank)
+{
+    return rank < e->n_workers ? rank : rank < e->n_workers + e->n_servers ? -1 : rank - e->n_servers;
+}
+
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
     uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
     uint64_t apply_ns;        /* ps: updating the parameters there */
@@ -116,6 +134,14 @@ struct piece_work { /* what exchange_part() or post() is to do */
     float *param, *grad; /* as of exchange() */
 };
 
+enum { MOST_WORKER_CHANGES = 32 };
+
+struct worker_change { /* of the workers of a run with n_batches, before all were done */
+    enum worker_change_kind { WORKER_JOINED, WORKER_LEFT, WORKER_LOST } what;
+    int32_t worker;                   /* as servers number it */
+    uint64_t n_done_count, own_count; /* batches done then: by all, and by this one */
+};
+
 struct server_facts {                        /* of a server, since it began */
     uint32_t pushes_count[STALENESS_BINS];   /* that were applied, by staleness */
     uint64_t late_count;                     /* that were dropped */
@@ -127,8 +153,11 @@ struct server_facts {                        /* of a server, since it began */
     uint32_t n_taken_over; /* servers whose place it has taken; what they had served is counted here */
     /* With env.n_batches. Of the server that hands them out: done; handed out again, as a worker was gone. */
     uint64_t batches_done_count, batches_again_count;
-    uint64_t batches_held_count;   /* whose gradients every part of its slice has; of no part: n_batches */
-    uint64_t batches_whole_count;  /* of these, from the first one on, before one is missing */
+    uint64_t batches_held_count;  /* whose gradients every part of its slice has; of no part: n_batches */
+    uint64_t batches_whole_count; /* of these, from the first one on, before one is missing */
+    uint64_t guest_batches_count; /* likewise: done by those that joined */
+    uint64_t changes_count;       /* likewise; the first of them: */
+    struct worker_change change[MOST_WORKER_CHANGES];
     uint64_t repeated_parts_count; /* gradients of parts that were there, by a worker that was gone, and so dropped */
 };
 
@@ -179,6 +208,10 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
      * if there was one, is done; *out := the batch of the next one, of which its pushes are, or *is_over: all batches
      * are done. Waits while others have those that are not. */
     enum rc (*next_batch)(struct sync *s, uint64_t *out, bool *is_over);
+    /* Optional (may be NULL: env.n_guests is 0). Of a guest, before anything else: it is a worker from now on, and
+     * param is what the servers hold; *is_over: all batches are done, so that it has not joined, and only close() may
+     * follow. RC_TIMEOUT: no server answers, as a run does that has ended. */
+    enum rc (*join)(struct sync *s, float *param, bool *is_over);
     /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
      * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
      * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are

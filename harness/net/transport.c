@@ -111,7 +111,7 @@ bool transport_loss_due(struct transport *t)
     if (t->n_lost_run != n_lost) {
         t->n_lost_run = n_lost;
         t->n_lost_here = 0;
-        for (int r = 0; r < w->n_ranks; r++)
+        for (int r = 0; r < world_n_peers(w); r++)
             t->n_lost_here += world_is_lost(w, r);
     }
     return t->n_lost_told != t->n_lost_here && !t->fails_together;
@@ -183,7 +183,7 @@ static enum rc remember_of(struct transport *t, int peer, enum rc rc)
     rc = name_cause(t, peer, rc);
     if (is_of_peer(t, rc)) {
         if (!t->peer_error)
-            t->peer_error = calloc((size_t)t->world->n_ranks, sizeof *t->peer_error);
+            t->peer_error = calloc((size_t)world_n_peers(t->world), sizeof *t->peer_error);
         if (t->peer_error) {
             if (t->peer_error[peer] == RC_OK)
                 t->peer_error[peer] = rc;
@@ -213,7 +213,7 @@ static enum rc refuse(struct transport *t, const struct xfer *x, bool receives)
 
     if (t->dead != RC_OK)
         return refuse_dead(t, -1);
-    if (x->peer < 0 || x->peer >= t->world->n_ranks || x->peer == t->world->rank)
+    if (x->peer < 0 || x->peer >= world_n_peers(t->world) || x->peer == t->world->rank)
         return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->module.name,
                         t->world->rank, x->peer, t->world->n_ranks);
     TRY(refuse_dead(t, x->peer));

@@ -68,6 +68,7 @@ enum transport_caps {
     TR_PAIRS_WAIT = 1u << 4, /* the answer to a long message may wait behind one that goes the same way: two ranks that
                               * exchange take turns, whatever their link carries */
     TR_ENCRYPTS = 1u << 5,   /* what goes over TCP, as world.security says */
+    TR_GUESTS = 1u << 7,     /* guests of the world can be its peers (transport_plan.has_guests) */
     TR_MAPPED = 1u << 6,     /* messages are copied in and out of memory that both ranks map */
 };
 
@@ -107,6 +108,7 @@ struct transport_plan {        /* what the owner will send; the same on all rank
     size_t most_message_bytes; /* header and body of the longest message */
     uint64_t most_messages;    /* of one rank to another one that has posted no receive of them */
     int silence_ms;            /* so long a connection may be lost before that is an error */
+    bool has_guests;           /* guests of the world (world.W9) send and receive, too. Needs TR_GUESTS */
 };
 
 struct traffic { /* payload only, hollow bytes included */

@@ -247,6 +247,8 @@ enum rc zmq_recv_message(struct transport *base, struct message *out, int timeou
     int from;
     enum rc rc;
 
+    if (t->has_guests)
+        TRY(zmq_take_guests(t));
     for (;;) {
         TRY(inbox_take_any(t->inbox, &a));
         if (a) {
@@ -263,6 +265,8 @@ enum rc zmq_recv_message(struct transport *base, struct message *out, int timeou
         }
         if ((wait.expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* T12 */
             break;
+        if (t->has_guests)
+            TRY(zmq_take_guests(t));
         if (wait.expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
         TRY(wait_slice(t, &wait));

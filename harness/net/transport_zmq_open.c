@@ -53,16 +53,15 @@ static enum rc open_gate(struct zmq *t, struct bootstrap *own)
     if (!t->gate)
         return RC_OK;
     (void)snprintf(own->pass, sizeof own->pass, "%s", zmq_gate_pass(t->gate));
-    t->base.encrypts = zmq_gate_encrypts(t->gate);
+    t->base.encrypts = own->encrypts = zmq_gate_encrypts(t->gate);
     t->base.uses_tcp = true;
 out:
     return rc;
 }
 
-/* All are known: they may come. */
-static enum rc admit(struct zmq *t)
+/* All are known: they may come. A guest that enters later is one more. */
+static enum rc admit(struct zmq *t, int first, int n_ranks)
 {
-    const int n_ranks = t->base.world->n_ranks;
     const char **pass = NULL;
     enum rc rc = RC_OK;
 
@@ -72,7 +71,7 @@ static enum rc admit(struct zmq *t)
     if (!pass)
         FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", n_ranks);
     for (int r = 0; r < n_ranks; r++)
-        pass[r] = t->bootstrap[r].pass;
+        pass[r] = t->bootstrap[first + r].pass;
     TRY(zmq_gate_admit(t->gate, pass, n_ranks));
 out:
     free(pass);
@@ -86,8 +85,8 @@ static enum rc listen_somewhere(struct zmq *t, const struct transport_plan *plan
                                    .silence_ms = plan->silence_ms };
     enum rc rc;
 
-    TRY(zmq_address_open(&t->address, t->base.world, t->wanted));
-    TRY(zmq_files_check(t->address.reach, t->base.world->n_ranks));
+    TRY(zmq_address_open(&t->address, t->base.world, t->has_guests ? ZMQ_WANT_TCP : t->wanted));
+    TRY(zmq_files_check(t->address.reach, world_n_peers(t->base.world)));
     TRY(open_gate(t, own));
     limits.gate = t->gate;
     limits.is_private = t->address.reach == ZMQ_REACH_HOST;
@@ -97,6 +96,49 @@ static enum rc listen_somewhere(struct zmq *t, const struct transport_plan *plan
     TRY(inbox_listen(t->inbox, t->address.text, own->endpoint, sizeof own->endpoint));
     if (getrandom(own->token, sizeof own->token, 0) != (ssize_t)sizeof own->token)
         FAIL(RC_IO, "transport zmq: no random numbers: %s", strerror(errno));
+out:
+    return rc;
+}
+
+/* Of a guest, what rank 0 has told it of all ranks; it tells the servers of itself. */
+static enum rc enter(struct zmq *t, const struct bootstrap *own)
+{
+    struct world *w = t->base.world;
+    const size_t n_bytes = (size_t)w->n_ranks * sizeof *own;
+    enum rc rc = own->rc;
+
+    if (own->rc != RC_OK)
+        FAIL(own->rc, "%s", own->reason);
+    if (w->n_welcome_bytes != n_bytes)
+        FAIL(RC_MISMATCH, "transport zmq: rank 0 tells of %zu bytes in place of %zu: it is another program",
+             w->n_welcome_bytes, n_bytes);
+    memcpy(t->bootstrap, w->welcome, n_bytes);
+    if (t->bootstrap[0].encrypts != own->encrypts)
+        FAIL(RC_MISMATCH,
+             "transport zmq: the run %s, and this process %s; --secure or --insecure as the others have it",
+             t->bootstrap[0].encrypts ? "encrypts" : "does not encrypt", own->encrypts ? "does" : "does not");
+    TRY(world_enter(w, own, sizeof *own));
+out:
+    return rc;
+}
+
+enum rc zmq_take_guests(struct zmq *t)
+{
+    struct world *w = t->base.world;
+    struct guest_event guest;
+    enum rc rc = RC_OK;
+
+    while (world_next_guest(w, &guest)) {
+        struct bootstrap *b = &t->bootstrap[guest.rank];
+        if (guest.n_bytes != sizeof *b) /* of another program: it gets nowhere */
+            continue;
+        memcpy(b, guest.bytes, sizeof *b);
+        b->endpoint[sizeof b->endpoint - 1] = b->pass[sizeof b->pass - 1] = '\0';
+        TRY(admit(t, guest.rank, 1));
+        zmq_tender_lock(t->tender);
+        outbox_set_endpoint(t->outbox, guest.rank, b->endpoint, t->gate ? b->pass : NULL);
+        zmq_tender_unlock(t->tender);
+    }
 out:
     return rc;
 }
@@ -115,7 +157,7 @@ static enum rc exchange_endpoints(struct zmq *t, const struct transport_plan *pl
     own.rc = listen_somewhere(t, plan, &own);
     if (own.rc != RC_OK)
         (void)snprintf(own.reason, sizeof own.reason, "%s", rc_message());
-    TRY(world_allgather(w, &own, t->bootstrap, sizeof own));
+    TRY(world_is_guest(w) ? enter(t, &own) : world_allgather(w, &own, t->bootstrap, sizeof own));
     if (own.rc != RC_OK)
         FAIL(own.rc, "%s", own.reason);
     for (int r = 0; r < w->n_ranks; r++) {
@@ -126,7 +168,9 @@ static enum rc exchange_endpoints(struct zmq *t, const struct transport_plan *pl
                  (unsigned long long)t->bootstrap[r].window, w->rank, (unsigned long long)own.window);
     }
     inbox_set_token(t->inbox, t->bootstrap[0].token);
-    TRY(admit(t));
+    TRY(admit(t, 0, w->n_ranks));
+    if (t->has_guests && w->rank == 0)
+        TRY(world_open_doors(w, t->bootstrap, (size_t)w->n_ranks * sizeof own));
 out:
     return rc;
 }
@@ -136,8 +180,8 @@ static enum rc open_outbox(struct zmq *t, const struct transport_plan *plan)
     const struct world *w = t->base.world;
     struct outbox_env env = { .context = zmq_context_ptr(t->context),
                               .rank = w->rank,
-                              .n_ranks = w->n_ranks,
-                              .window = t->bootstrap[w->rank].window,
+                              .n_ranks = world_n_peers(w),
+                              .window = t->bootstrap[0].window,
                               .reconnects = t->address.reach == ZMQ_REACH_HOSTS,
                               .is_eager = t->address.reach == ZMQ_REACH_HOST,
                               .is_copying = t->address.reach == ZMQ_REACH_PROCESS,
@@ -216,7 +260,7 @@ void zmq_close_transport(struct transport **tp)
     struct zmq *t = zmq_self(*tp);
 
     zmq_tender_close(&t->tender);
-    for (int r = 0; t->outbox && r < t->base.world->n_ranks; r++)
+    for (int r = 0; t->outbox && r < world_n_peers(t->base.world); r++)
         if (is_given_up(t, r))
             outbox_give_up(t->outbox, r);
     outbox_close(&t->outbox);
@@ -225,7 +269,7 @@ void zmq_close_transport(struct transport **tp)
     zmq_address_remove(&t->address);
     zmq_context_close(&t->context);
     if (t->bootstrap)
-        explicit_bzero(t->bootstrap, (size_t)t->base.world->n_ranks * sizeof *t->bootstrap); /* passes */
+        explicit_bzero(t->bootstrap, (size_t)world_n_peers(t->base.world) * sizeof *t->bootstrap); /* passes */
     free(t->bootstrap);
     free(t);
     *tp = NULL;
@@ -249,12 +293,13 @@ enum rc zmq_open_transport(struct transport **out, struct world *w, const struct
     *base = (struct transport){ .ops = kind->ops, .world = w };
     t->wanted = kind->wanted;
     plan.silence_ms = plan.silence_ms > 0 ? plan.silence_ms : SILENCE_MS;
-    t->bootstrap = calloc((size_t)w->n_ranks, sizeof *t->bootstrap);
+    t->has_guests = plan.has_guests && w->n_guests > 0;
+    t->bootstrap = calloc((size_t)world_n_peers(w), sizeof *t->bootstrap);
     if (!t->bootstrap)
         FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", w->n_ranks);
     zmq_files_raise();
     TRY(zmq_context_open(&t->context, w, kind->wanted == ZMQ_WANT_ANY));
-    TRY(inbox_open(&t->inbox, zmq_context_ptr(t->context), w->rank, w->n_ranks));
+    TRY(inbox_open(&t->inbox, zmq_context_ptr(t->context), w->rank, world_n_peers(w)));
     TRY(exchange_endpoints(t, &plan));
     TRY(open_outbox(t, &plan));
     if (t->address.reach == ZMQ_REACH_HOST)

@@ -47,7 +47,7 @@ enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares)
     enum rc rc = RC_OK;
 
     if (!one_process || w->rank == 0)
-        own = create(one_process ? w->n_ranks : 1, w->n_ranks);
+        own = create(one_process ? w->n_ranks : 1, world_n_peers(w));
     all = calloc((size_t)w->n_ranks, sizeof *all);
     if (one_process && all)
         TRY(world_allgather(w, &own, all, sizeof own));

@@ -55,6 +55,7 @@ struct zmq_gate {
     bool encrypts, is_running;
     struct curve_keys keys;
     char password[GATE_PASS_BYTES];
+    pthread_mutex_t lock; /* of admitted */
     struct curve_set *admitted;
     pthread_t thread;
     atomic_uint_fast64_t n_outside;
@@ -117,14 +118,22 @@ static bool is_password(const char *password, const char *given, size_t n_bytes)
     return differs == 0;
 }
 
-static bool may_enter(const struct zmq_gate *g, const struct zap_request *r)
+static bool is_admitted(struct zmq_gate *g, const unsigned char *key)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const bool is_in = curve_set_has(g->admitted, key);
+    (void)pthread_mutex_unlock(&g->lock);
+    return is_in;
+}
+
+static bool may_enter(struct zmq_gate *g, const struct zap_request *r)
 {
     if (!part_is(r, ZAP_PART_VERSION, ZAP_VERSION) || !part_is(r, ZAP_PART_DOMAIN, DOMAIN))
         return false;
     if (g->encrypts)
         return part_is(r, ZAP_PART_MECHANISM, "CURVE") && r->n_parts == ZAP_PART_CREDENTIAL + 1 &&
                r->n_bytes[ZAP_PART_CREDENTIAL] == CURVE_KEY_BYTES &&
-               curve_set_has(g->admitted, (const unsigned char *)r->part[ZAP_PART_CREDENTIAL]);
+               is_admitted(g, (const unsigned char *)r->part[ZAP_PART_CREDENTIAL]);
     return part_is(r, ZAP_PART_MECHANISM, "PLAIN") && r->n_parts == ZAP_PART_PASSWORD + 1 &&
            part_is(r, ZAP_PART_CREDENTIAL, USER) &&
            is_password(g->password, r->part[ZAP_PART_PASSWORD], r->n_bytes[ZAP_PART_PASSWORD]);
@@ -229,6 +238,7 @@ enum rc zmq_gate_open(struct zmq_gate **out, void *context, bool encrypts, const
 
     if (!g)
         return rc_raise(RC_NOMEM, "transport zmq: no memory for a gate");
+    (void)pthread_mutex_init(&g->lock, NULL); /* can't fail: of the default kind */
     g->context = context;
     g->encrypts = encrypts;
     TRY(make_secrets(g, keys));
@@ -302,8 +312,11 @@ enum rc zmq_gate_admit(struct zmq_gate *g, const char *const pass[], int n_passe
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; g->encrypts && i < n_passes; i++)
-        TRY(curve_set_add(g->admitted, pass[i]));
+    (void)pthread_mutex_lock(&g->lock);
+    for (int i = 0; g->encrypts && i < n_passes && rc == RC_OK; i++)
+        rc = curve_set_add(g->admitted, pass[i]);
+    (void)pthread_mutex_unlock(&g->lock);
+    TRY(rc);
     TRY(ask(g, ASK_ADMIT));
 out:
     return rc;
@@ -343,5 +356,6 @@ void zmq_gate_close(struct zmq_gate **gp)
     curve_set_close(&g->admitted);
     curve_keys_wipe(&g->keys);
     explicit_bzero(g->password, sizeof g->password);
+    (void)pthread_mutex_destroy(&g->lock);
     free(g);
 }

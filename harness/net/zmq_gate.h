@@ -47,7 +47,7 @@ enum rc zmq_gate_guard(struct zmq_gate *g, void *socket) MUST_CHECK;
 /* Before the guarded socket is closed. */
 void zmq_gate_leave(struct zmq_gate *g);
 /* From now on they get in: whose pass[n_passes] are the public keys, copied; or, where it does not encrypt, who has the
- * password. Once. RC_INVAL: one is no key. RC_NOMEM, RC_IO. */
+ * password. Again: these, too. RC_INVAL: one is no key. RC_NOMEM, RC_IO. */
 enum rc zmq_gate_admit(struct zmq_gate *g, const char *const pass[], int n_passes) MUST_CHECK;
 /* socket is going to connect to one that listens behind a gate with this pass: as its owner's own gate is, which is g.
  * RC_IO. */

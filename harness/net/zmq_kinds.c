@@ -90,9 +90,9 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
         .close = zmq_close_transport,                                                                              \
     }
 
-ZMQ_KIND_(zmq, ZMQ_WANT_ANY, TR_ENCRYPTS);
+ZMQ_KIND_(zmq, ZMQ_WANT_ANY, TR_ENCRYPTS | TR_GUESTS);
 ZMQ_KIND_(ipc, ZMQ_WANT_HOST, 0);
-ZMQ_KIND_(tcp, ZMQ_WANT_TCP, TR_ENCRYPTS);
+ZMQ_KIND_(tcp, ZMQ_WANT_TCP, TR_ENCRYPTS | TR_GUESTS);
 
 enum zmq_wanted zmq_kind_wanted(const struct transport_ops *ops)
 {

@@ -35,6 +35,7 @@ struct bootstrap { /* what every rank sends the others in open() */
     uint64_t window;
     enum rc rc; /* it can listen; else the reason */
     char reason[RC_MESSAGE_BYTES];
+    bool encrypts;                          /* its gate does */
     unsigned char token[FRAME_TOKEN_BYTES]; /* random; every frame carries that of rank 0: others are from outside */
 };
 
@@ -47,7 +48,8 @@ struct zmq {
     struct inbox *inbox;
     struct outbox *outbox;       /* used under tender's lock */
     struct zmq_tender *tender;   /* NULL where connections are not made again */
-    struct bootstrap *bootstrap; /* [n_ranks] */
+    struct bootstrap *bootstrap; /* [world_n_peers()]; of guests that have entered */
+    bool has_guests;
 };
 
 static inline struct zmq *zmq_self(struct transport *t)
@@ -66,6 +68,8 @@ enum rc zmq_gate_for(struct zmq_gate **out, void *context, const struct world *w
 enum rc zmq_open_transport(struct transport **out, struct world *w, const struct transport_plan *given,
                            const struct zmq_kind *kind) MUST_CHECK;
 void zmq_close_transport(struct transport **tp);
+/* Of a transport with guests: let in those that have entered meanwhile. RC_NOMEM, RC_IO. */
+enum rc zmq_take_guests(struct zmq *t) MUST_CHECK;
 
 /* --- transport_zmq.c: the other operations, of each kind --- */
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/net/transport.h"
+
 /* --- what it goes with --- */
 
 static enum rc refuse_mode(const struct train_job *job)
@@ -55,14 +57,50 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     return RC_OK;
 }
 
+/* --most-workers */
+static enum rc resolve_guests(struct train_job *job)
+{
+    const unsigned long long most = job->opts.most_workers;
+    char names[64];
+
+    if (!job->opts.elastic)
+        return rc_raise(RC_INVAL, "--most-workers %llu: workers join a run that hands out batches; needs --elastic",
+                        most);
+    if (most < (unsigned long long)job->n_workers)
+        return rc_raise(RC_INVAL, "--most-workers %llu: %d workers begin the run; at least as many", most,
+                        job->n_workers);
+    if (!(job->world->module.caps & WORLD_GUESTS)) {
+        module_names_with(names, sizeof names, &world_kind, WORLD_GUESTS);
+        return rc_raise(RC_INVAL, "--most-workers %llu: no process can join in world %s; needs --world %s", most,
+                        job->world->module.name, names);
+    }
+    if (!(job->transport->module.caps & TR_GUESTS)) {
+        module_names_with(names, sizeof names, &transport_kind, TR_GUESTS);
+        return rc_raise(RC_INVAL,
+                        "--most-workers %llu: who joins comes over a network, and not by %s; needs --transport %s",
+                        most, job->transport->module.name, names);
+    }
+    const struct launcher launcher = world_launcher();
+    if (launcher.name && !launcher.is_by_hand)
+        return rc_raise(RC_INVAL,
+                        "--most-workers %llu: %s keeps the key of the run, without which nobody can join; start "
+                        "its members by --worker-hosts",
+                        most, launcher.name);
+    job->exchange.n_guests = (int)most - job->n_workers;
+    return RC_OK;
+}
+
 enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
 {
     const bool aborts = opt_given(group, n_groups, "on-loss") && strcmp(job->opts.on_loss, "abort") == 0;
     enum rc rc;
 
+    if (job->opts.elastic)
+        TRY(refuse_mode(job));
+    if (opt_given(group, n_groups, "most-workers"))
+        TRY(resolve_guests(job));
     if (!job->opts.elastic)
         return RC_OK;
-    TRY(refuse_mode(job));
     TRY(refuse_others(job, aborts));
     if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
@@ -86,7 +124,7 @@ int train_n_counted(const struct train_job *job, const struct train_result *r)
 }
 
 struct books { /* of all servers */
-    uint64_t n_done, n_again, n_held, n_whole, n_repeated;
+    uint64_t n_done, n_again, n_held, n_whole, n_repeated, n_by_guests;
 };
 
 static struct books books_of(const struct train_job *job, const struct train_result *r)
@@ -97,6 +135,7 @@ static struct books books_of(const struct train_job *job, const struct train_res
         const struct server_facts *f = &r->rank[i].served;
         b.n_done += f->batches_done_count;
         b.n_again += f->batches_again_count;
+        b.n_by_guests += f->guest_batches_count;
         b.n_repeated += f->repeated_parts_count;
         b.n_held = f->batches_held_count < b.n_held ? f->batches_held_count : b.n_held;
         b.n_whole = f->batches_whole_count < b.n_whole ? f->batches_whole_count : b.n_whole;
@@ -132,7 +171,49 @@ const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job,
         (void)snprintf(out + n, n_bytes - n, "%s: %llu of %llu batches, %llu handed out again, %llu samples lost",
                        r->n_workers > MOST_SHOWN ? ", ..." : "", (unsigned long long)b.n_held,
                        (unsigned long long)job->exchange.n_batches, (unsigned long long)b.n_again, n_samples_lost);
+    n = strlen(out);
+    if (b.n_by_guests > 0)
+        (void)snprintf(out + n, n_bytes - n, ", %llu by workers that joined", (unsigned long long)b.n_by_guests);
     return out;
+}
+
+/* The first server's, which has the book; NULL: it is not there. */
+static const struct server_facts *book_of(const struct train_job *job, const struct train_result *r)
+{
+    for (int i = r->n_workers; i < r->n_ranks; i++)
+        if (r->rank[i].number == job->n_workers)
+            return &r->rank[i].served;
+    return NULL;
+}
+
+size_t elastic_changes(const struct train_job *job, const struct train_result *r, const struct worker_change **out)
+{
+    const struct server_facts *f = elastic_is_on(job) ? book_of(job, r) : NULL;
+
+    *out = f ? f->change : NULL;
+    return !f ? 0 : f->changes_count < MOST_WORKER_CHANGES ? (size_t)f->changes_count : MOST_WORKER_CHANGES;
+}
+
+const char *worker_change_word(enum worker_change_kind what)
+{
+    return what == WORKER_JOINED ? "joined" : what == WORKER_LEFT ? "left" : "lost";
+}
+
+void elastic_tell_changes(FILE *to, const struct train_job *job, const struct train_result *r)
+{
+    const struct worker_change *change;
+    const size_t n = elastic_changes(job, r, &change);
+
+    for (size_t i = 0; i < n && job->exchange.n_guests > 0; i++) {
+        if (change[i].what == WORKER_LEFT && r->stop_signal != 0) /* as all do then */
+            continue;
+        fprintf(to, "gradmark train: worker %d %s%s after %llu of %llu batches", change[i].worker,
+                change[i].what == WORKER_LOST ? "was " : "", worker_change_word(change[i].what),
+                (unsigned long long)change[i].n_done_count, (unsigned long long)job->exchange.n_batches);
+        if (change[i].what != WORKER_JOINED)
+            fprintf(to, ", %llu of them its own", (unsigned long long)change[i].own_count);
+        fprintf(to, "\n");
+    }
 }
 
 void record_elastic(struct record *r, const struct train_job *job, const struct train_result *result)
@@ -145,6 +226,8 @@ void record_elastic(struct record *r, const struct train_job *job, const struct 
     record_u64(r, "batches_applied_count", b.n_held);
     record_u64(r, "batches_again_count", b.n_again);
     record_u64(r, "repeated_parts_count", b.n_repeated);
+    if (job->exchange.n_guests > 0)
+        record_u64(r, "guest_batches_count", b.n_by_guests);
     record_u64(r, "samples_lost_count", n_lost(job, result, &b) * job->opts.batch);
 }
 

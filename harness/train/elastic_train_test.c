@@ -72,6 +72,12 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode ps --workers 2 --save f --save-every 2", "leave out --save-every" },
         { "--mode ps --workers 2 --trajectory f", "--trajectory and --messages are of steps" },
         { "--mode ps --workers 2 --messages f", "--trajectory and --messages are of steps" },
+        { "--mode ps --workers 2 --most-workers 1", "--most-workers 1: 2 workers begin the run; at least as many" },
+        { "--mode ps --workers 2 --most-workers 3",
+          "--most-workers 3: no process can join in world threads; needs --world tcp" },
+        { "--mode ps --workers 2 --leave-rank 2", "--leave-rank 2: worker 0 and servers cannot leave; workers 1 to 1" },
+        { "--mode ps --workers 2 --leave-rank 1 --drill-at end", "--leave-rank 1: a worker leaves between two steps" },
+        { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank: --kill-rank or --hang-rank is given" },
         { "--mode ps --workers 2 --on-loss abort", "--on-loss abort does not; leave out one of the two" },
     };
 
@@ -84,6 +90,29 @@ static void what_it_does_not_go_with_is_refused(void **state)
             fail_msg("%s: \"%s\" does not say %s", text, rc_message(), cases[i].says);
         assert_null(strchr(rc_message(), '\n'));
     }
+}
+
+static size_t server_bytes_of(const char *options)
+{
+    struct train_job job = { 0 };
+
+    assert_int_equal(kit_prepare(&job, options), RC_OK);
+    const size_t n_bytes = job.memory.server_bytes;
+    train_job_free(&job);
+    return n_bytes;
+}
+
+/* Of each piece a server notes a bit for each batch, and the first one two numbers for each worker. */
+static void memory_of_servers_is_counted(void **state)
+{
+    const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
+    const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
+    const size_t n_many =
+        server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
+
+    (void)state;
+    assert_int_equal(n_one - n_plain, 2 * 64000 / 8 + 8 + 2 * 2 * 8);
+    assert_int_equal(n_many - n_one, 7 * (2 * 64000 / 8 + 8)); /* LeNet has 8 segments: weights and biases */
 }
 
 /* It implies --on-loss report, for one worker, too; without it nothing is handed out. */
@@ -254,6 +283,27 @@ static void in_sim(void **state)
         }
         assert_int_equal(r.final.steps_count, 12);
         assert_int_equal(r.n_rounds, 12);
+    } else if (strcmp(sim_case, "left") == 0) { /* it has done 5, and what it has not is another one's */
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --leave-rank 1 --drill-at "
+                                 "step:5");
+        were_taken(0, 36);
+        assert_int_equal(r.n_workers, 2);
+        assert_int_equal(r.n_losses, 1);
+        assert_true(r.loss[0].has_left && r.loss[0].rank == 1);
+        assert_int_equal(r.rank[0].steps_count + r.rank[1].steps_count, 36 - 5);
+        assert_int_equal(r.rank[2].served.batches_done_count, 36);
+        assert_int_equal(r.rank[2].served.batches_again_count, 0); /* it gave back none */
+        assert_int_equal(r.rank[2].served.repeated_parts_count + r.rank[3].served.repeated_parts_count, 0);
+        assert_int_equal(r.final.steps_count, 12);
+        assert_int_equal(r.n_rounds, 12);
+    } else if (strcmp(sim_case, "gone") ==
+               0) { /* before its first step: the batch that it was to begin with is again */
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 4 --elastic --leave-rank 2 --drill-at "
+                                 "step:0");
+        were_taken(0, 12);
+        assert_int_equal(r.n_workers, 2);
+        assert_int_equal(r.rank[2].served.batches_done_count, 12);
+        assert_int_equal(r.rank[2].served.batches_again_count, 1);
     } else { /* hollow: a network that nobody computes */
         kit_must_train(&r, "--model vgg16 --world sim --compute hollow --mode ps --workers 4 --servers 2 --steps 4 "
                            "--elastic --kill-rank 3 --drill-at step:2");
@@ -268,7 +318,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_it_does_not_go_with_is_refused), cmocka_unit_test(a_job_knows_its_batches),
         cmocka_unit_test(one_worker_ends_with_the_same_bits),  cmocka_unit_test(a_saved_run_goes_on),
-        cmocka_unit_test(throughput_is_of_all_batches_V1),
+        cmocka_unit_test(throughput_is_of_all_batches_V1),     cmocka_unit_test(memory_of_servers_is_counted),
     };
     const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
 

@@ -171,6 +171,7 @@ static enum rc check_combinations(const struct train_job *job)
 static enum rc refuse_useless(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
                               int n_groups)
 {
+    const bool fails = opt_given(group, n_groups, "kill-rank") || opt_given(group, n_groups, "hang-rank");
     const bool infers = opts->forward_only, hollow = !job->compute->touches_memory;
     const bool wants_shared = strcmp(opts->exchange_memory, "shared") == 0;
     const struct {
@@ -236,9 +237,10 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "slow-ratio", !opt_given(group, n_groups, "slow-rank"), "needs --slow-rank, the rank that is slow" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
         { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
-        { "drill-at", !opt_given(group, n_groups, "kill-rank") && !opt_given(group, n_groups, "hang-rank"),
-          "needs --kill-rank or --hang-rank, the rank that fails then" },
+        { "drill-at", !fails && !opt_given(group, n_groups, "leave-rank"),
+          "needs --kill-rank, --hang-rank or --leave-rank, the rank that fails then" },
         { "hang-rank", opt_given(group, n_groups, "kill-rank"), "--kill-rank is given; one rank fails in one way" },
+        { "leave-rank", fails, "--kill-rank or --hang-rank is given; one rank fails in one way" },
     };
 
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
@@ -452,6 +454,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .security = job->security,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
+                                .n_guests = job->exchange.n_guests,
                                 .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),
                                            .abort_ns = (uint64_t)(1e9 * job->opts.stall_abort_s) } };
 }

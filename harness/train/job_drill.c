@@ -64,29 +64,49 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
     return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N, random or end", text);
 }
 
+/* --leave-rank */
+static enum rc check_leave(const struct train_job *job)
+{
+    const struct train_drill *d = &job->drill;
+
+    if (!job->opts.elastic)
+        return rc_raise(RC_INVAL, "--leave-rank %d: the others can go on without it only with --elastic", d->rank);
+    if (d->rank >= job->n_workers || job->n_workers == 1)
+        return rc_raise(RC_INVAL, "--leave-rank %d: worker 0 and servers cannot leave; workers 1 to %d can", d->rank,
+                        job->n_workers - 1);
+    if (d->phase != PHASE_STEP)
+        return rc_raise(RC_INVAL, "--leave-rank %d: a worker leaves between two steps; needs --drill-at step:N",
+                        d->rank);
+    return RC_OK;
+}
+
 enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
 {
     struct train_opts *o = &job->opts;
     const bool kills = opt_given(group, n_groups, "kill-rank"), hangs = opt_given(group, n_groups, "hang-rank");
-    const uint64_t rank = hangs ? o->hang_rank : o->kill_rank;
+    const bool leaves = opt_given(group, n_groups, "leave-rank");
+    const uint64_t rank = leaves ? o->leave_rank : hangs ? o->hang_rank : o->kill_rank;
+    const char *name = leaves ? "leave" : hangs ? "hang" : "kill";
     enum rc rc;
 
     TRY(resolve_stall(o));
-    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .micro_batch = -1 };
+    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .leaves = leaves, .micro_batch = -1 };
     TRY(parse_drill_at(&job->drill, o->drill_at));
     if (opt_given(group, n_groups, "kill-step")) {
         job->drill.phase = PHASE_STEP;
         job->drill.step = o->kill_step;
     }
-    if ((kills || hangs) && rank >= o->stages * (uint64_t)job->n_ranks)
-        FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", hangs ? "hang" : "kill", (unsigned long long)rank,
+    if ((kills || hangs || leaves) && rank >= o->stages * (uint64_t)job->n_ranks)
+        FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", name, (unsigned long long)rank,
              (int)o->stages * job->n_ranks - 1);
     if (job->drill.micro_batch >= (int64_t)(o->stages > 1 ? o->accumulate : 0))
         FAIL(RC_INVAL, "--drill-at %s: %s", o->drill_at,
              o->stages > 1 ? "has a micro-batch from --accumulate up; they count from 0"
                            : "only a stage of --stages is in a micro-batch when it begins one; step:N");
-    if (kills || hangs)
+    if (kills || hangs || leaves)
         job->drill.rank = (int)rank;
+    if (leaves)
+        TRY(check_leave(job));
 out:
     return rc;
 }

@@ -6,6 +6,7 @@
  * it says what it allocates for them (module.memory).
  */
 #include "allreduce/nccl_state.h"
+#include "harness/exchange/buckets.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_compression.h"
@@ -29,8 +30,15 @@ static size_t floats(size_t n)
 /* What the modules in use allocate, and compression. */
 static struct memory_need module_need(const struct train_job *job)
 {
-    const struct job_facts facts = train_job_facts(job);
+    struct job_facts facts = train_job_facts(job);
     const struct memory_need compression = job_compression_memory(job, facts.n_server_params);
+    if (job->opts
+            .elastic) { /* batches of a checkpoint that the run goes on from are counted, too: it is not read yet */
+        facts.n_batches = job->opts.steps * (uint64_t)job->n_workers;
+        facts.n_pieces = job->n_pieces;
+        if (job->opts.most_workers != UINT64_MAX && job->opts.most_workers > (uint64_t)job->n_workers)
+            facts.n_workers = (int)job->opts.most_workers; /* a server has as much for each that may join */
+    }
     struct memory_need need = module_memory(&job->opts.modules, train_kinds, job->used, &facts);
 
     need.worker_bytes += compression.worker_bytes;
@@ -344,6 +352,22 @@ out:
     return rc;
 }
 
+/* job->n_pieces, where memory goes by it. */
+static enum rc count_pieces(struct train_job *job)
+{
+    const struct bucket_opts opts = { job->opts.bucket_bytes, job->opts.partition_bytes };
+    struct buckets b = { 0 };
+    enum rc rc = RC_OK;
+
+    if (!job->opts.elastic || job->n_segments == 0)
+        return RC_OK;
+    TRY(buckets_open(&b, job->segment, job->n_segments, &opts));
+    job->n_pieces = b.n_pieces;
+out:
+    buckets_close(&b);
+    return rc;
+}
+
 enum rc job_memory_resolve(struct train_job *job, const struct network *n)
 {
     const struct launcher l = world_launcher();
@@ -353,8 +377,9 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
     struct compute *compute = NULL;
     enum rc rc = RC_OK;
 
-    if (is_process && l.rank >= job->n_workers && !job->compute->host_memory)
-        return RC_OK; /* a server, which uses no device */
+    TRY(count_pieces(job));
+    if (is_process && l.rank >= job->n_workers && l.rank < job->n_ranks && !job->compute->host_memory)
+        goto out; /* a server, which uses no device */
     /* Its own device: a process keeps memory of one that it has used. */
     if (is_process)
         TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));

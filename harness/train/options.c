@@ -187,6 +187,10 @@ const struct opt train_run_table[] = {
               "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
               "none with it, as the others get what it had; implies --on-loss report"),
     OPT_U64_(
+        struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "workers",
+        "with --elastic in world tcp: --workers begin the run, and others may join it later (--join), until so many "
+        "have ever been in it; each that joins counts once more, also one that was there before"),
+    OPT_U64_(
         struct train_opts, sets, "sets", "", 1, MAX_RANKS, "sets",
         "so many trainings at once, which share nothing but the machine: each has --workers and --servers of its own, "
         "set s the seed --seed + s; of K sets of W workers set s has the ranks from s W on, its servers are behind "
@@ -237,10 +241,13 @@ const struct opt train_run_table[] = {
                  "failure test: this rank ends without notice to its peers"),
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
              "failure test: this rank does nothing any more, and keeps what it holds"),
+    OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "rank",
+             "drill: this worker leaves in order and the others go on, as where it alone gets SIGTERM; --elastic only"),
     OPT_TEXT_(
         struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-        "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
-        "--resume counted on from the checkpoint's; a server: as it gets the first push of that step), step:N:M (with "
+        "when the rank of --kill-rank, --hang-rank or --leave-rank does so: start, probe, step:N (the start of step N, "
+        "with --resume counted on from the checkpoint's; a server: as it gets the first push of that step), step:N:M "
+        "(with "
         "--stages: as it begins micro-batch M of step N), random (of a step drawn by --seed), end"),
     OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
              "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "

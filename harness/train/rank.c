@@ -69,7 +69,7 @@ void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int6
 
     const int number = r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank; /* G1 */
 
-    if (d->rank != number || d->phase != phase ||
+    if (d->rank != number || d->leaves || d->phase != phase ||
         (phase == PHASE_STEP && (d->step != step || d->micro_batch != micro_batch)))
         return;
     if (d->hangs)
@@ -205,7 +205,7 @@ static enum rc start_exchange(struct rank *r)
 {
     const struct checkpoint *resume = &r->job->resume;
     struct initial_state from = { .n_running = r->job->n_state, .state = resume->kept };
-    const bool makes = r->world->rank == 0 || r->shard;
+    const bool makes = r->world->rank == 0 || r->shard || world_is_guest(r->world);
     size_t n_state;
     enum rc rc;
 
@@ -267,7 +267,6 @@ out:
 static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
-
     enum rc rc;
 
     (void)grad; /* the exchange's own */
@@ -395,17 +394,17 @@ out:
 
 static enum rc train_steps(struct rank *r)
 {
-    bool begins, is_over;
+    bool begins;
     enum rc rc = RC_OK;
 
-    for (size_t step = 0; step < train_most_steps(r->job); step++) {
-        TRY(world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, &begins));
+    for (size_t step = 0; step < train_most_steps(r->job) && !r->is_over; step++) {
+        TRY(rank_begins(r, step, &begins));
         if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
         }
-        TRY(rank_take_batch(r, &is_over));
-        if (is_over)
+        TRY(rank_take_batch(r));
+        if (r->is_over)
             break;
         TRY(train_step(r, step));
         TRY(rank_verify(r, step));
@@ -449,6 +448,8 @@ static enum rc rank_start(struct rank *r)
 
     TRY(rank_verify_meet(r));
     TRY(rank_open(r));
+    if (world_is_guest(r->world))
+        return rank_join(r);
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
     TRY(world_barrier(rank_all(r)));
@@ -472,6 +473,10 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     TRY(rank_start(&r));
     const enum rc trained = train(&r);
     disturbance_end(&r.info, &r.load_before, w, "");
+    if (r.is_leaving && trained == RC_OK) {
+        TRY(rank_leave(&r));
+        goto out;
+    }
     TRY(rank_end(&r, trained));
     TRY(rank_probe_again(&r));
     TRY(rank_pipe_share_losses(&r));

@@ -61,7 +61,7 @@ enum rc rank_check_devices(struct rank *r)
     int n_visible = 0;
     enum rc rc = RC_OK;
 
-    if (!r->job->compute->device_count) /* of every rank's job */
+    if (!r->job->compute->device_count || world_is_guest(r->world)) /* of every rank's job */
         return RC_OK;
     if (rank_is_worker(r)) {
         r->compute->ops->device_id(r->compute, own.device);

@@ -97,7 +97,7 @@ enum rc rank_find_hosts(struct rank *r)
     int n_hosts = 0;
     enum rc rc = RC_OK;
 
-    if (job->n_servers == 0)
+    if (job->n_servers == 0 || world_is_guest(r->world))
         return RC_OK;
     r->host = calloc((size_t)job->n_ranks, sizeof *r->host);
     if (!r->host)

@@ -89,6 +89,16 @@ enum rc rank_explain_early_loss(const struct rank *r, enum rc rc)
     return may_be_loss(r, rc) ? raise_early_loss(r) : rc;
 }
 
+enum rc rank_explain_timeout(const struct rank *r, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_TIMEOUT || rank_is_virtual(r))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
+}
+
 /* An error that ends the run. A lost server is named even if another rank's loss was noticed first. */
 static enum rc explain(const struct rank *r, enum rc rc)
 {
@@ -235,16 +245,7 @@ enum rc rank_note_losses(struct rank *r)
         loss->rank = number;
         loss->was_seen = w->peers && peer_duty_of(w->peers, number, &loss->duty);
         (void)snprintf(loss->why, sizeof loss->why, "%s", peer_losses_why(w->losses, number));
+        loss->has_left = strcmp(loss->why, WORLD_LEFT_WHY) == 0;
     }
     return RC_OK;
-}
-
-enum rc rank_explain_timeout(const struct rank *r, enum rc rc)
-{
-    char message[RC_MESSAGE_BYTES];
-
-    if (rc != RC_TIMEOUT || rank_is_virtual(r))
-        return rc;
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
 }

@@ -53,6 +53,8 @@ struct rank {            /* everything one rank owns while it trains */
     float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
     uint64_t batch;         /* of the step that begins, of an elastic run (elastic.h) */
     uint64_t *round_ns;     /* [job->n_steps], likewise; the first server's: when W batches more were done; else NULL */
+    bool is_leaving;        /* it goes before the others (elastic.h, V4), or is a guest */
+    bool is_over;           /* of an elastic run: there is no batch for it any more */
     bool is_ended;          /* the servers have told this worker to begin no other step */
     bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
     struct slowed {         /* --slow-rank */
@@ -78,7 +80,7 @@ int rank_n_threads(const struct rank *r);
 
 static inline bool rank_is_worker(const struct rank *r)
 {
-    return r->world->rank < r->job->n_workers;
+    return r->world->rank < r->job->n_workers || world_is_guest(r->world);
 }
 
 static inline bool rank_is_virtual(const struct rank *r)
@@ -256,14 +258,23 @@ bool rank_verify_is_due(const struct rank *r, size_t step);
 /* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */
 enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
 
-/* --- rank_elastic.c: --elastic; without it each does nothing --- */
+/* --- rank_elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
+
+/* This rank is about to begin `step` of the run. *out: it is to; false: the run stops, or r->is_leaving, this rank
+ * alone does. Errors: as world_begin_step(). */
+enum rc rank_begins(struct rank *r, size_t step, bool *out) MUST_CHECK;
+/* Of a guest (world.W9), behind rank_open(): it is a worker of the run from now on; r->is_over: it came too late.
+ * RC_PEER, RC_TIMEOUT: the run has ended. */
+enum rc rank_join(struct rank *r) MUST_CHECK;
+/* In place of rank_end(), where r->is_leaving, and nothing is left to do: the others go on without this rank. */
+enum rc rank_leave(struct rank *r) MUST_CHECK;
 
 /* RC_NOMEM. */
 enum rc rank_elastic_open(struct rank *r) MUST_CHECK;
 /* exchange_env.on_batch; arg: the rank. */
 void rank_note_batch(void *arg, uint64_t n_done);
-/* Before a step, in no step's time: which batch it is of; *is_over: there is none for it, as all are done. */
-enum rc rank_take_batch(struct rank *r, bool *is_over) MUST_CHECK;
+/* Before a step, in no step's time: which batch it is of; r->is_over: there is none for it, as all are done. */
+enum rc rank_take_batch(struct rank *r) MUST_CHECK;
 /* Whose batch of which step of the run `step` of this rank is of, as train.L1 numbers them. */
 struct batch_place {
     size_t step;

@@ -18,6 +18,7 @@
 #include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
+#include "harness/train/losses_record.h"
 #include "harness/train/omission.h"
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"
@@ -305,44 +306,6 @@ out:
     return rc;
 }
 
-/* A rank that was lost, and when. */
-static enum rc write_loss(struct report *to, const struct train_loss *loss)
-{
-    static const char *const phase[] = { [PHASE_START] = "start",
-                                         [PHASE_PROBE] = "probe",
-                                         [PHASE_STEP] = "step",
-                                         [PHASE_SERVE] = "serve",
-                                         [PHASE_END] = "end" };
-    struct record *r = NULL;
-    enum rc rc;
-
-    TRY(record_open(&r, "loss"));
-    record_i64(r, "rank", loss->rank);
-    record_text(r, "phase", loss->was_seen ? phase[loss->duty.phase] : NULL);
-    if (loss->was_seen && loss->duty.phase == PHASE_STEP)
-        record_i64(r, "step_index", loss->duty.step);
-    else
-        record_null(r, "step_index");
-    record_text(r, "why", loss->why);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
-}
-
-/* Only where ranks may be lost. */
-static void record_lost_ranks(struct record *r, const struct train_job *job, const struct train_result *result)
-{
-    enum { MOST_NAMED = 64 };
-    uint64_t lost[MOST_NAMED];
-    const size_t n = result->n_losses < MOST_NAMED ? (size_t)result->n_losses : MOST_NAMED;
-
-    for (size_t i = 0; i < n; i++)
-        lost[i] = (uint64_t)result->loss[i].rank;
-    if (job->on_loss == ON_LOSS_REPORT)
-        record_u64_array(r, "lost_ranks", lost, n);
-}
-
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
 {
     record_f64(r, "step_p50_s", s->measured.step_p50_s);
@@ -482,8 +445,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
     TRY(write_manifest(to, job));
     TRY(write_steps(to, job, r, s));
     TRY(write_ranks(to, job, r, s));
-    for (int i = 0; i < r->n_losses; i++)
-        TRY(write_loss(to, &r->loss[i]));
+    TRY(losses_write(to, job, r));
     TRY(integrity_write(to, job, r));
     if (job->mode->module.caps & MODE_SERVERS)
         TRY(write_staleness(to, s));

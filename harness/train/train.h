@@ -60,9 +60,9 @@ struct train_opts { /* as given; the tables have the meanings */
         *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
-        classes, width_divisor, data_images, eval_samples;
-    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
-        flip_step, slow_rank;
+        classes, width_divisor, most_workers, data_images, eval_samples;
+    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, leave_rank, kill_step, verify_every,
+        flip_bit, flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every, in_flight;
@@ -115,7 +115,8 @@ struct train_memory {         /* bytes; all 0: hollow */
 
 struct train_drill { /* a failure to order: a server fails as it gets the first push of the step */
     int rank;        /* -1: none */
-    bool hangs;      /* else it ends */
+    bool hangs;      /* else it ends ... */
+    bool leaves;     /* ... or leaves in order, as it does for a signal (elastic.h, V4) */
     enum peer_phase phase;
     bool is_drawn;       /* the step is: by the seed and the rank */
     uint64_t step;       /* of the whole training, one that this run does; PHASE_STEP */
@@ -192,6 +193,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_params, n_state; /* of the model */
     struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
     size_t n_segments;
+    size_t n_pieces;                                /* in which they are exchanged, with --elastic; else 0 */
     char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], of --verify-every; else NULL; owned */
     struct exchange_opts exchange;
     bool may_overlap; /* --overlap auto, and nothing but where workers are stands in the way: job_overlap.h */
@@ -303,6 +305,7 @@ struct train_rank_info {
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */
     int rank;
+    bool has_left;         /* it was not lost, but has left in order (elastic.h, V4) */
     bool was_seen;         /* what it did last is known here: */
     struct peer_duty duty; /* its step: of the whole training */
     char why[192];

@@ -239,7 +239,7 @@ static void preparation_refuses(void **state)
         { "--mode allreduce --workers 2 --hang-rank 2", "--hang-rank 2: ranks are 0 to 1" },
         { "--mode allreduce --workers 2 --hang-rank -1", "--hang-rank -1" },
         { "--mode allreduce --workers 2 --hang-rank 1 --kill-rank 0", "--hang-rank: --kill-rank is given" },
-        { "--mode allreduce --workers 2 --drill-at end", "--drill-at: needs --kill-rank or --hang-rank" },
+        { "--mode allreduce --workers 2 --drill-at end", "--drill-at: needs --kill-rank, --hang-rank or --leave-rank" },
         { "--mode none --workers 2 --hang-rank 1 --drill-at never", "--drill-at never: is not start, probe" },
         { "--mode none --workers 2 --hang-rank 1 --drill-at step:",
           "--drill-at step:N: N is a whole number, as in step:1, and not \"\"" },

@@ -19,6 +19,9 @@ const struct opt gang_opt_table[] = {
                   "of this process; without it: worker, of gradmark serve ps"),
     OPT_U64_WAS_(struct gang_opts, task, "task", "task_index", "", 0, GANG_MAX_MEMBERS, "",
                  "which of those hosts this process is, from 0 on; without it: 0 where there is one"),
+    OPT_BOOL_(struct gang_opts, joins, "join", "false",
+              "this process is none of those hosts: it joins their run while it goes on, which they let it by "
+              "--elastic --most-workers N; the other options as theirs"),
     OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
               "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
               "needed where a host is not this one"),
@@ -31,7 +34,7 @@ const struct opt gang_opt_table[] = {
 
 static enum rc check_alone(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "job", "task", "key-file", "start-timeout" };
+    static const char *const names[] = { "job", "task", "join", "key-file", "start-timeout" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]) && !getenv("TF_CONFIG"))
@@ -53,7 +56,7 @@ static enum rc from_options(struct gang *out, const struct verb_call *call, cons
                                       .task = verb_given(call, "task") ? (int64_t)o->task : 0,
                                       .names = { "--worker-hosts", "--ps-hosts", "", "--job", "--task" } };
 
-    if (!verb_given(call, "task") && strchr(own_hosts, ','))
+    if (!o->joins && !verb_given(call, "task") && strchr(own_hosts, ','))
         return rc_raise(RC_INVAL, "--task: is not given; say which of the hosts of job %s this process is, from 0 on",
                         job);
     return gang_of_hosts(out, &hosts);
@@ -116,6 +119,26 @@ out:
     return rc;
 }
 
+static enum rc check_join(const struct verb_call *call, const struct gang_opts *o, const struct train_opts *train,
+                          enum gang_job default_job)
+{
+    if (!o->joins)
+        return RC_OK;
+    if (verb_given(call, "task"))
+        return rc_raise(RC_INVAL, "--task %llu: a process that joins is none of the hosts that are given; leave it out",
+                        (unsigned long long)o->task);
+    if (default_job == GANG_PS || strcmp(o->job, gang_job_key(GANG_PS)) == 0)
+        return rc_raise(RC_INVAL, "--join: workers can join a run, and servers cannot; gradmark train");
+    if (!verb_given(call, "most-workers") || !train->elastic)
+        return rc_raise(RC_INVAL, "--join: needs --elastic and --most-workers N, as the run has them that it joins");
+    if (train->restarts > 0 || train->save[0] || train->timeline[0])
+        return rc_raise(RC_INVAL, "--join: a process that joins keeps nothing of the run; leave out --%s",
+                        train->restarts > 0 ? "restarts"
+                        : train->save[0]    ? "save"
+                                            : "timeline");
+    return RC_OK;
+}
+
 enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct train_opts *train,
                      enum gang_job default_job)
 {
@@ -132,6 +155,12 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
     TRY(find_gang(&g, &is_found, call, o, train, default_job));
     if (!is_found)
         goto out;
+    TRY(check_join(call, o, train, default_job));
+    if (o->joins) {
+        g.joins = true;
+        g.host_rank = 0;
+        g.n_host_ranks = 1;
+    }
     TRY(gang_check_key(&g, o->key_file[0] != '\0', train->insecure));
     if (o->key_file[0] != '\0') {
         unsigned char unused[GANG_KEY_BYTES];
@@ -157,7 +186,7 @@ static bool may_differ(const char *name)
         { "out" },    { "save" },          { "timeline" },        { "trajectory" }, { "messages" }, { "cost" },
         { "data" },   { "profile" },       { "interface" },       { "job" },        { "task" },     { "key-file" },
         { "lines" },  { "autotune-file" }, { "start-timeout" },   { "threads" },    { "bind" },     { "wait" },
-        { "resume" }, { "world" },         { "exchange-memory" },
+        { "resume" }, { "world" },         { "exchange-memory" }, { "join" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -166,8 +195,7 @@ static bool may_differ(const char *name)
     return false;
 }
 
-/* "model=lenet\nlr=0.1\n...": the options that are to be equal; the caller frees it. NULL: no memory. */
-static char *options_text(const struct verb_call *call)
+char *gang_options_text(const struct verb_call *call)
 {
     char value[1100], *text = NULL;
     size_t n_bytes = 0;
@@ -211,18 +239,20 @@ static bool find_difference(const char *a, const char *b, char name[64], char of
 
 enum rc gang_agree_on_options(struct world *w, const struct verb_call *call)
 {
-    char *own = options_text(call), *of_0 = NULL, name[64], mine[128], others[128], who[320];
+    char *own = gang_options_text(call), *of_0 = NULL, name[64], mine[128], others[128], who[320];
     uint64_t n_bytes = own ? strlen(own) : 0;
     enum rc rc;
 
     if (!own)
         FAIL(RC_NOMEM, "no memory to compare options");
+    if (world_is_guest(w)) /* what rank 0 has, it was told when it came */
+        n_bytes = strlen(w->identity);
     TRY(world_broadcast(w, &n_bytes, sizeof n_bytes));
     of_0 = calloc(1, (size_t)n_bytes + 1);
     if (!of_0)
         FAIL(RC_NOMEM, "no memory to compare options");
-    if (w->rank == 0)
-        memcpy(of_0, own, (size_t)n_bytes);
+    if (w->rank == 0 || world_is_guest(w))
+        memcpy(of_0, world_is_guest(w) ? w->identity : own, (size_t)n_bytes);
     TRY(world_broadcast(w, of_0, (size_t)n_bytes));
     gang_own_text(who, sizeof who);
     if (find_difference(own, of_0, name, mine, others))

@@ -68,7 +68,8 @@ static void forget(struct verb_call *call, const char *name)
 /* A drill has shown what it was to show: the rank that died in it lives on. */
 static void forget_drill(struct verb_call *call, struct train_opts *opts)
 {
-    static const char *const names[] = { "kill-rank", "hang-rank", "kill-step", "drill-at", "flip-bit", "flip-step" };
+    static const char *const names[] = { "kill-rank", "hang-rank", "leave-rank", "kill-step",
+                                         "drill-at",  "flip-bit",  "flip-step" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         forget(call, names[i]);

@@ -444,8 +444,9 @@ static void losses_text(char *out, size_t n_bytes, const struct train_result *r)
 
         if (loss->was_seen)
             peer_duty_text(&loss->duty, when, sizeof when);
-        n += (size_t)snprintf(out + n, n_bytes - n, "%srank %d was lost%s%s (%s)", i > 0 ? ", " : "", loss->rank,
-                              loss->was_seen ? " " : "", when, loss->why);
+        n += (size_t)snprintf(out + n, n_bytes - n,
+                              loss->has_left ? "%srank %d left%s%s" : "%srank %d was lost%s%s (%s)", i > 0 ? ", " : "",
+                              loss->rank, loss->was_seen ? " " : "", when, loss->why);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "harness/campaign/autotune.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
+#include "harness/train/elastic.h"
 #include "harness/train/integrity.h"
 #include "harness/train/job_shard.h"
 #include "harness/train/layout.h"
@@ -90,6 +91,7 @@ static enum rc report(struct report *to, const struct train_verb_opts *own, cons
     train_warn_shared_cores(stderr, job, r);
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
         TRY(train_print(stdout, job, r, &summary, own->lines));
+    elastic_tell_changes(stderr, job, r);
     train_tell_losses(stderr, job, r);
 out:
     return rc;
@@ -316,6 +318,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     struct run run = { .call = call, .own = own };
     const struct train_watch watch = { show_step, &run.progress };
     struct world_cost cost = { 0 };
+    char *identity = NULL;
     enum rc rc;
 
     TRY(prepare(&run, call));
@@ -326,6 +329,8 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     if (own->tune.wanted)
         autotune_ask_world(&world, &run.plan, &run.job);
     world.cost = &cost;
+    if (world.n_guests > 0 && world_launcher().is_by_hand)
+        world.identity = identity = gang_options_text(call);
     progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
     if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))
         run.job.watch = &watch;
@@ -337,6 +342,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
 out:
     if (own->train.restarts > 0 && is_trained(&run))
         call->failure_exit_code = RESTART_NOT;
+    free(identity);
     train_result_free(&run.result);
     autotune_free(&run.tuned);
     train_job_free(&run.job);

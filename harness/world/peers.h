@@ -98,12 +98,13 @@ struct peer_view { /* a seat as it was read at one moment: what hosts send each 
 struct peers {              /* of one rank: its own seat, and those of all */
     struct peer_seat *seat; /* [n_ranks] of the run; borrowed */
     int n_ranks, own;
-    const int *number;   /* [n_ranks]: their ranks in the run; NULL: as they are indexed */
-    unsigned char *told; /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
-    const int *cell;     /* [n_ranks]: ranks whose seats are in one memory have equal numbers, the seats of others are
-                            copies (heartbeat.h); NULL: all are in one; borrowed */
-    bool is_cut_off;     /* not all of those copies are kept up to date */
-    uint64_t abort_ns;   /* of the run's peer_opts */
+    const int *number;     /* [n_ranks]: their ranks in the run; NULL: as they are indexed */
+    unsigned char *told;   /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
+    const int *cell;       /* [n_ranks]: ranks whose seats are in one memory have equal numbers, the seats of others are
+                              copies (heartbeat.h); NULL: all are in one; borrowed */
+    bool is_cut_off;       /* not all of those copies are kept up to date */
+    _Atomic int stop_rule; /* enum stop_rule (stop.h); read by the watcher, too */
+    uint64_t abort_ns;     /* of the run's peer_opts */
 };
 
 struct peer_event {

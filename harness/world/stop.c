@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/world/world.h"
 
@@ -21,6 +22,7 @@ static struct {
     atomic_ullong first; /* received: its number, and above N_NUMBER_BITS when it came, ms; 0: none. One word: who reads
                             that there was one reads when */
     atomic_bool ends_at_second;
+    atomic_bool is_of_launcher;
 } received;
 
 enum { N_NUMBER_BITS = 8 };
@@ -84,7 +86,14 @@ void stop_release(void)
 {
     set_handlers(SIG_DFL, note_signal);
     atomic_store(&received.ends_at_second, false);
+    atomic_store(&received.is_of_launcher, false);
     atomic_store(&received.first, 0);
+}
+
+void stop_by_launcher(int number)
+{
+    atomic_store(&received.is_of_launcher, true); /* before the signal: who reads that reads this */
+    (void)kill(getpid(), number);
 }
 
 bool stop_wanted(void)
@@ -100,6 +109,11 @@ int stop_signal(void)
 const char *stop_signal_name(int number)
 {
     return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
+
+bool stop_is_of_launcher(void)
+{
+    return atomic_load(&received.is_of_launcher);
 }
 
 /* --- the ranks of a run --- */
@@ -182,6 +196,37 @@ out:
     return rc;
 }
 
+void world_set_stop(struct world *w, enum stop_rule rule)
+{
+    if (w->peers)
+        atomic_store(&w->peers->stop_rule, rule);
+}
+
+/* Received by this process, and not for this rank alone; 0: none. */
+static int shared_signal(const struct peers *p)
+{
+    const bool is_alone = atomic_load(&p->stop_rule) == STOP_ALONE && !stop_is_of_launcher();
+
+    return is_alone ? 0 : stop_signal();
+}
+
+int world_own_signal(const struct world *w)
+{
+    return w->peers && shared_signal(w->peers) == 0 ? stop_signal() : 0;
+}
+
+bool world_stops_now(struct world *w)
+{
+    struct peers *p = w->peers;
+
+    if (!p)
+        return false;
+    const int shown = atomic_load(&p->seat[p->own].stop_signal), number = shown ? shown : shared_signal(p);
+    if (number != 0)
+        show_stop(p, number);
+    return number != 0;
+}
+
 int world_stop_signal(const struct world *w)
 {
     return w->peers ? atomic_load(&w->peers->seat[w->peers->own].stop_signal) : 0;
@@ -190,7 +235,7 @@ int world_stop_signal(const struct world *w)
 /* The signal that any rank shows, or that this process has received; 0: none. */
 static int find_stop(const struct peers *p)
 {
-    int number = stop_signal();
+    int number = shared_signal(p);
 
     for (int r = 0; r < p->n_ranks && number == 0; r++)
         number = atomic_load(&p->seat[r].stop_signal);
@@ -199,11 +244,14 @@ static int find_stop(const struct peers *p)
 
 bool stop_look(struct peers *p)
 {
-    const int number = p->cell && !p->is_cut_off ? find_stop(p) : 0;
+    const bool is_together = atomic_load(&p->stop_rule) == STOP_TOGETHER;
+    const int number = (p->cell || !is_together) && !p->is_cut_off ? find_stop(p) : 0;
 
     if (number == 0 || atomic_load(&p->seat[0].n_last) > 0)
         return false;
     show_stop(p, number);
+    if (!is_together) /* Z4: there is nothing to decide */
+        return false;
     if (!is_in_cell(p, p->own, 0))
         return true;
     for (int r = 0; r < p->n_ranks; r++)

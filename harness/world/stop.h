@@ -14,6 +14,9 @@
  *       process of rank 0 finds it, by the heartbeats between hosts, and a rank that is about to begin a step waits for
  *       it, some heartbeats long.
  *   Z3  Without a signal, beginning a step costs one store and two loads, and nothing that others read or write.
+ *   Z4  STOP_AT_ONCE, of ranks that need not end after the same step: each ends before its next one.
+ *       STOP_ALONE: a signal of the rank's process is the rank's alone, unless its launcher stops the whole run
+ *       (stop_by_launcher()); the others do not hear of it.
  */
 #ifndef HARNESS_WORLD_STOP_H
 #define HARNESS_WORLD_STOP_H
@@ -43,7 +46,22 @@ int stop_signal(void);
 /* "SIGTERM". */
 const char *stop_signal_name(int number);
 
+/* The launcher of the run stops all of it: as if this process had received the signal, which is then no rank's alone.
+ */
+void stop_by_launcher(int number);
+/* Was it? */
+bool stop_is_of_launcher(void);
+
 /* --- the ranks of a run --- */
+
+enum stop_rule { STOP_TOGETHER /* Z1 */, STOP_AT_ONCE, STOP_ALONE };
+/* What a signal does to this rank and the others from now on; before, and without this: Z1. Of all ranks of a run that
+ * begin steps none or all have STOP_TOGETHER. */
+void world_set_stop(struct world *w, enum stop_rule rule);
+/* Z4, of a rank that is about to begin a step: does the run stop? The others hear of it. */
+bool world_stops_now(struct world *w);
+/* Of a rank with STOP_ALONE: the signal that is for it alone; 0: none. */
+int world_own_signal(const struct world *w);
 
 /* This rank is about to begin its n_begun-th step (from 1 on, one more with each call). *out: it is to; false: it ends,
  * and so do all others, after as many steps as this one has done. Or it goes on to a later one, where all others do so

@@ -339,3 +339,32 @@ void world_hang(struct world *w)
 {
     w->ops->hang(w);
 }
+
+enum rc world_open_doors(struct world *w, const void *welcome, size_t n_bytes)
+{
+    return w->ops->open_doors(w, welcome, n_bytes);
+}
+
+enum rc world_enter(struct world *w, const void *own, size_t n_bytes)
+{
+    return w->ops->enter(w, own, n_bytes);
+}
+
+bool world_next_guest(struct world *w, struct guest_event *out)
+{
+    return w->n_guests > 0 && w->ops->next_guest && w->ops->next_guest(w, out);
+}
+
+bool world_has_losses(const struct world *w)
+{
+    return w->losses && atomic_load_explicit(&w->losses->n_lost, memory_order_acquire) > 0;
+}
+
+enum rc world_leave(struct world *w)
+{
+    if (!w->ops->leave)
+        return rc_raise(RC_UNSUPPORTED, "world %s: no rank can leave before the others", w->ops->module.name);
+    if (!world_may_leave(w) || w->number)
+        return rc_raise(RC_INVAL, "world %s: rank %d cannot leave before the others", w->ops->module.name, w->rank);
+    return w->ops->leave(w);
+}

@@ -38,6 +38,7 @@
  *           are not lost: with RC_OK, or with RC_PEER (mpi: some may have had their result before the loss).
  *         - so does share_wait() in a share of such a world; transports end their waits as transport.T6 says.
  *         - worlds without it, waits for events and tasks, and world_check() of the others go on as if it lived.
+ *       A rank that leaves before the others (world_leave()) is as lost to them, but nobody ends it.
  *       A lost rank that goes on gets RC_PEER from world_check() and all waits, and whatever its body returns is no
  *       failure. In a drill (world_hang) it ends once it is lost. A thread that does not end by itself, though, ends
  *       the process some seconds after all others have ended. world_run() is RC_OK when the bodies of all ranks that
@@ -47,6 +48,12 @@
  *       MPI_Finalize is not called: run() returns, and the process is to exit. A lost process is killed by another one
  *       of its host; one that is stopped and alone there keeps its launcher waiting. A rank that is lost in the moment
  *       in which MPI splits a communicator takes those with it who are in that call.
+ *   W9  tcp, with ON_LOSS_REPORT and world_opts.n_guests: processes that are no ranks of the run may join it while it
+ *       goes on. A guest has a number that nobody else ever has in the run, n_ranks or more, and no part in what ranks
+ *       do together: its own collectives end at once, as if every rank did what it does. It enters by a word to the
+ *       servers (world_enter(), world_next_guest()), through rank 0's process, which also says that it has left, or is
+ *       lost: its connection ended, or it was silent. That is one more loss of the run (W8), which ends nothing but
+ *       waits for that guest. A guest hears of failures of the run alone, and that it stops.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H
@@ -60,6 +67,12 @@
 #include "harness/base/rc.h"
 #include "harness/cluster/link_loads.h"
 #include "harness/world/peers.h"
+
+struct guest_event {            /* of a guest (W9) that has entered */
+    int rank;                   /* its rank in the run: n_ranks or more */
+    const unsigned char *bytes; /* what it gave to world_enter(); lent until the next call */
+    size_t n_bytes;
+};
 
 struct world;
 struct cluster;
@@ -76,6 +89,7 @@ enum world_caps {
     WORLD_VIRTUAL_TIME = 1u << 1,  /* now_ns is not a real clock (sim) */
     WORLD_LAUNCHED = 1u << 2,      /* its ranks are processes that a launcher started */
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
+    WORLD_GUESTS = 1u << 4,        /* processes may join a run while it goes on (W9) */
 };
 
 /* The cost of computing a simulation. */
@@ -119,6 +133,8 @@ struct world_opts {
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
+    int n_guests;                  /* W9; 0: none may join. Else RC_UNSUPPORTED but in tcp */
+    const char *identity;          /* W9: what rank 0 tells a guest of the run; borrowed; NULL: nothing */
     enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
     int failure_exit_code; /* threads, mpi, tcp: of a process that does not return from run(), since a rank failed or
                               does not end: world_abort() and watchers; 0: 1 */
@@ -198,6 +214,12 @@ struct world_ops {
     /* For failure drills: this rank goes silent, with all it holds. Does not return; threads, sim: it ends once a rank
      * has failed (this one, where ranks are watched). */
     void (*hang)(struct world *w);
+    /* Optional (may be NULL: there are no guests): world_open_doors(), world_enter(), world_next_guest(). */
+    enum rc (*open_doors)(struct world *w, const void *welcome, size_t n_bytes);
+    enum rc (*enter)(struct world *w, const void *own, size_t n_bytes);
+    bool (*next_guest)(struct world *w, struct guest_event *out);
+    /* Optional (may be NULL): RC_UNSUPPORTED. This rank has done its part and goes before the others: W8. */
+    enum rc (*leave)(struct world *w);
 };
 
 enum wait_policy {
@@ -223,16 +245,20 @@ struct world { /* first member of each implementation's struct */
                                     several hosts, not given: the address by which rank 0 and this rank have found
                                     each other */
     enum world_security security;
-    const char *mpi_level;      /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
-                                   NULL */
-    bool has_tasks;             /* every task may use transports; mpi: where world_opts ask for it; else true */
-    struct thread_tasks *tasks; /* threads, mpi, tcp: of this rank, the same in all its worlds; else NULL */
-    struct share_run *shares;   /* threads, sim: of the run; else NULL */
-    struct peers *peers;        /* of this rank, the same in all its worlds; NULL: mpi, not watched */
-    enum on_loss on_loss;       /* of the run */
-    struct peer_losses *losses; /* of the run, P8; NULL: ON_LOSS_ABORT */
-    const int *number;          /* [n_ranks]: of each rank, its rank in the run; NULL: as in this world; set in every
-                                   part with ON_LOSS_REPORT */
+    const char *mpi_level;        /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
+                                     NULL */
+    bool has_tasks;               /* every task may use transports; mpi: where world_opts ask for it; else true */
+    struct thread_tasks *tasks;   /* threads, mpi, tcp: of this rank, the same in all its worlds; else NULL */
+    struct share_run *shares;     /* threads, sim: of the run; else NULL */
+    struct peers *peers;          /* of this rank, the same in all its worlds; NULL: mpi, not watched */
+    enum on_loss on_loss;         /* of the run */
+    struct peer_losses *losses;   /* of the run, P8; NULL: ON_LOSS_ABORT */
+    int n_guests;                 /* W9: of the run's own world; 0 in its parts */
+    const char *identity;         /* of a guest: the run's; else NULL */
+    const unsigned char *welcome; /* of a guest: what rank 0 gave to world_open_doors(); else NULL */
+    size_t n_welcome_bytes;
+    const int *number; /* [n_ranks]: of each rank, its rank in the run; NULL: as in this world; set in every
+                          part with ON_LOSS_REPORT */
 };
 
 /* The worlds: option --world. */
@@ -302,6 +328,38 @@ bool world_may_spin(const struct world *w);
 void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
 void world_hang(struct world *w);
+/* With ON_LOSS_REPORT, of a rank of the run's own world that is not rank 0, and has no task but its main one: it leaves
+ * before the others, to which it is from now on as one that was lost (W8), with WORLD_LEFT_WHY for a reason. It calls
+ * nothing of the world any more but what closes, and its body returns RC_OK. Does not wait. RC_UNSUPPORTED: a process
+ * cannot leave this world (mpi). RC_INVAL: else. */
+#define WORLD_LEFT_WHY "left the run"
+enum rc world_leave(struct world *w) MUST_CHECK;
+/* Can a rank of this world leave? */
+static inline bool world_may_leave(const struct world *w)
+{
+    return w->ops->leave && w->losses && w->rank != 0;
+}
+/* --- guests (W9) --- */
+
+/* Ranks, and guests behind them: whom a message may go to. */
+static inline int world_n_peers(const struct world *w)
+{
+    return w->n_ranks + w->n_guests;
+}
+
+static inline bool world_is_guest(const struct world *w)
+{
+    return w->welcome != NULL;
+}
+
+/* Of rank 0: from now on guests may come, and get these bytes. RC_NOMEM. */
+enum rc world_open_doors(struct world *w, const void *welcome, size_t n_bytes) MUST_CHECK;
+/* Of a guest: tell all servers; waits until they know. RC_PEER: the run has ended. */
+enum rc world_enter(struct world *w, const void *own, size_t n_bytes) MUST_CHECK;
+/* Of a server: the next guest that has entered; false: none by now. Cheap. The guest waits until the call after it. */
+bool world_next_guest(struct world *w, struct guest_event *out);
+/* Is any rank or guest of the run lost? Cheap. */
+bool world_has_losses(const struct world *w);
 /* This rank is alive (P1): for work of many seconds that calls nothing else of world.h. */
 void world_tick(struct world *w);
 /* What this rank owes from now on. */

@@ -96,16 +96,19 @@ static enum rc recv_message(struct transport *t, struct message *out, int timeou
         return timeout_ms == DO_NOT_WAIT ? RC_OK : rc_raise(RC_TIMEOUT, "the input ends");
     const unsigned how = f->next[0];
     const size_t n_left = (size_t)(f->end - f->next) - 2, n_bytes = f->next[1] < n_left ? f->next[1] : n_left;
-    const int worker = (int)(how % FUZZ_N_WORKERS);
+    const bool is_guest = how & FUZZ_GUEST && f->server->env.n_guests > 0;
+    const int worker = is_guest ? FUZZ_N_WORKERS : (int)(how % FUZZ_N_WORKERS);
     const uint32_t slot = how / FUZZ_SLOT % FUZZ_N_SLOTS;
     if (posix_memalign((void **)&bytes, 16, n_bytes > 0 ? n_bytes : 1) != 0)
         return rc_raise(RC_NOMEM, "no memory");
     memcpy(bytes, f->next + 2, n_bytes);
     f->next += 2 + n_bytes;
     repair(f, bytes, n_bytes, how, worker);
-    *out = (struct message){
-        .ptr = bytes, .n_bytes = n_bytes, .peer = worker, .tag = PS_TAG_REQUEST + slot, .priv = bytes
-    };
+    *out = (struct message){ .ptr = bytes,
+                             .n_bytes = n_bytes,
+                             .peer = sync_rank_of(&f->server->env, worker),
+                             .tag = PS_TAG_REQUEST + slot,
+                             .priv = bytes };
     f->n_lent++;
     f->n_received++;
     return RC_OK;
@@ -206,6 +209,7 @@ static enum rc open_server(struct fuzz *f, struct parts *p, unsigned rules)
                                   .consistency = rule[rules % FUZZ_N_RULES],
                                   .compression = form[rules / FUZZ_N_RULES % FUZZ_N_FORMS],
                                   .n_batches = fuzz_is_elastic(rules) ? N_BATCHES : 0,
+                                  .n_guests = fuzz_is_elastic(rules),
                                   .timeout_ms = 1,
                                   .tell = tell_nobody };
     f->layout = ps_layout_digest(&env, 0);
@@ -251,7 +255,7 @@ bool frame_fuzz(struct fuzz_outcome *out, const char **why, const unsigned char 
     enum rc rc;
 
     *out = (struct fuzz_outcome){ .n_messages = 0 };
-    f.world = (struct world){ .ops = &WORLD, .rank = FUZZ_N_WORKERS, .n_ranks = FUZZ_N_WORKERS + 1 };
+    f.world = (struct world){ .ops = &WORLD, .rank = FUZZ_N_WORKERS, .n_ranks = FUZZ_N_WORKERS + 2 };
     rc = open_server(&f, &p, n_bytes > 0 ? bytes[0] : 0);
     *why = rc == RC_OK ? NULL : "no server";
     if (rc == RC_OK) {

@@ -6,7 +6,7 @@
  * An input: a byte that chooses the rules (FUZZ_N_RULES of consistency, FUZZ_N_FORMS of compression, and whether
  * batches are handed out, fuzz_is_elastic()), then messages: a
  * byte of which worker it is from, in which of its slots (FUZZ_SLOT times that), and which fields are repaired
- * (FUZZ_REPAIR_*), a byte for how many more bytes it has,
+ * (FUZZ_REPAIR_*), whether the guest of an elastic run sends it (FUZZ_GUEST), a byte for how many more bytes it has,
  * these. What is missing at the end of the input is missing in the message.
  */
 #ifndef PS_SUITE_FRAME_FUZZ_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum { FUZZ_N_WORKERS = 2, FUZZ_N_RULES = 4, FUZZ_N_FORMS = 4, FUZZ_N_ELEMS_0 = 3, FUZZ_N_ELEMS_1 = 1 };
-enum { FUZZ_SLOT = 2, FUZZ_N_SLOTS = 8 };
+enum { FUZZ_SLOT = 2, FUZZ_N_SLOTS = 8, FUZZ_GUEST = 0x80 };
 enum {
     FUZZ_REPAIR_KIND = 0x40,   /* magic and version */
     FUZZ_REPAIR_LAYOUT = 0x20, /* and what else is the same in all requests of a run */

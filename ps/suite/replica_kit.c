@@ -57,8 +57,26 @@ static void may_die(struct transport *t)
         }
 }
 
+static bool is_guest(const struct world *w)
+{
+    return w->rank >= N_WORKERS + plan.n_servers;
+}
+
+enum { MOST_LINGERED = 12 }; /* calls of the transport */
+
+/* A guest takes its time between its first messages: others may end the run between its first word to one server and
+ * that to the next. */
+static void linger(struct transport *t)
+{
+    const int n = outcome->n_calls[t->world->rank];
+
+    if (is_guest(t->world) && plan.seed > 0 && n < MOST_LINGERED)
+        world_pause(t->world, rng_u64(plan.seed, RNG_TEST, 1000 + (uint64_t)n) % 100 * 1000);
+}
+
 enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 {
+    linger(t);
     may_die(t);
     const enum rc rc = __real_transport_send(t, x);
     may_die(t);
@@ -112,7 +130,8 @@ static enum rc rank_open(struct ps_rank *r)
 {
     struct segment segment[MOST_PIECES];
     const size_t n_piece = N_PARAMS / (size_t)plan.n_pieces;
-    const int n = plan.n_servers, own = r->w->rank - N_WORKERS, before = (own + n - 1) % n;
+    const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1,
+              before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
     const bool has_replicas = !plan.snapshots && !plan.is_elastic;
     float param[N_PARAMS];
@@ -136,6 +155,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .optimizer = optimizer_sgd(plan_has_momentum() ? 0.9 : 0, 0),
                                   .n_workers = N_WORKERS,
                                   .n_servers = n,
+                                  .n_guests = plan.is_elastic ? MOST_GUESTS : 0,
                                   .n_steps = N_STEPS,
                                   .stop_at = plan.stops ? STOPS_AT : 0,
                                   .slice_param = own < 0 ? NULL : param + (size_t)own * n_slice,
@@ -150,9 +170,15 @@ out:
     return rc;
 }
 
+/* As servers number it. */
+static int worker_of(const struct ps_rank *r)
+{
+    return sync_worker_of(&r->sync->env, r->w->rank);
+}
+
 static void dawdle(const struct ps_rank *r, int step)
 {
-    const uint64_t key = (plan.seed * 64 + (uint64_t)step) * N_WORKERS + (uint64_t)r->w->rank;
+    const uint64_t key = (plan.seed * 64 + (uint64_t)step) * MOST_RANKS + (uint64_t)r->w->rank;
 
     if (plan.seed > 0)
         world_pause(r->w, rng_u64(1, RNG_TEST, key) % 100 * 1000);
@@ -198,18 +224,18 @@ bool plan_is_spoiled(int worker, int step)
 static enum rc train_step(struct ps_rank *r, uint64_t batch, float *param, bool *is_last)
 {
     const int worker = (int)(batch % N_WORKERS), step = (int)(batch / N_WORKERS);
-    float *grad = outcome->grad[r->w->rank];
+    float *grad = outcome->grad[worker_of(r)];
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_PARAMS; i++)
         grad[i] = plan_gradient(worker, step, i);
     if (plan_is_spoiled(worker, step))
         grad[0] = NAN;
-    outcome->n_begun[r->w->rank]++;
+    outcome->n_begun[worker_of(r)]++;
     TRY(exchange_all(r, plan.splits ? EXCHANGE_PUSH : EXCHANGE_PUSH | EXCHANGE_PULL, param, grad, is_last));
     if (plan.splits)
         TRY(exchange_all(r, EXCHANGE_PULL, param, NULL, &(bool){ false }));
-    outcome->n_ended[r->w->rank]++;
+    outcome->n_ended[worker_of(r)]++;
 out:
     return rc;
 }
@@ -224,7 +250,7 @@ static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is
 static enum rc work(struct ps_rank *r)
 {
     const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
-    float *param = outcome->param[r->w->rank], looked[N_PARAMS];
+    float *param = outcome->param[worker_of(r)], looked[N_PARAMS];
     struct optimizer_state state = { .moments = plan_has_momentum() ? outcome->moment : NULL }, unused = { 0 };
     uint64_t batch;
     bool is_last = false;
@@ -232,6 +258,10 @@ static enum rc work(struct ps_rank *r)
 
     for (int step = 0; step < n_steps && !is_last; step++) {
         dawdle(r, step);
+        if (plan.leaver == worker_of(r) && plan.leaver > 0 && step == plan.leaves_after) {
+            outcome->n_left++;
+            break;
+        }
         TRY(take_batch(r, step, &batch, &is_last));
         if (is_last)
             break;
@@ -244,6 +274,28 @@ static enum rc work(struct ps_rank *r)
         return RC_OK;
     memcpy(outcome->final, param, sizeof outcome->final);
     outcome->n_updates = state.n_updates;
+out:
+    return rc;
+}
+
+/* Joins, where it comes at all; too late where the run has ended (leases.B9). */
+static enum rc join_and_work(struct ps_rank *r)
+{
+    const int g = worker_of(r) - N_WORKERS;
+    bool is_over = true;
+    enum rc rc = RC_OK;
+
+    if (!plan.guest[g].comes)
+        return RC_OK;
+    world_pause(r->w, plan.guest[g].at_ns);
+    rc = sync_ps.join(r->sync, outcome->param[N_WORKERS + g], &is_over);
+    if (rc == RC_TIMEOUT || (rc == RC_OK && is_over)) {
+        outcome->n_late_guests++;
+        return RC_OK;
+    }
+    TRY(rc);
+    outcome->n_joined++;
+    TRY(work(r));
 out:
     return rc;
 }
@@ -263,8 +315,10 @@ static enum rc body(struct world *w, void *arg)
     TRY(rank_open(&r));
     TRY(world_barrier(w));
     outcome->is_counting[w->rank] = true;
-    TRY(w->rank < N_WORKERS ? work(&r) : sync_ps.serve(r.sync, 0));
-    if (w->rank >= N_WORKERS)
+    TRY(sync_worker_of(&r.sync->env, w->rank) < 0 ? sync_ps.serve(r.sync, 0)
+        : is_guest(w)                             ? join_and_work(&r)
+                                                  : work(&r));
+    if (sync_worker_of(&r.sync->env, w->rank) < 0)
         note_served(&r, &facts[w->rank]);
     outcome->is_counting[w->rank] = false;
 out:
@@ -276,7 +330,7 @@ out:
 
 static void run_here(void)
 {
-    const int n_ranks = N_WORKERS + plan.n_servers;
+    const int n_ranks = N_WORKERS + plan.n_servers + (plan.is_elastic ? MOST_GUESTS : 0);
     struct server_facts facts[MOST_RANKS] = { 0 };
     struct cluster cluster;
 
@@ -287,7 +341,7 @@ static void run_here(void)
         return;
     }
     outcome->n_held = UINT64_MAX;
-    for (int r = N_WORKERS; r < n_ranks; r++) {
+    for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
         outcome->n_batches_done += facts[r].batches_done_count;
         outcome->n_again += facts[r].batches_again_count;
         outcome->n_repeated += facts[r].repeated_parts_count;

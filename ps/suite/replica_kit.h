@@ -16,7 +16,9 @@
 enum {
     N_WORKERS = 3,
     MOST_SERVERS = 4,
-    MOST_RANKS = N_WORKERS + MOST_SERVERS,
+    MOST_GUESTS = 2,
+    MOST_WORKERS = N_WORKERS + MOST_GUESTS, /* as servers number them */
+    MOST_RANKS = MOST_WORKERS + MOST_SERVERS,
     N_PARAMS = 24,
     MOST_PIECES = 12, /* of 2 parameters */
     N_STEPS = 4,
@@ -26,6 +28,11 @@ enum {
     STOPS_AT = N_WORKERS * N_STEPS - 2,
     N_BATCHES = N_WORKERS * N_STEPS,
     LIMIT_S = 20
+};
+
+struct guest { /* of an elastic run; its rank is behind the servers' */
+    bool comes;
+    uint64_t at_ns; /* it joins so long after the others began, of virtual time */
 };
 
 struct victim {
@@ -44,6 +51,9 @@ struct plan { /* of a run */
     bool splits;     /* pushes, then pulls */
     bool spoils;
     struct victim victim[2];
+    struct guest guest[MOST_GUESTS];
+    int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
+    int leaves_after;
     uint64_t seed;         /* of pauses; 0: none */
     const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
     bool is_elastic;       /* in place of both: N_BATCHES are handed out, and batch b is step b / N_WORKERS of worker b
@@ -55,7 +65,8 @@ struct outcome { /* in memory that a copy of this process shares */
     char message[RC_MESSAGE_BYTES]; /* else */
     float final[N_PARAMS], moment[N_PARAMS];
     uint64_t n_updates; /* as worker 0 is told */
-    int n_begun[N_WORKERS], n_ended[N_WORKERS];
+    int n_begun[MOST_WORKERS], n_ended[MOST_WORKERS];
+    int n_joined, n_late_guests, n_left;
     uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
@@ -63,7 +74,7 @@ struct outcome { /* in memory that a copy of this process shares */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];
     int n_died;
-    float grad[N_WORKERS][N_PARAMS], param[N_WORKERS][N_PARAMS]; /* of workers: not lost with them */
+    float grad[MOST_WORKERS][N_PARAMS], param[MOST_WORKERS][N_PARAMS]; /* of workers: not lost with them */
 };
 
 /* The plan of the next run, which the caller fills. */

@@ -5,8 +5,8 @@
 
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                              \
-    "{'kind': 'options', " settings                                                                                    \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', " \
+    "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, "          \
+                                    "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', "                    \
     "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
@@ -19,6 +19,7 @@
     "'', "                                                                                                             \
     "'sets': null, 'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "       \
     "'shard-dense': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "  \
-    "null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false}, 'for_lessons_without': null"
+    "null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false, 'most-workers': null}, "                   \
+    "'for_lessons_without': null"
 
 #endif

@@ -102,10 +102,19 @@ static void find_ended(const struct process_peers *p)
     }
 }
 
+/* Ranks that have left before the others have met for the last time (world_leave()). They end by themselves. */
+static void find_left(const struct process_peers *p)
+{
+    for (int r = 0; p->world->losses && p->world->ops->leave && r < p->peers.n_ranks; r++)
+        if (r != p->peers.own && atomic_load(&p->peers.seat[r].state) == PEER_LEFT)
+            (void)peer_losses_add(p->world->losses, r, WORLD_LEFT_WHY);
+}
+
 /* The rank by whose loss or failure the run ends; -1: none. One that failed is lost, too, once its process has ended.
  */
 static int find_end(struct process_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
 {
+    find_left(p);
     find_ended(p);
     const int failed = find_failed(p, why);
     int lost;

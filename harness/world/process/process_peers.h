@@ -32,8 +32,8 @@ bool process_peers_lost_self(const struct process_peers *p);
 bool process_peers_failure(const struct process_peers *p, int *rank, const char **why);
 /* With w->losses: this rank has failed; tell the others, who end. NULL-safe. */
 void process_peers_fail(struct process_peers *p);
-/* All ranks have met for the last time: nobody is silent any more. What is left has opts.abort_ns to end, else the
- * process is ended. NULL-safe. */
+/* All ranks have met for the last time, or this one leaves before (world_leave()): nobody is silent any more. What is
+ * left has opts.abort_ns to end, else the process is ended. NULL-safe. */
 void process_peers_leave(struct process_peers *p);
 /* Nothing is watched any more. NULL-safe, nulls. */
 void process_peers_close(struct process_peers **p);

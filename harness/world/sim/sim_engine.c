@@ -186,12 +186,17 @@ void sim_die(struct sim_rank *self, const char *message)
     sg_actor_exit();
 }
 
-void sim_leave(struct sim_rank *self)
+void sim_wake_all(struct sim_rank *self)
 {
     struct engine *e = self->engine;
 
     for (int r = 0; r < e->n_ranks; r++)
         sim_wake(&e->rank[r], NULL);
+}
+
+void sim_leave(struct sim_rank *self)
+{
+    sim_wake_all(self);
     sim_end_tasks(self);
     rank_ended(self);
     sg_actor_exit();

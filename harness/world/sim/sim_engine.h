@@ -88,6 +88,8 @@ void sim_fail(struct sim_rank *self, enum rc why, const char *message);
 /* End this rank's actor at once, as a failure with this message; does not return. What the rank's stack owns is leaked.
  */
 void sim_die(struct sim_rank *self, const char *message);
+/* All other ranks' sim_wait() return, so that they look for whom they wait for. */
+void sim_wake_all(struct sim_rank *self);
 /* End this rank's actor at once, without a failure; does not return. All other ranks' sim_wait() return first, so that
  * they look for whom they wait for. Leaks as sim_die(). */
 void sim_leave(struct sim_rank *self);

@@ -120,6 +120,14 @@ static void sim_world_die(struct world *w)
     lose(w, ended_early);
 }
 
+static enum rc sim_world_leave(struct world *w)
+{
+    peer_end(&w->peers->seat[w->peers->own], PEER_LEFT);
+    (void)peer_losses_add(w->losses, w->peers->own, WORLD_LEFT_WHY);
+    sim_wake_all(self(w)->rank);
+    return RC_OK;
+}
+
 /* Do nothing until deadline_ns; false: the run failed before. */
 static bool is_silent_until(struct sim_rank *rank, uint64_t deadline_ns)
 {
@@ -295,4 +303,5 @@ const struct world_ops world_sim = {
     .abort = sim_abort,
     .die = sim_world_die,
     .hang = sim_world_hang,
+    .leave = sim_world_leave,
 };

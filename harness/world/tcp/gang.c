@@ -130,7 +130,11 @@ bool gang_peek(struct gang *out)
         return false;
     out->n_ranks = count_members(members);
     out->is_by_hand = getenv(PREFIX "BY_HAND") != NULL;
-    return (!here || read_here(out, here)) && out->rank < out->n_ranks;
+    out->joins = getenv(PREFIX "JOINS") != NULL;
+    const bool is_well = (!here || read_here(out, here)) && out->rank < out->n_ranks;
+    if (out->joins)
+        out->rank = out->n_ranks;
+    return is_well;
 }
 
 /* --- the key --- */
@@ -223,6 +227,9 @@ enum rc gang_read(struct gang *out)
     if (start && (!text_to_f64(start, &out->start_s) || out->start_s <= 0))
         TRY(wrong("START_S", start, "is no number of seconds above 0"));
     TRY(read_key(out));
+    out->joins = getenv(PREFIX "JOINS") != NULL;
+    if (out->joins)
+        out->rank = out->n_ranks;
 out:
     if (rc != RC_OK)
         gang_free(out);
@@ -242,7 +249,8 @@ void gang_own_text(char *out, size_t n_bytes)
     struct gang g = { .listening_fd = -1 };
 
     (void)snprintf(out, n_bytes, "this process");
-    if (members && read_members(&g, members) == RC_OK && read_number(PREFIX "RANK", (uint64_t)g.n_ranks - 1, &g.rank))
+    if (members && !getenv(PREFIX "JOINS") && read_members(&g, members) == RC_OK &&
+        read_number(PREFIX "RANK", (uint64_t)g.n_ranks - 1, &g.rank))
         gang_member_text(&g, g.rank, out, n_bytes);
     gang_free(&g);
 }
@@ -269,6 +277,8 @@ enum rc gang_export(const struct gang *g, const char *key)
     TRY(set(PREFIX "MEMBERS", members));
     TRY(set(PREFIX "ROOT", g->root));
     TRY(set(PREFIX "BY_HAND", "1"));
+    if (g->joins)
+        TRY(set(PREFIX "JOINS", "1"));
     (void)snprintf(text, sizeof text, "%d", g->rank);
     TRY(set(PREFIX "RANK", text));
     (void)snprintf(text, sizeof text, "%d/%d", g->host_rank, g->n_host_ranks);

@@ -14,6 +14,7 @@
  *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
  *                          makes it; optional
  *   GRADMARK_GANG_BY_HAND  each member was started on its own, and has a terminal of its own; optional
+ *   GRADMARK_GANG_JOINS    this process is none of them, but joins their run as a guest (world.W9); optional
  *   GRADMARK_GANG_START_S  how long to wait for all members; optional
  *
  * Rank 0 is the chief, or else the first worker; workers come before parameter servers.
@@ -42,10 +43,14 @@ struct gang {
     char root[GANG_ADDRESS_BYTES];
     int listening_fd;  /* -1: none is given */
     bool is_by_hand;   /* GRADMARK_GANG_BY_HAND */
+    bool joins;        /* GRADMARK_GANG_JOINS; rank is n_ranks then */
     bool has_launcher; /* that key came by standard input: launch.h, L1 */
     bool has_key;      /* else key is zeros, as in all runs without one */
     unsigned char key[GANG_KEY_BYTES];
     double start_s;
+    int n_guests;              /* that may join, as world_opts say */
+    const char *identity;      /* likewise; borrowed */
+    uint64_t guest_silence_ns; /* likewise: stall.abort_ns */
 };
 
 #define GANG_START_S 60.0

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "harness/base/text.h"
+#include "harness/world/stop.h"
 
 enum { MAX_AGENT_WORDS = 64, EXIT_NOT_STARTED = 127, CHUNK_BYTES = 65536 };
 
@@ -268,8 +269,8 @@ static void *read_launcher(void *arg)
     (void)arg;
     while ((n = read(STDIN_FILENO, &byte, 1)) == 1 || (n < 0 && errno == EINTR))
         if (n == 1 && (byte == SIGINT || byte == SIGTERM || byte == SIGHUP))
-            (void)kill(getpid(), byte);
-    (void)kill(getpid(), SIGTERM); /* the launcher has ended: L1 */
+            stop_by_launcher(byte);
+    stop_by_launcher(SIGTERM); /* the launcher has ended: L1 */
     (void)nanosleep(&grace, NULL);
     (void)kill(getpid(), SIGKILL);
     return NULL;

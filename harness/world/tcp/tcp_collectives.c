@@ -183,6 +183,7 @@ static enum rc make_part(struct world **out, struct world *w, const struct call 
     part->id = (uint32_t)bytes_get(c->output, 4);
     part->base.n_busy_host_ranks = (int)bytes_get(c->output + 4, 4);
     part->base.n_ranks = (int)n_ranks;
+    part->base.n_guests = 0;
     part->base.rank = -1;
     for (int r = 0; r < (int)n_ranks; r++) {
         part->number[r] = (int)bytes_get(c->output + TCP_PART_FIXED_BYTES + 4 * (size_t)r, 4);

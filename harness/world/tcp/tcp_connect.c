@@ -126,7 +126,7 @@ static enum rc say_hello(struct tcp_stream *s, const struct tcp_link_opts *opts,
 
     if (!body)
         return rc_raise(RC_NOMEM, "no memory for %zu bytes", n_bytes);
-    bytes_put(body, (uint64_t)opts->gang->rank, 4);
+    bytes_put(body, opts->gang->joins ? TCP_GUEST_RANK : (uint64_t)opts->gang->rank, 4);
     bytes_put(body + 4, (uint64_t)opts->gang->n_ranks, 4);
     bytes_put(body + 8, (uint64_t)opts->on_loss, 4);
     memcpy(body + 12, opts->place, TCP_PLACE_BYTES);
@@ -145,8 +145,8 @@ out:
     return rc;
 }
 
-/* TCP_GO or TCP_STOP. */
-static enum rc take_answer(const struct tcp_message *m, const struct gang *gang, int *host_of)
+/* TCP_GO, of a guest TCP_WELCOME, or TCP_STOP. */
+static enum rc take_answer(struct tcp_message *m, const struct gang *gang, struct tcp_message *welcome, int *host_of)
 {
     const size_t n_hosts_bytes = 4 * (size_t)gang->n_ranks;
 
@@ -154,6 +154,11 @@ static enum rc take_answer(const struct tcp_message *m, const struct gang *gang,
         const int32_t code = (int32_t)bytes_get(m->body, 4);
         return rc_raise(code == RC_TIMEOUT ? RC_TIMEOUT : RC_MISMATCH, "%.*s", (int)(m->n_bytes - 4),
                         (const char *)m->body + 4);
+    }
+    if (welcome && m->type == TCP_WELCOME) {
+        *welcome = *m;
+        m->body = NULL;
+        return RC_OK;
     }
     if (m->type != TCP_GO || m->n_bytes != n_hosts_bytes)
         return rc_raise(RC_MISMATCH, "rank 0 at %s answers with a message of type %u", gang->root, m->type);
@@ -183,7 +188,7 @@ enum rc tcp_connect(struct tcp_stream **out, const struct tcp_link_opts *opts, i
              gang->root);
     if (rc != RC_OK)
         FAIL(rc == RC_TIMEOUT ? rc : RC_MISMATCH, "rank 0 at %s: %.300s", gang->root, rc_message());
-    TRY(take_answer(&answer, gang, host_of));
+    TRY(take_answer(&answer, gang, opts->welcome, host_of));
     *out = s;
     s = NULL;
 out:

@@ -44,6 +44,8 @@ void hub_fail(struct tcp_hub *h, int rank, enum rc code, const char *why)
     for (int r = 0; r < h->n_ranks; r++)
         hub_post(h, r,
                  &(struct tcp_message){ .type = TCP_FAIL, .body = body, .n_bytes = TCP_FAIL_FIXED_BYTES + n_text });
+    hub_post_to_guests(
+        h, &(struct tcp_message){ .type = TCP_FAIL, .body = body, .n_bytes = TCP_FAIL_FIXED_BYTES + n_text });
 }
 
 bool hub_is_lost(struct tcp_hub *h, int rank, char *why)
@@ -116,6 +118,9 @@ static enum rc take(struct tcp_hub *h, int rank, struct tcp_message *m)
     case TCP_LEAVE:
         h->member[rank].has_left = true;
         return RC_OK;
+    case TCP_DOORS:
+    case TCP_HOSTED:
+        return hub_take_of_guests(h, rank, m);
     default:
         return rc_raise(RC_MISMATCH, "a message of type %u", m->type);
     }
@@ -162,6 +167,7 @@ static void wait_for_any(struct tcp_hub *h, uint64_t now_ns)
             p[n++] = (struct pollfd){ .fd = tcp_stream_fd(s),
                                       .events = (short)(tcp_stream_has_to_send(s) ? POLLIN | POLLOUT : POLLIN) };
     }
+    n += hub_poll_guests(h, p + n);
     (void)poll(p, (nfds_t)n, gather_ms >= 0 && gather_ms < POLL_MS ? gather_ms : POLL_MS);
 }
 
@@ -181,6 +187,7 @@ static void *hub_main(void *arg)
         for (int r = 0; r < h->n_ranks; r++)
             if (h->member[r].stream)
                 tend_member(h, r);
+        hub_tend_guests(h, now_ns);
         if (h->on_loss == ON_LOSS_REPORT)
             hub_answer_losses(h);
     }
@@ -196,10 +203,11 @@ static enum rc begin(struct tcp_hub *h, int *link_fd)
 
     h->member = calloc((size_t)h->n_ranks, sizeof *h->member);
     h->stranger = calloc(HUB_N_STRANGERS, sizeof *h->stranger);
-    h->polled = calloc((size_t)h->n_ranks + HUB_N_STRANGERS + 2, sizeof *h->polled);
+    h->polled = calloc((size_t)h->n_ranks + (size_t)h->gang->n_guests + HUB_N_STRANGERS + 2, sizeof *h->polled);
     if (!h->member || !h->stranger || !h->polled)
         FAIL(RC_NOMEM, "no memory for a gang of %d", h->n_ranks);
     TRY(hub_worlds_open(h));
+    TRY(hub_guests_open(h));
     h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (h->wake_fd < 0)
         FAIL(RC_IO, "eventfd: %s", strerror(errno));
@@ -232,6 +240,7 @@ static void hub_free(struct tcp_hub *h)
         tcp_stream_close(&h->member[r].stream);
     for (int i = 0; h->stranger && i < HUB_N_STRANGERS; i++)
         tcp_stream_close(&h->stranger[i].stream);
+    hub_guests_close(h);
     hub_worlds_close(h);
     if (h->wake_fd >= 0)
         (void)close(h->wake_fd);

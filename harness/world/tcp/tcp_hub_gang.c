@@ -142,6 +142,13 @@ static bool greet(struct tcp_hub *h, struct hub_stranger *s, const struct tcp_me
 
     if (m->type != TCP_HELLO || m->n_bytes < TCP_HELLO_FIXED_BYTES || s->is_refused)
         return false;
+    if (bytes_get(m->body, 4) == TCP_GUEST_RANK) {
+        if (hub_admit_guest(h, s, wait_clock_ns(), why))
+            return true;
+        s->is_refused = true;
+        post_stop(s->stream, RC_MISMATCH, why);
+        return true;
+    }
     members = strndup((const char *)m->body + TCP_HELLO_FIXED_BYTES, m->n_bytes - TCP_HELLO_FIXED_BYTES);
     if (!members)
         return false;

@@ -29,6 +29,15 @@ struct hub_stranger {
     bool is_refused; /* it was told so */
 };
 
+struct hub_guest {             /* G5 */
+    struct tcp_stream *stream; /* NULL: not there yet, or not any more */
+    bool has_come, is_welcome, has_entered, has_left;
+    bool is_halted;
+    unsigned char *hosted; /* [n_ranks]: which hosts know */
+    int n_hosted;
+    uint64_t n_ticks, ticked_ns;
+};
+
 struct hub_call { /* under way in a world */
     int n_came;
     enum tcp_operation operation;
@@ -52,7 +61,10 @@ struct tcp_hub {
     int n_ranks;
     enum on_loss on_loss;
     int listening_fd, wake_fd;
-    struct hub_member *member;     /* [n_ranks] */
+    struct hub_member *member; /* [n_ranks] */
+    struct hub_guest *guest;   /* [gang->n_guests] */
+    struct tcp_message doors;  /* what rank 0 said; body NULL: they are closed */
+    bool has_doors;
     struct hub_stranger *stranger; /* [HUB_N_STRANGERS] */
     struct pollfd *polled;         /* room for all of them */
     uint64_t started_ns;
@@ -88,6 +100,21 @@ void hub_gather(struct tcp_hub *h, uint64_t now_ns);
 bool hub_has_place(const struct tcp_hub *h);
 /* Milliseconds until hub_gather() has to be called again, whatever comes; -1: need not be. */
 int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns);
+
+/* --- tcp_hub_guests.c --- */
+
+/* RC_NOMEM. */
+enum rc hub_guests_open(struct tcp_hub *h) MUST_CHECK;
+void hub_guests_close(struct tcp_hub *h);
+/* A number for the guest behind this connection, which is taken. false: there is none, and why. */
+bool hub_admit_guest(struct tcp_hub *h, struct hub_stranger *s, uint64_t now_ns, char *why);
+/* What rank 0 and hosts say of guests. RC_MISMATCH. Takes m->body of TCP_DOORS. */
+enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m) MUST_CHECK;
+/* What guests say, who is lost, who is to stop. */
+void hub_tend_guests(struct tcp_hub *h, uint64_t now_ns);
+void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m);
+/* Their connections, into p; returns how many. */
+int hub_poll_guests(const struct tcp_hub *h, struct pollfd *p);
 
 /* --- tcp_hub_calls.c --- */
 

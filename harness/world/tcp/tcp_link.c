@@ -100,8 +100,10 @@ static void tend(struct tcp_link *l)
     enum rc rc = tcp_stream_tend(l->stream);
 
     while (rc == RC_OK && tcp_stream_take(l->stream, &m)) {
-        if (m.type == TCP_FAIL)
+        if (m.type == TCP_FAIL && !l->has_left)
             take_failure(l, &m);
+        if (m.type == TCP_GUEST || m.type == TCP_READY || m.type == TCP_HALT)
+            link_take_of_guests(l, &m);
         if (m.type == TCP_RESULT)
             take_result(l, &m);
         free(m.body);
@@ -109,7 +111,9 @@ static void tend(struct tcp_link *l)
     if (rc == RC_OK)
         return;
     l->is_broken = true;
-    if (!l->is_closing)
+    if (!l->is_closing && l->beats)
+        note_failure(l, -1, RC_PEER, "the run has ended without this worker, or counts it as lost");
+    else if (!l->is_closing)
         note_failure(l, 0, RC_PEER, "ended before its work was done"); /* or has this rank lost for another reason */
 }
 
@@ -120,8 +124,10 @@ static void *link_main(void *arg)
 
     for (;;) {
         pthread_mutex_lock(&l->lock);
-        if (!l->is_broken)
+        if (!l->is_broken) {
+            link_beat(l);
             tend(l);
+        }
         struct pollfd p[2] = { { .fd = l->wake_fd, .events = POLLIN }, { .fd = -1 } };
         if (!l->is_broken) {
             p[1].fd = tcp_stream_fd(l->stream);
@@ -291,6 +297,15 @@ static void await_sent(struct tcp_link *l)
     }
 }
 
+void tcp_link_leave(struct tcp_link *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->is_closing = l->has_left = true;
+    pthread_mutex_unlock(&l->lock);
+    /* without memory for it this rank is lost to the others */
+    (void)!tcp_link_post(l, &(struct tcp_message){ .type = TCP_LEAVE });
+}
+
 void tcp_link_close(struct tcp_link **lp)
 {
     struct tcp_link *l = *lp;
@@ -311,6 +326,7 @@ void tcp_link_close(struct tcp_link **lp)
         pthread_join(l->thread, NULL);
     }
     tcp_stream_close(&l->stream);
+    link_free_guests(l);
     if (l->has_result)
         free(l->result.body);
     if (l->wake_fd >= 0)

@@ -20,9 +20,10 @@ struct tcp_link;
 struct tcp_link_opts {
     const struct gang *gang; /* borrowed until open returns */
     enum on_loss on_loss;
-    int fd;                     /* to the hub of this process; -1: connect to gang->root */
-    int failure_exit_code;      /* of a process that does not end by itself after a failure */
-    const unsigned char *place; /* [TCP_PLACE_BYTES] */
+    int fd;                      /* to the hub of this process; -1: connect to gang->root */
+    int failure_exit_code;       /* of a process that does not end by itself after a failure */
+    const unsigned char *place;  /* [TCP_PLACE_BYTES] */
+    struct tcp_message *welcome; /* of a guest: what it is told; its body is the caller's to free; else NULL */
 };
 
 /* Connect, be admitted, and wait for the whole gang; then host_of[n_ranks] is set: the lowest rank of each one's host.
@@ -51,6 +52,20 @@ enum rc tcp_link_post(struct tcp_link *l, const struct tcp_message *m) MUST_CHEC
 void tcp_link_await(struct tcp_link *l, uint64_t number, uint64_t limit_ns, struct tcp_message *out, bool *has_come);
 /* The first failure of the run that this rank knows of, its own too. false: there is none. */
 bool tcp_link_failure(const struct tcp_link *l, int *rank, enum rc *why, const char **message);
+/* --- guests (G5): tcp_link_guests.c --- */
+
+/* Of a member: their losses are entered in losses, as ranks n_ranks and more; is_host: it is told of each. */
+void tcp_link_watch_guests(struct tcp_link *l, struct peer_losses *losses, int n_ranks, bool is_host);
+/* The next one that has entered; *bytes: lent until the next call, with which the hub is told that it is known. */
+bool tcp_link_next_guest(struct tcp_link *l, int *guest, const unsigned char **bytes, size_t *n_bytes);
+/* Of a guest: seat is its own, whose ticks the hub is told from now on, and where the run's stop is shown; NULL: no
+ * more. */
+void tcp_link_beat(struct tcp_link *l, struct peer_seat *seat);
+/* Likewise: do all hosts know of it? */
+bool tcp_link_is_ready(struct tcp_link *l);
+
+/* This rank leaves before the others: say so; what becomes of the run is nothing to it any more. */
+void tcp_link_leave(struct tcp_link *l);
 /* All is done: say so, and close; waits until it is said, some seconds at most. NULL-safe, nulls. */
 void tcp_link_close(struct tcp_link **l);
 

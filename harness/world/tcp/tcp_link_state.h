@@ -9,6 +9,13 @@
 #include "harness/world/tcp/tcp_link.h"
 #include "harness/world/wait.h"
 
+struct link_guest { /* that has entered */
+    int guest;
+    unsigned char *bytes;
+    size_t n_bytes;
+    struct link_guest *next;
+};
+
 struct tcp_link {
     int own; /* rank in the run */
     int failure_exit_code;
@@ -20,7 +27,16 @@ struct tcp_link {
     struct tcp_stream *stream;
     bool is_broken;  /* it has ended */
     bool is_closing; /* this rank has left */
+    bool has_left;   /* ... before the others */
     bool is_over;
+    struct peer_losses *losses; /* of a member of a run with guests; else NULL */
+    int n_ranks;
+    bool is_host;
+    struct link_guest *news, *told; /* a host's: not yet asked for; asked for last */
+    atomic_int n_news;
+    struct peer_seat *beats; /* a guest's own; NULL: not told */
+    uint64_t beat_ns;
+    bool is_ready;
     bool has_result;
     struct tcp_message result;
     atomic_bool has_failed;
@@ -29,5 +45,13 @@ struct tcp_link {
     uint64_t failed_ns;
     char failed_why[RC_MESSAGE_BYTES];
 };
+
+/* --- tcp_link_guests.c; under lock --- */
+
+/* A message about guests, or to one. */
+void link_take_of_guests(struct tcp_link *l, const struct tcp_message *m);
+/* A guest's sign of life, if it is time. */
+void link_beat(struct tcp_link *l);
+void link_free_guests(struct tcp_link *l);
 
 #endif

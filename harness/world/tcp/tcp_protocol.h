@@ -11,6 +11,9 @@
  *       answers when all have called, or with the loss of one of them, or with what they disagree on.
  *   G4  The first failure is the run's; the hub tells it to all members. A connection that ends without TCP_LEAVE is
  *       one: of its rank (W5), or is that rank's loss where losses are reported (W8).
+ *   G5  A guest (world.W9) says hello as TCP_GUEST_RANK. It gets the least number that nobody has had, once rank 0 has
+ *       opened the doors; it is in when all hosts of guests, who are the parameter servers, know of it. Before that
+ *       nobody waits for it. Its number is gone with its connection.
  *
  *   message      from       body
  *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
@@ -23,6 +26,14 @@
  *   TCP_CLOSE    a member   world 4: it uses it no more
  *   TCP_FAIL     both       rank 4, code 4, text
  *   TCP_LEAVE    a member   nothing: all it had to do is done
+ *   TCP_DOORS    rank 0     what a guest is to know
+ *   TCP_WELCOME  the hub    to a guest: its number 4, n_ranks 4, length of the run's identity 4, this, what rank 0 said
+ *   TCP_ENTER    a guest    what hosts are to know of it
+ *   TCP_GUEST    the hub    to all members: number 4, enum tcp_guest_state 4, of TCP_GUEST_CAME what it said
+ *   TCP_HOSTED   a host     number 4: it knows
+ *   TCP_READY    the hub    to a guest: all hosts know
+ *   TCP_BEAT     a guest    signs of life so far 8
+ *   TCP_HALT     the hub    to guests: the signal 4 for which the run stops
  */
 #ifndef HARNESS_WORLD_TCP_TCP_PROTOCOL_H
 #define HARNESS_WORLD_TCP_TCP_PROTOCOL_H
@@ -40,7 +51,19 @@ enum tcp_message_type {
     TCP_CLOSE,
     TCP_FAIL,
     TCP_LEAVE,
+    TCP_DOORS,
+    TCP_WELCOME,
+    TCP_ENTER,
+    TCP_GUEST,
+    TCP_HOSTED,
+    TCP_READY,
+    TCP_BEAT,
+    TCP_HALT,
 };
+
+enum tcp_guest_state { TCP_GUEST_CAME, TCP_GUEST_LEFT, TCP_GUEST_LOST, TCP_GUEST_SILENT };
+
+#define TCP_GUEST_RANK UINT32_MAX
 
 enum tcp_operation {
     TCP_BARRIER,
@@ -59,6 +82,8 @@ enum {
     TCP_RESULT_FIXED_BYTES = 8,
     TCP_FAIL_FIXED_BYTES = 8,
     TCP_PART_FIXED_BYTES = 8,
+    TCP_WELCOME_FIXED_BYTES = 12,
+    TCP_GUEST_FIXED_BYTES = 8,
     TCP_NO_WORLD = 0, /* no world of a run has this id; the run's own is 1 */
     TCP_RUN_WORLD = 1,
 };

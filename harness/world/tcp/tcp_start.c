@@ -117,13 +117,20 @@ out:
     return rc;
 }
 
+static bool is_server(const struct tcp_rank *self)
+{
+    return strcmp(self->gang.member[self->rank].job, gang_job_key(GANG_PS)) == 0;
+}
+
 static enum rc begin_watch(struct tcp_world *t, const struct world_opts *opts)
 {
     enum rc rc = RC_OK;
 
     if (opts->on_loss == ON_LOSS_REPORT) {
         t->base.on_loss = opts->on_loss;
-        TRY(peer_losses_open(&t->base.losses, t->base.n_ranks));
+        TRY(peer_losses_open(&t->base.losses, t->base.n_ranks + opts->n_guests));
+        t->base.n_guests = opts->n_guests;
+        tcp_link_watch_guests(t->self->link, t->base.losses, t->base.n_ranks, is_server(t->self));
     }
     if (opts->stall.abort_ns > 0)
         TRY(process_peers_open(&t->self->peers, &t->base, &opts->stall, t->self->failure_exit_code));
@@ -146,8 +153,13 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     if (gang->has_launcher)
         gang_watch_launcher();
     self->rank = gang->rank;
+    self->gang.n_guests = opts->n_guests;
+    self->gang.identity = opts->identity;
+    self->gang.guest_silence_ns = opts->stall.abort_ns;
     if (n_ranks != 0 && n_ranks != gang->n_ranks)
         FAIL(RC_INVAL, "world tcp: %d ranks were asked for, but the gang has %d", n_ranks, gang->n_ranks);
+    if (gang->joins)
+        return tcp_guest_open(t, self, opts);
     TRY(join_gang(self, opts));
     t->base.rank = self->rank;
     t->base.n_ranks = gang->n_ranks;
@@ -212,12 +224,25 @@ static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
     return rank < 0 ? rc_raise(code, "%s", why) : rc_raise(code, "rank %d: %s", rank, why);
 }
 
+enum rc tcp_leave(struct world *w)
+{
+    struct tcp_rank *self = tcp_world_of(w)->self;
+
+    self->has_left = true;
+    process_peers_leave(self->peers);
+    tcp_link_leave(self->link);
+    return RC_OK;
+}
+
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
 {
     struct tcp_rank *self = t->self;
+
+    if (self->gang.joins)
+        return tcp_guest_close(t, rc);
     const bool has_begun = self->link && tcp_link_is_started(self->link);
 
-    if (rc == RC_OK)
+    if (rc == RC_OK && !self->has_left)
         rc = meet_at_end(t);
     if (rc != RC_OK && has_begun)
         tcp_tell_failure(self, rc);
@@ -225,9 +250,9 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
         end_lost(self);
     rc = raise_failure(self, rc);
     tcp_hub_watch(self->hub, NULL, NULL);
-    if (rc == RC_OK)
+    if (rc == RC_OK && !self->has_left)
         process_peers_leave(self->peers);
-    else
+    else if (rc != RC_OK)
         process_peers_close(&self->peers); /* which has a part of the world: before the connection */
     tcp_link_close(&self->link);
     tcp_hub_close(&self->hub);

@@ -24,6 +24,10 @@ struct tcp_rank { /* what all worlds of a rank share */
     int64_t offset_ns;           /* of rank 0's clock to this host's */
     uint64_t n_calls;
     int failure_exit_code;
+    bool has_left;                    /* world_leave() */
+    struct tcp_message welcome;       /* of a guest */
+    char *identity;                   /* likewise */
+    struct peers guest_peers;         /* likewise: its own seat */
     char address[HOST_ADDRESS_BYTES]; /* at which other hosts reach this one; "": it is not known */
     struct world *host_part;          /* the ranks of this host, before the body */
 };
@@ -54,6 +58,16 @@ void tcp_find_host_ranks(struct tcp_world *t);
 /* RC_PEER: the run has failed, or this rank's tasks were stopped. */
 enum rc tcp_check(struct world *w);
 
+/* --- tcp_guest.c: guests (world.W9) --- */
+
+enum rc tcp_open_doors(struct world *w, const void *welcome, size_t n_bytes);
+bool tcp_next_guest(struct world *w, struct guest_event *out);
+/* In place of tcp_world_open(), where the gang says that this process joins. RC_MISMATCH, RC_TIMEOUT, RC_PEER: it does
+ * not. */
+enum rc tcp_guest_open(struct tcp_world *t, struct tcp_rank *self, const struct world_opts *opts) MUST_CHECK;
+/* In place of tcp_world_close(). */
+enum rc tcp_guest_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
+
 /* --- tcp_start.c --- */
 
 /* Find the gang, and make t the world of all of it. RC_INVAL, RC_TIMEOUT, RC_MISMATCH, ...: no rank begins. */
@@ -61,6 +75,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct 
                        int n_ranks) MUST_CHECK;
 /* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
+/* world_ops.leave */
+enum rc tcp_leave(struct world *w);
 /* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
 

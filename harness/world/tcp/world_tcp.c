@@ -81,7 +81,7 @@ static enum rc tcp_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
 
 const struct world_ops world_tcp = {
     .module.name = "tcp",
-    .module.caps = WORLD_LAUNCHED,
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
     .run = tcp_run,
@@ -98,4 +98,7 @@ const struct world_ops world_tcp = {
     .abort = tcp_abort,
     .die = tcp_die,
     .hang = tcp_hang,
+    .leave = tcp_leave,
+    .open_doors = tcp_open_doors,
+    .next_guest = tcp_next_guest,
 };

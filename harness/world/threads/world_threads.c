@@ -118,6 +118,17 @@ static void threads_hang(struct world *w)
     threads_die(w);
 }
 
+static enum rc threads_leave(struct world *w)
+{
+    struct thread_run *run = self(w)->run;
+
+    pthread_mutex_lock(&run->lock);
+    peer_end(&run->seat[w->rank], PEER_LEFT);
+    (void)peer_losses_add(run->losses, w->rank, WORLD_LEFT_WHY);
+    pthread_mutex_unlock(&run->lock);
+    return RC_OK;
+}
+
 /* Runs whenever the thread ends, also by pthread_exit(): a body that has not returned is a dead rank (W5). */
 static void on_thread_end(void *arg)
 {
@@ -395,4 +406,5 @@ const struct world_ops world_threads = {
     .abort = threads_abort,
     .die = threads_die,
     .hang = threads_hang,
+    .leave = threads_leave,
 };

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tcp_guest.c - the world of a guest (world.W9): a process that is no rank of the run, and joins it while it goes on.
+ *
+ * What ranks do together it does alone: every collective ends at once, as if each rank did what this one does.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/bytes.h"
+#include "harness/world/cores.h"
+#include "harness/world/process/share_process.h"
+#include "harness/world/tcp/tcp_world.h"
+#include "harness/world/wait.h"
+
+static struct tcp_rank *rank_of(const struct world *w)
+{
+    return ((const struct tcp_world *)w)->self;
+}
+
+/* --- members --- */
+
+enum rc tcp_open_doors(struct world *w, const void *welcome, size_t n_bytes)
+{
+    unsigned char *copy = malloc(n_bytes > 0 ? n_bytes : 1);
+    enum rc rc;
+
+    if (!copy)
+        return rc_raise(RC_NOMEM, "no memory for what %d workers that may join are told", w->n_guests);
+    memcpy(copy, welcome, n_bytes);
+    rc = tcp_link_post(rank_of(w)->link, &(struct tcp_message){ .type = TCP_DOORS, .body = copy, .n_bytes = n_bytes });
+    free(copy);
+    return rc;
+}
+
+bool tcp_next_guest(struct world *w, struct guest_event *out)
+{
+    int guest;
+
+    if (!tcp_link_next_guest(rank_of(w)->link, &guest, &out->bytes, &out->n_bytes))
+        return false;
+    out->rank = w->n_ranks + guest;
+    return true;
+}
+
+/* --- a guest's world --- */
+
+static enum rc guest_barrier(struct world *w)
+{
+    return tcp_check(w);
+}
+
+static enum rc guest_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    for (int r = 0; r < w->n_ranks && n_bytes_each > 0; r++)
+        memcpy((char *)out + (size_t)r * n_bytes_each, in, n_bytes_each);
+    return tcp_check(w);
+}
+
+/* Nobody is rank 0 here. */
+static enum rc guest_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    (void)in, (void)out, (void)n_bytes_each;
+    return tcp_check(w);
+}
+
+static enum rc guest_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    (void)bytes, (void)n_bytes;
+    return tcp_check(w);
+}
+
+static void guest_split_close(struct world **w)
+{
+    free(tcp_world_of(*w)->number);
+    free(tcp_world_of(*w));
+    *w = NULL;
+}
+
+/* A part of this process alone. */
+static enum rc guest_split(struct world *w, int color, int key, struct world **out)
+{
+    struct tcp_world *part = malloc(sizeof *part);
+
+    (void)key;
+    *out = NULL;
+    if (color < 0 || !part) {
+        free(part);
+        return color < 0 ? RC_OK : rc_raise(RC_NOMEM, "no memory for a part of one rank");
+    }
+    *part = *tcp_world_of(w);
+    part->number = malloc(sizeof *part->number);
+    if (!part->number) {
+        free(part);
+        return rc_raise(RC_NOMEM, "no memory for a part of one rank");
+    }
+    part->number[0] = part->self->rank;
+    part->base.number = part->number;
+    part->base.rank = part->base.host_rank = part->base.host_first_rank = 0;
+    part->base.n_ranks = part->base.n_host_ranks = part->base.n_busy_host_ranks = 1;
+    part->base.n_guests = 0;
+    *out = &part->base;
+    return RC_OK;
+}
+
+static enum rc guest_enter(struct world *w, const void *own, size_t n_bytes)
+{
+    struct tcp_link *link = rank_of(w)->link;
+    unsigned char *copy = malloc(n_bytes > 0 ? n_bytes : 1);
+    struct backoff backoff = { .may_spin = false };
+    enum rc rc;
+
+    if (!copy)
+        return rc_raise(RC_NOMEM, "no memory for what servers are told");
+    memcpy(copy, own, n_bytes);
+    TRY(tcp_link_post(link, &(struct tcp_message){ .type = TCP_ENTER, .body = copy, .n_bytes = n_bytes }));
+    while (!tcp_link_is_ready(link)) {
+        world_tick(w);
+        TRY(tcp_check(w));
+        backoff_pause(&backoff, 1000000);
+    }
+out:
+    free(copy);
+    return rc;
+}
+
+static enum rc guest_leave(struct world *w)
+{
+    rank_of(w)->has_left = true;
+    tcp_link_leave(rank_of(w)->link);
+    return RC_OK;
+}
+
+/* Its connection ends without a word, by which the others know. */
+static void guest_abort(struct world *w, enum rc why)
+{
+    (void)w, (void)why;
+}
+
+static uint64_t guest_now_ns(struct world *w)
+{
+    return wait_clock_ns() + (uint64_t)rank_of(w)->offset_ns;
+}
+
+static void guest_die(struct world *w)
+{
+    (void)w;
+    (void)raise(SIGKILL);
+}
+
+static void guest_hang(struct world *w)
+{
+    (void)w;
+    for (;;)
+        (void)raise(SIGSTOP);
+}
+
+extern const struct world_ops world_tcp;
+
+static const struct world_ops world_tcp_guest = {
+    .module.name = "tcp",
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
+    .tasks = &thread_task_ops,
+    .shares = &process_share_ops,
+    .now_ns = guest_now_ns,
+    .barrier = guest_barrier,
+    .allgather = guest_allgather,
+    .gather = guest_gather,
+    .broadcast = guest_broadcast,
+    .split = guest_split,
+    .split_close = guest_split_close,
+    .check = tcp_check,
+    .abort = guest_abort,
+    .die = guest_die,
+    .hang = guest_hang,
+    .leave = guest_leave,
+    .enter = guest_enter,
+};
+
+/* --- begin and end --- */
+
+/* What rank 0 has said: a number, and of the run. */
+static enum rc take_welcome(struct tcp_world *t, const struct world_opts *opts)
+{
+    struct tcp_rank *self = t->self;
+    const struct tcp_message *m = &self->welcome;
+    const uint64_t n_fixed = TCP_WELCOME_FIXED_BYTES;
+    const uint64_t n_identity = m->n_bytes >= n_fixed ? bytes_get(m->body + 8, 4) : UINT64_MAX;
+
+    if (n_identity > m->n_bytes - n_fixed || bytes_get(m->body + 4, 4) != (uint64_t)self->gang.n_ranks)
+        return rc_raise(RC_MISMATCH, "the run at %s has other members than this process was told of", self->gang.root);
+    const uint64_t guest = bytes_get(m->body, 4);
+    if (guest >= (uint64_t)opts->n_guests)
+        return rc_raise(RC_MISMATCH,
+                        "the run at %s lets more workers join than this process was told of: --most-workers",
+                        self->gang.root);
+    self->identity = strndup((const char *)m->body + n_fixed, (size_t)n_identity);
+    if (!self->identity)
+        return rc_raise(RC_NOMEM, "no memory for the options of a run");
+    self->rank = self->gang.n_ranks + (int)guest;
+    t->base.identity = self->identity;
+    t->base.welcome = m->body + n_fixed + n_identity;
+    t->base.n_welcome_bytes = m->n_bytes - n_fixed - (size_t)n_identity;
+    return RC_OK;
+}
+
+/* Its place in the run's world, of which it knows no hosts; one of its own, where it is not on the loopback. */
+static enum rc set_world(struct tcp_world *t, const struct world_opts *opts)
+{
+    struct tcp_rank *self = t->self;
+    struct world *w = &t->base;
+
+    w->rank = self->rank;
+    w->n_ranks = self->gang.n_ranks;
+    w->n_guests = opts->n_guests;
+    w->on_loss = opts->on_loss;
+    tcp_link_own_address(self->link, self->address);
+    const bool is_loopback = host_address_is_loopback(self->address);
+    w->n_host_ranks = is_loopback ? w->n_ranks : 1;
+    w->n_busy_host_ranks = w->n_host_ranks;
+    w->host_rank = 0;
+    w->n_host_cores = cores_allowed_count();
+    w->n_own_cores = w->n_host_cores / (is_loopback ? w->n_ranks + 1 : 1); /* 0: shared */
+    if (!opts->interface || opts->interface[0] == '\0')
+        w->interface = is_loopback ? "" : self->address;
+    self->guest_peers = (struct peers){ .n_ranks = w->n_ranks + w->n_guests, .own = self->rank };
+    self->guest_peers.seat = peer_seats_alloc(self->guest_peers.n_ranks);
+    if (!self->guest_peers.seat)
+        return rc_raise(RC_NOMEM, "no memory for the seats of a run");
+    w->peers = &self->guest_peers;
+    return peer_losses_open(&w->losses, w->n_ranks + w->n_guests);
+}
+
+enum rc tcp_guest_open(struct tcp_world *t, struct tcp_rank *self, const struct world_opts *opts)
+{
+    static const unsigned char no_place[TCP_PLACE_BYTES];
+    const struct tcp_link_opts link = { .gang = &self->gang,
+                                        .on_loss = opts->on_loss,
+                                        .fd = -1,
+                                        .failure_exit_code = self->failure_exit_code,
+                                        .place = no_place,
+                                        .welcome = &self->welcome };
+    enum rc rc;
+
+    if (opts->n_guests == 0)
+        FAIL(RC_INVAL, "world tcp: nobody can join a run that lets nobody join");
+    t->base.ops = &world_tcp_guest;
+    TRY(tcp_link_open(&self->link, &link, NULL));
+    TRY(take_welcome(t, opts));
+    TRY(set_world(t, opts));
+    TRY(tcp_link_clock_offset(self->link, &self->offset_ns));
+    TRY(tcp_link_start(self->link));
+    tcp_link_beat(self->link, &self->guest_peers.seat[self->rank]);
+out:
+    return rc;
+}
+
+enum rc tcp_guest_close(struct tcp_world *t, enum rc rc)
+{
+    struct tcp_rank *self = t->self;
+
+    if (self->link)
+        tcp_link_beat(self->link, NULL);
+    if (rc != RC_OK && self->link && tcp_link_is_started(self->link) && !self->has_left)
+        tcp_link_fail(self->link, self->rank, rc, rc_message()); /* to the others it is lost */
+    t->base.peers = NULL;
+    tcp_link_close(&self->link);
+    peers_fini(&self->guest_peers);
+    free(self->guest_peers.seat);
+    free(self->welcome.body);
+    free(self->identity);
+    return rc;
+}
