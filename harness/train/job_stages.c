@@ -134,8 +134,8 @@ static enum rc cut(struct train_job *job, const struct network *whole, size_t di
     s->env.in_elems = s->number > 0 ? s->passed_elems[s->number - 1] : 0;
     s->env.out_elems = s->passed_elems[s->number]; /* 0: the last one */
     /* between processes one that moves tensors while stages compute: MPI does so only while a rank waits in it */
-    TRY(transport_find(&s->transport, transport_auto(&job->world->module,
-                                                     job->world->module.caps & WORLD_LAUNCHED ? TR_ASYNC : 0)));
+    TRY(transport_find(&s->transport,
+                       transport_auto(&job->world->module, job->world->module.caps & WORLD_LAUNCHED ? TR_ASYNC : 0)));
 out:
     free(cost);
     return rc;
