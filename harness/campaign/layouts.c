@@ -151,6 +151,25 @@ out:
 
 /* --- simulations --- */
 
+static enum rc add_model(struct simulation *s, const struct layouts *l, const struct used_profile *profile)
+{
+    const char *settings = l->terms->simulate.cluster_set;
+    enum rc rc;
+
+    TRY(simulation_add(s, "--world=sim"));
+    TRY(simulation_add(s, "--model=replay"));
+    TRY(simulation_add(s, "--compute=hollow"));
+    TRY(simulation_add(s, "--profile=%s", profile->path));
+    TRY(simulation_add(s, "--cluster=%s", l->base.cluster[0].name));
+    if (settings[0])
+        TRY(simulation_add(s, "--cluster-set=%s", settings));
+    TRY(simulation_add(s, "--steps=%d", s->n_steps));
+    TRY(simulation_add(s, "--record-every=%d", s->n_steps));
+    TRY(simulation_add(s, "--stall-abort-s=86400"));
+out:
+    return rc;
+}
+
 static enum rc fill(struct simulation *s, const struct layouts *l, const struct layout_point *p)
 {
     const struct used_profile *profile = &l->base.profiles.profile[p->profile];
@@ -160,16 +179,8 @@ static enum rc fill(struct simulation *s, const struct layouts *l, const struct 
     layout_text(name, &p->layout);
     s->n_steps = STEPS;
     s->weight = (double)layout_n_ranks(&p->layout) * (double)p->n_micro_batches;
-    TRY(simulation_add(s, "--world=sim"));
-    TRY(simulation_add(s, "--model=replay"));
-    TRY(simulation_add(s, "--compute=hollow"));
-    TRY(simulation_add(s, "--profile=%s", profile->path));
-    TRY(simulation_add(s, "--cluster=%s", l->base.cluster[0].name));
-    if (l->terms->simulate.cluster_set[0])
-        TRY(simulation_add(s, "--cluster-set=%s", l->terms->simulate.cluster_set));
-    TRY(simulation_add(s, "--steps=%d", s->n_steps));
-    TRY(simulation_add(s, "--record-every=%d", s->n_steps));
-    TRY(simulation_add(s, "--stall-abort-s=86400"));
+    snprintf(s->name, sizeof s->name, "%s, %s", profile->model, name);
+    TRY(add_model(s, l, profile));
     TRY(simulation_add(s, "--layout=%s", name));
     TRY(simulation_add(s, "--global-batch=%llu", (unsigned long long)l->global_batch[p->profile]));
     TRY(simulation_add(s, "--accumulate=%llu", (unsigned long long)p->n_micro_batches));
@@ -178,7 +189,6 @@ static enum rc fill(struct simulation *s, const struct layouts *l, const struct 
     TRY(simulation_add(s, "--reducer=ring"));
     TRY(simulation_add(s, "--overlap=%s", l->terms->simulate.overlap));
     TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)l->terms->simulate.bucket_bytes));
-    snprintf(s->name, sizeof s->name, "%s, %s", profile->model, name);
 out:
     return rc;
 }
