@@ -275,10 +275,12 @@ enum rc job_shard_explain(const struct train_job *job, enum rc rc)
     const int K = (int)job->opts.shard_dense;
     char message[RC_MESSAGE_BYTES];
     const char *named = strstr(rc_message(), "rank ");
-    int rank;
+    char *end = NULL;
 
-    if (!is_sharded(job) || (rc != RC_PEER && rc != RC_TIMEOUT) || strstr(rc_message(), "shard ") || !named ||
-        sscanf(named, "rank %d", &rank) != 1)
+    if (!is_sharded(job) || (rc != RC_PEER && rc != RC_TIMEOUT) || strstr(rc_message(), "shard ") || !named)
+        return rc;
+    const int rank = (int)strtol(named + strlen("rank "), &end, 10);
+    if (end == named + strlen("rank "))
         return rc;
     (void)snprintf(message, sizeof message, "%s", rc_message());
     return rc_raise(rc, "%.400s; rank %d has shard %d of group %d", message, rank, rank % K, rank / K);

@@ -285,7 +285,7 @@ static void check(const struct variant *v, int n_shards, size_t n_parts)
 
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = n_parts }), RC_OK);
     const size_t n_params = f.network->n_params, n_samples = n_parts * v->B;
-    double *want = malloc((size_t)n_shards * n_params * sizeof *want), loss[MOST_SHARDS];
+    double *want = malloc((size_t)n_shards * n_params * sizeof *want), loss[MOST_SHARDS] = { 0.0 };
     assert_non_null(want);
     for (int k = 0; k < n_shards; k++) {
         assert_int_equal(workload_gradient(f.training, f.param, FIRST + (uint64_t)k * n_samples, n_samples, f.grad,
