@@ -44,7 +44,7 @@ static void long_chunks_go_in_segments_by_default(void **state)
 static void options_say_how_long(void **state)
 {
     void *opts = calloc(1, collective_ring.module.opts_bytes);
-    struct opt_group group = { "ring", collective_ring.module.options, opts, 0, NULL };
+    struct opt_group group = { "ring", collective_ring.module.options, opts, { 0 }, NULL };
 
     (void)state;
     assert_non_null(opts);
@@ -72,8 +72,9 @@ static void a_ring_of_hosts_has_the_same(void **state)
     assert_int_equal(collective_hierarchical.predict(NULL, &call, 2, &all).msgs, 0);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         void *opts = calloc(1, collective_hierarchical.module.opts_bytes);
-        struct opt_group group = { "hierarchical", collective_hierarchical.module.options, opts, 0,
-                                   &collective_hierarchical.module };
+        struct opt_group group = {
+            "hierarchical", collective_hierarchical.module.options, opts, { 0 }, &collective_hierarchical.module
+        };
         char word[64], *argv[] = { word };
         assert_non_null(opts);
         strcpy(word, words[i]);

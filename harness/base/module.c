@@ -185,7 +185,7 @@ static enum rc refuse_group(const struct opt_group *g, const struct module_kind 
     char value[128];
     int i = 0;
 
-    while (!(g->given >> i & 1))
+    while (!opt_is_given(g, i))
         i++;
     opt_format(&g->table[i], g->into, value, sizeof value);
     if (!used)
@@ -199,7 +199,7 @@ enum rc module_refuse_unused(const struct opt_group *group, int n_groups, const 
                              const struct module *const *used)
 {
     for (int g = 0; g < n_groups; g++) {
-        if (!group[g].module || group[g].given == 0)
+        if (!group[g].module || opt_first_given(&group[g]) < 0)
             continue;
         const int kind = kind_of(kinds, group[g].module);
         if (used[kind] != group[g].module)

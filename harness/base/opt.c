@@ -227,7 +227,7 @@ static enum rc set_defaults(struct opt_group *group, int n_groups)
     enum rc rc = RC_OK;
 
     for (int g = 0; g < n_groups; g++) {
-        group[g].given = 0;
+        memset(group[g].given, 0, sizeof group[g].given);
         for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
             if (opt_default(o)[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
                 set_unset(o, group[g].into);
@@ -262,9 +262,9 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
     if (!f.opt)
         return raise_unknown(group, n_groups, name);
     full_name(full, sizeof full, f.group, f.opt);
-    if (f.group->given >> f.index & 1 && f.opt->type != OPT_JOINED)
+    if (opt_is_given(f.group, f.index) && f.opt->type != OPT_JOINED)
         return rc_raise(RC_INVAL, "--%s: given twice", full);
-    f.group->given |= UINT64_C(1) << f.index;
+    opt_set_given(f.group, f.index, true);
     if (equals && negated)
         return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, full, full);
     if (equals)
@@ -313,7 +313,7 @@ static enum rc check_rule(struct opt_group *group, int n_groups, const struct op
     const struct found f = find_option(group, n_groups, rule->name), other = find_option(group, n_groups, rule->other);
 
     assert(f.opt && other.opt && (rule->value || other.opt->kind));
-    const bool is_given = f.group->given >> f.index & 1;
+    const bool is_given = opt_is_given(f.group, f.index);
     if (!is_given || (rule->value ? has_value(other.opt, other.group->into, rule->value)
                                   : has_caps(other.opt, other.group->into, rule->caps)))
         return RC_OK;
@@ -353,18 +353,21 @@ out:
     return rc;
 }
 
+int opt_first_given(const struct opt_group *g)
+{
+    for (int i = 0; g->table[i].type != OPT_END; i++)
+        if (opt_is_given(g, i))
+            return i;
+    return -1;
+}
+
 bool opt_given(const struct opt_group *group, int n_groups, const char *name)
 {
-    uint64_t bit = 0;
-
-    for (int g = 0; g < n_groups && bit == 0; g++)
-        for (int i = 0; group[g].table[i].type != OPT_END; i++)
-            if (!group[g].module && strcmp(group[g].table[i].name, name) == 0) {
-                bit = UINT64_C(1) << i;
-                if (group[g].given & bit)
-                    return true;
-            }
-    assert(bit != 0); /* the name exists */
+    for (int g = 0; g < n_groups; g++)
+        for (int i = 0; !group[g].module && group[g].table[i].type != OPT_END; i++)
+            if (strcmp(group[g].table[i].name, name) == 0)
+                return opt_is_given(&group[g], i);
+    assert(!"the name exists");
     return false;
 }
 
@@ -374,7 +377,7 @@ enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const c
 
     if (!f.opt)
         return raise_unknown(group, n_groups, name);
-    if (f.group->given >> f.index & 1)
+    if (opt_is_given(f.group, f.index))
         return rc_raise(RC_INVAL, "--%s: is given, and %s is set to %s there; leave out one of the two", name, name,
                         value);
     return set_value(f.group, f.opt, value);

@@ -110,14 +110,31 @@ struct opt_rule {
     unsigned caps;
 };
 
+enum { OPT_MOST = 192 }; /* of a group */
+
 struct opt_group {
     const char *title;       /* heading in --help */
-    const struct opt *table; /* OPT_END_ last; at most 64 */
+    const struct opt *table; /* OPT_END_ last; at most OPT_MOST */
     void *into;
-    uint64_t given;              /* bit i: table[i] was given by the user */
-    const struct module *module; /* whose options these are: --NAME.OPTION; NULL: of no module */
+    uint64_t given[OPT_MOST / 64]; /* bit i, from the first word on: table[i] was given by the user */
+    const struct module *module;   /* whose options these are: --NAME.OPTION; NULL: of no module */
 };
 
+/* Was table[i] given by the user? */
+static inline bool opt_is_given(const struct opt_group *g, int i)
+{
+    return g->given[i / 64] >> i % 64 & 1;
+}
+
+static inline void opt_set_given(struct opt_group *g, int i, bool is_given)
+{
+    const uint64_t bit = UINT64_C(1) << i % 64;
+
+    g->given[i / 64] = is_given ? g->given[i / 64] | bit : g->given[i / 64] & ~bit;
+}
+
+/* The first option that was given; -1: none was. */
+int opt_first_given(const struct opt_group *g);
 /* Fill every group with its defaults, then with argv[0..argc). */
 enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
                   char *const argv[]) MUST_CHECK;

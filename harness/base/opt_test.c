@@ -59,7 +59,7 @@ static const struct opt_rule rules[] = { { "workers", "mode", "ps", 0 },
 
 static enum rc parse(struct sample *s, int argc, const char *const *argv, int n_rules)
 {
-    struct opt_group group[] = { { "sample", table, s, 0, NULL } };
+    struct opt_group group[] = { { "sample", table, s, { 0 }, NULL } };
 
     return opt_parse(group, 1, rules, n_rules, argc, (char *const *)argv);
 }
@@ -100,7 +100,7 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     static const char *const empty[] = { "--set", "" };
     char longest[1040], text[1100];
     const char *const too_long[] = { longest }, *const one_too_many[] = { longest, "--set=a" };
-    struct opt_group group[] = { { "sample", table, NULL, 0, NULL } };
+    struct opt_group group[] = { { "sample", table, NULL, { 0 }, NULL } };
     struct sample s;
 
     (void)state;
@@ -188,7 +188,7 @@ static void a_former_name_is_the_option(void **state)
     static const char *const unripe[] = { "--mass=2" };
     static const char *const misspelt[] = { "--masss=2" };
     struct sample s;
-    struct opt_group group = { "sample", table, &s, 0, NULL };
+    struct opt_group group = { "sample", table, &s, { 0 }, NULL };
 
     (void)state;
     assert_int_equal(opt_parse(&group, 1, rules, 3, 3, (char *const *)mass), RC_OK);
@@ -211,7 +211,7 @@ static void a_former_name_of_a_modules_option_is_the_modules(void **state)
     static const struct opt pear_table[] = { OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "x"),
                                              OPT_END_ };
     struct sample s;
-    struct opt_group group = { "sample", pear_table, &s, 0, &pear };
+    struct opt_group group = { "sample", pear_table, &s, { 0 }, &pear };
 
     (void)state;
     assert_int_equal(opt_parse(&group, 1, NULL, 0, 1, (char *const *)dotted), RC_OK);
@@ -236,7 +236,7 @@ static void given_is_told_from_default(void **state)
 {
     static char *const argv[] = { "--lr=0.5" };
     struct sample s;
-    struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
+    struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
     (void)state;
     assert_int_equal(opt_parse(group, 1, NULL, 0, 1, argv), RC_OK);
@@ -249,7 +249,7 @@ static void set_takes_the_place_of_defaults(void **state)
 {
     static const char *const argv[] = { "--workers", "3" };
     struct sample s;
-    struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
+    struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
     (void)state;
     assert_int_equal(opt_parse(group, 1, rules, 0, 2, (char *const *)argv), RC_OK);
@@ -294,7 +294,7 @@ static void help_names_every_option(void **state)
     char text[4096] = "";
     FILE *to = fmemopen(text, sizeof text, "w");
     struct sample s;
-    const struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
+    const struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
     (void)state;
     assert_non_null(to);
@@ -311,6 +311,37 @@ static void help_names_every_option(void **state)
     }
 }
 
+/* An option of a table that fills more than one word of group.given is that one, and no other. */
+static void many_options_are_told_apart(void **state)
+{
+    enum { N = OPT_MOST };
+    static char names[N][8];
+    static struct opt many[N + 1];
+    uint64_t value[N];
+    struct opt_group group = { "many", many, value, { 0 }, NULL };
+    char *argv[] = { "--o70", "7", "--o6", "8", "--o191", "9" };
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        const struct opt one = OPT_U64_(struct sample, workers, "", "1", 0, 100, "", "h");
+        (void)snprintf(names[i], sizeof names[i], "o%d", i);
+        many[i] = one;
+        many[i].name = names[i];
+        many[i].offset_bytes = (size_t)i * sizeof *value;
+    }
+    const struct opt end = OPT_END_;
+    many[N] = end;
+    assert_int_equal(opt_parse(&group, 1, NULL, 0, 6, argv), RC_OK);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(opt_is_given(&group, i), i == 6 || i == 70 || i == 191);
+        assert_int_equal(value[i], i == 70 ? 7 : i == 6 ? 8 : i == 191 ? 9 : 1);
+    }
+    assert_int_equal(opt_first_given(&group), 6);
+    opt_set_given(&group, 70, false);
+    assert_false(opt_given(&group, 1, "o70"));
+    assert_true(opt_given(&group, 1, "o6"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +356,7 @@ int main(void)
         cmocka_unit_test(set_takes_the_place_of_defaults),
         cmocka_unit_test(values_round_trip_as_text),
         cmocka_unit_test(help_names_every_option),
+        cmocka_unit_test(many_options_are_told_apart),
     };
 
     return cmocka_run_group_tests_name("opt", tests, NULL, NULL);

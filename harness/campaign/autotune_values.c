@@ -74,7 +74,7 @@ static bool is_given(const struct opt_group *group, int n_groups, const struct o
     for (int g = 0; g < n_groups; g++)
         for (int i = 0; group[g].table[i].type != OPT_END; i++)
             if (&group[g].table[i] == o)
-                return group[g].given >> i & 1;
+                return opt_is_given(&group[g], i);
     return false;
 }
 

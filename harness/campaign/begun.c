@@ -49,7 +49,7 @@ static enum rc add_words(struct command_line *l, const struct sweep *s)
         FAIL(RC_IO, "the folder this runs in has no name that can be kept: %s", strerror(errno));
     for (int k = 0; k < s->n_given; k++)
         for (int i = 0; s->given[k].table[i].type != OPT_END; i++)
-            if (s->given[k].given >> i & 1)
+            if (opt_is_given(&s->given[k], i))
                 TRY(add_word(l, &s->given[k], &s->given[k].table[i], here));
     if (s->chosen_workers[0])
         command_line_add(l, "--workers=%s", s->chosen_workers);

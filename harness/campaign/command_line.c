@@ -161,7 +161,7 @@ static enum rc add_given(struct command_line *l, const struct sweep *s, const st
 
     for (int i = 0; g->table[i].type != OPT_END; i++) {
         const char *name = g->table[i].name;
-        if (!(g->given >> i & 1) || is_derived(name) || point_value(p, name) || !is_passed_to(s, p, name))
+        if (!opt_is_given(g, i) || is_derived(name) || point_value(p, name) || !is_passed_to(s, p, name))
             continue;
         TRY(command_line_add_option(l, g, &g->table[i], ""));
     }
@@ -187,7 +187,7 @@ static enum rc add_module_options(struct command_line *l, const struct sweep *s,
         if (!g->module || !is_used(p, g->module))
             continue;
         for (int i = 0; g->table[i].type != OPT_END; i++)
-            if (g->given >> i & 1)
+            if (opt_is_given(g, i))
                 TRY(command_line_add_option(l, g, &g->table[i], ""));
     }
 out:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "models/engine/network_shard.h"
 
 enum { PARTS_PER_STAGE = 4, STEPS = 5 };
 
@@ -34,6 +35,9 @@ static const char *why_not(const struct layouts *l, const struct layout_point *p
         return "its workers would have too large a batch";
     if (p->layout.n_stages > network_most_stages(m->network))
         return "the network cannot be cut into so many stages";
+    if (p->layout.n_shards > 1 && p->layout.n_shards > network_most_shards(m->network))
+        return network_most_shards(m->network) == 0 ? "the network does not end in dense layers"
+                                                    : "a dense layer has not so many outputs";
     if (p->layout.n_stages > 1 && l->terms->n_micro_batches > 0 && n / W % l->terms->n_micro_batches != 0)
         return "a worker's batch has not so many equal micro-batches";
     return NULL;
@@ -75,6 +79,9 @@ static enum rc add_all(struct layouts *l, const struct layout_model *m, size_t p
     for (int S = 1; S <= n_gpus && S <= NETWORK_MAX_STAGES; S++)
         if (n_gpus % S == 0)
             TRY(add_layout(l, m, (struct layout){ n_gpus / S, S, 1 }, profile, false));
+    for (int K = 2; K <= n_gpus && K <= NETWORK_MAX_SHARDS; K++)
+        if (n_gpus % K == 0)
+            TRY(add_layout(l, m, (struct layout){ n_gpus, 1, K }, profile, false));
 out:
     return rc;
 }
@@ -187,7 +194,7 @@ static enum rc fill(struct simulation *s, const struct layouts *l, const struct 
     TRY(simulation_add(s, "--schedule=%s", l->terms->schedule));
     TRY(simulation_add(s, "--mode=%s", row_mode_name(ROW_COLLECTIVE)));
     TRY(simulation_add(s, "--reducer=ring"));
-    TRY(simulation_add(s, "--overlap=%s", l->terms->simulate.overlap));
+    TRY(simulation_add(s, "--overlap=%s", p->layout.n_shards > 1 ? "off" : l->terms->simulate.overlap));
     TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)l->terms->simulate.bucket_bytes));
 out:
     return rc;
@@ -224,7 +231,7 @@ static enum rc add_simulations(struct layouts *l)
     for (size_t i = 0; i < l->n_points; i++) {
         struct layout_point *p = &l->point[i];
         n_before = i > 0 && l->point[i - 1].profile == p->profile ? n_before + 1 : 0;
-        if (is_list || n_before < LAYOUTS_SIMULATED || p->layout.n_stages == 1)
+        if (is_list || n_before < LAYOUTS_SIMULATED || (p->layout.n_stages == 1 && p->layout.n_shards == 1))
             TRY(add_simulation(l, p));
     }
 out:

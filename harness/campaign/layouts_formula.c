@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/engine/network_shard.h"
 #include "models/engine/stage_timing.h"
 #include "models/engine/training.h"
 
@@ -187,6 +188,73 @@ static double left_of(double exchange_s, double hidden_s)
     return exchange_s > hidden_s ? exchange_s - hidden_s : 0;
 }
 
+/* Of the profile at 1/divisor of its bytes: elements of the network. */
+static uint64_t elems_of(const struct layout_model *m, size_t n_elems)
+{
+    return (n_elems + m->divisor - 1) / m->divisor;
+}
+
+/* A ring of n ranks that are `every` apart. */
+static double ring_of_s(const struct layout_model *m, int n_ranks, int n, int every, uint64_t n_elems)
+{
+    const struct link link = link_of(m->cluster, crosses(m->cluster, n_ranks, 0, 1, every));
+
+    return n > 1 ? 2.0 * (n - 1) * (link.latency_s + sizeof(float) * (double)n_elems / n / link.bytes_per_s) : 0;
+}
+
+/* How often a group exchanges activations: forward, and backward but for the logits. */
+static int n_exchanges(const struct network *shard)
+{
+    int n = 0;
+
+    for (int i = 0; i < shard->n_nodes; i++)
+        n += shard->node[i].kind == NODE_GATHER_IMAGES || shard->node[i].kind == NODE_GATHER_CHANNELS;
+    return 2 * n - 1;
+}
+
+static enum rc shard_memory(uint64_t *out, const struct layout_model *m, const struct network *shard, uint64_t batch)
+{
+    const struct network_step step = { .n_samples = batch, .n_micro_batches = 1 };
+    struct network_memory needed = { 0 };
+    struct compute *c = NULL;
+    enum rc rc;
+
+    TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ 0 }));
+    TRY(network_memory_needed(&needed, c, shard, &step));
+    *out = needed.planned_bytes / m->divisor + PARAMETER_COPIES * sizeof(float) * elems_of(m, shard->n_params);
+out:
+    compute_close(&c);
+    return rc;
+}
+
+static enum rc apply_shards(struct layout_point *p, const struct layout_model *m)
+{
+    const int W = p->layout.n_workers, K = p->layout.n_shards;
+    const uint64_t n_common = elems_of(m, network_common_params(m->network));
+    const struct link link = link_of(m->cluster, crosses(m->cluster, W, 0, 1, 1));
+    struct network *shard = NULL;
+    double compute_s = 0;
+    enum rc rc;
+
+    TRY(network_open_shard(&shard, m->network, 0, K)); /* the one with the most rows */
+    const uint64_t n_own = elems_of(m, shard->n_params) - n_common;
+    for (int i = 0; i < m->network->n_nodes; i++)
+        compute_s +=
+            seconds_of(m->profile->layer[i].forward_ns + m->profile->layer[i].backward_ns, p->batch, m->profile->batch);
+    p->imbalance_ratio = 1;
+    p->activations_bytes = sizeof(float) * p->batch * elems_of(m, network_shard_elems_sent(shard));
+    p->gradients_bytes = sizeof(float) * (2 * n_common * (uint64_t)(W - 1) / (uint64_t)W +
+                                          2 * n_own * (uint64_t)(W / K - 1) / (uint64_t)(W / K));
+    p->exchange_s = ring_of_s(m, W, W, 1, n_common) + ring_of_s(m, W, W / K, K, n_own);
+    p->formula_s = compute_s + p->exchange_s + (double)p->activations_bytes / link.bytes_per_s +
+                   n_exchanges(shard) * link.latency_s +
+                   UPDATE_PASSES * sizeof(float) * (double)(n_common + n_own) / m->cluster->memory_bytes_per_s;
+    TRY(shard_memory(&p->memory_bytes, m, shard, p->batch));
+out:
+    network_close(&shard);
+    return rc;
+}
+
 enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *m, const struct layouts_terms *terms)
 {
     const int W = p->layout.n_workers, S = p->layout.n_stages;
@@ -197,6 +265,8 @@ enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *
     struct network_stages cuts;
     enum rc rc;
 
+    if (p->layout.n_shards > 1)
+        return apply_shards(p, m);
     TRY(network_balance(&cuts, m->network, m->cost, S));
     fill_times(times, m, &cuts, &p->layout, B);
     p->imbalance_ratio = imbalance_of(times, S);

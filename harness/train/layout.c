@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/engine/network_shard.h"
+
 /* A number of 1 to LAYOUT_MOST at *text, which moves behind it and the letter that follows. */
 static bool take_number(int *out, const char **text, char next)
 {
@@ -37,9 +39,13 @@ enum rc layout_parse(struct layout *out, const char *text)
         return rc_raise(
             RC_INVAL, "--layout %.40s: %d shards are to be shared out among %d workers; a divisor of %d would be right",
             text, l.n_shards, l.n_workers, l.n_workers);
-    if (l.n_shards > 1)
-        return rc_raise(RC_UNSUPPORTED, "--layout %.40s: layouts with shards are not built; %dx%dx1 is", text,
-                        l.n_workers, l.n_stages);
+    if (l.n_shards > 1 && l.n_stages > 1)
+        return rc_raise(RC_UNSUPPORTED,
+                        "--layout %.40s: shards of the stages of a pipeline are not built; %dx%dx1 and %dx1x%d are",
+                        text, l.n_workers, l.n_stages, l.n_workers, l.n_shards);
+    if (l.n_shards > NETWORK_MAX_SHARDS)
+        return rc_raise(RC_INVAL, "--layout %.40s: has %d shards; %d at most would be right", text, l.n_shards,
+                        (int)NETWORK_MAX_SHARDS);
     *out = l;
     return RC_OK;
 }
@@ -91,6 +97,9 @@ enum rc layout_apply(struct train_opts *opts, const char *text, const struct opt
     if (opt_given(group, n_groups, "stages") && opts->stages != (uint64_t)l.n_stages)
         FAIL(RC_INVAL, "--layout %s: has %d stages, and --stages %llu is given; leave out one of the two", text,
              l.n_stages, (unsigned long long)opts->stages);
+    if (opt_given(group, n_groups, "shard-dense") && opts->shard_dense != (uint64_t)l.n_shards)
+        FAIL(RC_INVAL, "--layout %s: has %d shards, and --shard-dense %llu is given; leave out one of the two", text,
+             l.n_shards, (unsigned long long)opts->shard_dense);
     for (int i = 0; train_mode_at(i); i++)
         if (strcmp(train_mode_at(i)->module.name, opts->mode) == 0)
             mode = train_mode_at(i);
@@ -100,6 +109,7 @@ enum rc layout_apply(struct train_opts *opts, const char *text, const struct opt
              n_launched, fitting);
     opts->workers = (uint64_t)l.n_workers;
     opts->stages = (uint64_t)l.n_stages;
+    opts->shard_dense = (uint64_t)l.n_shards;
 out:
     return rc;
 }

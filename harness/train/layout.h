@@ -18,9 +18,9 @@ struct layout {
 enum rc layout_parse(struct layout *out, const char *text) MUST_CHECK;
 void layout_text(char out[LAYOUT_TEXT_BYTES], const struct layout *l);
 int layout_n_ranks(const struct layout *l);
-/* Set --workers and --stages of *opts to those of --layout text ("": leave them as they are). RC_INVAL also: one of
- * them is given and is another; so many ranks were launched that they are no layout of the mode without servers (names
- * those that are). n_launched: 0: no launcher. */
+/* Set --workers, --stages and --shard-dense of *opts to those of --layout text ("": leave them as they are). RC_INVAL
+ * also: one of them is given and is another; so many ranks were launched that they are no layout of the mode without
+ * servers (names those that are). n_launched: 0: no launcher. */
 enum rc layout_apply(struct train_opts *opts, const char *text, const struct opt_group *group, int n_groups,
                      int n_launched) MUST_CHECK;
 

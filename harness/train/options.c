@@ -295,7 +295,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)
 {
-    group[0] = (struct opt_group){ "one run", train_run_table, opts, 0, NULL };
-    group[1] = (struct opt_group){ "training", train_opt_table, opts, 0, NULL };
+    group[0] = (struct opt_group){ "one run", train_run_table, opts, { 0 }, NULL };
+    group[1] = (struct opt_group){ "training", train_opt_table, opts, { 0 }, NULL };
     return 2 + module_opt_groups(group + 2, train_kinds, &opts->modules);
 }

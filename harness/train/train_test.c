@@ -403,6 +403,7 @@ static void assert_names_differ(const struct opt *o, const struct opt *table)
 static void assert_sound(const struct opt *table)
 {
     for (const struct opt *o = table; o->type != OPT_END; o++) {
+        assert_true(o - table < OPT_MOST);
         assert_names_differ(o, train_run_table);
         assert_names_differ(o, train_opt_table);
         assert_true(*o->help && o->help[strlen(o->help) - 1] != '.');

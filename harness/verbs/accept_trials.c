@@ -177,7 +177,7 @@ static enum rc add_options(struct words *w, const struct opt_group *group)
                                        "loss-ratio", "out",    "inject", "seed" };
 
     for (int i = 0; group->table[i].type != OPT_END; i++) {
-        bool is_own = !(group->given >> i & 1);
+        bool is_own = !opt_is_given(group, i);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
             is_own = is_own || strcmp(group->table[i].name, own[k]) == 0;
         if (is_own)

@@ -32,7 +32,7 @@ static enum rc check_use(const struct verb_call *call)
         if (verb_given(call, useless_option[i]))
             return rc_raise(RC_INVAL, "--%s of ps: it is of collectives; leave it out", useless_option[i]);
     for (int g = 0; g < call->n_groups; g++)
-        if (call->group[g].module && call->group[g].given != 0)
+        if (call->group[g].module && opt_first_given(&call->group[g]) >= 0)
             return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",
                             call->group[g].module->name, call->group[g].module->name);
     return comm_check_rotation(call);

@@ -164,7 +164,7 @@ static enum rc check_modules(const struct verb_call *call, const struct run *run
 {
     for (int g = 0; g < call->n_groups; g++) {
         const struct opt_group *group = &call->group[g];
-        bool is_used = !group->module || group->given == 0;
+        bool is_used = !group->module || opt_first_given(group) < 0;
         for (int i = 0; i < run->terms.n_lanes; i++)
             is_used = is_used || (run->lane[i].ops && &run->lane[i].ops->module == group->module);
         if (!is_used)

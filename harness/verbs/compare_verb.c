@@ -98,7 +98,8 @@ static enum rc check_continue(const struct verb_call *call)
     for (int k = 0; k < call->n_groups; k++)
         for (int i = 0; call->group[k].table[i].type != OPT_END; i++) {
             const char *name = call->group[k].table[i].name;
-            if (call->group[k].given >> i & 1 && strcmp(name, "continue") != 0 && strcmp(name, "continue-anyway") != 0)
+            if (opt_is_given(&call->group[k], i) && strcmp(name, "continue") != 0 &&
+                strcmp(name, "continue-anyway") != 0)
                 return rc_raise(RC_INVAL,
                                 "--%s: --continue takes its options from the folder of the campaign; others would make "
                                 "another one",

@@ -62,7 +62,7 @@ static void forget(struct verb_call *call, const char *name)
     for (int g = 0; g < call->n_groups; g++)
         for (int i = 0; call->group[g].table[i].type != OPT_END; i++)
             if (strcmp(call->group[g].table[i].name, name) == 0)
-                call->group[g].given &= ~(UINT64_C(1) << i);
+                opt_set_given(&call->group[g], i, false);
 }
 
 /* A drill has shown what it was to show: the rank that died in it lives on. */

@@ -15,7 +15,7 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
 
     for (const struct verb_group *g = v->group; g->table; g++) {
         assert(n < VERB_MAX_GROUPS - MAX_MODULE_GROUPS);
-        group[n++] = (struct opt_group){ g->title, g->table, base ? base + g->offset_bytes : NULL, 0, NULL };
+        group[n++] = (struct opt_group){ g->title, g->table, base ? base + g->offset_bytes : NULL, { 0 }, NULL };
     }
     if (v->kinds)
         n += module_opt_groups(group + n, v->kinds,

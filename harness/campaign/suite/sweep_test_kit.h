@@ -22,7 +22,7 @@ static inline void kit_sweep(struct sweep *s, char *words)
     *s = (struct sweep){
         .budget_s = 1e6, .started_ns = wait_clock_ns(), .given = group, .cost_file = "", .max_failures = 3
     };
-    group[0] = (struct opt_group){ "every training of it", train_opt_table, &s->train, 0, NULL };
+    group[0] = (struct opt_group){ "every training of it", train_opt_table, &s->train, { 0 }, NULL };
     s->n_given = 1 + module_opt_groups(group + 1, train_kinds, &s->train.modules);
     for (char *w = strsep(&rest, " "); w && *w; w = strsep(&rest, " ")) {
         assert_true(n < KIT_MAX_WORDS);
