@@ -8,6 +8,7 @@
 #include "harness/world/tcp/tcp_hub_state.h"
 
 enum { MOST_GUEST_BYTES = 1 << 16 }; /* of one message of a guest, which all members get */
+enum { MOST_IDENTITY_BYTES = 1 << 20 };
 
 enum rc hub_guests_open(struct tcp_hub *h)
 {
@@ -80,7 +81,8 @@ void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m)
 static void welcome(struct tcp_hub *h, int g)
 {
     const char *identity = h->gang->identity ? h->gang->identity : "";
-    const size_t n_identity = strlen(identity), n_bytes = TCP_WELCOME_FIXED_BYTES + n_identity + h->doors.n_bytes;
+    const size_t n_identity = strnlen(identity, MOST_IDENTITY_BYTES),
+                 n_bytes = TCP_WELCOME_FIXED_BYTES + n_identity + h->doors.n_bytes;
     unsigned char *body = malloc(n_bytes);
 
     h->guest[g].is_welcome = true;
