@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline.c - the lab "pipeline": a network cut into four stages, and micro-batches that go through them.
+ *
+ * Two trainings in sim, by M micro-batches, and GPipe beside 1F1B: "equal", which replays a profile of four layers that
+ * take as long as each other, so that what theory says of equal stages can be seen; and "network", slim resnet152 with
+ * its own arithmetic, whose stages are as equal as it can be cut, and which holds activations. Every picture is of the
+ * spans of their timelines (stage_spans.h) and of their records of stages.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/labs/curves.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
+#include "harness/labs/records.h"
+#include "harness/labs/stage_spans.h"
+#include "harness/report/table.h"
+
+enum { N_STAGES = 4, N_COUNTS = 4, N_WAYS = 4, N_SCHEDULES = 2, STEP = 1, DRAWN = 2 };
+enum { EQUAL, NETWORK, N_KINDS };
+enum { N_RUNS = N_COUNTS * (N_SCHEDULES + N_WAYS), N_PICTURES = N_COUNTS + 1 + 1 + 3 };
+
+static const int counts[N_COUNTS] = { 2, 4, 8, 16 }; /* micro-batches */
+
+static const struct way {
+    const char *name, *options;
+} ways[N_WAYS] = { { "gpipe", "--schedule gpipe" },
+                   { "1f1b", "--schedule 1f1b" },
+                   { "gpipe, recompute", "--schedule gpipe --recompute" },
+                   { "1f1b, recompute", "--schedule 1f1b --recompute" } };
+
+static const struct kind {
+    const char *name, *shown, *note, *options, *profile;
+    int n_ways;
+} kinds[N_KINDS] = {
+    { "equal", "equal stages", "equal stages, each 1 ms forward and 2 ms backward for 8 samples; a batch of 64",
+      "--world sim --cluster h200-400g --compute hollow", "balanced.json", N_SCHEDULES },
+    { "network", "slim resnet152", "resnet152 with 1/16 of its channels, links of 10 Gbit/s; a batch of 64",
+      "--model resnet152 --width-divisor 16 --image-size 32 --classes 10 --threads 1 --world sim --cluster ethernet-1g "
+      "--cluster-set hosts_count=0,flops_per_s=1e9,link_bits_per_s=1e10",
+      NULL, N_WAYS }
+};
+
+struct pipeline_run {
+    char command[TRAINING_COMMAND_BYTES];
+    struct stage_spans spans;
+    struct stage_step step;
+    double bubble_ratio;
+    int held[N_STAGES];       /* most micro-batches, of the spans */
+    double n_bytes[N_STAGES]; /* of activations */
+};
+
+struct pipeline { /* one run of the lab */
+    const struct lab_env *env;
+    struct pipeline_run run[N_KINDS][N_COUNTS][N_WAYS];
+};
+
+extern const char pipeline_profile[]; /* page/: built by embed_text.cmake */
+
+static double bubble_by_formula(int n_micro_batches)
+{
+    return (N_STAGES - 1.0) / (n_micro_batches + N_STAGES - 1.0);
+}
+
+static double step_ms(const struct pipeline_run *r)
+{
+    return 1e-6 * (double)(r->step.end_ns - r->step.start_ns);
+}
+
+/* The stage that holds most. */
+static int held_most(const struct pipeline_run *r)
+{
+    int most = 0;
+
+    for (int s = 0; s < N_STAGES; s++)
+        most = r->held[s] > most ? r->held[s] : most;
+    return most;
+}
+
+static double bytes_most(const struct pipeline_run *r)
+{
+    double most = 0;
+
+    for (int s = 0; s < N_STAGES; s++)
+        most = fmax(most, r->n_bytes[s]);
+    return most;
+}
+
+/* --- trainings --- */
+
+static enum rc write_profile(const struct pipeline *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, l->env, kinds[EQUAL].profile));
+    fputs(pipeline_profile, file.stream);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* Of a network a record says, too, how many micro-batches each stage has held: the spans must say the same. */
+static enum rc find_held(struct pipeline_run *r, const struct training_record *record, const char *name)
+{
+    if (record->n_stages != N_STAGES || r->spans.n_stages != N_STAGES)
+        return rc_raise(RC_MISMATCH, "%s: has records of %d stages and spans of %d, not %d", name, record->n_stages,
+                        r->spans.n_stages, N_STAGES);
+    for (int s = 0; s < N_STAGES; s++) {
+        r->held[s] = stage_spans_most_held(&r->spans, STEP, s);
+        r->n_bytes[s] = record->stage[s].activations_bytes;
+        if (r->n_bytes[s] > 0 && record->stage[s].held_count != r->held[s])
+            return rc_raise(RC_MISMATCH, "%s: stage %d held %d micro-batches by its spans, %g by its record", name, s,
+                            r->held[s], record->stage[s].held_count);
+    }
+    return RC_OK;
+}
+
+static enum rc train(struct pipeline *l, int k, int c, int w)
+{
+    struct pipeline_run *r = &l->run[k][c][w];
+    char name[TRAINING_NAME_BYTES], options[TRAINING_COMMAND_BYTES], path[4096 + 64];
+    struct training_record record = { .point = NULL };
+    enum rc rc;
+
+    snprintf(name, sizeof name, "%s-%d-%s%s", kinds[k].name, counts[c], ways[w % N_SCHEDULES].name,
+             w < N_SCHEDULES ? "" : "-recompute");
+    snprintf(options, sizeof options, "%s --batch 64 --steps 3 --mode single --stages %d --micro-batches %d %s",
+             kinds[k].options, N_STAGES, counts[c], ways[w].options);
+    TRY(training_record_run_stages(&record, l->env, name, options, kinds[k].profile));
+    memcpy(r->command, record.command, sizeof r->command);
+    snprintf(path, sizeof path, "%s/%s.json", l->env->folder, name);
+    TRY(stage_spans_read(&r->spans, path));
+    TRY(stage_spans_step(&r->step, &r->spans, STEP));
+    r->bubble_ratio = 1 - r->step.busy_ratio;
+    TRY(find_held(r, &record, name));
+out:
+    training_record_close(&record);
+    return rc;
+}
+
+static enum rc train_all(struct pipeline *l)
+{
+    enum rc rc;
+
+    TRY(write_profile(l));
+    for (int k = 0; k < N_KINDS; k++)
+        for (int c = 0; c < N_COUNTS; c++)
+            for (int w = 0; w < kinds[k].n_ways; w++)
+                TRY(train(l, k, c, w));
+out:
+    return rc;
+}
+
+/* --- tables that are drawn --- */
+
+static void write_spans(FILE *to, const struct pipeline_run *r, int n_micro_batches, const char *schedule)
+{
+    fprintf(to, "%d\t%s\t0\tstep\t0\t%.9g\t%.9g\n", n_micro_batches, schedule, 100 * r->bubble_ratio, step_ms(r));
+    for (size_t i = 0; i < r->spans.n; i++) {
+        const struct stage_span *s = &r->spans.span[i];
+        if (s->step == STEP)
+            fprintf(to, "%d\t%s\t%d\t%s\t%d\t%.9g\t%.9g\n", n_micro_batches, schedule, s->stage,
+                    s->is_backward ? "backward" : "forward", s->micro_batch,
+                    1e-6 * (double)(s->start_ns - r->step.start_ns), 1e-6 * (double)(s->end_ns - r->step.start_ns));
+    }
+}
+
+static enum rc write_schedule(const struct pipeline *l, int k, const char *name)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, l->env, name));
+    fputs("micro_batches\tschedule\tstage\tkind\tmicro_batch\tstart_ms\tend_ms\n", file.stream);
+    for (int c = 0; c < N_COUNTS; c++)
+        for (int w = 0; w < N_SCHEDULES; w++)
+            write_spans(file.stream, &l->run[k][c][w], counts[c], ways[w].name);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_bubble(const struct pipeline *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, l->env, "bubble.tsv"));
+    fputs("line\tkind\tx\ty\n", file.stream);
+    for (int c = 0; c < N_COUNTS; c++)
+        fprintf(file.stream, "(S - 1) / (M + S - 1)\tformula\t%d\t%.9g\n", counts[c],
+                100 * bubble_by_formula(counts[c]));
+    for (int k = 0; k < N_KINDS; k++)
+        for (int w = 0; w < N_SCHEDULES; w++)
+            for (int c = 0; c < N_COUNTS; c++)
+                fprintf(file.stream, "%s, %s\tpoint\t%d\t%.9g\n", kinds[k].shown, ways[w].name, counts[c],
+                        100 * l->run[k][c][w].bubble_ratio);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* What the first stage holds, from one change to the next: a step of a line for each. */
+static void add_held(struct curves *to, const struct pipeline_run *r, const char *line)
+{
+    int n_before = 0;
+
+    for (size_t i = 0; i < r->spans.n; i++) {
+        const struct stage_span *s = &r->spans.span[i];
+        if (s->step != STEP || s->stage != 0)
+            continue;
+        const uint64_t at_ns = s->is_backward ? s->end_ns : s->start_ns;
+        const double at_ms = 1e-6 * (double)(at_ns - r->step.start_ns);
+        const int n_held = stage_spans_held(&r->spans, STEP, 0, at_ns);
+        curves_add(to, line, at_ms, n_before);
+        curves_add(to, line, at_ms, n_held);
+        n_before = n_held;
+    }
+}
+
+static enum rc write_held(const struct pipeline *l)
+{
+    struct curves to = { .file.stream = NULL };
+    enum rc rc;
+
+    TRY(curves_open(&to, l->env, "held"));
+    for (int w = 0; w < N_SCHEDULES; w++)
+        add_held(&to, &l->run[EQUAL][DRAWN][w], ways[w].name);
+    TRY(curves_commit(&to));
+out:
+    curves_discard(&to);
+    return rc;
+}
+
+static enum rc write_memory(const struct pipeline *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, l->env, "memory.tsv"));
+    fputs("way\tmicro_batches\tstep_ms\tmegabytes\n", file.stream);
+    for (int w = 0; w < N_WAYS; w++)
+        for (int c = 0; c < N_COUNTS; c++)
+            fprintf(file.stream, "%s\t%d\t%.9g\t%.9g\n", ways[w].name, counts[c], step_ms(&l->run[NETWORK][c][w]),
+                    1e-6 * bytes_most(&l->run[NETWORK][c][w]));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_figures(const struct pipeline *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, l->env, "pipeline.csv"));
+    fputs("stages,micro_batches,way,step_s,bubble_ratio,formula_ratio,held_0,held_1,held_2,held_3,bytes_0,bytes_1,"
+          "bytes_2,bytes_3\n",
+          file.stream);
+    for (int k = 0; k < N_KINDS; k++)
+        for (int c = 0; c < N_COUNTS; c++)
+            for (int w = 0; w < kinds[k].n_ways; w++) {
+                const struct pipeline_run *r = &l->run[k][c][w];
+                fprintf(file.stream, "%s,%d,%s%s,%.9f,%.9f,%.9f", kinds[k].name, counts[c], ways[w % N_SCHEDULES].name,
+                        w < N_SCHEDULES ? "" : " recompute", 1e-3 * step_ms(r), r->bubble_ratio,
+                        bubble_by_formula(counts[c]));
+                for (int s = 0; s < N_STAGES; s++)
+                    fprintf(file.stream, ",%d", r->held[s]);
+                for (int s = 0; s < N_STAGES; s++)
+                    fprintf(file.stream, ",%.0f", r->n_bytes[s]);
+                fputs("\n", file.stream);
+            }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_drawn(const struct pipeline *l)
+{
+    enum rc rc;
+
+    TRY(write_schedule(l, EQUAL, "schedule.tsv"));
+    TRY(write_schedule(l, NETWORK, "schedule-resnet152.tsv"));
+    TRY(write_bubble(l));
+    TRY(write_held(l));
+    TRY(write_memory(l));
+    TRY(write_figures(l));
+out:
+    return rc;
+}
+
+/* --- what is shown --- */
+
+static enum rc show_schedules(struct lesson *lesson)
+{
+    char n[16], name[32], caption[160];
+    struct chart_var var[] = { { "micro_batches", n }, { "machine", kinds[EQUAL].note } };
+    enum rc rc;
+
+    snprintf(n, sizeof n, "%d", counts[0]);
+    TRY(lesson_moving_picture(lesson, "pipeline-schedule", "schedule",
+                              "The same batch in 2, 4, 8 and 16 micro-batches: the white part shrinks.", var, 2));
+    for (int c = 0; c < N_COUNTS; c++) {
+        snprintf(n, sizeof n, "%d", counts[c]);
+        snprintf(name, sizeof name, "schedule-%d", counts[c]);
+        snprintf(caption, sizeof caption,
+                 "Who computes what when, with %d micro-batches: equal stages, one step, GPipe above 1F1B.", counts[c]);
+        TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule", name, caption, var, 2));
+    }
+out:
+    return rc;
+}
+
+static enum rc add_row(struct table *t, const struct pipeline_run *r, int k, int c, int w)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", kinds[k].shown));
+    TRY(table_cell(t, "%d", counts[c]));
+    TRY(table_cell(t, "%s", ways[w].name));
+    TRY(table_cell(t, "%.3f", step_ms(r)));
+    TRY(table_cell(t, "%.1f", 100 * r->bubble_ratio));
+    TRY(table_cell(t, "%.1f", 100 * bubble_by_formula(counts[c])));
+    TRY(table_cell(t, "%d", held_most(r)));
+    if (bytes_most(r) > 0)
+        TRY(table_cell(t, "%.0f", bytes_most(r)));
+    else
+        TRY(table_cell(t, "none"));
+out:
+    return rc;
+}
+
+static enum rc fill_table(struct table *t, const struct pipeline *l, int k)
+{
+    enum rc rc = RC_OK;
+
+    for (int c = 0; c < N_COUNTS; c++) {
+        for (int w = 0; w < kinds[k].n_ways; w++)
+            TRY(add_row(t, &l->run[k][c][w], k, c, w));
+        if (c + 1 < N_COUNTS)
+            TRY(table_rule(t));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct pipeline *l, struct lesson *lesson, int k, const char *caption)
+{
+    static const struct column column[] = { { "stages of", ALIGN_LEFT }, { "M", ALIGN_RIGHT },
+                                            { "schedule", ALIGN_LEFT },  { "step ms", ALIGN_RIGHT },
+                                            { "bubble %", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
+                                            { "held", ALIGN_RIGHT },     { "bytes", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_table(t, l, k));
+    TRY(lesson_table(lesson, t, caption));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)
+{
+    static const struct chart_var held[] = { { "heading", "what the first of 4 equal stages holds, 8 micro-batches" },
+                                             { "xtitle", "ms of one step" },
+                                             { "ytitle", "micro-batches whose activations it holds" },
+                                             { "axes", "plain" } };
+    enum rc rc;
+
+    TRY(show_schedules(lesson));
+    TRY(show_table(l, lesson, EQUAL,
+                   "4 equal stages, one step: time, the share of it in which stages wait, and the micro-batches "
+                   "that one stage holds at most"));
+    TRY(lesson_picture(lesson, "lesson", "held",
+                       "A forward adds a micro-batch, its backward gives it free: GPipe fills up, 1F1B never holds "
+                       "more than it has stages.",
+                       held, 4));
+out:
+    return rc;
+}
+
+static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
+{
+    const struct chart_var eight[] = { { "micro_batches", "8" }, { "machine", kinds[NETWORK].note } };
+    static const struct chart_var bubble[] = { { "heading",
+                                                 "the bubble of 4 stages: line by formula, points measured" },
+                                               { "xtitle", "micro-batches M (logarithmic)" },
+                                               { "ytitle", "% of all stages' time in which they wait" },
+                                               { "logx", "yes" } };
+    static const struct chart_var memory[] = {
+        { "heading", "memory beside time: slim resnet152 in 4 stages, the same batch in M parts" }
+    };
+    enum rc rc;
+
+    TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule-resnet152", "schedule-resnet152",
+                          "A real network is not cut into equal stages: whoever is slowest sets the pace.", eight, 2));
+    TRY(lesson_picture(lesson, "against", "bubble",
+                       "The bubble by the number of micro-batches, of equal stages and of a network's.", bubble, 4));
+    TRY(lesson_picture(lesson, "pipeline-memory", "memory",
+                       "Activations of the stage that holds most, beside the time of a step; nearer to the lower left "
+                       "corner is better.",
+                       memory, 1));
+    TRY(show_table(l, lesson, NETWORK,
+                   "slim resnet152 in 4 stages, one step; held and bytes: of the stage that holds most, of its "
+                   "activations"));
+out:
+    return rc;
+}
+
+static enum rc write_page(const struct pipeline *l)
+{
+    static const char *const question[] = {
+        "Why must a stage wait at the begin of a step, and why at its end? Which stage waits longest?",
+        "GPipe and 1F1B have the same white area. What, then, is 1F1B for?",
+        "With 16 micro-batches in place of 2 the bubble is a quarter. Why not take 64?",
+        "The batch is the same in every row. Why do the bytes of GPipe not change with M, and those of 1F1B do?",
+        "Which stage holds most under 1F1B, and which one holds a single micro-batch? Where would you put the layers "
+        "with large activations?",
+        "--recompute computes forwards twice, a third of the work more. Where does 1F1B hide it, and where does it "
+        "not?",
+        "The network's points are above the line. What of it is the bubble's, and what do unequal stages cost?",
+        NULL
+    };
+    static const char *const next[] = {
+        "Give a stage twice the time: edit balanced.json, and type the first command again. What does 1F1B do now?",
+        "Type a command of equal stages with --cluster ethernet-1g --cluster-set hosts_count=0: activations travel at "
+        "1 Gbit/s. Which of both schedules loses more, and why?",
+        "Train without the pipeline, --accumulate 8 in place of --stages 4 --micro-batches 8: how much longer is the "
+        "step of one rank, and how much does it hold?",
+        "Open a timeline (one of the .json files) in Perfetto, and find the waits inside of forward and backward.", NULL
+    };
+    const char *commands[N_RUNS + 1] = { NULL };
+    struct lesson lesson = { .env = NULL };
+    int n = 0;
+    enum rc rc;
+
+    for (int k = 0; k < N_KINDS; k++)
+        for (int c = 0; c < N_COUNTS; c++)
+            for (int w = 0; w < kinds[k].n_ways; w++)
+                commands[n++] = l->run[k][c][w].command;
+    TRY(lesson_open(&lesson, l->env, "The pipeline: a network cut into stages, and what it waits for"));
+    lesson_text(&lesson,
+                "A network that is too large for one worker is cut: each stage has some of its layers, and passes "
+                "activations on and gradients back. One batch would be in one stage at a time; cut into M "
+                "micro-batches it is in all of them, but for the bubble, the time in which stages wait. The pictures "
+                "are drawn from the timelines of trainings in simulated time; these stages take as long as each "
+                "other, 1 ms forward and 2 ms backward for 8 samples, and the batch is of 64.");
+    TRY(show_equal(l, &lesson));
+    lesson_text(&lesson,
+                "The same with a network that is trained: resnet152 with a sixteenth of its channels, on links of 10 "
+                "Gbit/s. What its stages hold was measured. With --recompute a stage holds only what it took of a "
+                "micro-batch, and computes its activations again before the backward pass.");
+    TRY(show_network(l, &lesson));
+    lesson_questions(&lesson, question, next);
+    lesson_commands(&lesson, commands);
+    TRY(lesson_commit(&lesson));
+out:
+    lesson_discard(&lesson);
+    return rc;
+}
+
+static enum rc pipeline_run(const struct lab_env *env)
+{
+    struct pipeline *l = calloc(1, sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        return rc_raise(RC_NOMEM, "lab pipeline: no memory");
+    l->env = env;
+    parts_expect(env, N_RUNS, N_PICTURES);
+    TRY(train_all(l));
+    TRY(write_drawn(l));
+    TRY(write_page(l));
+out:
+    for (int k = 0; k < N_KINDS; k++)
+        for (int c = 0; c < N_COUNTS; c++)
+            for (int w = 0; w < N_WAYS; w++)
+                stage_spans_close(&l->run[k][c][w].spans);
+    free(l);
+    return rc;
+}
+
+const struct lab lab_pipeline = {
+    .name = "pipeline",
+    .summary = "a network cut into stages: who waits for whom under GPipe and 1F1B, and what is held, span by span",
+    .run = pipeline_run,
+};
