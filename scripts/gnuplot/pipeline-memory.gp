@@ -50,9 +50,9 @@ if (is_text) {
     plot for [i = n_ways:1:-1] data using (x_of(i)):4 with points pt letter_of(i) notitle
     exit
 }
-# Numbers of lines that share their points are above and below them.
+# Of the first two lines the first is above the other, of the next two the second: its numbers are on that side.
 plot for [i = n_ways:1:-1] data using (x_of(i)):4 with linespoints lc rgb of_line(line_colours, i) lw 2.5 \
         dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 1.0 * dot notitle, \
-    for [i = 1:n_ways] data using (x_of(i)):4:(strcol(2)) with labels offset 0, (i % 2 == 1 ? 1.0 : -1.1) \
+    for [i = 1:n_ways] data using (x_of(i)):4:(strcol(2)) with labels offset 0, ((i - 1) % 4 == 0 || (i - 1) % 4 == 3 ? 1.0 : -1.1) \
         tc rgb of_line(line_colours, i) notitle
 set output
