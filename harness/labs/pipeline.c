@@ -7,315 +7,35 @@
  * its own arithmetic, whose stages are as equal as it can be cut, and which holds activations. Every picture is of the
  * spans of their timelines (stage_spans.h) and of their records of stages.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/file.h"
-#include "harness/labs/curves.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
 #include "harness/labs/parts.h"
-#include "harness/labs/records.h"
-#include "harness/labs/stage_spans.h"
+#include "harness/labs/pipeline_lab.h"
 #include "harness/report/table.h"
 
-enum { N_STAGES = 4, N_COUNTS = 4, N_WAYS = 4, N_SCHEDULES = 2, STEP = 1, DRAWN = 2 };
-enum { EQUAL, NETWORK, N_KINDS };
-enum { N_RUNS = N_COUNTS * (N_SCHEDULES + N_WAYS), N_PICTURES = N_COUNTS + 1 + 1 + 3 };
-
-static const int counts[N_COUNTS] = { 2, 4, 8, 16 }; /* micro-batches */
-
-static const struct way {
-    const char *name, *options;
-} ways[N_WAYS] = { { "gpipe", "--schedule gpipe" },
-                   { "1f1b", "--schedule 1f1b" },
-                   { "gpipe, recompute", "--schedule gpipe --recompute" },
-                   { "1f1b, recompute", "--schedule 1f1b --recompute" } };
-
-static const struct kind {
-    const char *name, *shown, *note, *options, *profile;
-    int n_ways;
-} kinds[N_KINDS] = {
-    { "equal", "equal stages", "equal stages, each 1 ms forward and 2 ms backward for 8 samples; a batch of 64",
-      "--world sim --cluster h200-400g --compute hollow", "balanced.json", N_SCHEDULES },
-    { "network", "slim resnet152", "resnet152 with 1/16 of its channels, links of 10 Gbit/s; a batch of 64",
-      "--model resnet152 --width-divisor 16 --image-size 32 --classes 10 --threads 1 --world sim --cluster ethernet-1g "
-      "--cluster-set hosts_count=0,flops_per_s=1e9,link_bits_per_s=1e10",
-      NULL, N_WAYS }
+enum {
+    N_RUNS = PIPELINE_COUNTS * (PIPELINE_SCHEDULES + PIPELINE_WAYS),
+    N_PICTURES = 1 + PIPELINE_COUNTS + 1 + 3 /* moving; by micro-batches; of the network; held, bubble, memory */
 };
-
-struct pipeline_run {
-    char command[TRAINING_COMMAND_BYTES];
-    struct stage_spans spans;
-    struct stage_step step;
-    double bubble_ratio;
-    int held[N_STAGES];       /* most micro-batches, of the spans */
-    double n_bytes[N_STAGES]; /* of activations */
-};
-
-struct pipeline { /* one run of the lab */
-    const struct lab_env *env;
-    struct pipeline_run run[N_KINDS][N_COUNTS][N_WAYS];
-};
-
-extern const char pipeline_profile[]; /* page/: built by embed_text.cmake */
-
-static double bubble_by_formula(int n_micro_batches)
-{
-    return (N_STAGES - 1.0) / (n_micro_batches + N_STAGES - 1.0);
-}
-
-static double step_ms(const struct pipeline_run *r)
-{
-    return 1e-6 * (double)(r->step.end_ns - r->step.start_ns);
-}
-
-/* The stage that holds most. */
-static int held_most(const struct pipeline_run *r)
-{
-    int most = 0;
-
-    for (int s = 0; s < N_STAGES; s++)
-        most = r->held[s] > most ? r->held[s] : most;
-    return most;
-}
-
-static double bytes_most(const struct pipeline_run *r)
-{
-    double most = 0;
-
-    for (int s = 0; s < N_STAGES; s++)
-        most = fmax(most, r->n_bytes[s]);
-    return most;
-}
-
-/* --- trainings --- */
-
-static enum rc write_profile(const struct pipeline *l)
-{
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(lesson_file(&file, l->env, kinds[EQUAL].profile));
-    fputs(pipeline_profile, file.stream);
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-/* Of a network a record says, too, how many micro-batches each stage has held: the spans must say the same. */
-static enum rc find_held(struct pipeline_run *r, const struct training_record *record, const char *name)
-{
-    if (record->n_stages != N_STAGES || r->spans.n_stages != N_STAGES)
-        return rc_raise(RC_MISMATCH, "%s: has records of %d stages and spans of %d, not %d", name, record->n_stages,
-                        r->spans.n_stages, N_STAGES);
-    for (int s = 0; s < N_STAGES; s++) {
-        r->held[s] = stage_spans_most_held(&r->spans, STEP, s);
-        r->n_bytes[s] = record->stage[s].activations_bytes;
-        if (r->n_bytes[s] > 0 && record->stage[s].held_count != r->held[s])
-            return rc_raise(RC_MISMATCH, "%s: stage %d held %d micro-batches by its spans, %g by its record", name, s,
-                            r->held[s], record->stage[s].held_count);
-    }
-    return RC_OK;
-}
-
-static enum rc train(struct pipeline *l, int k, int c, int w)
-{
-    struct pipeline_run *r = &l->run[k][c][w];
-    char name[TRAINING_NAME_BYTES], options[TRAINING_COMMAND_BYTES], path[4096 + 64];
-    struct training_record record = { .point = NULL };
-    enum rc rc;
-
-    snprintf(name, sizeof name, "%s-%d-%s%s", kinds[k].name, counts[c], ways[w % N_SCHEDULES].name,
-             w < N_SCHEDULES ? "" : "-recompute");
-    snprintf(options, sizeof options, "%s --batch 64 --steps 3 --mode single --stages %d --micro-batches %d %s",
-             kinds[k].options, N_STAGES, counts[c], ways[w].options);
-    TRY(training_record_run_stages(&record, l->env, name, options, kinds[k].profile));
-    memcpy(r->command, record.command, sizeof r->command);
-    snprintf(path, sizeof path, "%s/%s.json", l->env->folder, name);
-    TRY(stage_spans_read(&r->spans, path));
-    TRY(stage_spans_step(&r->step, &r->spans, STEP));
-    r->bubble_ratio = 1 - r->step.busy_ratio;
-    TRY(find_held(r, &record, name));
-out:
-    training_record_close(&record);
-    return rc;
-}
-
-static enum rc train_all(struct pipeline *l)
-{
-    enum rc rc;
-
-    TRY(write_profile(l));
-    for (int k = 0; k < N_KINDS; k++)
-        for (int c = 0; c < N_COUNTS; c++)
-            for (int w = 0; w < kinds[k].n_ways; w++)
-                TRY(train(l, k, c, w));
-out:
-    return rc;
-}
-
-/* --- tables that are drawn --- */
-
-static void write_spans(FILE *to, const struct pipeline_run *r, int n_micro_batches, const char *schedule)
-{
-    fprintf(to, "%d\t%s\t0\tstep\t0\t%.9g\t%.9g\n", n_micro_batches, schedule, 100 * r->bubble_ratio, step_ms(r));
-    for (size_t i = 0; i < r->spans.n; i++) {
-        const struct stage_span *s = &r->spans.span[i];
-        if (s->step == STEP)
-            fprintf(to, "%d\t%s\t%d\t%s\t%d\t%.9g\t%.9g\n", n_micro_batches, schedule, s->stage,
-                    s->is_backward ? "backward" : "forward", s->micro_batch,
-                    1e-6 * (double)(s->start_ns - r->step.start_ns), 1e-6 * (double)(s->end_ns - r->step.start_ns));
-    }
-}
-
-static enum rc write_schedule(const struct pipeline *l, int k, const char *name)
-{
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(lesson_file(&file, l->env, name));
-    fputs("micro_batches\tschedule\tstage\tkind\tmicro_batch\tstart_ms\tend_ms\n", file.stream);
-    for (int c = 0; c < N_COUNTS; c++)
-        for (int w = 0; w < N_SCHEDULES; w++)
-            write_spans(file.stream, &l->run[k][c][w], counts[c], ways[w].name);
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-static enum rc write_bubble(const struct pipeline *l)
-{
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(lesson_file(&file, l->env, "bubble.tsv"));
-    fputs("line\tkind\tx\ty\n", file.stream);
-    for (int c = 0; c < N_COUNTS; c++)
-        fprintf(file.stream, "(S - 1) / (M + S - 1)\tformula\t%d\t%.9g\n", counts[c],
-                100 * bubble_by_formula(counts[c]));
-    for (int k = 0; k < N_KINDS; k++)
-        for (int w = 0; w < N_SCHEDULES; w++)
-            for (int c = 0; c < N_COUNTS; c++)
-                fprintf(file.stream, "%s, %s\tpoint\t%d\t%.9g\n", kinds[k].shown, ways[w].name, counts[c],
-                        100 * l->run[k][c][w].bubble_ratio);
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-/* What the first stage holds, from one change to the next: a step of a line for each. */
-static void add_held(struct curves *to, const struct pipeline_run *r, const char *line)
-{
-    int n_before = 0;
-
-    for (size_t i = 0; i < r->spans.n; i++) {
-        const struct stage_span *s = &r->spans.span[i];
-        if (s->step != STEP || s->stage != 0)
-            continue;
-        const uint64_t at_ns = s->is_backward ? s->end_ns : s->start_ns;
-        const double at_ms = 1e-6 * (double)(at_ns - r->step.start_ns);
-        const int n_held = stage_spans_held(&r->spans, STEP, 0, at_ns);
-        curves_add(to, line, at_ms, n_before);
-        curves_add(to, line, at_ms, n_held);
-        n_before = n_held;
-    }
-}
-
-static enum rc write_held(const struct pipeline *l)
-{
-    struct curves to = { .file.stream = NULL };
-    enum rc rc;
-
-    TRY(curves_open(&to, l->env, "held"));
-    for (int w = 0; w < N_SCHEDULES; w++)
-        add_held(&to, &l->run[EQUAL][DRAWN][w], ways[w].name);
-    TRY(curves_commit(&to));
-out:
-    curves_discard(&to);
-    return rc;
-}
-
-static enum rc write_memory(const struct pipeline *l)
-{
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(lesson_file(&file, l->env, "memory.tsv"));
-    fputs("way\tmicro_batches\tstep_ms\tmegabytes\n", file.stream);
-    for (int w = 0; w < N_WAYS; w++)
-        for (int c = 0; c < N_COUNTS; c++)
-            fprintf(file.stream, "%s\t%d\t%.9g\t%.9g\n", ways[w].name, counts[c], step_ms(&l->run[NETWORK][c][w]),
-                    1e-6 * bytes_most(&l->run[NETWORK][c][w]));
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-static enum rc write_figures(const struct pipeline *l)
-{
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(lesson_file(&file, l->env, "pipeline.csv"));
-    fputs("stages,micro_batches,way,step_s,bubble_ratio,formula_ratio,held_0,held_1,held_2,held_3,bytes_0,bytes_1,"
-          "bytes_2,bytes_3\n",
-          file.stream);
-    for (int k = 0; k < N_KINDS; k++)
-        for (int c = 0; c < N_COUNTS; c++)
-            for (int w = 0; w < kinds[k].n_ways; w++) {
-                const struct pipeline_run *r = &l->run[k][c][w];
-                fprintf(file.stream, "%s,%d,%s%s,%.9f,%.9f,%.9f", kinds[k].name, counts[c], ways[w % N_SCHEDULES].name,
-                        w < N_SCHEDULES ? "" : " recompute", 1e-3 * step_ms(r), r->bubble_ratio,
-                        bubble_by_formula(counts[c]));
-                for (int s = 0; s < N_STAGES; s++)
-                    fprintf(file.stream, ",%d", r->held[s]);
-                for (int s = 0; s < N_STAGES; s++)
-                    fprintf(file.stream, ",%.0f", r->n_bytes[s]);
-                fputs("\n", file.stream);
-            }
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
-static enum rc write_drawn(const struct pipeline *l)
-{
-    enum rc rc;
-
-    TRY(write_schedule(l, EQUAL, "schedule.tsv"));
-    TRY(write_schedule(l, NETWORK, "schedule-resnet152.tsv"));
-    TRY(write_bubble(l));
-    TRY(write_held(l));
-    TRY(write_memory(l));
-    TRY(write_figures(l));
-out:
-    return rc;
-}
-
-/* --- what is shown --- */
 
 static enum rc show_schedules(struct lesson *lesson)
 {
     char n[16], name[32], caption[160];
-    struct chart_var var[] = { { "micro_batches", n }, { "machine", kinds[EQUAL].note } };
+    struct chart_var var[] = { { "micro_batches", n }, { "machine", pipeline_kind[PIPELINE_EQUAL].note } };
     enum rc rc;
 
-    snprintf(n, sizeof n, "%d", counts[0]);
+    snprintf(n, sizeof n, "%d", pipeline_count[0]);
     TRY(lesson_moving_picture(lesson, "pipeline-schedule", "schedule",
                               "The same batch in 2, 4, 8 and 16 micro-batches: the white part shrinks.", var, 2));
-    for (int c = 0; c < N_COUNTS; c++) {
-        snprintf(n, sizeof n, "%d", counts[c]);
-        snprintf(name, sizeof name, "schedule-%d", counts[c]);
+    for (int c = 0; c < PIPELINE_COUNTS; c++) {
+        snprintf(n, sizeof n, "%d", pipeline_count[c]);
+        snprintf(name, sizeof name, "schedule-%d", pipeline_count[c]);
         snprintf(caption, sizeof caption,
-                 "Who computes what when, with %d micro-batches: equal stages, one step, GPipe above 1F1B.", counts[c]);
+                 "Who computes what when, with %d micro-batches: equal stages, one step, GPipe above 1F1B.",
+                 pipeline_count[c]);
         TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule", name, caption, var, 2));
     }
 out:
@@ -326,15 +46,15 @@ static enum rc add_row(struct table *t, const struct pipeline_run *r, int k, int
 {
     enum rc rc;
 
-    TRY(table_cell(t, "%s", kinds[k].shown));
-    TRY(table_cell(t, "%d", counts[c]));
-    TRY(table_cell(t, "%s", ways[w].name));
-    TRY(table_cell(t, "%.3f", step_ms(r)));
+    TRY(table_cell(t, "%s", pipeline_kind[k].shown));
+    TRY(table_cell(t, "%d", pipeline_count[c]));
+    TRY(table_cell(t, "%s", pipeline_way[w].name));
+    TRY(table_cell(t, "%.3f", pipeline_step_ms(r)));
     TRY(table_cell(t, "%.1f", 100 * r->bubble_ratio));
-    TRY(table_cell(t, "%.1f", 100 * bubble_by_formula(counts[c])));
-    TRY(table_cell(t, "%d", held_most(r)));
-    if (bytes_most(r) > 0)
-        TRY(table_cell(t, "%.0f", bytes_most(r)));
+    TRY(table_cell(t, "%.1f", 100 * pipeline_bubble(pipeline_count[c])));
+    TRY(table_cell(t, "%d", pipeline_held_most(r)));
+    if (pipeline_bytes_most(r) > 0)
+        TRY(table_cell(t, "%.0f", pipeline_bytes_most(r)));
     else
         TRY(table_cell(t, "none"));
 out:
@@ -345,10 +65,10 @@ static enum rc fill_table(struct table *t, const struct pipeline *l, int k)
 {
     enum rc rc = RC_OK;
 
-    for (int c = 0; c < N_COUNTS; c++) {
-        for (int w = 0; w < kinds[k].n_ways; w++)
+    for (int c = 0; c < PIPELINE_COUNTS; c++) {
+        for (int w = 0; w < pipeline_kind[k].n_ways; w++)
             TRY(add_row(t, &l->run[k][c][w], k, c, w));
-        if (c + 1 < N_COUNTS)
+        if (c + 1 < PIPELINE_COUNTS)
             TRY(table_rule(t));
     }
 out:
@@ -381,7 +101,7 @@ static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)
     enum rc rc;
 
     TRY(show_schedules(lesson));
-    TRY(show_table(l, lesson, EQUAL,
+    TRY(show_table(l, lesson, PIPELINE_EQUAL,
                    "4 equal stages, one step: time, the share of it in which stages wait, and the micro-batches "
                    "that one stage holds at most"));
     TRY(lesson_picture(lesson, "lesson", "held",
@@ -394,7 +114,7 @@ out:
 
 static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
 {
-    const struct chart_var eight[] = { { "micro_batches", "8" }, { "machine", kinds[NETWORK].note } };
+    const struct chart_var eight[] = { { "micro_batches", "8" }, { "machine", pipeline_kind[PIPELINE_NETWORK].note } };
     static const struct chart_var bubble[] = { { "heading",
                                                  "the bubble of 4 stages: line by formula, points measured" },
                                                { "xtitle", "micro-batches M (logarithmic)" },
@@ -413,7 +133,7 @@ static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
                        "Activations of the stage that holds most, beside the time of a step; nearer to the lower left "
                        "corner is better.",
                        memory, 1));
-    TRY(show_table(l, lesson, NETWORK,
+    TRY(show_table(l, lesson, PIPELINE_NETWORK,
                    "slim resnet152 in 4 stages, one step; held and bytes: of the stage that holds most, of its "
                    "activations"));
 out:
@@ -448,9 +168,9 @@ static enum rc write_page(const struct pipeline *l)
     int n = 0;
     enum rc rc;
 
-    for (int k = 0; k < N_KINDS; k++)
-        for (int c = 0; c < N_COUNTS; c++)
-            for (int w = 0; w < kinds[k].n_ways; w++)
+    for (int k = 0; k < PIPELINE_KINDS; k++)
+        for (int c = 0; c < PIPELINE_COUNTS; c++)
+            for (int w = 0; w < pipeline_kind[k].n_ways; w++)
                 commands[n++] = l->run[k][c][w].command;
     TRY(lesson_open(&lesson, l->env, "The pipeline: a network cut into stages, and what it waits for"));
     lesson_text(&lesson,
@@ -482,14 +202,11 @@ static enum rc pipeline_run(const struct lab_env *env)
         return rc_raise(RC_NOMEM, "lab pipeline: no memory");
     l->env = env;
     parts_expect(env, N_RUNS, N_PICTURES);
-    TRY(train_all(l));
-    TRY(write_drawn(l));
+    TRY(pipeline_train(l));
+    TRY(pipeline_write_drawn(l));
     TRY(write_page(l));
 out:
-    for (int k = 0; k < N_KINDS; k++)
-        for (int c = 0; c < N_COUNTS; c++)
-            for (int w = 0; w < N_WAYS; w++)
-                stage_spans_close(&l->run[k][c][w].spans);
+    pipeline_close(l);
     free(l);
     return rc;
 }
