@@ -10,6 +10,7 @@
  *   training.c   a training and its trajectory, read back
  *   moved.c      a training and its messages, read back; ring_steps.c: those of a ring, step by step
  *   squares.c    the loss of the linear model over its data, and its least point
+ *   stage_spans.c  what the stages of a pipeline computed when
  *   lesson.c     pictures and page
  *   records.c    a training of any model, and what its records say; outcome.c: how it came out
  *   verdict.c    which steps of distributed training are missing, from what it did

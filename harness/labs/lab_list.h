@@ -6,6 +6,6 @@
 #include "harness/labs/lab.h"
 
 extern const struct lab lab_batch_size, lab_distribute, lab_learning_rate, lab_staleness, lab_split, lab_ring, lab_cnn,
-    lab_why_not;
+    lab_why_not, lab_pipeline;
 
 #endif

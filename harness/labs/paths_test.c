@@ -114,6 +114,10 @@ static enum rc read_text(struct training_record *out, const char *text, char *pa
 
 #define RANK "{\"kind\":\"rank\",\"role\":\"%s\",\"compute_s\":%s,\"wait_s\":%s,\"part_batch_count\":%s}\n"
 
+#define STAGES                                                                                   \
+    "{\"kind\":\"stage\",\"planned_held_micro_batches_count\":7,\"held_micro_batches_count\":2," \
+    "\"activations_bytes\":1000,\"memory_bytes\":3000}\n{\"kind\":\"stage\",\"held_micro_batches_count\":1}\n"
+
 static void records_are_read(void **state)
 {
     static const char summary[] =
@@ -124,7 +128,7 @@ static void records_are_read(void **state)
     struct training_record r = { .command = "kept", .process_s = 3 };
 
     (void)state;
-    snprintf(text, sizeof text, "{\"kind\":\"manifest\"}\n" STEP STEP RANK RANK RANK "%s", "1.5", "0.25", "null",
+    snprintf(text, sizeof text, "{\"kind\":\"manifest\"}\n" STEP STEP RANK RANK RANK STAGES "%s", "1.5", "0.25", "null",
              "null", "null", "0.75", "worker", "0.5", "0.25", "24", "server", "9", "9", "9", "worker", "1", "null",
              "null", summary);
     assert_int_equal(read_text(&r, text, path), RC_OK);
@@ -137,6 +141,9 @@ static void records_are_read(void **state)
     assert_int_equal(r.n_workers, 2); /* the server is none */
     assert_true(r.worker[0].compute_s == 0.5 && r.worker[0].wait_s == 0.25 && r.worker[0].batch_count == 24);
     assert_true(r.worker[1].compute_s == 1 && isnan(r.worker[1].wait_s) && isnan(r.worker[1].batch_count));
+    assert_int_equal(r.n_stages, 2);
+    assert_true(r.stage[0].held_count == 2 && r.stage[0].activations_bytes == 1000);
+    assert_true(r.stage[1].held_count == 1 && isnan(r.stage[1].activations_bytes));
     training_record_close(&r);
     training_record_close(&r);
     assert_true(r.run_s == 7 && r.process_s == 3 && strcmp(r.command, "kept") == 0 && r.n_points == 0);

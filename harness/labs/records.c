@@ -66,6 +66,15 @@ static enum rc add_worker(struct training_record *t, size_t *n_room, const json_
     return RC_OK;
 }
 
+static enum rc add_stage(struct training_record *t, const json_t *r, const char *path)
+{
+    if (t->n_stages == TRAINING_MOST_STAGES)
+        return rc_raise(RC_MISMATCH, "%s: more than %d records of stages", path, TRAINING_MOST_STAGES);
+    t->stage[t->n_stages++] = (struct stage_figures){ .held_count = number_of(r, "held_micro_batches_count"),
+                                                      .activations_bytes = number_of(r, "activations_bytes") };
+    return RC_OK;
+}
+
 static void take_summary(struct training_record *t, const json_t *r)
 {
     t->run_s = time_of(r);
@@ -96,6 +105,8 @@ static enum rc read_lines(struct training_record *t, FILE *from, const char *pat
             TRY(add_round(t, &n_rounds_room, r));
         if (is_text(r, "kind", "rank") && is_text(r, "role", "worker"))
             TRY(add_worker(t, &n_workers_room, r));
+        if (is_text(r, "kind", "stage"))
+            TRY(add_stage(t, r, path));
         if (is_text(r, "kind", "summary")) {
             take_summary(t, r);
             has_summary = true;
@@ -121,6 +132,7 @@ enum rc training_record_read(struct training_record *out, const char *path)
     out->n_points = 0;
     out->worker = NULL;
     out->n_workers = 0;
+    out->n_stages = 0;
     TRY(file_open_regular(&from, path, "records that --out wrote"));
     TRY(read_lines(out, from, path));
 out:
@@ -143,18 +155,18 @@ void training_record_close(struct training_record *r)
 
 /* --- running --- */
 
-/* own_option: behind the one for the records; NULL: there is none. shown: the same as a student types it, or "". */
+/* own: options behind the one for the records; NULL behind the last. shown: the same as a student types them, or "". */
 static enum rc run_and_read(struct training_record *out, const struct lab_env *env, const char *name,
-                            const char *options, const char *own_option, const char *shown)
+                            const char *options, const char *const own[2], const char *shown)
 {
     const uint64_t start_ns = wait_clock_ns();
     char records[PATH_BYTES + 64];
     enum rc rc;
 
     *out = (struct training_record){ .point = NULL };
-    snprintf(out->command, sizeof out->command, "gradmark train %.380s --out %.40s.jsonl%.60s", options, name, shown);
+    snprintf(out->command, sizeof out->command, "gradmark train %.380s --out %.40s.jsonl%.130s", options, name, shown);
     snprintf(records, sizeof records, "--out=%s/%s.jsonl", env->folder, name);
-    TRY(training_launch(env, name, options, (const char *[]){ records, own_option, NULL }));
+    TRY(training_launch(env, name, options, (const char *[]){ records, own[0], own[0] ? own[1] : NULL, NULL }));
     out->process_s = 1e-9 * (double)(wait_clock_ns() - start_ns);
     TRY(training_record_read(out, records + strlen("--out=")));
 out:
@@ -164,7 +176,20 @@ out:
 enum rc training_record_run(struct training_record *out, const struct lab_env *env, const char *name,
                             const char *options)
 {
-    return run_and_read(out, env, name, options, NULL, "");
+    return run_and_read(out, env, name, options, (const char *[2]){ NULL }, "");
+}
+
+enum rc training_record_run_stages(struct training_record *out, const struct lab_env *env, const char *name,
+                                   const char *options, const char *profile)
+{
+    char timeline[PATH_BYTES + 64], profile_option[PATH_BYTES + 64] = "", shown[160];
+
+    snprintf(timeline, sizeof timeline, "--timeline=%s/%s.json", env->folder, name);
+    if (profile)
+        snprintf(profile_option, sizeof profile_option, "--profile=%s/%s", env->folder, profile);
+    snprintf(shown, sizeof shown, " --timeline %.40s.json%s%.40s", name, profile ? " --profile " : "",
+             profile ? profile : "");
+    return run_and_read(out, env, name, options, (const char *[2]){ timeline, profile ? profile_option : NULL }, shown);
 }
 
 enum rc training_record_run_linear(struct training_record *out, struct training_path *path, const struct lab_env *env,
@@ -177,7 +202,7 @@ enum rc training_record_run_linear(struct training_record *out, struct training_
     snprintf(words, sizeof words, "--model linear --threads 1 %s", options);
     snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, name);
     snprintf(shown, sizeof shown, " --trajectory %.40s.csv", name);
-    TRY(run_and_read(out, env, name, words, trajectory, shown));
+    TRY(run_and_read(out, env, name, words, (const char *[2]){ trajectory }, shown));
     TRY(training_read(path, trajectory + strlen("--trajectory=")));
 out:
     if (rc != RC_OK) {

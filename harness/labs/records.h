@@ -15,6 +15,13 @@ struct worker_figures { /* NaN: there is none */
     double batch_count; /* its samples of a round; NaN: all have as many */
 };
 
+struct stage_figures {        /* of the stages of a pipeline; NaN: there is none */
+    double held_count;        /* micro-batches whose activations it held, as measured */
+    double activations_bytes; /* that it keeps for them */
+};
+
+enum { TRAINING_MOST_STAGES = 64 };
+
 struct training_record {
     char command[TRAINING_COMMAND_BYTES]; /* as a student types it */
     double process_s;                     /* real time, of the whole child process */
@@ -30,6 +37,8 @@ struct training_record {
     struct loss_point *point; /* owned */
     int n_workers;
     struct worker_figures *worker; /* [n_workers]; owned */
+    int n_stages;                  /* of which there is a record; 0: not in stages */
+    struct stage_figures stage[TRAINING_MOST_STAGES];
 };
 
 /* Train with these options, words with a blank between two: NAME.jsonl in the folder has the records. Errors: as
@@ -40,6 +49,9 @@ enum rc training_record_run(struct training_record *out, const struct lab_env *e
  * command are empty. */
 enum rc training_record_run_linear(struct training_record *out, struct training_path *path, const struct lab_env *env,
                                    const char *name, const char *options) MUST_CHECK;
+/* The same in stages: NAME.json is the timeline. profile: a file of the folder, for --profile; NULL: none. */
+enum rc training_record_run_stages(struct training_record *out, const struct lab_env *env, const char *name,
+                                   const char *options, const char *profile) MUST_CHECK;
 /* NAME.csv in the folder: time, samples and loss of each round, with all digits. RC_IO. */
 enum rc training_record_write_curve(const struct training_record *r, const struct lab_env *env,
                                     const char *name) MUST_CHECK;

@@ -7,7 +7,7 @@
 
 #include "harness/labs/lab.h"
 
-enum { TRAINING_NAME_BYTES = 48, TRAINING_COMMAND_BYTES = 512 };
+enum { TRAINING_NAME_BYTES = 48, TRAINING_COMMAND_BYTES = 640 };
 
 struct path_point {                                    /* what a step of a worker begins with */
     double time_s, samples_count, loss, slope, offset; /* loss: of the samples of the step; behind the last: NaN */

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline.c - the lab "pipeline": a network cut into four stages, and micro-batches that go through them.
+ *
+ * Two trainings in sim, by M micro-batches, and GPipe beside 1F1B: "equal", which replays a profile of four layers that
+ * take as long as each other, so that what theory says of equal stages can be seen; and "network", slim resnet152 with
+ * its own arithmetic, whose stages are as equal as it can be cut, and which holds activations. Every picture is of the
+ * spans of their timelines (stage_spans.h) and of their records of stages.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
+#include "harness/labs/pipeline_lab.h"
+#include "harness/report/table.h"
+
+enum {
+    N_RUNS = PIPELINE_COUNTS * (PIPELINE_SCHEDULES + PIPELINE_WAYS),
+    N_PICTURES = 1 + PIPELINE_COUNTS + 1 + 3 /* moving; by micro-batches; of the network; held, bubble, memory */
+};
+
+static enum rc show_schedules(struct lesson *lesson)
+{
+    char n[16], name[32], caption[160];
+    struct chart_var var[] = { { "micro_batches", n }, { "machine", pipeline_kind[PIPELINE_EQUAL].note } };
+    enum rc rc;
+
+    snprintf(n, sizeof n, "%d", pipeline_count[0]);
+    TRY(lesson_moving_picture(lesson, "pipeline-schedule", "schedule",
+                              "The same batch in 2, 4, 8 and 16 micro-batches: the white part shrinks.", var, 2));
+    for (int c = 0; c < PIPELINE_COUNTS; c++) {
+        snprintf(n, sizeof n, "%d", pipeline_count[c]);
+        snprintf(name, sizeof name, "schedule-%d", pipeline_count[c]);
+        snprintf(caption, sizeof caption,
+                 "Who computes what when, with %d micro-batches: equal stages, one step, GPipe above 1F1B.",
+                 pipeline_count[c]);
+        TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule", name, caption, var, 2));
+    }
+out:
+    return rc;
+}
+
+static enum rc add_row(struct table *t, const struct pipeline_run *r, int k, int c, int w)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", pipeline_kind[k].shown));
+    TRY(table_cell(t, "%d", pipeline_count[c]));
+    TRY(table_cell(t, "%s", pipeline_way[w].name));
+    TRY(table_cell(t, "%.3f", pipeline_step_ms(r)));
+    TRY(table_cell(t, "%.1f", 100 * r->bubble_ratio));
+    TRY(table_cell(t, "%.1f", 100 * pipeline_bubble(pipeline_count[c])));
+    TRY(table_cell(t, "%d", pipeline_held_most(r)));
+    if (pipeline_bytes_most(r) > 0)
+        TRY(table_cell(t, "%.0f", pipeline_bytes_most(r)));
+    else
+        TRY(table_cell(t, "none"));
+out:
+    return rc;
+}
+
+static enum rc fill_table(struct table *t, const struct pipeline *l, int k)
+{
+    enum rc rc = RC_OK;
+
+    for (int c = 0; c < PIPELINE_COUNTS; c++) {
+        for (int w = 0; w < pipeline_kind[k].n_ways; w++)
+            TRY(add_row(t, &l->run[k][c][w], k, c, w));
+        if (c + 1 < PIPELINE_COUNTS)
+            TRY(table_rule(t));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct pipeline *l, struct lesson *lesson, int k, const char *caption)
+{
+    static const struct column column[] = { { "stages of", ALIGN_LEFT }, { "M", ALIGN_RIGHT },
+                                            { "schedule", ALIGN_LEFT },  { "step ms", ALIGN_RIGHT },
+                                            { "bubble %", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
+                                            { "held", ALIGN_RIGHT },     { "bytes", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_table(t, l, k));
+    TRY(lesson_table(lesson, t, caption));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)
+{
+    static const struct chart_var held[] = { { "heading", "what the first of 4 equal stages holds, 8 micro-batches" },
+                                             { "xtitle", "ms of one step" },
+                                             { "ytitle", "micro-batches whose activations it holds" },
+                                             { "axes", "plain" } };
+    enum rc rc;
+
+    TRY(show_schedules(lesson));
+    TRY(show_table(l, lesson, PIPELINE_EQUAL,
+                   "4 equal stages, one step: time, the share of it in which stages wait, and the micro-batches "
+                   "that one stage holds at most"));
+    TRY(lesson_picture(lesson, "lesson", "held",
+                       "A forward adds a micro-batch, its backward gives it free: GPipe fills up, 1F1B never holds "
+                       "more than it has stages.",
+                       held, 4));
+out:
+    return rc;
+}
+
+static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
+{
+    const struct chart_var eight[] = { { "micro_batches", "8" }, { "machine", pipeline_kind[PIPELINE_NETWORK].note } };
+    static const struct chart_var bubble[] = { { "heading",
+                                                 "the bubble of 4 stages: line by formula, points measured" },
+                                               { "xtitle", "micro-batches M (logarithmic)" },
+                                               { "ytitle", "% of all stages' time in which they wait" },
+                                               { "logx", "yes" } };
+    static const struct chart_var memory[] = {
+        { "heading", "memory beside time: slim resnet152 in 4 stages, the same batch in M parts" }
+    };
+    enum rc rc;
+
+    TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule-resnet152", "schedule-resnet152",
+                          "A real network is not cut into equal stages: whoever is slowest sets the pace.", eight, 2));
+    TRY(lesson_picture(lesson, "against", "bubble",
+                       "The bubble by the number of micro-batches, of equal stages and of a network's.", bubble, 4));
+    TRY(lesson_picture(lesson, "pipeline-memory", "memory",
+                       "Activations of the stage that holds most, beside the time of a step; nearer to the lower left "
+                       "corner is better.",
+                       memory, 1));
+    TRY(show_table(l, lesson, PIPELINE_NETWORK,
+                   "slim resnet152 in 4 stages, one step; held and bytes: of the stage that holds most, of its "
+                   "activations"));
+out:
+    return rc;
+}
+
+static enum rc write_page(const struct pipeline *l)
+{
+    static const char *const question[] = {
+        "Why must a stage wait at the begin of a step, and why at its end? Which stage waits longest?",
+        "GPipe and 1F1B have the same white area. What, then, is 1F1B for?",
+        "With 16 micro-batches in place of 2 the bubble is a quarter. Why not take 64?",
+        "The batch is the same in every row. Why do the bytes of GPipe not change with M, and those of 1F1B do?",
+        "Which stage holds most under 1F1B, and which one holds a single micro-batch? Where would you put the layers "
+        "with large activations?",
+        "--recompute computes forwards twice, a third of the work more. Where does 1F1B hide it, and where does it "
+        "not?",
+        "The network's points are above the line. What of it is the bubble's, and what do unequal stages cost?",
+        NULL
+    };
+    static const char *const next[] = {
+        "Give a stage twice the time: edit balanced.json, and type the first command again. What does 1F1B do now?",
+        "Type the commands of equal stages with --cluster ethernet-1g --cluster-set hosts_count=0 in place of their "
+        "cluster: activations travel at 1 Gbit/s. Which of both schedules loses more, and why?",
+        "Train the network without the pipeline, --accumulate 8 in place of --stages 4 --micro-batches 8: how much "
+        "longer is the "
+        "step of one rank, and how much does it hold?",
+        "Open a timeline (one of the .json files) in Perfetto, and find the waits inside of forward and backward.", NULL
+    };
+    const char *commands[N_RUNS + 1] = { NULL };
+    struct lesson lesson = { .env = NULL };
+    int n = 0;
+    enum rc rc;
+
+    for (int k = 0; k < PIPELINE_KINDS; k++)
+        for (int c = 0; c < PIPELINE_COUNTS; c++)
+            for (int w = 0; w < pipeline_kind[k].n_ways; w++)
+                commands[n++] = l->run[k][c][w].command;
+    TRY(lesson_open(&lesson, l->env, "The pipeline: a network cut into stages, and what it waits for"));
+    lesson_text(&lesson,
+                "A network that is too large for one worker is cut: each stage has some of its layers, and passes "
+                "activations on and gradients back. One batch would be in one stage at a time; cut into M "
+                "micro-batches it is in all of them, but for the bubble, the time in which stages wait. The pictures "
+                "are drawn from the timelines of trainings in simulated time; these stages take as long as each "
+                "other, 1 ms forward and 2 ms backward for 8 samples, and the batch is of 64.");
+    TRY(show_equal(l, &lesson));
+    lesson_text(&lesson,
+                "The same with a network that is trained: resnet152 with a sixteenth of its channels, on links of 10 "
+                "Gbit/s. What its stages hold was measured. With --recompute a stage holds only what it took of a "
+                "micro-batch, and computes its activations again before the backward pass.");
+    TRY(show_network(l, &lesson));
+    lesson_questions(&lesson, question, next);
+    lesson_commands(&lesson, commands);
+    TRY(lesson_commit(&lesson));
+out:
+    lesson_discard(&lesson);
+    return rc;
+}
+
+static enum rc pipeline_run(const struct lab_env *env)
+{
+    struct pipeline *l = calloc(1, sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        return rc_raise(RC_NOMEM, "lab pipeline: no memory");
+    l->env = env;
+    parts_expect(env, N_RUNS, N_PICTURES);
+    TRY(pipeline_train(l));
+    TRY(pipeline_write_drawn(l));
+    TRY(write_page(l));
+out:
+    pipeline_close(l);
+    free(l);
+    return rc;
+}
+
+const struct lab lab_pipeline = {
+    .name = "pipeline",
+    .summary = "a network cut into stages: who waits for whom under GPipe and 1F1B, and what is held, span by span",
+    .run = pipeline_run,
+};
