@@ -288,6 +288,14 @@ static bool names_item(const char *message, const struct item *item)
     return names(message, item->option) || (has(item->text, "--lr-scaling") && names(message, "--lr-scaling"));
 }
 
+/* What --mode ps refuses alone, and takes with servers that keep all workers in step. */
+static bool is_made_right(const struct item *a, const struct item *b)
+{
+    const bool checks = has(a->text, "--verify-every") || has(b->text, "--verify-every");
+
+    return checks && (strcmp(a->text, "--consistency sync") == 0 || strcmp(b->text, "--consistency sync") == 0);
+}
+
 static int try_pair(const char *mode, const char *world, const struct files *f, int i, int k, const bool *is_refused)
 {
     char options[640];
@@ -296,7 +304,7 @@ static int try_pair(const char *mode, const char *world, const struct files *f, 
     const struct outcome o = try_options(options, f);
     const bool is_named = names_item(o.message, &items[i]) && names_item(o.message, &items[k]);
     const bool is_right =
-        o.rc == RC_OK ? !is_refused[i] && !is_refused[k]
+        o.rc == RC_OK ? (!is_refused[i] && !is_refused[k]) || is_made_right(&items[i], &items[k])
                       : (o.rc == RC_INVAL && !strchr(o.message, '\n') && (is_refused[i] || is_refused[k] || is_named));
 
     if (!is_right)
