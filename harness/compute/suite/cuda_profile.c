@@ -32,7 +32,7 @@ void scratch_is_foretold(void **state)
         const struct cuda_compute *c = (const struct cuda_compute *)a->c;
         float *x = side_reals(a, 4 * 8 * 256), *y = side_reals(a, 4 * 12 * 256), *w = side_reals(a, 12 * 8 * 25);
         float *kept = side_reals(a, 12 * 8 * 25);
-        uint16_t *packed = is_bf16 && with_gradients ? (uint16_t *)kept : NULL;
+        uint16_t *packed = is_bf16 && with_gradients ? (uint16_t *)(void *)kept : NULL;
         assert_int_equal(c->n_scratch_bytes, 0);
         const size_t n_bytes = a->c->ops->scratch_bytes(a->c, s, with_gradients);
         assert_int_equal(c->n_scratch_bytes, 0);

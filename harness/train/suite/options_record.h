@@ -6,7 +6,7 @@
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                              \
     "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, "          \
-                                    "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', "                    \
+    "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', "                                                    \
     "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
