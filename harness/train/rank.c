@@ -479,7 +479,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     }
     TRY(rank_end(&r, trained));
     TRY(rank_probe_again(&r));
-    TRY(rank_pipe_share_losses(&r));
+    TRY(rank_pipe_share_stamps(&r));
     TRY(rank_gather(&r));
     TRY(rank_feed_end(&r));
     if (w->rank == 0) {

@@ -294,15 +294,13 @@ out:
     return rc;
 }
 
-enum rc rank_pipe_share_losses(struct rank *r)
+static enum rc share_losses(struct rank *r)
 {
     const size_t n = r->n_done;
     const int last = r->job->stages.env.cuts.n_stages - 1;
     double *own = NULL, *all = NULL;
     enum rc rc = RC_OK;
 
-    if (!r->pipe)
-        return RC_OK;
     own = calloc(n > 0 ? n : 1, sizeof *own);
     all = malloc((n > 0 ? n : 1) * (size_t)(last + 1) * sizeof *all);
     if (!own || !all)
@@ -315,5 +313,33 @@ enum rc rank_pipe_share_losses(struct rank *r)
 out:
     free(own);
     free(all);
+    return rc;
+}
+
+/* The last step ends where the stage that ends last has: behind another one's exchange, maybe. */
+static enum rc share_end(struct rank *r)
+{
+    struct step_stamp *last = &r->stamp[r->n_done - 1];
+    const uint64_t own_ns = last->end_ns - r->stamp[0].start_ns;
+    uint64_t all_ns[NETWORK_MAX_STAGES], most_ns = own_ns;
+    enum rc rc;
+
+    TRY(world_allgather(r->job->pipe, &own_ns, all_ns, sizeof own_ns));
+    for (int i = 0; i < r->job->stages.env.cuts.n_stages; i++)
+        most_ns = all_ns[i] > most_ns ? all_ns[i] : most_ns;
+    last->end_ns += most_ns - own_ns;
+out:
+    return rc;
+}
+
+enum rc rank_pipe_share_stamps(struct rank *r)
+{
+    enum rc rc = RC_OK;
+
+    if (!r->pipe || r->n_done == 0)
+        return RC_OK;
+    TRY(share_losses(r));
+    TRY(share_end(r));
+out:
     return rc;
 }

@@ -163,8 +163,9 @@ void rank_feed_close(struct rank *r); /* whatever it has of that */
 /* The way to the stages beside this one, for r->stage; nothing without stages. Collective over job->pipe. Errors: as
  * transport_open_planned(). */
 enum rc rank_pipe_open(struct rank *r) MUST_CHECK;
-/* The losses of the last stage, which alone knows them, into the stamps of all. Collective over job->pipe. */
-enum rc rank_pipe_share_losses(struct rank *r) MUST_CHECK;
+/* Into the stamps of all: the losses, which the last stage alone knows, and the end of the last step, which is that of
+ * the stage that ends last. Collective over job->pipe. */
+enum rc rank_pipe_share_stamps(struct rank *r) MUST_CHECK;
 /* Of all stages of worker 0, each with its own, all with moments or none: *whole, on the first stage, is that of the
  * network; of the others it stays as it is. RC_NOMEM, and errors of messages. */
 enum rc rank_pipe_join(struct rank *r, const struct checkpoint *own, struct checkpoint *whole) MUST_CHECK;
