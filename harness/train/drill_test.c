@@ -26,13 +26,13 @@ static void options_order_it(void **state)
         const char *options;
         struct train_drill is;
     } cases[] = {
-        { " --kill-rank 0", { 0, false, false, PHASE_STEP, false, 1, -1 } },
-        { " --hang-rank 2", { 2, true, false, PHASE_STEP, false, 1, -1 } },
-        { " --kill-rank 1 --drill-at start", { 1, false, false, PHASE_START, false, 0, -1 } },
-        { " --hang-rank 0 --drill-at probe", { 0, true, false, PHASE_PROBE, false, 0, -1 } },
-        { " --kill-rank 2 --drill-at end", { 2, false, false, PHASE_END, false, 0, -1 } },
-        { " --hang-rank 1 --drill-at step:8", { 1, true, false, PHASE_STEP, false, 8, -1 } },
-        { " --kill-rank 2 --kill-step 3", { 2, false, false, PHASE_STEP, false, 3, -1 } },
+        { " --kill-rank 0", { 0, false, false, PHASE_STEP, false, 1, 0 } },
+        { " --hang-rank 2", { 2, true, false, PHASE_STEP, false, 1, 0 } },
+        { " --kill-rank 1 --drill-at start", { 1, false, false, PHASE_START, false, 0, 0 } },
+        { " --hang-rank 0 --drill-at probe", { 0, true, false, PHASE_PROBE, false, 0, 0 } },
+        { " --kill-rank 2 --drill-at end", { 2, false, false, PHASE_END, false, 0, 0 } },
+        { " --hang-rank 1 --drill-at step:8", { 1, true, false, PHASE_STEP, false, 8, 0 } },
+        { " --kill-rank 2 --kill-step 3", { 2, false, false, PHASE_STEP, false, 3, 0 } },
     };
     struct train_job job;
 

@@ -31,7 +31,7 @@ static bool parse_drill_step(struct train_drill *drill, const char *text)
     if ((size_t)(colon - text) >= sizeof step || !text_to_u64(colon + 1, &part) || part >= TRAIN_MAX_BATCH)
         return false;
     (void)snprintf(step, sizeof step, "%.*s", (int)(colon - text), text);
-    drill->micro_batch = (int64_t)part;
+    drill->nth_part = part + 1;
     return text_to_u64(step, &drill->step);
 }
 
@@ -90,7 +90,7 @@ enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, 
     enum rc rc;
 
     TRY(resolve_stall(o));
-    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .leaves = leaves, .micro_batch = -1 };
+    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .leaves = leaves };
     TRY(parse_drill_at(&job->drill, o->drill_at));
     if (opt_given(group, n_groups, "kill-step")) {
         job->drill.phase = PHASE_STEP;
@@ -99,7 +99,7 @@ enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, 
     if ((kills || hangs || leaves) && rank >= o->stages * (uint64_t)job->n_ranks)
         FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", name, (unsigned long long)rank,
              (int)o->stages * job->n_ranks - 1);
-    if (job->drill.micro_batch >= (int64_t)(o->stages > 1 ? o->accumulate : 0))
+    if (job->drill.nth_part > (o->stages > 1 ? o->accumulate : 0))
         FAIL(RC_INVAL, "--drill-at %s: %s", o->drill_at,
              o->stages > 1 ? "has a micro-batch from --accumulate up; they count from 0"
                            : "only a stage of --stages is in a micro-batch when it begins one; step:N");

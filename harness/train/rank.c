@@ -70,7 +70,7 @@ void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int6
     const int number = r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank; /* G1 */
 
     if (d->rank != number || d->leaves || d->phase != phase ||
-        (phase == PHASE_STEP && (d->step != step || d->micro_batch != micro_batch)))
+        (phase == PHASE_STEP && (d->step != step || (int64_t)d->nth_part != micro_batch + 1)))
         return;
     if (d->hangs)
         world_hang(r->world);

@@ -118,9 +118,9 @@ struct train_drill { /* a failure to order: a server fails as it gets the first 
     bool hangs;      /* else it ends ... */
     bool leaves;     /* ... or leaves in order, as it does for a signal (elastic.h, V4) */
     enum peer_phase phase;
-    bool is_drawn;       /* the step is: by the seed and the rank */
-    uint64_t step;       /* of the whole training, one that this run does; PHASE_STEP */
-    int64_t micro_batch; /* of a stage: as it begins its forward; -1: as the step begins */
+    bool is_drawn;     /* the step is: by the seed and the rank */
+    uint64_t step;     /* of the whole training, one that this run does; PHASE_STEP */
+    uint64_t nth_part; /* of a stage: as it begins the forward of so many micro-batches; 0: as the step begins */
 };
 
 /* What a rank does wrong on order, and goes on. */
