@@ -28,6 +28,11 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
+/* The handler's, where it comes upon the thread that called stop_catch(). A matrix product whose code oneDNN has made at
+ * run time may keep values further below the stack pointer than the ABI promises it: a handler on the same stack wrote
+ * over them, and the product then over the heap. */
+static unsigned char handler_stack[1 << 16];
+
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
 
@@ -64,22 +69,30 @@ static void note_signal(int number)
 static void set_handlers(void (*handler)(int), void (*instead_of)(int))
 {
     for (int i = 0; i < N_STOP_SIGNALS; i++) {
-        struct sigaction now, action = { .sa_flags = SA_RESTART };
+        struct sigaction now, action = { .sa_flags = SA_RESTART | SA_ONSTACK };
         action.sa_handler = handler;
         if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == instead_of)
             (void)sigaction(stop_signals[i], &action, NULL);
     }
 }
 
+static void catch(void)
+{
+    const stack_t stack = { .ss_sp = handler_stack, .ss_size = sizeof handler_stack };
+
+    (void)sigaltstack(&stack, NULL); /* without it the handler is on the thread's own */
+    set_handlers(note_signal, SIG_DFL);
+}
+
 void stop_catch(void)
 {
-    set_handlers(note_signal, SIG_DFL);
+    catch();
 }
 
 void stop_catch_first(void)
 {
     atomic_store(&received.ends_at_second, true);
-    set_handlers(note_signal, SIG_DFL);
+    catch();
 }
 
 void stop_release(void)
