@@ -110,7 +110,7 @@ static void every_wrong_field_is_named_P1(void **state)
                   { 4, 3, "version", REFUSED_VERSION },
                   { 4, 6, "version 6, this program speaks 11", REFUSED_VERSION },
                   { 6, 0, "op", REFUSED_MALFORMED },
-                  { 6, 16, "op", REFUSED_MALFORMED },
+                  { 6, PS_JOIN + 1, "op", REFUSED_MALFORMED },
                   { 8, 4, "carries", REFUSED_TRUNCATED },
                   { 8, 2, "carries", REFUSED_OVERSIZED },
                   { 15, 0x7f, "rate", REFUSED_MALFORMED },

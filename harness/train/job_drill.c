@@ -57,10 +57,7 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
             return RC_OK;
         }
     if (strncmp(text, "step:", 5) == 0)
-        return rc_raise(RC_INVAL,
-                        "--drill-at step:N: N is a whole number, as in step:1, or step and micro-batch, as in "
-                        "step:1:0, and not \"%s\"",
-                        text + 5);
+        return rc_raise(RC_INVAL, "--drill-at step:N: N is a whole number, as in step:1, and not \"%s\"", text + 5);
     return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N, random or end", text);
 }
 
