@@ -28,9 +28,9 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
-/* The handler's, where it comes upon the thread that called stop_catch(). A matrix product whose code oneDNN has made at
- * run time may keep values further below the stack pointer than the ABI promises it: a handler on the same stack wrote
- * over them, and the product then over the heap. */
+/* The handler's, where it comes upon the thread that called stop_catch(). A matrix product whose code oneDNN has made
+ * at run time may keep values further below the stack pointer than the ABI promises it: a handler on the same stack
+ * wrote over them, and the product then over the heap. */
 static unsigned char handler_stack[1 << 16];
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -76,7 +76,7 @@ static void set_handlers(void (*handler)(int), void (*instead_of)(int))
     }
 }
 
-static void catch(void)
+static void catch (void)
 {
     const stack_t stack = { .ss_sp = handler_stack, .ss_size = sizeof handler_stack };
 
@@ -86,13 +86,13 @@ static void catch(void)
 
 void stop_catch(void)
 {
-    catch();
+    catch ();
 }
 
 void stop_catch_first(void)
 {
     atomic_store(&received.ends_at_second, true);
-    catch();
+    catch ();
 }
 
 void stop_release(void)
