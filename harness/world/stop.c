@@ -76,7 +76,7 @@ static void set_handlers(void (*handler)(int), void (*instead_of)(int))
     }
 }
 
-static void catch (void)
+static void catch_signals(void)
 {
     const stack_t stack = { .ss_sp = handler_stack, .ss_size = sizeof handler_stack };
 
@@ -86,13 +86,13 @@ static void catch (void)
 
 void stop_catch(void)
 {
-    catch ();
+    catch_signals();
 }
 
 void stop_catch_first(void)
 {
     atomic_store(&received.ends_at_second, true);
-    catch ();
+    catch_signals();
 }
 
 void stop_release(void)
