@@ -105,7 +105,7 @@ static uint64_t passed_bytes(const struct layout_model *m, const struct network_
 {
     if (stage < 0 || stage + 1 >= s->n_stages)
         return 0;
-    return B * sizeof(float) * ((network_passed_elems(m->network, s, stage) + m->divisor - 1) / m->divisor);
+    return B * sizeof(float) * profile_divided(network_passed_elems(m->network, s, stage), m->divisor);
 }
 
 /* A ring among the replicas of a stage. */
@@ -191,7 +191,7 @@ static double left_of(double exchange_s, double hidden_s)
 /* Of the profile at 1/divisor of its bytes: elements of the network. */
 static uint64_t elems_of(const struct layout_model *m, size_t n_elems)
 {
-    return (n_elems + m->divisor - 1) / m->divisor;
+    return profile_divided(n_elems, m->divisor);
 }
 
 /* A ring of n ranks that are `every` apart. */

@@ -183,8 +183,7 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
     out->server_bytes = module_need(job).server_bytes;
     /* Where the compute has memory of its own, it is that of one device. */
     out->host_bytes = job->compute->host_memory
-                          ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
-                                n_servers * out->server_bytes + rank_0_bytes(job) +
+                          ? n_workers * train_worker_bytes(out) + n_servers * out->server_bytes + rank_0_bytes(job) +
                                 resume_bytes(job, n_workers + n_servers) + stamp_bytes(job, n_workers + n_servers)
                           : n_sharing * (out->activations_bytes + out->params_bytes + library_bytes(job));
 out:
@@ -261,15 +260,10 @@ out:
     return rc;
 }
 
-static size_t worker_bytes(const struct train_memory *m)
-{
-    return m->activations_bytes + m->params_bytes + m->exchange_bytes;
-}
-
 /* Of the rank that needs most. */
 static size_t most_bytes_of_rank(const struct train_memory *m)
 {
-    return worker_bytes(m) > m->server_bytes ? worker_bytes(m) : m->server_bytes;
+    return train_worker_bytes(m) > m->server_bytes ? train_worker_bytes(m) : m->server_bytes;
 }
 
 enum rc job_memory_of_rank(size_t *out, const struct train_job *job, const struct network *n)
@@ -340,14 +334,14 @@ static enum rc check_limit(const struct train_job *job, const struct network *n)
     if (job->opts.stages > 1)
         (void)snprintf(stage, sizeof stage, " in stage %d of %llu", job->stages.number,
                        (unsigned long long)job->opts.stages);
-    if (worker_bytes(m) <= job->opts.memory_limit)
+    if (train_worker_bytes(m) <= job->opts.memory_limit)
         FAIL(RC_INVAL, "--memory-limit %llu: a server of model %s%s needs %zu bytes; more --servers need less each",
              (unsigned long long)job->opts.memory_limit, job->opts.model, stage, m->server_bytes);
     FAIL(RC_INVAL,
          "--memory-limit %llu: a worker of model %s%s needs %zu bytes (activations %zu, parameters and gradients %zu, "
          "exchange %zu)%s",
-         (unsigned long long)job->opts.memory_limit, job->opts.model, stage, worker_bytes(m), m->activations_bytes,
-         m->params_bytes, m->exchange_bytes, remedy);
+         (unsigned long long)job->opts.memory_limit, job->opts.model, stage, train_worker_bytes(m),
+         m->activations_bytes, m->params_bytes, m->exchange_bytes, remedy);
 out:
     return rc;
 }

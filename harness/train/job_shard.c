@@ -87,18 +87,13 @@ static enum rc open_whole(struct network **out, size_t *divisor, const struct tr
                         : network_open(out, job->workload->network, &job->network);
 }
 
-static size_t divided(size_t n_elems, size_t divisor)
-{
-    return (n_elems + divisor - 1) / divisor;
-}
-
 /* Of the segments in the first n_elems of the network. */
 static size_t divided_params(const struct network *n, size_t n_elems, size_t divisor)
 {
     size_t sum = 0;
 
     for (int i = 0; i < n->n_segments && n->segment[i].offset_elems < n_elems; i++)
-        sum += divided(n->segment[i].n_elems, divisor);
+        sum += profile_divided(n->segment[i].n_elems, divisor);
     return sum;
 }
 
@@ -166,7 +161,7 @@ enum rc job_shard_memory(struct train_job *job, const struct network *network)
     }
     network_close(&shard);
     TRY(network_open_shard(&shard, whole, own.shard.number, job->shard.n_shards));
-    own.shard.most_elems = divided(network_shard_most_elems(shard), divisor);
+    own.shard.most_elems = profile_divided(network_shard_most_elems(shard), divisor);
     TRY(job_memory_resolve(&own, job->profile ? NULL : shard));
     job->memory = own.memory;
     job->shard.most_elems = own.shard.most_elems;
@@ -184,8 +179,8 @@ static void move_segments(float *own, float *whole, const struct network *n, con
 {
     for (int i = 0; i < n->n_segments; i++) {
         const struct range r = network_shard_range(n, i, shard->shard, shard->n_shards);
-        const size_t n_whole = divided(n->segment[i].n_elems, divisor);
-        const size_t n_own = divided(shard->segment[i].n_elems, divisor);
+        const size_t n_whole = profile_divided(n->segment[i].n_elems, divisor);
+        const size_t n_own = profile_divided(shard->segment[i].n_elems, divisor);
         const size_t first = (r.offset_elems - n->segment[i].offset_elems) / divisor, n_left = n_whole - first;
         memcpy(cuts ? own : whole + first, cuts ? whole + first : own, (n_own < n_left ? n_own : n_left) * sizeof *own);
         own += n_own;
@@ -249,13 +244,13 @@ enum rc job_shard_take(struct train_job *out, const struct train_job *job, int n
         (struct checkpoint){ .steps_count = job->resume.steps_count, .samples_count = job->resume.samples_count };
     TRY(open_both(&whole, &shard, &divisor, job, number));
     own.shard.number = number;
-    own.shard.most_elems = divided(network_shard_most_elems(shard), divisor);
+    own.shard.most_elems = profile_divided(network_shard_most_elems(shard), divisor);
     own.n_params = divided_params(shard, shard->n_params, divisor);
     own.segment = malloc(own.n_segments * sizeof *own.segment);
     if (!own.segment)
         FAIL(RC_NOMEM, "no memory for the layout of %zu segments", own.n_segments);
     for (size_t i = 0; i < own.n_segments; i++) {
-        const size_t n = divided(shard->segment[i].n_elems, divisor);
+        const size_t n = profile_divided(shard->segment[i].n_elems, divisor);
         own.segment[i] = shard->segment[i];
         own.segment[i].offset_elems = n_elems;
         own.segment[i].n_elems = n;

@@ -105,7 +105,7 @@ static void note_bytes(struct job_stages *s, const struct network *whole, size_t
         const struct network_range r = network_stage_range(whole, &s->env.cuts, i);
         s->part[i] = (struct checkpoint_part){ r.first_param, r.n_params, r.first_state, r.n_state };
         if (i + 1 < s->env.cuts.n_stages)
-            s->passed_elems[i] = (network_passed_elems(whole, &s->env.cuts, i) + divisor - 1) / divisor;
+            s->passed_elems[i] = profile_divided(network_passed_elems(whole, &s->env.cuts, i), divisor);
         if (s->passed_elems[i] > s->most_passed_elems)
             s->most_passed_elems = s->passed_elems[i];
     }

@@ -113,6 +113,12 @@ struct train_memory {         /* bytes; all 0: hollow */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
 };
 
+/* Of a worker. */
+static inline size_t train_worker_bytes(const struct train_memory *m)
+{
+    return m->activations_bytes + m->params_bytes + m->exchange_bytes;
+}
+
 struct train_drill { /* a failure to order: a server fails as it gets the first push of the step */
     int rank;        /* -1: none */
     bool hangs;      /* else it ends ... */

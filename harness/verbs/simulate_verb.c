@@ -68,10 +68,10 @@ static const struct opt table[] = {
               "slow link does to each"),
     OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
              "that all of this is asked of, one of --gpus; without it: the most of each mode"),
-    OPT_TEXT_(
-        struct simulate_opts, layout, "layout", "", "WxSxK,...|best",
-        "compare layouts instead: W workers of S stages each, data parallelism being Wx1x1, with the same batch in "
-        "all; best: of all of --gpus GPUs, the best few simulated; K, shards of dense layers, is 1 so far"),
+    OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...|best",
+              "compare layouts instead: W workers of S stages each, K of which share the dense layers, data "
+              "parallelism being "
+              "Wx1x1, with the same batch in all; best: of all of --gpus GPUs, the best few simulated"),
     OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "samples",
              "of --layout, a step of all workers; without it: the profile's batch for each GPU of the first layout"),
     OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "parts",

@@ -102,11 +102,6 @@ void train_stages_free(struct train_stages_run *run)
 
 /* --- what stages have come to --- */
 
-static size_t worker_bytes(const struct train_memory *m)
-{
-    return m->activations_bytes + m->params_bytes + m->exchange_bytes;
-}
-
 /* Of the stage that needs most, and of all stages on this host. */
 static struct train_memory most_memory(const struct stage_figures *figures, int n_stages)
 {
@@ -116,7 +111,7 @@ static struct train_memory most_memory(const struct stage_figures *figures, int 
     for (int i = 0; i < n_stages; i++) {
         const struct train_memory *m = &figures[i].memory;
         host_bytes += m->host_bytes;
-        if (worker_bytes(m) > worker_bytes(&most))
+        if (train_worker_bytes(m) > train_worker_bytes(&most))
             most = *m;
     }
     most.host_bytes = host_bytes;
@@ -236,7 +231,7 @@ static enum rc write_stage(struct report *to, const struct stage_figures *f)
     record_u64(r, "planned_held_micro_batches_count", f->n_planned_held);
     record_u64(r, "held_micro_batches_count", f->n_held);
     record_u64(r, "activations_bytes", f->memory.activations_bytes);
-    record_u64(r, "memory_bytes", worker_bytes(&f->memory));
+    record_u64(r, "memory_bytes", train_worker_bytes(&f->memory));
     record_f64(r, "flops_ratio", f->flops_ratio);
     record_f64(r, "cost_ratio", f->cost_ratio);
     record_f64(r, "waited_ratio", f->waited_ratio);
@@ -270,7 +265,7 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
         TRY(table_cell(t, "%.3f", f->cost_ratio));
         TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
         TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)worker_bytes(&f->memory)));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)train_worker_bytes(&f->memory)));
         TRY(table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes));
         TRY(table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0));
         TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));

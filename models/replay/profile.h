@@ -85,6 +85,11 @@ enum rc profile_open_network(struct network **out, size_t *divisor, const struct
 enum rc profile_spread(struct profile *p, uint64_t step_ns) MUST_CHECK;
 /* Change all times in proportion, so that a step has this rate. images_per_s > 0; p has times. */
 void profile_scale(struct profile *p, double images_per_s);
+/* J4: elements of a tensor of the network at 1/divisor of its bytes. */
+static inline size_t profile_divided(size_t n_elems, size_t divisor)
+{
+    return (n_elems + divisor - 1) / divisor;
+}
 size_t profile_n_params(const struct profile *p);
 int profile_n_tensors(const struct profile *p);
 /* Of one step: the layers' times. */

@@ -42,7 +42,7 @@ static enum rc compare(const struct profile *p, const struct network *n, size_t 
                         profile_n_tensors(p), p->model, n->n_segments);
     for (int i = 0; i < n->n_segments; i++) {
         const struct profile_tensor *t = tensor_at(p, i);
-        const size_t n_elems = (n->segment[i].n_elems + divisor - 1) / divisor;
+        const size_t n_elems = profile_divided(n->segment[i].n_elems, divisor);
         if (strcmp(t->name, n->segment_name[i]) != 0 || t->n_elems != n_elems)
             return rc_raise(
                 RC_INVAL,

@@ -42,7 +42,7 @@ static enum rc cut_profile(struct profile **out, const struct profile *p, const 
         TRY(profile_layer_tensors(to, p->layer[i].n_tensors));
         for (int k = 0; k < to->n_tensors; k++, s++) {
             to->tensor[k] = p->layer[i].tensor[k];
-            to->tensor[k].n_elems = (shard->segment[s].n_elems + divisor - 1) / divisor;
+            to->tensor[k].n_elems = profile_divided(shard->segment[s].n_elems, divisor);
         }
     }
     *out = cut;
@@ -140,7 +140,7 @@ static enum rc cross(const struct replay_shard *s, const struct crossing *c, boo
 
     network_shard_pieces(n_elems, s->network, &s->network->node[c->node], n_samples);
     for (int k = 0; k < s->env->n_shards; k++)
-        n_elems[k] = (n_elems[k] + s->divisor - 1) / s->divisor;
+        n_elems[k] = profile_divided(n_elems[k], s->divisor);
     TRY(compute_sync(s->compute));
     TRY(is_backward ? g->scatter(g->arg, s->own, s->whole, n_elems) : g->gather(g->arg, s->whole, s->own, n_elems));
 out:
