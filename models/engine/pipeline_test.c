@@ -18,99 +18,21 @@
 
 #include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
+#include "models/suite/rank_threads.h"
 
-enum { MOST_STAGES = 4, MOST_PARTS = 5, FIRST = 7 };
-
-/* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's. */
-struct parcel {
-    const float *from;
-    float *to;
-    size_t n_from, n_to;
-    bool is_there;
-};
-
-struct line { /* between stage i and i + 1 */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct parcel parcel[N_STAGE_WAYS][MOST_PARTS];
-};
+enum { MOST_STAGES = 4, MOST_PARTS = THREADS_MOST_PARTS, FIRST = 7 };
 
 struct place {
     struct pipeline_stage stage;
     struct compute *compute;
     struct training *training;
-    struct line *before, *behind; /* NULL: there is none */
+    struct thread_stage at;
     float *param, *grad;
     size_t n_samples, n_segments;
     double loss;
     enum rc rc;
     pthread_t thread;
 };
-
-static struct line *line_of(const struct place *p, enum stage_way way, bool sends)
-{
-    return (way == WAY_VALUE) == sends ? p->behind : p->before;
-}
-
-/* With the lock held: copy once both are there. */
-static void meet(struct line *l, struct parcel *p)
-{
-    if (p->from == NULL || p->to == NULL)
-        return;
-    assert_int_equal(p->n_from, p->n_to);
-    memcpy(p->to, p->from, p->n_to * sizeof *p->to);
-    p->is_there = true;
-    (void)pthread_cond_broadcast(&l->changed);
-}
-
-static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *x, size_t n_elems)
-{
-    struct line *l = line_of(arg, way, false);
-    struct parcel *p = &l->parcel[way][micro_batch];
-
-    (void)pthread_mutex_lock(&l->lock);
-    p->to = x;
-    p->n_to = n_elems;
-    meet(l, p);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const float *x, size_t n_elems)
-{
-    struct line *l = line_of(arg, way, true);
-    struct parcel *p = &l->parcel[way][micro_batch];
-
-    (void)pthread_mutex_lock(&l->lock);
-    p->from = x;
-    p->n_from = n_elems;
-    meet(l, p);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc await(struct line *l, struct parcel *p)
-{
-    (void)pthread_mutex_lock(&l->lock);
-    while (!p->is_there)
-        (void)pthread_cond_wait(&l->changed, &l->lock);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc take(void *arg, enum stage_way way, size_t micro_batch)
-{
-    struct line *l = line_of(arg, way, false);
-
-    return await(l, &l->parcel[way][micro_batch]);
-}
-
-static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
-{
-    struct line *l = line_of(arg, way, true);
-
-    return await(l, &l->parcel[way][micro_batch]);
-}
 
 static enum rc count_segment(void *arg, struct segment s, const float *grad)
 {
@@ -175,14 +97,14 @@ static void compare(const struct place *p, const struct network_fixture *f, doub
 
 static void check(const struct variant *v, int n_stages, size_t n_parts, struct pipeline_stage how)
 {
-    struct line line[MOST_STAGES] = { { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER } };
+    struct thread_line line[MOST_STAGES] = { THREAD_LINE_INIT };
     struct place place[MOST_STAGES] = { { .loss = 0.0 } };
     struct network_fixture f;
     struct network_stages cuts;
     double loss = NAN;
 
     for (int i = 1; i < MOST_STAGES; i++)
-        line[i] = (struct line){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+        line[i] = (struct thread_line)THREAD_LINE_INIT;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = n_parts }), RC_OK);
     double *cost = calloc((size_t)f.network->n_nodes, sizeof *cost);
     assert_non_null(cost);
@@ -193,9 +115,8 @@ static void check(const struct variant *v, int n_stages, size_t n_parts, struct 
         place[i].stage = how;
         place[i].stage.cuts = cuts;
         place[i].stage.number = i;
-        place[i].stage.pipe = (struct stage_pipe){ expect, take, pass, passed, &place[i], NULL, NULL };
-        place[i].before = i > 0 ? &line[i - 1] : NULL;
-        place[i].behind = i + 1 < n_stages ? &line[i] : NULL;
+        place[i].at = (struct thread_stage){ i > 0 ? &line[i - 1] : NULL, i + 1 < n_stages ? &line[i] : NULL };
+        place[i].stage.pipe = thread_pipe(&place[i].at);
         open_place(&place[i], &f, n_parts);
     }
     for (int i = 0; i < n_stages; i++)

@@ -340,6 +340,7 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_ACCUMULATE] = run_accumulate,
     [OP_JOIN_IMAGES] = run_group_join_images,
     [OP_PART_IMAGES] = run_group_part_images,
+    [OP_ZERO_OTHERS] = run_group_zero_others,
 };
 
 /* --- between stages (stage.h, P3) --- */
