@@ -450,7 +450,7 @@ enum rc network_run(const struct run *r)
         }
         if (r->observer != NULL && (i + 1 == end || !same_node_and_phase(op, op + 1)))
             notify_observer(r, op, false);
-        if (poison && op->kind != OP_PASS_GRAD) /* which is still being sent */
+        if (poison && op->kind != OP_PASS_GRAD && op->kind != OP_PASS_VALUE) /* which are still being sent */
             poison_dead(r, i);
     }
     if (r->queued != NULL)

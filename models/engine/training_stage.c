@@ -361,14 +361,20 @@ static enum rc await_place(const struct network *n, const struct stage_pipe *p, 
 {
     enum rc rc = RC_OK;
 
-    if (!is_last(n)) {
-        TRY(p->passed(p->arg, WAY_VALUE, place));
+    if (!is_last(n))
         TRY(p->take(p->arg, WAY_GRAD, place));
-    }
     if (!is_first(n))
         TRY(p->passed(p->arg, WAY_GRAD, place));
 out:
     return rc;
+}
+
+/* P3: what the last batch has passed on lies where the next one computes. */
+static enum rc await_last_sent(const struct network *n, const struct stage_pipe *p, const struct evaluating *e)
+{
+    if (is_last(n) || e->n_begun == 0)
+        return RC_OK;
+    return p->passed(p->arg, WAY_VALUE, (e->n_begun - 1) % e->n_ahead);
 }
 
 /* One batch of the test set, [first, first + r->B). */
@@ -379,6 +385,7 @@ static enum rc evaluate_batch(struct network_trainer *t, struct evaluating *e, s
     const size_t place = e->n_begun % e->n_ahead;
     enum rc rc = RC_OK;
 
+    TRY(await_last_sent(n, p, e));
     if (e->n_begun++ >= e->n_ahead)
         TRY(await_place(n, p, place));
     r->micro_batch = place;
@@ -417,6 +424,7 @@ enum rc network_stage_evaluate(struct network_trainer *t, const float *param, si
             n_correct += t->n_correct;
         }
     }
+    TRY(await_last_sent(t->network, &stage_of(t)->pipe, &e));
     for (size_t i = 0; i < e.n_ahead && i < e.n_begun; i++)
         TRY(await_place(t->network, &stage_of(t)->pipe, i));
     const bool knows = is_last(t->network) && n_samples > 0;

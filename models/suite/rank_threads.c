@@ -12,9 +12,9 @@ static struct thread_line *line_of(const struct thread_stage *s, enum stage_way 
 }
 
 /* With the lock held: copy once both are there. */
-static enum rc meet(struct thread_line *l, struct thread_parcel *p)
+static enum rc meet(struct thread_line *l, enum stage_way way, struct thread_parcel *p)
 {
-    if (p->from == NULL || p->to == NULL)
+    if (p->from == NULL || p->to == NULL || (l->is_late && way == WAY_VALUE && !p->is_awaited))
         return RC_OK;
     if (p->n_from != p->n_to)
         return RC_BUG;
@@ -24,15 +24,23 @@ static enum rc meet(struct thread_line *l, struct thread_parcel *p)
     return RC_OK;
 }
 
+/* With the lock held: until its place is free of the tensor before. */
+static void await_place(struct thread_line *l, const struct thread_parcel *p)
+{
+    while (p->is_there)
+        (void)pthread_cond_wait(&l->changed, &l->lock);
+}
+
 static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *x, size_t n_elems)
 {
     struct thread_line *l = line_of(arg, way, false);
     struct thread_parcel *p = &l->parcel[way][micro_batch];
 
     (void)pthread_mutex_lock(&l->lock);
+    await_place(l, p);
     p->to = x;
     p->n_to = n_elems;
-    const enum rc rc = meet(l, p);
+    const enum rc rc = meet(l, way, p);
     (void)pthread_mutex_unlock(&l->lock);
     return rc;
 }
@@ -43,34 +51,41 @@ static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const flo
     struct thread_parcel *p = &l->parcel[way][micro_batch];
 
     (void)pthread_mutex_lock(&l->lock);
+    await_place(l, p);
     p->from = x;
     p->n_from = n_elems;
-    const enum rc rc = meet(l, p);
+    const enum rc rc = meet(l, way, p);
     (void)pthread_mutex_unlock(&l->lock);
     return rc;
 }
 
-static enum rc await(struct thread_line *l, const struct thread_parcel *p)
+static enum rc await(struct thread_line *l, enum stage_way way, size_t micro_batch, bool sends)
 {
+    struct thread_parcel *p = &l->parcel[way][micro_batch];
+    enum rc rc = RC_OK;
+
     (void)pthread_mutex_lock(&l->lock);
-    while (!p->is_there)
+    p->is_awaited = p->is_awaited || sends;
+    if (sends && !p->is_there)
+        rc = meet(l, way, p);
+    while (!p->is_there && rc == RC_OK)
         (void)pthread_cond_wait(&l->changed, &l->lock);
+    if (++p->n_ended == 2) {
+        *p = (struct thread_parcel){ .n_ended = 0 };
+        (void)pthread_cond_broadcast(&l->changed);
+    }
     (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
+    return rc;
 }
 
 static enum rc take(void *arg, enum stage_way way, size_t micro_batch)
 {
-    struct thread_line *l = line_of(arg, way, false);
-
-    return await(l, &l->parcel[way][micro_batch]);
+    return await(line_of(arg, way, false), way, micro_batch, false);
 }
 
 static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
 {
-    struct thread_line *l = line_of(arg, way, true);
-
-    return await(l, &l->parcel[way][micro_batch]);
+    return await(line_of(arg, way, true), way, micro_batch, true);
 }
 
 struct stage_pipe thread_pipe(struct thread_stage *own)

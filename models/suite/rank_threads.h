@@ -13,17 +13,20 @@
 
 enum { THREADS_MOST_SHARDS = 5, THREADS_MOST_PARTS = 5 };
 
-/* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's. */
+/* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's;
+ * of a late line, values as late as stage.P3 allows: when the sender waits for that. */
 struct thread_parcel {
     const float *from;
     float *to;
     size_t n_from, n_to;
-    bool is_there;
+    bool is_there, is_awaited; /* by the sender */
+    int n_ended;               /* waits for it, of two */
 };
 
 struct thread_line { /* between stage i and i + 1 */
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    bool is_late;
     struct thread_parcel parcel[N_STAGE_WAYS][THREADS_MOST_PARTS];
 };
 #define THREAD_LINE_INIT                                                       \
