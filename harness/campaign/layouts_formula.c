@@ -119,30 +119,19 @@ static uint64_t elems_of(const struct layout_model *m, size_t n_elems)
 struct stage_part {
     struct network *network; /* the stage, or its shard with the most rows; owned */
     bool is_shard;
-    uint64_t n_common, n_own;  /* parameters that all replicas have, and that those with the same shard have */
-    struct link group;         /* to the others of a shard's group */
-    int n_gathers, n_scatters; /* of a micro-batch, in a group */
-    uint64_t gathered_elems, scattered_elems; /* for one image, to all others of it */
+    uint64_t n_common, n_own;     /* parameters that all replicas have, and that those with the same shard have */
+    struct link group;            /* to the others of a shard's group */
+    struct shard_traffic traffic; /* in that, of the profile */
 };
 
-static bool is_gather(const struct node *d)
-{
-    return d->kind == NODE_GATHER_IMAGES || d->kind == NODE_GATHER_CHANNELS;
-}
-
-/* What crosses in its group: of logits nothing goes back. */
 static void note_group(struct stage_part *out, const struct layout_model *m, const struct layout *l, int stage)
 {
-    const struct network *n = out->network;
     const int S = l->n_stages;
 
     out->group = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), stage, S, S));
-    for (int i = 0; i < n->n_nodes; i++) {
-        out->n_gathers += is_gather(&n->node[i]);
-        out->n_scatters += is_gather(&n->node[i]) && n->node[i + 1].kind != NODE_LOSS;
-    }
-    out->gathered_elems = elems_of(m, network_shard_elems_gathered(n));
-    out->scattered_elems = elems_of(m, network_shard_elems_sent(n)) - out->gathered_elems;
+    out->traffic = network_shard_traffic(out->network);
+    out->traffic.gathered_elems = elems_of(m, out->traffic.gathered_elems);
+    out->traffic.scattered_elems = elems_of(m, out->traffic.scattered_elems);
 }
 
 static enum rc part_open(struct stage_part *out, const struct layout_model *m, const struct layout *l,
@@ -266,11 +255,12 @@ static double left_of(double exchange_s, double hidden_s)
 static void add_crossings(struct stage_times *t, const struct stage_part *part, uint64_t B)
 {
     const double element_s = sizeof(float) / part->group.bytes_per_s;
+    const struct shard_traffic *n = &part->traffic;
 
     if (!part->is_shard)
         return;
-    t->forward_s += (double)(B * part->gathered_elems) * element_s + part->n_gathers * part->group.latency_s;
-    t->backward_s += (double)(B * part->scattered_elems) * element_s + part->n_scatters * part->group.latency_s;
+    t->forward_s += (double)(B * n->gathered_elems) * element_s + n->n_gathers * part->group.latency_s;
+    t->backward_s += (double)(B * n->scattered_elems) * element_s + n->n_scatters * part->group.latency_s;
 }
 
 /* What follows from one stage, and is that of the stage that has most. */
@@ -288,7 +278,7 @@ static enum rc apply_stage(struct layout_point *p, const struct layout_model *m,
               ring_bytes(part->n_common, W) + (part->is_shard ? ring_bytes(part->n_own, W / K) : 0));
     keep_most(&p->activations_bytes,
               p->n_micro_batches * (passed_bytes(m, cuts, stage, B) + passed_bytes(m, cuts, stage - 1, B)) +
-                  sizeof(float) * p->batch * (part->gathered_elems + part->scattered_elems));
+                  sizeof(float) * p->batch * (part->traffic.gathered_elems + part->traffic.scattered_elems));
 out:
     return rc;
 }

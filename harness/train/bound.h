@@ -4,7 +4,8 @@
  *
  * Invariants
  *   B1  The limit of a part is the better of those measured before and after the run: a machine that changes its speed
- *       between has done both. The bound is the samples of a step of all workers over the longest of the three.
+ *       between has done both. The bound is the samples of a step of all workers over the longest of the three. Of
+ *       shards, computing is measured while nothing crosses in their groups, and the wire has activations, too.
  *   B2  The ratio is one of aggregates, throughput over bound. Its interval is the throughput's within this run: the
  *       bound is a best, not a mean, and has none. Of several launches: the geometric mean, and the interval over
  *       launches (campaign/figures.c).
@@ -20,8 +21,8 @@
 
 /* B3; not of NaN. */
 bool train_bound_failed(double bound_ratio);
-/* Fill baseline and efficiency of *s, which has its throughput. Of stages: over what as many ranks would do of which
- * each computes all of the network, at the profile's times; NaN without a profile. Pure. */
+/* Fill baseline and efficiency of *s, which has its throughput. Of stages and of shards: over what as many ranks would
+ * do of which each computes all of the network, at the profile's times; NaN without a profile. Pure. */
 void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or none by the wire, as of
  * servers on the hosts of workers in ways that rank_probe.c names, or workers share cores, and what a part can do

@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
+#include "harness/train/stages_bound.h"
 #include "harness/train/suite/result_kit.h"
 #include "harness/world/cores.h"
+#include "models/replay/profile.h"
 
 static void assert_near(double value, double expected)
 {
@@ -54,6 +56,55 @@ static void what_bounds_a_run(void **state)
     summarise(&s, &m);
     assert_near(s.efficiency_ratio, 0.75);
     made_free(&m);
+}
+
+/* No shard computes the network alone; the profile says what that takes: 40 images in 0.1 s are 400 a second. */
+static void shards_are_compared_with_the_profile(void **state)
+{
+    struct profile_layer layer[] = { { .forward_ns = 20000000, .backward_ns = 50000000 },
+                                     { .forward_ns = 10000000, .backward_ns = 20000000 } };
+    struct profile profile = { .batch = 40, .layer = layer, .n_layers = 2 };
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_allreduce(&m);
+    const int n_workers = m.job.n_workers;
+    m.result.limits = (struct train_limits){ .baseline_step_s = NAN, .compute_s = 0.02, .wire_s = 0.03 };
+    m.result.has_limits_after = false;
+    m.job.shard.n_shards = n_workers;
+    summarise(&s, &m);
+    assert_true(isnan(s.baseline_samples_per_s) && isnan(s.efficiency_ratio));
+    assert_near(s.bound_samples_per_s, n_workers * (double)m.job.opts.batch / 0.03);
+    m.job.profile = &profile;
+    summarise(&s, &m);
+    assert_near(s.baseline_samples_per_s, 400);
+    assert_near(s.efficiency_ratio, s.measured.throughput_samples_per_s.mean / (n_workers * 400.0));
+    m.job.profile = NULL;
+    made_free(&m);
+}
+
+/* Two stages of one micro-batch of 8 images: forward 1 and 2 s, backward 2 and 4 s, one behind the other; the second
+ * has a group of shards, in which 0.25 and 0.5 s pass, and exchanges gradients behind its own for 0.125 s. */
+static void stages_wait_for_their_groups(void **state)
+{
+    const struct sync_mode allreduce = { .module.caps = MODE_SYNCHRONOUS | MODE_COLLECTIVE };
+    struct train_job job = { .mode = &allreduce,
+                             .opts = { .stages = 2, .batch = 8, .accumulate = 1 },
+                             .stages = {
+                                 .env.cuts.n_stages = 2, .forward_s = { 0.125, 0.25 }, .backward_s = { 0.25, 0.5 } } };
+    struct stage_limits limits[2] = { { 0 }, { .gather_s = 0.25, .scatter_s = 0.5, .exchange_s = 0.125 } };
+    double bound_s;
+
+    (void)state;
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25 + 0.5);
+    limits[1].scatter_s = 0;
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25);
+    limits[1].exchange_s = NAN;
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_true(isnan(bound_s));
 }
 
 /* What the mode is for is left out: how near the run came to what the mode allows is no question. */
@@ -179,6 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_bounds_a_run),
+        cmocka_unit_test(shards_are_compared_with_the_profile),
+        cmocka_unit_test(stages_wait_for_their_groups),
         cmocka_unit_test(without_averages_there_is_no_bound),
         cmocka_unit_test(workers_that_share_cores_have_no_bound),
         cmocka_unit_test(a_part_is_taken_at_its_best_B1),

@@ -310,6 +310,9 @@ enum rc job_shard_take(struct train_job *out, const struct train_job *job, int n
     TRY(open_both(&whole, &shard, &divisor, job, number));
     own.shard.number = number;
     own.shard.most_elems = profile_divided(network_shard_most_elems(shard), divisor);
+    own.shard.traffic = network_shard_traffic(shard);
+    own.shard.traffic.gathered_elems = profile_divided(own.shard.traffic.gathered_elems, divisor);
+    own.shard.traffic.scattered_elems = profile_divided(own.shard.traffic.scattered_elems, divisor);
     own.n_params = divided_params(shard, shard->n_params, divisor);
     own.segment = malloc(own.n_segments * sizeof *own.segment);
     if (!own.segment)

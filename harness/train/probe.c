@@ -72,16 +72,39 @@ static int n_players(const struct train_job *job)
     return job->servers_beside && job->n_workers > 1 ? job->n_workers : job->n_ranks;
 }
 
+/* Shards may have a row more than others, and so messages of another mean length: all measure the longest. */
+static enum rc agree_on_length(size_t *n_bytes, const struct probe_env *env)
+{
+    const uint64_t own = *n_bytes;
+    uint64_t *all = NULL;
+    enum rc rc = RC_OK;
+
+    if (env->job->shard.n_shards <= 1)
+        return RC_OK;
+    all = calloc((size_t)env->world->n_ranks, sizeof *all);
+    if (!all)
+        FAIL(RC_NOMEM, "no memory for the messages of %d ranks", env->world->n_ranks);
+    TRY(world_allgather(env->world, &own, all, sizeof own));
+    for (int i = 0; i < env->world->n_ranks; i++)
+        *n_bytes = all[i] > *n_bytes ? (size_t)all[i] : *n_bytes;
+out:
+    free(all);
+    return rc;
+}
+
 static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
 {
+    size_t n_bytes = plan->message_bytes;
+    enum rc rc;
+
+    TRY(agree_on_length(&n_bytes, env));
     const struct alpha_beta_env neighbours = { .world = env->world,
                                                .transport = env->job->transport,
-                                               .message_bytes = plan->message_bytes,
+                                               .message_bytes = n_bytes,
                                                .is_hollow = !env->compute->ops->touches_memory,
                                                .timeout_ms = train_message_limit_ms(env->job),
                                                .n_players = n_players(env->job) };
     struct alpha_beta fit;
-    enum rc rc;
 
     TRY(alpha_beta_measure(&fit, &neighbours));
     if (env->world->rank < neighbours.n_players)
@@ -158,6 +181,7 @@ static enum rc probe_own(struct train_limits *own, const struct probe_env *env, 
     TRY(world_barrier(env->world));
     if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
         TRY(probe_wire(&own->wire_s, env, &env->wire));
+    own->wire_s += env->activations_s; /* they are on the same link, one behind the other */
     if (!worker)
         TRY(probe_server(&own->server_s, env));
     TRY(world_barrier(env->world));

@@ -15,6 +15,7 @@ struct probe_env { /* of one rank; borrowed */
     struct compute *compute;
     struct training *training; /* NULL on servers */
     struct wire_plan wire;     /* the messages of a step; zeros: nothing is exchanged */
+    double activations_s;      /* what the step's activations take at the least in a group of shards; 0: it has none */
     const float *param;        /* float[n_params], memory of compute; NULL on servers or hollow */
     float *grad;               /* likewise, overwritten; NULL with --forward-only too */
 };

@@ -219,6 +219,21 @@ static void a_worker_measures_its_own_limits(void **state)
     assert_int_equal(p.world.last_timeout_ms, 120000);
 }
 
+/* What crosses in a group of shards is on the same link as what is exchanged: 270 us, and 1 ms. */
+static void activations_are_on_the_wire(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 1, 2, 1);
+    p.env.activations_s = 0.001;
+    assert_near(limits_of(&p).wire_s, 0.00127);
+    make(&p, 1, 2, 1);
+    p.env.activations_s = 0.001;
+    p.env.wire = (struct wire_plan){ 0 }; /* one group: each shard is of one worker alone */
+    assert_near(limits_of(&p).wire_s, 0.001);
+}
+
 /* A cold gradient of a slow network is in no limit: 30 s of pages to touch, then 2 s each. */
 static void a_cold_step_does_not_count(void **state)
 {
@@ -373,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_measures_its_own_limits),
+        cmocka_unit_test(activations_are_on_the_wire),
         cmocka_unit_test(a_cold_step_does_not_count),
         cmocka_unit_test(rank_0_takes_the_slowest_of_each_kind),
         cmocka_unit_test(workers_that_do_not_meet_go_at_their_own_rates),

@@ -13,13 +13,14 @@
 typedef enum rc probe_fn(struct train_limits *out, const struct probe_env *env);
 
 /* The probe computes gradients, into grad, which changes running means: they are restored. */
-static enum rc probe(struct train_limits *out, struct rank *r, float *grad, probe_fn *measure)
+static enum rc probe(struct train_limits *out, struct rank *r, float *grad, probe_fn *measure, double activations_s)
 {
     const struct probe_env env = { .world = r->world,
                                    .job = r->job,
                                    .compute = r->compute,
                                    .training = r->training,
                                    .wire = exchange_wire_plan(r->exchange),
+                                   .activations_s = activations_s,
                                    .param = r->param,
                                    .grad = grad };
     size_t n_state = 0;
@@ -37,6 +38,21 @@ static enum rc probe(struct train_limits *out, struct rank *r, float *grad, prob
         compute_put(r->compute, state, kept, n_state * sizeof *kept);
 out:
     free(kept);
+    return rc;
+}
+
+/* Of shards: none computes the network alone, and what a gradient takes is measured while nothing crosses. */
+static enum rc probe_shards(struct train_limits *out, struct rank *r, float *grad)
+{
+    double gather_s, scatter_s;
+    enum rc rc;
+
+    TRY(rank_shard_probe(r, &gather_s, &scatter_s));
+    rank_shard_be_still(r, true);
+    TRY(probe(out, r, grad, probe_limits_again, (double)r->job->opts.accumulate * (gather_s + scatter_s)));
+    out->baseline_step_s = NAN;
+out:
+    rank_shard_be_still(r, false);
     return rc;
 }
 
@@ -81,10 +97,9 @@ static enum rc probe_stage(struct rank *r)
     struct alpha_beta fit;
     enum rc rc;
 
-    r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
-    if (!r->shard)
-        TRY(probe(&r->result.limits, r, r->grad, probe_exchange));
+    TRY(probe(&r->result.limits, r, r->grad, probe_exchange, 0));
     drop_wire_limit(&r->result.limits, r);
+    TRY(rank_shard_probe(r, &r->result.gather_s, &r->result.scatter_s));
     if (!r->pipe)
         return RC_OK;
     TRY(alpha_beta_measure(&fit, &neighbours));
@@ -104,11 +119,9 @@ enum rc rank_probe(struct rank *r)
     rank_enter(r, PHASE_PROBE, 0);
     if (r->job->opts.stages > 1)
         return probe_stage(r);
-    if (r->shard) { /* no shard computes alone */
-        r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
-        return RC_OK;
-    }
-    TRY(probe(&r->result.limits, r, r->grad, probe_limits));
+    if (r->shard)
+        return probe_shards(&r->result.limits, r, r->grad);
+    TRY(probe(&r->result.limits, r, r->grad, probe_limits, 0));
     if (r->job->n_servers > 0)
         TRY(share_step(r));
     drop_wire_limit(&r->result.limits, r);
@@ -123,12 +136,13 @@ enum rc rank_probe_again(struct rank *r)
     void *grad = NULL;
     enum rc rc = RC_OK;
 
-    if (rank_is_virtual(r) || r->job->is_trial || r->job->opts.stages > 1 || r->shard ||
-        r->job->on_loss == ON_LOSS_REPORT || r->n_done < r->job->n_steps)
+    if (rank_is_virtual(r) || r->job->is_trial || r->job->opts.stages > 1 || r->job->on_loss == ON_LOSS_REPORT ||
+        r->n_done < r->job->n_steps)
         return RC_OK;
     if (has_grad)
         TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));
-    TRY(probe(&r->result.limits_after, r, grad, probe_limits_again));
+    TRY(r->shard ? probe_shards(&r->result.limits_after, r, grad)
+                 : probe(&r->result.limits_after, r, grad, probe_limits_again, 0));
     drop_wire_limit(&r->result.limits_after, r);
     r->result.has_limits_after = true;
 out:

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "data/loader.h"
+#include "harness/bench/alpha_beta.h"
 #include "harness/net/transport.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_shard.h"
@@ -32,6 +33,7 @@ struct rank_shard {
     size_t most_elems; /* of a piece */
     float *room;       /* [n_shards][most_elems]: pieces to be added up; hollow: NULL */
     struct shard_figures figures;
+    bool is_still; /* nothing crosses: computing alone is measured */
 };
 
 static bool is_hollow(const struct rank_shard *s)
@@ -98,6 +100,8 @@ static enum rc gather(void *arg, float *whole, const float *own, const size_t *n
     size_t offset = 0;
     enum rc rc;
 
+    if (s->is_still)
+        return RC_OK;
     for (int k = 0; k < s->env.n_shards; offset += n_elems[k++]) {
         s->in[k] = rank_message(is_hollow(s), at(whole, offset), n_elems[k], k, TAG_GATHER);
         s->out[k] = rank_message(is_hollow(s), own, n_own, k, TAG_GATHER);
@@ -119,6 +123,8 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
     size_t offset = 0;
     enum rc rc;
 
+    if (s->is_still)
+        return RC_OK;
     for (int k = 0; k < s->env.n_shards; offset += n_elems[k++]) {
         float *room = at(s->room, (size_t)k * s->most_elems);
         s->in[k] = rank_message(is_hollow(s), room, n_own, k, TAG_SCATTER);
@@ -215,6 +221,48 @@ const struct exchange_shard *rank_shard_exchanged(const struct rank *r)
 bool rank_shard_gives(const struct rank *r)
 {
     return r->shard && r->world->rank < r->shard->env.n_shards;
+}
+
+/* --- what limits it --- */
+
+void rank_shard_be_still(struct rank *r, bool is_still)
+{
+    if (r->shard)
+        r->shard->is_still = is_still;
+}
+
+/* n exchanges one behind the other, each with a message to each of the others, all on the rank's own link. */
+static double least_s(const struct rank_shard *s, const struct alpha_beta *fit, int n, size_t n_elems)
+{
+    const double n_messages = (double)n * (s->env.n_shards - 1);
+    const size_t B = job_micro_batch_of(&s->job, s->rank->world->rank);
+    const struct wire_plan plan = { .message_bytes = (size_t)((double)(n_elems * B * sizeof(float)) / n_messages),
+                                    .n_in_turn = n,
+                                    .n_on_link = n_messages };
+
+    return n > 0 ? alpha_beta_step_s(fit, &plan) : 0;
+}
+
+enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s)
+{
+    const struct rank_shard *s = r->shard;
+    struct alpha_beta fit;
+    enum rc rc = RC_OK;
+
+    *gather_s = *scatter_s = 0;
+    if (!s)
+        return RC_OK;
+    const struct alpha_beta_env group = { .world = s->group,
+                                          .transport = s->job.shard.transport,
+                                          .message_bytes = s->most_elems * sizeof(float),
+                                          .is_hollow = is_hollow(s),
+                                          .timeout_ms = train_message_limit_ms(s->whole) };
+    const struct shard_traffic *t = &s->job.shard.traffic;
+    TRY(alpha_beta_measure(&fit, &group));
+    *gather_s = least_s(s, &fit, t->n_gathers, t->gathered_elems);
+    *scatter_s = least_s(s, &fit, t->n_scatters, t->scattered_elems);
+out:
+    return rc;
 }
 
 /* --- what group 0 has come to --- */

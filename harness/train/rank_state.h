@@ -184,6 +184,11 @@ enum rc rank_shard_take(struct rank *r) MUST_CHECK;
 enum rc rank_shard_open(struct rank *r) MUST_CHECK;
 const struct dense_shard *rank_shard_env(const struct rank *r);
 const struct exchange_shard *rank_shard_exchanged(const struct rank *r);
+/* From now on nothing crosses in the group, and what would come from it is left as it is; or it does again. */
+void rank_shard_be_still(struct rank *r, bool is_still);
+/* Of a micro-batch of this rank, what its activations and their gradients take at the least to cross (harness/bench/
+ * alpha_beta.h). Collective over the group. Errors: as alpha_beta_measure(). */
+enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s) MUST_CHECK;
 /* Is this a rank of group 0, whose shards are joined? */
 bool rank_shard_gives(const struct rank *r);
 /* *whole := on rank 0 the checkpoint of the whole network (its arrays are the caller's then), of what the ranks of

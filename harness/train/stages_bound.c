@@ -20,8 +20,8 @@ static void fill_times(struct stage_times *out, const struct train_job *job, con
     const double B = (double)job->opts.batch / (double)job->opts.accumulate;
 
     for (int i = 0; i < s->env.cuts.n_stages; i++)
-        out[i] = (struct stage_times){ .forward_s = B * s->forward_s[i],
-                                       .backward_s = B * s->backward_s[i],
+        out[i] = (struct stage_times){ .forward_s = B * s->forward_s[i] + limits[i].gather_s,
+                                       .backward_s = B * s->backward_s[i] + limits[i].scatter_s,
                                        .latency_s = limits[i].latency_s,
                                        .pass_s = limits[i].pass_s };
 }

@@ -6,10 +6,11 @@
 #include "harness/report/record.h"
 #include "harness/train/train.h"
 
-struct stage_limits {  /* of one stage, measured; seconds */
-    double latency_s;  /* of a message to the stage behind */
-    double pass_s;     /* of a tensor to it, behind the latency */
-    double exchange_s; /* of its gradients among its replicas, in a step; 0: there are none; NaN: not known */
+struct stage_limits {           /* of one stage, measured; seconds */
+    double latency_s;           /* of a message to the stage behind */
+    double pass_s;              /* of a tensor to it, behind the latency */
+    double gather_s, scatter_s; /* of a micro-batch in a group of shards, forward and backward; 0: it has none */
+    double exchange_s;          /* of its gradients among its replicas, in a step; 0: there are none; NaN: not known */
 };
 
 /* The least time of a step: the longest path through the schedule (models/engine/stage_timing.h) by the times of the

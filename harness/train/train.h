@@ -44,6 +44,7 @@
 #include "harness/train/schedule.h"
 #include "harness/world/host_load.h"
 #include "harness/world/world.h"
+#include "models/engine/network_shard.h"
 #include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/workload.h"
@@ -168,10 +169,11 @@ struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h)
 struct job_shard { /* of --shard-dense above 1, and of a stage that has dense layers; zeros: there are none
                       (job_shard.h) */
     int n_shards;
-    int number;             /* of a rank's own job: which it has */
-    size_t n_common_params; /* that no shard has alone: the first ones */
-    size_t whole_params;    /* of all shards */
-    size_t most_elems;      /* of a piece of activations that crosses, for one image; the most of all shards */
+    int number;                   /* of a rank's own job: which it has */
+    size_t n_common_params;       /* that no shard has alone: the first ones */
+    size_t whole_params;          /* of all shards */
+    size_t most_elems;            /* of a piece of activations that crosses, for one image; the most of all shards */
+    struct shard_traffic traffic; /* of a rank's own job */
     const struct transport_ops *transport;
 };
 
@@ -379,6 +381,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
+    double gather_s, scatter_s;         /* of rank 0: what its activations take at the least to cross in its group, of a
+                                           micro-batch; 0: it has no group */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

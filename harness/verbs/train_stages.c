@@ -133,6 +133,8 @@ static struct stage_limits limits_of(const struct train_job *job, const struct t
 
     return (struct stage_limits){ .latency_s = r->pipe_latency_s,
                                   .pass_s = share * r->pipe_pass_s,
+                                  .gather_s = r->gather_s,
+                                  .scatter_s = r->scatter_s,
                                   .exchange_s = l->wire_s > l->server_s || isnan(l->wire_s) ? l->wire_s : l->server_s };
 }
 

@@ -43,9 +43,11 @@ size_t network_common_params(const struct network *n);
 struct range network_shard_range(const struct network *whole, int i, int number, int n_shards);
 /* Of a gather, a node of the shard: n_elems[n_shards] := the elements of each shard's piece, for a batch of B. */
 void network_shard_pieces(size_t *n_elems, const struct network *shard, const struct node *gather, size_t B);
-/* Elements that a rank gives to the others of its group for one image of its batch: forward and backward; forward. */
-size_t network_shard_elems_sent(const struct network *shard);
-size_t network_shard_elems_gathered(const struct network *shard);
+struct shard_traffic {                      /* what a rank gives to the others of its group */
+    int n_gathers, n_scatters;              /* of a micro-batch: forward, backward */
+    size_t gathered_elems, scattered_elems; /* in all of them, for one image of its batch */
+};
+struct shard_traffic network_shard_traffic(const struct network *shard);
 /* Elements, for one image of the batch, of the longest piece that a rank of the group gives or gets. */
 size_t network_shard_most_elems(const struct network *shard);
 /* Shard `number` of whole, closed by network_close(). RC_NOMEM. n_shards: 2 to network_most_shards(). */

@@ -24,6 +24,13 @@
 enum { MOST_STAGES = 4, MOST_SHARDS = THREADS_MOST_SHARDS, FIRST = 7 };
 #define TOLERANCE 1e-5 /* of a gradient, of the largest of its segment; of a loss, of itself */
 
+static size_t elems_sent_for_image(const struct network *shard)
+{
+    const struct shard_traffic t = network_shard_traffic(shard);
+
+    return t.gathered_elems + t.scattered_elems;
+}
+
 /* --- which stages --- */
 
 /* By multiply-adds; or by parameters, so that dense layers are in stages of their own. */
@@ -74,7 +81,10 @@ static void shards_of_stages_are_known(void **state)
     }
     assert_int_equal(shard->out_node, 7);
     assert_int_equal(node_out_elems(&shard->node[7]), 64);
-    assert_int_equal(network_shard_elems_sent(shard), 2 * (128 + 3 * 22) + 2 * 128 + 3 * (64 - 22));
+    assert_int_equal(elems_sent_for_image(shard), 2 * (128 + 3 * 22) + 2 * 128 + 3 * (64 - 22));
+    assert_int_equal(network_shard_traffic(shard).gathered_elems, 2 * (128 + 3 * 22));
+    assert_int_equal(network_shard_traffic(shard).n_gathers, 2);
+    assert_int_equal(network_shard_traffic(shard).n_scatters, 2);
     network_close(&shard);
     network_close(&stage);
     open_stage_of_lenet(&stage, 5, 1);
@@ -87,6 +97,8 @@ static void shards_of_stages_are_known(void **state)
     assert_int_equal(shard->n_params, 4 * 64 + 4);
     assert_int_equal(shard->first_param, 160 + 4640 + 64 * 128 + 64);
     assert_int_equal(shard->in_elems, 64);
+    assert_int_equal(network_shard_traffic(shard).n_gathers, 2);
+    assert_int_equal(network_shard_traffic(shard).n_scatters, 1); /* of logits nothing goes back */
     network_close(&shard);
     network_close(&stage);
     open_stage_of_lenet(&stage, 3, 0); /* without dense layers */
@@ -254,7 +266,7 @@ static double *gradients_of_workers(struct network_fixture *f, int n_workers, si
 /* Of one image of each micro-batch, forward and backward. */
 static size_t elems_sent(const struct place *p, size_t n_parts)
 {
-    return p->has_shard ? n_parts * network_shard_elems_sent(network_of(p->training)) : 0;
+    return p->has_shard ? n_parts * elems_sent_for_image(network_of(p->training)) : 0;
 }
 
 static int check(const struct variant *v, struct grid *g, size_t n_parts, struct pipeline_stage how, bool by_params)
