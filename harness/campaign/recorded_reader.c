@@ -241,8 +241,9 @@ static enum rc read_record(struct reader *r, json_t *record)
         return read_failure(r, record);
     if (strcmp(kind, "manifest") == 0)
         return begin_launch(r, record);
-    if (r->is_open && strncmp(kind, "autotune", strlen("autotune")) == 0)
-        return RC_OK; /* trials and choice of this launch, behind its summary */
+    if (r->is_open && (strncmp(kind, "autotune", strlen("autotune")) == 0 || strcmp(kind, "stage") == 0 ||
+                       strcmp(kind, "shard") == 0))
+        return RC_OK; /* trials and choice of this launch, its stages and shards, behind its summary */
     if (!r->is_open || r->has_summary)
         return misfit(r, "a record that belongs to no launch: not the records of gradmark train or compare");
     TRY(point_read_record(&r->into->campaign.point[r->point], record));

@@ -110,7 +110,10 @@ static size_t rank_0_bytes(const struct train_job *job)
     /* The parameters of all shards, twice where they are evaluated; and those of one on its way. */
     const size_t n_copies = 2 + (job->opts.save[0] != '\0' ? (size_t)optimizer_n_moments(&job->optimizer) : 0);
 
-    return n_results_bytes + split_bytes + n_copies * floats(job->shard.whole_params) +
+    /* Behind the last step the first stage gets those of all. */
+    const size_t n_results = 1 + (job->opts.stages > 1 && job->stages.number == 0 ? job->opts.stages : 0);
+
+    return n_results * n_results_bytes + split_bytes + n_copies * floats(job->shard.whole_params) +
            (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
            job_input_driver_bytes(job) + (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }

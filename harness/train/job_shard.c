@@ -361,19 +361,24 @@ enum rc job_shard_explain(const struct train_job *job, enum rc rc)
 
 /* --- what shards have come to --- */
 
-static enum rc write_one(struct report *to, const struct train_job *job, const struct train_result *result, int number)
+struct shard_place { /* in group 0 */
+    int stage, number, n_shards;
+};
+
+static enum rc write_one(struct report *to, const struct train_result *result, const struct shard_figures *f,
+                         struct shard_place at)
 {
-    const struct shard_figures *f = &result->shard[number];
     const double n_steps = (double)result->n_steps;
     const double steps_s = 1e-9 * (double)(result->stamp[result->n_steps - 1].end_ns - result->stamp[0].start_ns);
     struct record *r = NULL;
     enum rc rc;
 
     TRY(record_open(&r, "shard"));
-    record_i64(r, "shard", number);
-    record_i64(r, "shards_count", job->shard.n_shards);
+    record_i64(r, "shard", at.number);
+    record_i64(r, "stage", at.stage);
+    record_i64(r, "shards_count", at.n_shards);
     record_u64(r, "params_count", f->n_params);
-    record_u64(r, "dense_params_count", f->n_params - job->shard.n_common_params);
+    record_u64(r, "dense_params_count", f->n_params - f->n_common_params);
     record_f64(r, "gathered_bytes_per_step", (double)f->gathered_bytes / n_steps);
     record_f64(r, "scattered_bytes_per_step", (double)f->scattered_bytes / n_steps);
     record_f64(r, "waited_ratio", 1e-9 * (double)f->waited_ns / steps_s);
@@ -387,8 +392,13 @@ enum rc job_shard_write(struct report *to, const struct train_job *job, const st
 {
     enum rc rc = RC_OK;
 
-    for (int k = 0; r->shard && r->n_steps > 0 && k < job->shard.n_shards; k++)
-        TRY(write_one(to, job, r, k));
+    const int K = (int)job->opts.shard_dense;
+
+    for (int k = 0; r->n_stages == 0 && r->shard && r->n_steps > 0 && k < K; k++)
+        TRY(write_one(to, r, &r->shard[k], (struct shard_place){ 0, k, K }));
+    for (int i = 0; r->stage_shard && r->n_steps > 0 && i < r->n_stages; i++)
+        for (int k = 0; k < r->n_shards_of[i]; k++)
+            TRY(write_one(to, r, &r->stage_shard[i * K + k], (struct shard_place){ i, k, K }));
 out:
     return rc;
 }

@@ -44,7 +44,7 @@ enum rc job_shard_cut(float *own, const float *whole, const struct train_job *jo
 enum rc job_shard_paste(float *whole, const float *own, const struct train_job *job, int number) MUST_CHECK;
 /* rc, and where its message is of the loss of a rank it says which shard that one has. */
 enum rc job_shard_explain(const struct train_job *job, enum rc rc) MUST_CHECK;
-/* A record of kind "shard" for each shard of group 0; without --shard-dense none. */
+/* A record of kind "shard" for each shard of group 0 of each stage; without --shard-dense none. */
 enum rc job_shard_write(struct report *to, const struct train_job *job, const struct train_result *r) MUST_CHECK;
 
 #endif

@@ -266,12 +266,13 @@ double job_stages_imbalance(const struct train_job *job)
 
 void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, bool is_worker)
 {
-    const char *role = is_worker ? "worker" : "server";
+    char stage[16] = "", shard[16] = "";
 
     if (job->opts.stages > 1)
-        (void)snprintf(out, n_bytes, "%s, stage %d", role, job->stages.number);
-    else
-        (void)snprintf(out, n_bytes, "%s", role);
+        (void)snprintf(stage, sizeof stage, ", stage %d", job->stages.number);
+    if (is_worker && job->shard.n_shards > 1)
+        (void)snprintf(shard, sizeof shard, ", shard %d", job->shard.number);
+    (void)snprintf(out, n_bytes, "%s%s%s", is_worker ? "worker" : "server", stage, shard);
 }
 
 int job_stages_rank(const struct train_job *job, int worker)

@@ -39,7 +39,8 @@ bool job_stages_only_balance(const struct train_job *job, bool model_is_given);
 size_t job_stages_replay_bytes(const struct train_job *job, size_t B);
 /* The most expensive stage's cost over the mean: 1 is balance. */
 double job_stages_imbalance(const struct train_job *job);
-/* "worker, stage 1": what a rank of the job is; without stages "worker" or "server" alone. */
+/* "worker, stage 1, shard 0": what a rank of the job is, its own job where it has a shard; without stages and shards
+ * "worker" or "server" alone. */
 void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, bool is_worker);
 /* G1: the rank of all that is this job's stage of a worker. */
 int job_stages_rank(const struct train_job *job, int worker);

@@ -10,6 +10,7 @@
 #include "harness/train/elastic.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/omission.h"
+#include "harness/train/places.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
@@ -212,6 +213,8 @@ static enum rc gather_results(struct rank *r)
     info->memory = r->memory;
     snprintf(info->mpi_level, sizeof info->mpi_level, "%s", r->world->mpi_level ? r->world->mpi_level : "");
     info->steps_count = r->n_begun;
+    info->stage_waited_ns = r->pipe_waited_ns;
+    info->shard_waited_ns = rank_shard_waited_ns(r);
     info->counts = exchange_counts(r->exchange);
     info->sent_bytes = exchange_sent_bytes(r->exchange);
     (void)snprintf(info->encryption, sizeof info->encryption, "%s", exchange_encryption(r->exchange));
@@ -262,7 +265,7 @@ out:
 static enum rc write_timeline(struct rank *r)
 {
     struct world *w = r->job->opts.stages > 1 ? r->job->all : gathered(r); /* of all stages */
-    struct span_ring *ring[EXCHANGE_N_RINGS + 1];
+    struct span_ring *ring[EXCHANGE_N_RINGS + 2];
     struct record *facts = NULL;
     char role[32];
     enum rc rc = RC_OK;
@@ -272,13 +275,14 @@ static enum rc write_timeline(struct rank *r)
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         ring[i] = exchange_ring(r->exchange, (enum exchange_task)i);
     ring[EXCHANGE_N_RINGS] = rank_pipe_ring(r);
+    ring[EXCHANGE_N_RINGS + 1] = rank_shard_ring(r);
     job_stages_role(role, sizeof role, r->job, rank_is_worker(r));
     if (w->rank == 0)
         TRY(train_manifest(&facts, r->job));
     const struct timeline_opts timeline = { .path = r->job->opts.timeline,
                                             .role = role,
                                             .ring = ring,
-                                            .n_rings = EXCHANGE_N_RINGS + 1,
+                                            .n_rings = EXCHANGE_N_RINGS + 2,
                                             .facts = facts,
                                             .written = &r->result.timeline_rc };
     TRY(timeline_gather_and_write(w, &timeline));
@@ -312,6 +316,7 @@ void train_result_free(struct train_result *r)
     free(r->rank);
     free(r->loss);
     free(r->shard);
+    places_free(r);
     checkpoint_free(&r->final);
     *r = (struct train_result){ 0 };
 }

@@ -18,6 +18,7 @@
 #include "harness/train/job_stages.h"
 #include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
+#include "harness/world/span.h"
 
 enum { TAG_GATHER = 1, TAG_SCATTER, TAG_JOIN, MOST_AHEAD = 8 }; /* TAG_JOIN + 1, too: rank_move.h */
 
@@ -33,7 +34,8 @@ struct rank_shard {
     size_t most_elems; /* of a piece */
     float *room;       /* [n_shards][most_elems]: pieces to be added up; hollow: NULL */
     struct shard_figures figures;
-    bool is_still; /* nothing crosses: computing alone is measured */
+    bool is_still;          /* nothing crosses: computing alone is measured */
+    struct span_ring *ring; /* NULL: no timeline */
 };
 
 static bool is_hollow(const struct rank_shard *s)
@@ -56,8 +58,21 @@ static enum rc await(struct rank_shard *s, struct xfer *x)
                     job_stages_rank(s->whole, s->rank->world->rank - own + x->peer));
 }
 
+/* Into the timeline, until now. */
+static void note(struct rank_shard *s, const char *what, uint64_t began_ns, uint64_t ended_ns)
+{
+    const struct rank *r = s->rank;
+    const struct span span = { .start_ns = began_ns,
+                               .end_ns = ended_ns,
+                               .what = what,
+                               .segment = -1,
+                               .step = (uint32_t)(r->job->resume.steps_count + r->n_begun - 1) };
+
+    span_ring_add(s->ring, &span);
+}
+
 /* The messages in s->in and s->out, of all others, have crossed. */
-static enum rc await_all(struct rank_shard *s)
+static enum rc await_all(struct rank_shard *s, const char *what)
 {
     const uint64_t began_ns = world_now_ns(s->rank->world);
     enum rc rc = RC_OK;
@@ -68,7 +83,9 @@ static enum rc await_all(struct rank_shard *s)
     for (int k = 0; k < s->env.n_shards; k++)
         if (k != s->env.number)
             TRY(await(s, &s->out[k]));
-    s->figures.waited_ns += world_now_ns(s->rank->world) - began_ns;
+    const uint64_t ended_ns = world_now_ns(s->rank->world);
+    s->figures.waited_ns += ended_ns - began_ns;
+    note(s, what, began_ns, ended_ns);
 out:
     return rc;
 }
@@ -109,7 +126,7 @@ static enum rc gather(void *arg, float *whole, const float *own, const size_t *n
             memcpy(whole + offset, own, n_own * sizeof *own);
     }
     TRY(post_all(s));
-    TRY(await_all(s));
+    TRY(await_all(s, "gather"));
     s->figures.gathered_bytes += (uint64_t)(s->env.n_shards - 1) * n_own * sizeof *own;
 out:
     return rc;
@@ -133,7 +150,7 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
         s->figures.scattered_bytes += k != s->env.number ? n_elems[k] * sizeof *own : 0;
     }
     TRY(post_all(s));
-    TRY(await_all(s));
+    TRY(await_all(s, "scatter"));
     if (own)
         memcpy(own, piece[0], n_own * sizeof *own);
     for (int k = 1; k < s->env.n_shards; k++)
@@ -166,6 +183,16 @@ out:
     return rc;
 }
 
+/* Of all steps. */
+static size_t n_spans(const struct train_job *job)
+{
+    enum { MOST_SPANS = 1 << 18 };
+    const size_t n_forward = (size_t)job->shard.traffic.n_gathers, n_backward = (size_t)job->shard.traffic.n_scatters;
+    const size_t n_of_a_step = (2 * n_forward + n_backward) * job->opts.accumulate; /* forward twice: --recompute */
+
+    return job->n_steps < MOST_SPANS / n_of_a_step ? job->n_steps * n_of_a_step : MOST_SPANS;
+}
+
 enum rc rank_shard_open(struct rank *r)
 {
     struct rank_shard *s = r->shard;
@@ -186,6 +213,8 @@ enum rc rank_shard_open(struct rank *r)
         if (!s->room)
             FAIL(RC_NOMEM, "no memory for the activations of %d shards", s->env.n_shards);
     }
+    if (r->job->opts.timeline[0])
+        TRY(span_ring_open(&s->ring, "shard", n_spans(&s->job)));
     TRY(transport_open_planned(&s->transport, s->job.shard.transport, s->group, &plan));
     s->transport->fails_together = true;
 out:
@@ -199,6 +228,7 @@ void rank_shard_close(struct rank *r)
     if (!s)
         return;
     transport_close(&s->transport);
+    span_ring_close(&s->ring);
     world_split_close(&s->same);
     world_split_close(&s->group);
     free(s->room);
@@ -216,6 +246,16 @@ const struct dense_shard *rank_shard_env(const struct rank *r)
 const struct exchange_shard *rank_shard_exchanged(const struct rank *r)
 {
     return r->shard ? &r->shard->exchanged : NULL;
+}
+
+uint64_t rank_shard_waited_ns(const struct rank *r)
+{
+    return r->shard ? r->shard->figures.waited_ns : 0;
+}
+
+struct span_ring *rank_shard_ring(const struct rank *r)
+{
+    return r->shard ? r->shard->ring : NULL;
 }
 
 bool rank_shard_gives(const struct rank *r)
@@ -342,6 +382,7 @@ enum rc rank_shard_gather_figures(struct rank *r)
     if (!rank_shard_gives(r))
         return RC_OK;
     s->figures.n_params = s->job.n_params;
+    s->figures.n_common_params = s->job.shard.n_common_params;
     all = calloc((size_t)s->env.n_shards, sizeof *all);
     if (!all)
         return rc_raise(RC_NOMEM, "no memory for the figures of %d shards", s->env.n_shards);

@@ -189,6 +189,9 @@ void rank_shard_be_still(struct rank *r, bool is_still);
 /* Of a micro-batch of this rank, what its activations and their gradients take at the least to cross (harness/bench/
  * alpha_beta.h). Collective over the group. Errors: as alpha_beta_measure(). */
 enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s) MUST_CHECK;
+uint64_t rank_shard_waited_ns(const struct rank *r); /* in all steps, for the others of its group */
+/* Spans of what crosses in the group; NULL: there are none. */
+struct span_ring *rank_shard_ring(const struct rank *r);
 /* Is this a rank of group 0, whose shards are joined? */
 bool rank_shard_gives(const struct rank *r);
 /* *whole := on rank 0 the checkpoint of the whole network (its arrays are the caller's then), of what the ranks of

@@ -20,6 +20,7 @@
 #include "harness/train/learning_advice.h"
 #include "harness/train/losses_record.h"
 #include "harness/train/omission.h"
+#include "harness/train/places.h"
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"
 #include "harness/train/servers_record.h"
@@ -230,82 +231,6 @@ out:
     return rc;
 }
 
-/* In sim, how this machine holds the memory is not the simulated one's (L4). */
-static void record_exchange_memory(struct record *r, const struct train_job *job, const struct exchange_memory_facts *m)
-{
-    const bool is_real = !is_virtual(job);
-
-    record_text(r, "exchange_memory", memory_kind_text(m->kind));
-    record_text(r, "exchange_pages", is_real && m->has_pages ? pages_text(m->pages) : NULL);
-    record_text(r, "exchange_shared_by", is_real && m->way[0] ? m->way : NULL);
-    record_text(r, "exchange_shared_reason", is_real && m->reason[0] ? m->reason : NULL);
-}
-
-/* One rank; of a worker the parts of its mean step, over the same steps as the summary's (NaN: a server). */
-static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int i,
-                          const struct step_parts *parts)
-{
-    const struct step_stamp *stamp = result->stamp + (size_t)i * result->n_steps;
-    const struct train_rank_info *info = &result->rank[i];
-    const struct disturbance host = disturbance_of_rank(job, result, i);
-    const bool is_worker = i < result->n_workers;
-    double staleness = 0, n_pushes = 0;
-    struct record *r = NULL;
-    enum rc rc;
-
-    TRY(record_open(&r, "rank"));
-    record_i64(r, "rank", info->number);
-    record_text(r, "role", is_worker ? "worker" : "server");
-    record_text(r, "host", is_virtual(job) ? NULL : info->host);
-    record_i64(r, "own_cores_count", info->own_cores_count);
-    record_text(r, "device", info->device[0] ? info->device : NULL);
-    record_text(r, "mpi_thread_level", info->mpi_level[0] ? info->mpi_level : NULL);
-    record_exchange_memory(r, job, &info->memory);
-    record_disturbance(r, job, &host);
-    record_part_of_rank(r, job, info->number, is_worker);
-    record_f64(r, "step_mean_s", parts->step_mean_s);
-    record_f64(r, "compute_s", parts->compute_s);
-    recorded_input_of_rank(r, job, result, i);
-    record_f64(r, "exchange_s", parts->step_mean_s - parts->compute_s);
-    record_f64(r, "wait_s", parts->wait_s);
-    record_f64(r, "wire_s", parts->wire_s);
-    record_f64(r, "server_s", parts->server_s);
-    record_f64(r, "apply_s", parts->apply_s);
-    record_f64(r, "rest_s", parts->rest_s);
-    record_f64(r, "exposed_comm_s", parts->exposed_s);
-    record_f64(r, "hidden_comm_s", parts->hidden_s);
-    for (size_t step = 0; is_worker && step < result->n_steps; step++) {
-        staleness += stamp[step].staleness_count;
-        n_pushes += step_has_staleness(&stamp[step]);
-    }
-    record_sent_of_rank(r, job, result, i);
-    record_periods_of_rank(r, job, result, i);
-    record_f64(r, "staleness_mean_count",
-               is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / n_pushes : NAN);
-    record_server_of_rank(r, job, result, i);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
-}
-
-static enum rc write_ranks(struct report *to, const struct train_job *job, const struct train_result *result,
-                           const struct train_summary *s)
-{
-    static const struct step_parts none = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
-    struct step_parts *parts = malloc(s->steps.n_workers * sizeof *parts);
-    enum rc rc;
-
-    if (!parts)
-        return rc_raise(RC_NOMEM, "no memory for the parts of a step of %zu workers", s->steps.n_workers);
-    TRY(steps_worker_parts(parts, &s->steps));
-    for (int i = 0; i < result->n_ranks; i++)
-        TRY(write_rank(to, job, result, i, i < result->n_workers ? &parts[i] : &none));
-out:
-    free(parts);
-    return rc;
-}
-
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
 {
     record_f64(r, "step_p50_s", s->measured.step_p50_s);
@@ -444,7 +369,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
 
     TRY(write_manifest(to, job));
     TRY(write_steps(to, job, r, s));
-    TRY(write_ranks(to, job, r, s));
+    TRY(places_write_ranks(to, job, r, s));
     TRY(losses_write(to, job, r));
     TRY(integrity_write(to, job, r));
     if (job->mode->module.caps & MODE_SERVERS)

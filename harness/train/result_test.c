@@ -205,7 +205,8 @@ static void ps_ranks_and_staleness(void **state)
     written(&r, &m);
     assert_record(
         r.record[13],
-        "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'device': "
+        "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'worker_index': 0, 'stage_index': 0, 'shard_index': 0, "
+        "'stage_wait_s': null, 'shard_wait_s': null, 'host': 'first', 'own_cores_count': 2, 'device': "
         "'0000:1b:00.0', 'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, "
         "'exchange_memory': 'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, "
         "'exchange_shared_reason': null, 'step_mean_s': 0.01, 'compute_s': 0.006, 'input_wait_s': null, 'exchange_s': "
@@ -217,7 +218,8 @@ static void ps_ranks_and_staleness(void **state)
         NULL);
     assert_record(
         r.record[14],
-        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'device': null, "
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'worker_index': 1, 'stage_index': 0, 'shard_index': 0, "
+        "'stage_wait_s': null, 'shard_wait_s': null, 'host': 'second', 'own_cores_count': 3, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': 'MPI_THREAD_FUNNELED', "
         "'exchange_memory': 'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', "
         "'exchange_shared_reason': 'no memfd', 'step_mean_s': 0.015, 'compute_s': 0.009, 'input_wait_s': null, "
@@ -229,7 +231,8 @@ static void ps_ranks_and_staleness(void **state)
         NULL);
     assert_record(
         r.record[15],
-        "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'device': null, "
+        "{'kind': 'rank', 'rank': 2, 'role': 'server', 'worker_index': null, 'stage_index': 0, 'shard_index': null, "
+        "'stage_wait_s': null, 'shard_wait_s': null, 'host': 'third', 'own_cores_count': 0, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
         "'compute_s': null, 'input_wait_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': "
@@ -346,7 +349,8 @@ static void allreduce_in_sim_l4(void **state)
         NULL);
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
-        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'worker_index': 1, 'stage_index': 0, 'shard_index': 0, "
+        "'stage_wait_s': null, 'shard_wait_s': null, 'host': null, 'own_cores_count': 0, 'device': null, "
         "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': 'shared', "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': 0.01, "
         "'compute_s': 0.005, 'input_wait_s': null, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, "

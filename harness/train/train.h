@@ -298,18 +298,19 @@ struct train_rank_info {
     char host[64];
     int32_t number; /* of the rank in the run */
     int32_t own_cores_count;
-    struct exchange_memory_facts memory;  /* of the parameters */
-    char kernel[HOST_KERNEL_BYTES];       /* host_kernel_id() */
-    char device[COMPUTE_DEVICE_ID_BYTES]; /* of a worker, on its host; "": its compute has none */
-    char mpi_level[THREAD_LEVEL_BYTES];   /* world.mpi_level; "": none */
-    int64_t process;                      /* its number on the host */
-    struct window_load load;              /* of that process; all zero in sim */
-    uint64_t sent_bytes, full_bytes;      /* exchanging gradients: in all, and what that of a step is in full; 0: not
-                                             known (exchange_sent_bytes) */
-    uint64_t steps_count;                 /* of a worker: that it has done in this run */
-    struct period_counts counts;          /* of a worker of a mode with servers */
-    struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */
-    char encryption[ENCRYPTION_BYTES];    /* exchange_encryption(); "": nothing is sent, or it is in virtual time */
+    struct exchange_memory_facts memory;       /* of the parameters */
+    char kernel[HOST_KERNEL_BYTES];            /* host_kernel_id() */
+    char device[COMPUTE_DEVICE_ID_BYTES];      /* of a worker, on its host; "": its compute has none */
+    char mpi_level[THREAD_LEVEL_BYTES];        /* world.mpi_level; "": none */
+    int64_t process;                           /* its number on the host */
+    struct window_load load;                   /* of that process; all zero in sim */
+    uint64_t stage_waited_ns, shard_waited_ns; /* of a worker, in all steps: for the stages beside it, for its group */
+    uint64_t sent_bytes, full_bytes;   /* exchanging gradients: in all, and what that of a step is in full; 0: not
+                                          known (exchange_sent_bytes) */
+    uint64_t steps_count;              /* of a worker: that it has done in this run */
+    struct period_counts counts;       /* of a worker of a mode with servers */
+    struct server_facts served;        /* of a server; of a worker lead_max_count alone, its own */
+    char encryption[ENCRYPTION_BYTES]; /* exchange_encryption(); "": nothing is sent, or it is in virtual time */
 };
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */
@@ -341,8 +342,8 @@ struct train_checks { /* --verify-every */
     struct train_corruption corruption[TRAIN_MAX_CORRUPTIONS]; /* the first of them */
 };
 
-struct shard_figures { /* of the worker that has a shard, in group 0; in all steps */
-    uint64_t n_params;
+struct shard_figures {                        /* of the worker that has a shard, in group 0; in all steps */
+    uint64_t n_params, n_common_params;       /* all, and those that no shard has alone */
     uint64_t gathered_bytes, scattered_bytes; /* activations, and gradients of them, that it sent to the others */
     uint64_t waited_ns;                       /* for these to cross */
 };
@@ -383,6 +384,11 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
     double gather_s, scatter_s;         /* of rank 0: what its activations take at the least to cross in its group, of a
                                            micro-batch; 0: it has no group */
+    int n_stages; /* of a run in stages, which places_gather() has gathered; else 0, and what follows empty */
+    int n_shards_of[NETWORK_MAX_STAGES];
+    struct step_stamp *stage_stamp;     /* [n_stages][n_workers][n_steps] */
+    struct train_rank_info *stage_rank; /* [n_stages][n_ranks] */
+    struct shard_figures *stage_shard;  /* [n_stages][--shard-dense]; NULL: there are no shards */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "harness/report/table.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/job_stages.h"
+#include "harness/train/places.h"
 #include "harness/verbs/train_report.h"
 
 /* --- before the run --- */
@@ -168,6 +170,7 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
     enum rc rc;
 
     TRY(world_allgather(pipe, &own, run->figures, sizeof own));
+    TRY(places_gather(result, pipe, job, result));
     for (int i = 0; i < run->n_stages; i++)
         flops += run->figures[i].flops_ratio;
     for (int i = 0; i < run->n_stages; i++)
@@ -310,6 +313,7 @@ enum rc train_stages_report(struct train_stages_run *run, struct world *w)
     TRY(train_write(to, &run->whole, &run->result, &s));
     for (int i = 0; i < run->n_stages; i++)
         TRY(write_stage(to, &run->figures[i]));
+    TRY(job_shard_write(to, &run->whole, &run->result));
     TRY(report_commit(to));
     if (strcmp(run->out, "-") == 0) /* there the records are the output */
         return RC_OK;
