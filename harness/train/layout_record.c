@@ -48,6 +48,8 @@ void record_layout(struct record *r, const struct train_job *job, const struct t
     }
     layout_text(name, &layout);
     record_text(r, "layout", name);
+    if (result->n_hosts > 0)
+        record_i64(r, "hosts_count", result->n_hosts);
     record_u64(r, "micro_batches_count", job->opts.accumulate);
     record_f64(r, "activations_bytes_per_step", moved.activations_bytes);
     record_f64(r, "gradients_bytes_per_step", moved.gradients_bytes);

@@ -7,6 +7,7 @@
 
 #include "harness/train/job_compression.h"
 #include "harness/train/job_stages.h"
+#include "harness/world/share.h"
 
 /* --- before the run --- */
 
@@ -217,6 +218,21 @@ out:
 
 /* --- a rank --- */
 
+/* Of all ranks; 0 in a world of one process. */
+static enum rc count_hosts(int *n_hosts, const struct train_job *job, struct world *w)
+{
+    struct world *group = NULL;
+    int host;
+    enum rc rc = RC_OK;
+
+    *n_hosts = 0;
+    if (job->world->module.caps & WORLD_LAUNCHED)
+        TRY(world_host_group(w, &group, &host, n_hosts));
+out:
+    world_split_close(&group);
+    return rc;
+}
+
 enum rc train_stages_body(struct world *w, void *arg)
 {
     struct train_stages_run *run = arg;
@@ -225,14 +241,17 @@ enum rc train_stages_body(struct world *w, void *arg)
     struct train_job job = run->job[stage]; /* its arrays are the original's */
     struct world *own = NULL, *pipe = NULL;
     struct train_result result = { 0 };
+    int n_hosts;
     enum rc rc;
 
+    TRY(count_hosts(&n_hosts, &job, w));
     TRY(world_split(w, stage, w->rank, &own));
     TRY(world_split(w, w->rank < n_computing ? w->rank / run->n_stages : -1, stage, &pipe));
     job.all = w;
     job.pipe = pipe;
     job.watch = w->rank == 0 ? run->watch : NULL;
     TRY(train_rank(own, &job, &result));
+    result.n_hosts = n_hosts;
     if (own->rank == 0)
         TRY(gather(run, pipe, &job, &result));
     if (w->rank == 0 && run->result.stop_signal && run->on_stop) /* before the world ends: a launcher kills soon */

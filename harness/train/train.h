@@ -382,6 +382,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
     struct moved_bytes moved;           /* with stages, of all of them */
+    int n_hosts;                        /* likewise; 0: not known */
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
