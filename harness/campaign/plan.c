@@ -224,7 +224,7 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen, int 
     const int wanted = (int)strtol(workers->value, NULL, 10);
     const struct layout layout =
         plan_layout_of(wanted, assignment_of(a, n, "stages"), assignment_of(a, n, "shard-dense"));
-    if (plan_leaves_out(s, mode, &layout, layout.n_stages * n_servers + n_drivers))
+    if (plan_leaves_out(s, assignment_of(a, n, "model")->value, mode, &layout, layout.n_stages * n_servers + n_drivers))
         return RC_OK;
     const int n_workers = workers_of(s, mode, n_servers, n_drivers, wanted);
     snprintf(workers->value, sizeof workers->value, "%d", n_workers);

@@ -83,21 +83,45 @@ static void why_not(char out[WHY_NOT_BYTES], const struct sweep *s, const struct
                  n_others > 0 ? ", all told" : "", s->launcher.n_ranks);
 }
 
-bool plan_leaves_out(struct sweep *s, const struct module *mode, const struct layout *l, int n_others)
+/* Of several points that are left out for the same reason, once. */
+static void note_left_out(struct sweep *s, const char *what, const char *why)
 {
-    char why[WHY_NOT_BYTES], name[LAYOUT_TEXT_BYTES], line[sizeof why + sizeof name + 4];
     const size_t n_used = strlen(s->left_out);
+    char line[WHY_NOT_BYTES + LAYOUT_TEXT_BYTES + 4];
+
+    snprintf(line, sizeof line, "%.30s: %s", what, why);
+    if (!strstr(s->left_out, line))
+        snprintf(s->left_out + n_used, sizeof s->left_out - n_used, "%s%s", n_used > 0 ? "; " : "", line);
+}
+
+/* Has it layers that could be cut? */
+static bool can_be_cut(const char *model)
+{
+    const struct workload *w = NULL;
+
+    if (workload_find(&w, model) != RC_OK) { /* campaign_add() refuses it */
+        rc_clear();
+        return true;
+    }
+    return w->network || w->module.caps & WORKLOAD_PLAYS_PROFILE;
+}
+
+bool plan_leaves_out(struct sweep *s, const char *model, const struct module *mode, const struct layout *l,
+                     int n_others)
+{
+    char why[WHY_NOT_BYTES], name[LAYOUT_TEXT_BYTES];
 
     if (!compares_layouts(s) && l->n_stages == 1 && l->n_shards == 1)
         return false;
+    if (!can_be_cut(model)) {
+        note_left_out(s, model, "is no network, whose layers could be cut apart");
+        return true;
+    }
     why_not(why, s, mode, l, n_others);
-    if (!why[0])
-        return false;
     layout_text(name, l);
-    snprintf(line, sizeof line, "%s: %s", name, why);
-    if (!strstr(s->left_out, line)) /* of another model */
-        snprintf(s->left_out + n_used, sizeof s->left_out - n_used, "%s%s", n_used > 0 ? "; " : "", line);
-    return true;
+    if (why[0])
+        note_left_out(s, name, why);
+    return why[0] != '\0';
 }
 
 /* --- as much work for all of them --- */

@@ -217,6 +217,26 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
+/* A model without layers has nothing to cut; one that is replayed may have. */
+static void models_that_are_no_networks(void **state)
+{
+    char words[] = "--world=threads", text[1000], alone[] = "--world=threads";
+    struct sweep s;
+
+    (void)state;
+    layout_axes(&s, words, "linear,lenet", "allreduce", "2x1x1,1x2x1");
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    points_text(text, &s);
+    assert_string_equal(text, "single 1x1x1 64/0, allreduce 2x1x1 64/0, allreduce 1x2x1 64/8");
+    assert_string_equal(s.left_out, "linear: is no network, whose layers could be cut apart");
+    campaign_close(&s.campaign);
+    layout_axes(&s, alone, "linear", "allreduce", "2x1x1,1x2x1");
+    assert_int_equal(sweep_plan(&s), RC_INVAL);
+    assert_string_equal(rc_message(),
+                        "--layout: nothing to run; linear: is no network, whose layers could be cut apart");
+    campaign_close(&s.campaign);
+}
+
 static void what_is_announced(void **state)
 {
     char words[] = "--world=threads", *told = NULL;
@@ -241,9 +261,10 @@ static void what_is_announced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which_points_there_are),    cmocka_unit_test(stages_of_workers),
-        cmocka_unit_test(options_of_a_launch),       cmocka_unit_test(ranks_that_were_launched),
-        cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(what_is_announced),
+        cmocka_unit_test(which_points_there_are),      cmocka_unit_test(stages_of_workers),
+        cmocka_unit_test(options_of_a_launch),         cmocka_unit_test(ranks_that_were_launched),
+        cmocka_unit_test(what_cannot_be_is_refused),   cmocka_unit_test(what_is_announced),
+        cmocka_unit_test(models_that_are_no_networks),
     };
 
     return cmocka_run_group_tests_name("plan_layouts", tests, NULL, NULL);
