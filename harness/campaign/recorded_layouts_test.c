@@ -62,7 +62,7 @@ static void open_kept(struct recorded *out, const char *path)
 /* Tables and verdict are what they were; points in the order of the list. */
 static void as_it_was_told(void **state)
 {
-    enum rc (*const print[])(const struct campaign *c, FILE *to) = { campaign_print, campaign_verdict };
+    made_print_fn *const print[] = { campaign_print, campaign_verdict };
     struct kit *k = *state;
     struct campaign was;
     struct recorded kept;
