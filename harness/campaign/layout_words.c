@@ -27,7 +27,9 @@ void layout_describe(char out[LAYOUT_CLAUSE_BYTES], const struct layout *l, cons
                  activations_mb, gradients_mb, 100 * f->bubble_ratio, f->imbalance_ratio);
 }
 
-bool layouts_are_of_a_kind(const struct layout *a, const struct layout *b)
+bool layout_is_of_another_kind(const struct layout *l, const struct layout *best)
 {
-    return (a->n_stages == 1) == (b->n_stages == 1) && (a->n_shards == 1) == (b->n_shards == 1);
+    if (best->n_stages == 1 && best->n_shards == 1)
+        return l->n_stages > 1 || l->n_shards > 1;
+    return (best->n_stages > 1 && l->n_stages == 1) || (best->n_shards > 1 && l->n_shards == 1);
 }

@@ -18,7 +18,7 @@ enum { LAYOUT_CLAUSE_BYTES = 256 };
 
 /* "moves 8.1 MB of gradients a rank and step": behind the name of the layout. Gradients and activations are known. */
 void layout_describe(char out[LAYOUT_CLAUSE_BYTES], const struct layout *l, const struct layout_facts *f);
-/* Have both stages or none, and both shards or none? */
-bool layouts_are_of_a_kind(const struct layout *a, const struct layout *b);
+/* Is it cut in a way less than the best one; or in any, where that is cut in none? */
+bool layout_is_of_another_kind(const struct layout *l, const struct layout *best);
 
 #endif

@@ -31,7 +31,7 @@ void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point
         other_clause[LAYOUT_CLAUSE_BYTES];
 
     for (size_t i = 1; i < n_points; i++) /* the fastest of another kind says more */
-        if (!layouts_are_of_a_kind(&point[i].layout, &best->layout)) {
+        if (layout_is_of_another_kind(&point[i].layout, &best->layout)) {
             other = &point[i];
             break;
         }

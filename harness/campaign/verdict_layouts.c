@@ -210,7 +210,7 @@ static void tell_why(const struct contest *c, FILE *to)
 
     for (int i = 1; i < c->n; i++) {
         const struct layout its = point_layout(c->p[i]);
-        if (!layouts_are_of_a_kind(&mine, &its)) {
+        if (layout_is_of_another_kind(&its, &mine)) {
             other = c->p[i];
             break;
         }

@@ -77,6 +77,15 @@ static const struct layouts_case CASES[] = {
       "and 8 MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. "
       "A "
       "worker's rank needs 9 MB, there 12.\n" },
+    /* what is cut in both ways is explained by the fastest that is cut in one way less */
+    { 0,
+      { { { IN_MODEL "allreduce", 2, 0, 1, 1500, 1, NAN, 1 }, 2, 2 },
+        { { IN_MODEL "allreduce", 4, 0, 1, 1000, 1, NAN, 2 }, 1, 4 },
+        { { IN_MODEL "allreduce", 1, 0, 1, 500, 1, NAN, 3 }, 4, 1 } },
+      "lenet, 4 ranks: 2x2x2 wins: 1.50 x the samples/s of 4x1x4, 3.00 x those of 1x4x1 (simulated: no spread).\n"
+      "lenet, 4 ranks: 2x2x2 moves 1 MB of activations and 2 MB of gradients a rank and step, and idles 25 % of it in "
+      "the bubble, stages being 1.5 x the mean at most; 4x1x4 moves 2 MB of activations and 4 MB of gradients a rank "
+      "and step. A worker's rank needs 3 MB, there 6.\n" },
     /* modes take part; servers are beside the ranks, those of each stage. What no exchange leaves is of the same layout
      */
     { 0,

@@ -7,17 +7,23 @@
 #include "harness/train/job_compression.h"
 #include "harness/train/layout.h"
 
-/* Of shards: of the worker of group 0 that sends most activations; gradients, of all workers the mean. */
-static struct moved_bytes moved_by_shards(const struct train_job *job, const struct train_result *result)
+double layout_shards_bytes(const struct train_job *job, const struct train_result *result)
 {
-    struct moved_bytes moved = { 0, compression_sent_bytes(job, result, 0, result->n_workers) / result->n_workers };
+    double most = 0;
 
     for (int k = 0; result->shard && result->n_steps > 0 && k < job->shard.n_shards; k++) {
         const struct shard_figures *f = &result->shard[k];
         const double n_bytes = (double)(f->gathered_bytes + f->scattered_bytes) / (double)result->n_steps;
-        moved.activations_bytes = n_bytes > moved.activations_bytes ? n_bytes : moved.activations_bytes;
+        most = n_bytes > most ? n_bytes : most;
     }
-    return moved;
+    return most;
+}
+
+/* Without stages, which have told it: of the worker that sends most activations; gradients, of all workers the mean. */
+static struct moved_bytes moved_by_workers(const struct train_job *job, const struct train_result *result)
+{
+    return (struct moved_bytes){ layout_shards_bytes(job, result),
+                                 compression_sent_bytes(job, result, 0, result->n_workers) / result->n_workers };
 }
 
 /* Of worker 0, its first rank: what it waits for the stages beside it, and for the others of its group to have shards'
@@ -36,16 +42,11 @@ void record_layout(struct record *r, const struct train_job *job, const struct t
 {
     const bool has_stages = job->opts.stages > 1, has_shards = job->opts.shard_dense > 1;
     const struct layout layout = { job->n_workers, (int)job->opts.stages, (int)job->opts.shard_dense };
-    struct moved_bytes moved = result->moved;
     char name[LAYOUT_TEXT_BYTES];
 
     if (!has_stages && !has_shards)
         return;
-    if (has_shards) {
-        const struct moved_bytes by_shards = moved_by_shards(job, result);
-        moved.activations_bytes = fmax(moved.activations_bytes, by_shards.activations_bytes);
-        moved.gradients_bytes = fmax(moved.gradients_bytes, by_shards.gradients_bytes);
-    }
+    const struct moved_bytes moved = has_stages ? result->moved : moved_by_workers(job, result);
     layout_text(name, &layout);
     record_text(r, "layout", name);
     if (result->n_hosts > 0)

@@ -7,6 +7,7 @@
 
 #include "harness/train/job_compression.h"
 #include "harness/train/job_stages.h"
+#include "harness/train/layout_record.h"
 #include "harness/world/share.h"
 
 /* --- before the run --- */
@@ -169,6 +170,7 @@ static struct stage_figures figures_of(const struct train_job *job, const struct
                                                    (job->opts.batch / job->opts.accumulate),
                                    .limits = limits_of(job, r),
                                    .exchanged_bytes = sent_bytes(job, r),
+                                   .shards_bytes = layout_shards_bytes(job, r),
                                    .waited_ratio = r->pipe_waited_s / steps_s(r) };
 }
 
@@ -179,8 +181,9 @@ static void note_moved(struct train_result *out, const struct stage_figures *fig
     out->moved = (struct moved_bytes){ 0, 0 };
     for (int i = 0; i < n_stages; i++) {
         const uint64_t n_bytes = figures[i].passed_bytes + (i > 0 ? figures[i - 1].passed_bytes : 0);
+        const double activations = (double)(n_parts * n_bytes) + figures[i].shards_bytes;
         const double gradients = figures[i].exchanged_bytes, most = out->moved.gradients_bytes;
-        out->moved.activations_bytes = larger(out->moved.activations_bytes, (double)(n_parts * n_bytes));
+        out->moved.activations_bytes = larger(out->moved.activations_bytes, activations);
         out->moved.gradients_bytes = isnan(gradients) || isnan(most) ? NAN : larger(gradients, most);
     }
 }

@@ -16,6 +16,7 @@ struct stage_figures { /* of one stage, its worker 0 */
     double cost_ratio;          /* by which it was balanced (job_stages.h, G2): over the mean of all stages */
     uint64_t passed_bytes;      /* of a micro-batch, to the stage behind; 0: it is the last */
     struct stage_limits limits;
+    double shards_bytes;    /* activations between its shards, in a step; 0: it has none */
     double exchanged_bytes; /* gradients that a worker of it sends in a step; 0: none */
     double waited_ratio;    /* of the steps' time, for the stages beside it; the schedule's bubble among it */
 };
