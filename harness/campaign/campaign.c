@@ -62,6 +62,7 @@ enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int 
     if (!text_to_u64(point_value(&added, "workers"), &n_workers) || n_workers == 0 || n_workers > INT_MAX)
         FAIL(RC_INVAL, "--workers %s: not a number of workers", point_value(&added, "workers"));
     added.n_workers = (int)n_workers;
+    TRY(point_set_layout(&added));
     grown = realloc(c->point, (c->n_points + 1) * sizeof *grown);
     if (!grown)
         FAIL(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
@@ -107,6 +108,18 @@ struct point *campaign_point_of(struct campaign *c, const json_t *record)
     return NULL;
 }
 
+/* What a layout's first rank waits for the others of its worker, or of its group, is in what it calls compute. */
+static void part_waiting(struct launch *out, double waited_ratio)
+{
+    const double waited_s = waited_ratio * out->step_mean_s;
+    const double moved_s = waited_s < out->compute_s ? waited_s : out->compute_s;
+
+    if (!(waited_ratio > 0))
+        return;
+    out->compute_s -= moved_s;
+    out->wait_s += moved_s;
+}
+
 static void read_summary(struct launch *out, const json_t *r)
 {
     *out = (struct launch){
@@ -140,6 +153,7 @@ static void read_summary(struct launch *out, const json_t *r)
         .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
         .session = (int)json_integer_value(json_object_get(r, "session_index")),
     };
+    part_waiting(out, number_at(r, "layout_waited_ratio"));
 }
 
 static void read_encryption(struct point *p, const json_t *r)
@@ -199,6 +213,9 @@ struct taking { /* the records of one launch */
     size_t block_position;
     FILE *to; /* they are copied to it; NULL: they are in runs.jsonl */
     struct hosts hosts;
+    long n_hosts; /* as the summary tells, where ranks are not all in the records; 0: it does not */
+    json_t
+        *summary; /* it is copied behind all others, also behind those of stages: with it a launch has ended; owned */
     bool has_summary;
     double campaign_s;
 };
@@ -248,6 +265,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
         read_summary(&p->launch[p->n_launches], r);
         read_learning(p, r);
         read_encryption(p, r);
+        point_read_layout(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
         p->global_batch_count = has_text(r, "scaling", scaling_text(true))
                                     ? (uint64_t)json_integer_value(json_object_get(r, "global_batch_count"))
@@ -263,6 +281,14 @@ out:
     return rc;
 }
 
+/* to NULL: it is there. */
+static enum rc copy_record(FILE *to, const json_t *r)
+{
+    if (to && (json_dumpf(r, to, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', to) == EOF))
+        return rc_raise(RC_NOMEM, "no memory for the records of a launch");
+    return RC_OK;
+}
+
 static enum rc take_record(const struct campaign *c, struct taking *t, json_t *r)
 {
     const bool is_summary = has_text(r, "kind", "summary");
@@ -276,10 +302,13 @@ static enum rc take_record(const struct campaign *c, struct taking *t, json_t *r
     if (is_summary) {
         t->has_summary = true;
         t->campaign_s = number_at(r, "campaign_s");
-    } else if (has_text(r, "kind", "rank"))
+        t->n_hosts = (long)json_integer_value(json_object_get(r, "hosts_count"));
+        t->summary = t->to ? json_incref(r) : NULL;
+        goto out;
+    }
+    if (has_text(r, "kind", "rank"))
         (void)hosts_add(&t->hosts, json_string_value(json_object_get(r, "host")));
-    if (t->to && (json_dumpf(r, t->to, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', t->to) == EOF))
-        FAIL(RC_NOMEM, "no memory for the records of a launch");
+    TRY(copy_record(t->to, r));
 out:
     return rc;
 }
@@ -297,7 +326,11 @@ static enum rc take_records(const struct campaign *c, struct taking *t, FILE *fr
     }
     if (!t->has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", name);
+    if (t->summary)
+        TRY(copy_record(t->to, t->summary));
 out:
+    json_decref(t->summary);
+    t->summary = NULL;
     json_decref(record);
     return rc;
 }
@@ -316,7 +349,8 @@ static void end_taking(struct campaign *c, struct taking *t, enum rc rc)
     c->n_launches_done++;
     if (!c->is_launched)
         return;
-    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN) * (t->hosts.n > 0 ? t->hosts.n : 1); /* its hosts are alike */
+    const long n_hosts = t->n_hosts > 0 ? t->n_hosts : t->hosts.n > 0 ? t->hosts.n : 1;
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN) * n_hosts; /* its hosts are alike */
     p->n_host_cores = n_cores > p->n_host_cores ? n_cores : p->n_host_cores;
     point_mark_shared_cores(p, p->n_host_cores);
 }

@@ -9,8 +9,12 @@
  * launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
- * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:
+ * assign. Points are comparable when every option that both assign has the same value, mode and layout aside:
  * efficiency, verdict and charts compare such points alone.
+ *
+ * The layout of a point (train/layout.h) is its workers, the stages of each, and the shards of its dense layers: what
+ * the options workers, stages and shard-dense assign. A campaign without the latter two compares numbers of workers;
+ * one with them compares layouts of as many ranks, stages of all workers, at the same batch of all.
  */
 #ifndef HARNESS_CAMPAIGN_CAMPAIGN_H
 #define HARNESS_CAMPAIGN_CAMPAIGN_H
@@ -23,6 +27,7 @@
 #include "harness/base/file.h"
 #include "harness/base/partial_file.h"
 #include "harness/base/rc.h"
+#include "harness/campaign/layout_words.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
 #include "harness/train/train.h"
@@ -68,7 +73,8 @@ struct point {
     const struct workload *workload;          /* as assigned, */
     const struct module *mode;                /* looked up when the point was added */
     const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
-    int n_workers, n_servers;
+    int n_workers, n_servers;                 /* servers: of each stage */
+    int n_stages, n_shards;          /* of each worker, of the dense layers of a group of workers; 0, 1: not cut */
     int n_drivers;                   /* of --input feed; of a campaign that is planned, not of one that is read */
     bool servers_beside;             /* on the workers' cores: --colocate */
     int n_threads;                   /* of each worker */
@@ -79,6 +85,9 @@ struct point {
                                         0: they apply each */
     bool lowers_stale;               /* they apply each at its rate over its staleness */
     uint64_t n_steps;                /* of a launch */
+    uint64_t launch_global_batch;    /* that its launches are given, of a layout; 0: as the user says */
+    uint64_t launch_micro_batches;   /* likewise, of a worker's batch */
+    struct layout_facts moves;       /* as the last launch told */
     double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
     double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
@@ -162,28 +171,31 @@ void campaign_close(struct campaign *c);
 
 /* The value that p assigns to an option; NULL: none. */
 const char *point_value(const struct point *p, const char *option);
-/* Has every option that both assign the same value, mode and workers aside? */
+/* Has every option that both assign the same value, mode and layout aside? */
 bool point_comparable(const struct point *a, const struct point *b);
-/* "lenet ps, 2 workers, batch 64" */
+/* "lenet ps, 2 workers, batch 64"; "lenet ps, layout 2x2x1, batch 64" */
 void point_name(char *out, size_t n_bytes, const struct point *p);
 /* What comparable points have in common, model first: "lenet, batch 64"; between: ", ", pair: " ". */
 void point_setting(char *out, size_t n_bytes, const struct point *p, const char *between, const char *pair);
-/* Is an option worth a column: assigned by some point, and not model, mode or workers? Name i of those; NULL behind the
- * last. */
+/* Is an option worth a column: assigned by some point, and not model, mode or of a layout? Name i of those; NULL behind
+ * the last. */
 const char *campaign_other_option(const struct campaign *c, int i);
 /* Set oversubscribed and servers_share of a point, with n_cores in all. */
 void point_mark_shared_cores(struct point *p, long n_cores);
-/* Cores that a launch of p uses: one for each thread of a worker, and one for each server that is not beside one. */
+/* Cores that a launch of p uses: one for each thread of each of its ranks, and one for each server that is not beside a
+ * worker. */
 long point_n_cores(const struct point *p);
 /* The point with exactly these assignments, in any order; NULL: none. */
 const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);
 /* The point whose assignments are keys of a record, as texts; NULL: none. */
 struct json_t;
 struct point *campaign_point_of(struct campaign *c, const struct json_t *record);
-/* The first point comparable to p, of this mode and with so many workers, if one has launches of those; NULL: none. */
+/* The first point comparable to p, of this mode, with so many workers and p's stages and shards, if one has launches of
+ * those; NULL: none. */
 const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
                                        int n_workers);
-/* The first comparable point whose mode has one worker, which efficiency is measured by; NULL: none. */
+/* The comparable point that efficiency is measured by: of one rank, and a mode that has one worker; of layouts, where
+ * there is none such, of one that sums gradients, which are one rank's there; NULL: none. */
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
 /* The first comparable point with as many workers that exchange nothing; NULL: none. */
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
@@ -200,6 +212,25 @@ int campaign_largest(const struct campaign *c, const struct point *p, const stru
  * of both: those with the most. false: there are none, or neither mode has servers. */
 bool campaign_equal_cores(const struct campaign *c, const struct point *like, const struct module *const mode[2],
                           const struct point *out[2]);
+
+/* --- layout_points.c: layouts of points --- */
+
+/* Does p say more of its layout than how many workers it has? */
+bool point_has_layout(const struct point *p);
+bool campaign_has_layouts(const struct campaign *c);
+/* Has some point comparable to p a layout? */
+bool campaign_compares_layouts(const struct campaign *c, const struct point *p);
+/* n_stages and n_shards := what is assigned, else 1. RC_INVAL: is no number of them. */
+enum rc point_set_layout(struct point *p) MUST_CHECK;
+struct layout point_layout(const struct point *p);
+/* Of those that compute, the stages of all workers; and of these and servers and what feeds them. */
+int point_n_ranks(const struct point *p);
+int point_n_launched_ranks(const struct point *p);
+/* "4x1x1", of a point without a layout too; where modes differ among the points comparable to p: "ps:4x1x1". */
+enum { LAYOUT_NAME_BYTES = 64 };
+void point_layout_name(char *out, const struct campaign *c, const struct point *p);
+/* What the summary of a launch tells of its layout. */
+void point_read_layout(struct point *p, const struct json_t *summary);
 
 /* --- figures.c: what launches gave --- */
 
@@ -287,6 +318,9 @@ void campaign_tell_sessions(const struct campaign *c, FILE *to);
 /* table.c: how points exchange, two tables with a row for each point (what it gives; its step), and what the columns
  * are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
+/* Of a table with one column for the size of a point: its workers, or in a campaign with layouts its layout. */
+const char *point_size_title(const struct campaign *c);
+enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
 /* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
 void rate_text(char *out, size_t n_bytes, double per_s);
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.

@@ -33,15 +33,34 @@ static size_t n_launch_columns(const struct campaign *c, const struct point *p)
     return most > 1 ? most : 0;
 }
 
+static void write_launches(FILE *to, const struct campaign *c, const struct point *p,
+                           double (*of_launch)(const struct campaign *c, const struct point *p, size_t launch))
+{
+    for (size_t k = 0; k < n_launch_columns(c, p); k++)
+        fprintf(to, "\t%.17g", k < p->n_launches ? of_launch(c, p, k) : (double)NAN);
+    fputc('\n', to);
+}
+
 /* of_launch: of one that was launched; NaN: none. */
 static void write_scaling(FILE *to, const struct campaign *c, const struct point *p, const struct interval *i,
                           double (*of_launch)(const struct campaign *c, const struct point *p, size_t launch))
 {
     fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\t%ld", p->mode->name, p->n_workers, i->mean, i->low, i->high,
             p->oversubscribed, point_n_cores(p));
-    for (size_t k = 0; k < n_launch_columns(c, p); k++)
-        fprintf(to, "\t%.17g", k < p->n_launches ? of_launch(c, p, k) : (double)NAN);
-    fputc('\n', to);
+    write_launches(to, c, p, of_launch);
+}
+
+/* Mode and number of workers; of layouts mode and layout. */
+static void write_who(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const struct layout layout = point_layout(p);
+    char text[LAYOUT_TEXT_BYTES];
+
+    layout_text(text, &layout);
+    if (campaign_compares_layouts(c, p))
+        fprintf(to, "%s\t%s", p->mode->name, text);
+    else
+        fprintf(to, "%s\t%d", p->mode->name, p->n_workers);
 }
 
 static double throughput_of_launch(const struct campaign *c, const struct point *p, size_t launch)
@@ -66,7 +85,23 @@ static double efficiency_of_launch(const struct campaign *c, const struct point 
     if (!baseline || baseline == p || launch >= baseline->n_launches)
         return NAN;
     return p->launch[launch].throughput_samples_per_s /
-           (p->n_workers * baseline->launch[launch].throughput_samples_per_s);
+           (point_n_ranks(p) * baseline->launch[launch].throughput_samples_per_s);
+}
+
+static size_t layout_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const struct interval i = point_throughput(p);
+    const char *kind = p->n_stages > 1 && p->n_shards > 1 ? "both"
+                       : p->n_stages > 1                  ? "stages"
+                       : p->n_shards > 1                  ? "shards"
+                                                          : "data";
+    char name[LAYOUT_NAME_BYTES];
+
+    point_layout_name(name, c, p);
+    fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g\t%.17g\t%.17g\t%d", name, kind, point_n_ranks(p), i.mean, i.low, i.high,
+            campaign_efficiency(c, p).mean, p->oversubscribed);
+    write_launches(to, c, p, throughput_of_launch);
+    return !isnan(i.mean);
 }
 
 static size_t efficiency_rows(FILE *to, const struct campaign *c, const struct point *p)
@@ -83,8 +118,7 @@ static size_t cost_rows(FILE *to, const struct campaign *c, const struct point *
 {
     bool has_part = false;
 
-    (void)c;
-    fprintf(to, "%s\t%d", p->mode->name, p->n_workers);
+    write_who(to, c, p);
     for (int i = 0; i <= N_STEP_PARTS; i++) {
         const struct interval part_s = point_interval(p, (i < N_STEP_PARTS ? step_parts[i] : step_whole).at);
         fprintf(to, "\t%.17g\t%.17g\t%.17g", US_PER_S * part_s.mean, US_PER_S * part_s.low, US_PER_S * part_s.high);
@@ -99,6 +133,8 @@ static bool shows_loss(const struct campaign *c, const struct point *p)
 {
     const int largest = campaign_largest(c, p, p->mode, NULL);
 
+    if (campaign_compares_layouts(c, p))
+        return true;
     if (largest > 0)
         return p->n_workers == largest;
     for (size_t i = 0; i < c->n_points; i++) {
@@ -125,16 +161,21 @@ static struct curve_range shown_range(const struct campaign *c, const struct poi
 static size_t loss_rows_of_axis(FILE *to, const struct campaign *c, const struct point *p, enum curve_axis axis)
 {
     const struct curve_range range = shown_range(c, p, axis);
+    char series[LAYOUT_NAME_BYTES];
     struct curve_cells cells;
     size_t n_shown = 0;
 
     if (isinf(range.first))
         return 0;
+    if (campaign_compares_layouts(c, p))
+        point_layout_name(series, c, p);
+    else
+        snprintf(series, sizeof series, "%s", p->mode->name);
     curve_cells_make(&cells, &range);
     for (size_t i = 0; i < cells.n; i++) {
         const double from = cells.edge[i], end = cells.edge[i + 1];
         const struct curve_spread s = point_losses(p, axis, from, end);
-        fprintf(to, "%s\t%d\t%s\t%.9g\t%.9g\t%.9g\t%.9g\t%d\n", p->mode->name, p->n_workers, curve_axis_name(axis),
+        fprintf(to, "%s\t%d\t%s\t%.9g\t%.9g\t%.9g\t%.9g\t%d\n", series, p->n_workers, curve_axis_name(axis),
                 0.5 * (from + end), s.median, s.low, s.high, p->oversubscribed);
         n_shown += !isnan(s.median);
     }
@@ -157,12 +198,18 @@ static bool always(const struct campaign *c, const struct point *like)
     return true;
 }
 
+/* Are numbers of workers what is compared? */
+static bool has_workers(const struct campaign *c, const struct point *like)
+{
+    return !campaign_compares_layouts(c, like);
+}
+
 /* Without a baseline there is nothing to compare with. */
 static bool has_baseline(const struct campaign *c, const struct point *like)
 {
     const struct point *single = campaign_find_baseline(c, like);
 
-    return single && single->n_launches > 0;
+    return has_workers(c, like) && single && single->n_launches > 0;
 }
 
 /* A launch that diverged has no last loss, but a curve. */
@@ -197,14 +244,16 @@ static size_t bound_rows(FILE *to, const struct campaign *c, const struct point 
 {
     const struct interval i = point_bound(p);
 
-    (void)c;
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%zu\t%zu\t%ld\n", p->mode->name, p->n_workers, i.mean, i.low, i.high,
-            point_n_failed_bounds(p), p->n_launches, point_n_cores(p));
+    write_who(to, c, p);
+    fprintf(to, "\t%.17g\t%.17g\t%.17g\t%zu\t%zu\t%ld\n", i.mean, i.low, i.high, point_n_failed_bounds(p),
+            p->n_launches, point_n_cores(p));
     return 1;
 }
 
 static const struct sheet sheets[] = {
-    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores", true, throughput_rows,
+    { "layouts", campaign_compares_layouts, "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed", true,
+      layout_rows, "no point has a throughput" },
+    { "throughput", has_workers, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores", true, throughput_rows,
       "no point has a throughput" },
     { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores", true, efficiency_rows,
       "no point has an efficiency" },

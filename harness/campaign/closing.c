@@ -46,6 +46,7 @@ static void announce_baseline(const struct sweep *s, FILE *to)
 void sweep_announce(const struct sweep *s, FILE *to)
 {
     announce_baseline(s, to);
+    sweep_announce_layouts(s, to);
     announce_shared_cores(s, to);
     sweep_announce_wait(s, cores_allowed_count(), to);
     if (s->useless[0])

@@ -124,16 +124,28 @@ static bool is_fed(const struct sweep *s, const struct point *p)
     return p->n_drivers > 0;
 }
 
+static bool has_stages(const struct sweep *s, const struct point *p)
+{
+    (void)s;
+    return p->n_stages > 1;
+}
+
+/* Shards' activations cross while a worker computes, and nothing beside that. */
+static bool may_overlap(const struct sweep *s, const struct point *p)
+{
+    (void)s;
+    return p->n_shards == 1 && mode_takes(p->mode, "overlap");
+}
+
 /* Is the option of use to a run of p? */
 static bool is_of_use(const struct sweep *s, const struct point *p, const char *name)
 {
     static const struct {
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
-    } partial[] = { { "target-loss", point_learns },
-                    { "eval-samples", computes },
-                    { "precision", computes },
-                    { "feed-queue", is_fed } };
+    } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes },
+                    { "accumulate", has_stages },    { "schedule", has_stages },   { "recompute", has_stages },
+                    { "overlap", may_overlap },      { "feed-queue", is_fed } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)
@@ -221,6 +233,8 @@ static void add_derived(struct command_line *l, const struct sweep *s, const str
         command_line_add(l, "--%s=%llu", derived_option(DERIVED_SEED), (unsigned long long)terms->seed);
     if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && point_learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
+    add_whole(l, p, "global-batch", p->launch_global_batch);
+    add_whole(l, p, "accumulate", p->launch_micro_batches);
     add_whole(l, p, "record-every", terms->n_steps / N_CURVE_POINTS > 1 ? terms->n_steps / N_CURVE_POINTS : 1);
 }
 

@@ -161,7 +161,7 @@ static enum rc add_pair(struct table *t, const struct diff *d, const struct pair
     rate_text(rate[1], sizeof rate[1], point_throughput(b).mean);
     TRY(table_cell(t, "%s", a->workload->module.name));
     TRY(table_cell(t, "%s", a->mode->name));
-    TRY(table_cell(t, "%d", a->n_workers));
+    TRY(point_print_size(t, &d->of[0]->campaign, a));
     TRY(table_cell(t, "%s", rate[0]));
     TRY(table_cell(t, "%s", rate[1]));
     if (p->differs[0] || isnan(p->x.ratio))
@@ -181,10 +181,14 @@ out:
 
 static enum rc print_table(const struct diff *d, FILE *to)
 {
-    struct column column[9 + N_MARKS] = { { "model", ALIGN_LEFT },          { "mode", ALIGN_LEFT },
-                                          { "workers", ALIGN_RIGHT },       { "A samples/s", ALIGN_RIGHT },
-                                          { "B samples/s", ALIGN_RIGHT },   { "B / A", ALIGN_RIGHT },
-                                          { "95 % interval", ALIGN_RIGHT }, { "B is", ALIGN_LEFT },
+    struct column column[9 + N_MARKS] = { { "model", ALIGN_LEFT },
+                                          { "mode", ALIGN_LEFT },
+                                          { point_size_title(&d->of[0]->campaign), ALIGN_RIGHT },
+                                          { "A samples/s", ALIGN_RIGHT },
+                                          { "B samples/s", ALIGN_RIGHT },
+                                          { "B / A", ALIGN_RIGHT },
+                                          { "95 % interval", ALIGN_RIGHT },
+                                          { "B is", ALIGN_LEFT },
                                           { "launches", ALIGN_RIGHT } };
     struct table *t = NULL;
     size_t n = 9;

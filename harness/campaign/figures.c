@@ -112,7 +112,8 @@ struct comparison campaign_compare(const struct point *a, const struct point *b,
     return compare_pairs(first, second, have_values ? n_blocks : 0);
 }
 
-/* Efficiency of p, W workers: throughput of p / (W times the throughput of its baseline, one worker). */
+/* Efficiency of p, n ranks: throughput of p / (n times the throughput of its baseline, one rank). Without stages ranks
+ * are workers; a worker of S stages is as many as S others, whose cores it has. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p)
 {
     const struct point *baseline = campaign_find_baseline(c, p);
@@ -122,7 +123,7 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
     if (baseline == p)
         return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
     const struct comparison x = campaign_compare(p, baseline, offsetof(struct launch, throughput_samples_per_s));
-    const double w = p->n_workers, means = point_throughput(p).mean / point_throughput(baseline).mean;
+    const double w = point_n_ranks(p), means = point_throughput(p).mean / point_throughput(baseline).mean;
     const double ratio = x.n_pairs > 1 ? x.ratio : means; /* with a single launch of one, all of the other count */
     return (struct interval){ ratio / w, x.ratio_low / w, x.ratio_high / w, (double)x.n_pairs };
 }

@@ -11,41 +11,62 @@
 
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/sim_cost.h"
+#include "harness/train/job_shard.h"
+#include "harness/train/stages_run.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 #include "models/replay/profile.h"
 
-/* Resolve one launch of p as `gradmark train` would, without running it. The job borrows from l. modules (may be NULL):
- * values of the options of modules, not all of them p's. */
-static enum rc prepare_launch(struct train_job *job, struct command_line *l, const struct sweep *s,
-                              const struct point *p, const struct launch_terms *terms,
-                              const union module_values *modules, int n_given_ranks)
-{
+struct parsed_launch { /* the options of a launch of a point, as `gradmark train` would parse them; they borrow from l
+                        */
     struct opt_group group[TRAIN_MAX_OPT_GROUPS];
+    int n_groups;
     struct train_opts opts;
+};
+
+static enum rc parse_launch(struct parsed_launch *out, struct command_line *l, const struct sweep *s,
+                            const struct point *p, const struct launch_terms *terms)
+{
     enum rc rc;
 
     l->n = 0;
     TRY(command_line_add_point(l, s, p, terms));
-    const int n_groups = train_opt_groups(group, &opts);
-    TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, l->n, l->argv));
-    if (modules)
-        opts.modules = *modules;
-    TRY(train_prepare(job, &opts, group, n_groups, n_given_ranks));
+    out->n_groups = train_opt_groups(out->group, &out->opts);
+    TRY(opt_parse(out->group, out->n_groups, train_opt_rules, TRAIN_N_OPT_RULES, l->n, l->argv));
 out:
     return rc;
 }
 
-/* What a step of the point costs, for sweep_choose_steps(). */
+/* Resolve one launch of p, of a pipeline its first stage, without running it. modules: values of the options of
+ * modules, not all of them p's. */
+static enum rc check_launch(struct train_job *job, struct parsed_launch *parsed, const struct sweep *s,
+                            const struct point *p)
+{
+    const int n_ranks = s->launcher.name ? point_n_launched_ranks(p) : 0;
+    enum rc rc;
+
+    parsed->opts.modules = s->train.modules;
+    if (p->n_stages > 1)
+        TRY(train_prepare_stage(job, &parsed->opts, parsed->group, parsed->n_groups, n_ranks / p->n_stages, 0));
+    else
+        TRY(train_prepare(job, &parsed->opts, parsed->group, parsed->n_groups, n_ranks));
+out:
+    return rc;
+}
+
+/* What a step of the point costs, for sweep_choose_steps(). Of a pipeline's first stage its share of all is known. */
 static void note_cost(struct point *p, const struct train_job *job)
 {
+    const bool has_stages = p->n_stages > 1 && job->stages.cost_ratio[0] > 0;
     const double n_samples = (double)job->opts.batch * job->n_workers;
+    const double whole_flops = job->flops_per_sample * (has_stages ? p->n_stages / job->stages.cost_ratio[0] : 1);
+    const size_t n_params = has_stages ? job->stages.whole_params : job->n_params;
 
     p->default_steps = (uint64_t)job->workload->default_steps;
-    p->step_flops = job->compute->touches_memory && !job->profile ? job->flops_per_sample * n_samples : 0;
+    p->step_flops = job->compute->touches_memory && !job->profile ? whole_flops * n_samples : 0;
     if (job->compute->touches_memory) /* gradients are carried and parameters updated at the pace of memory, about */
-        p->step_s = (double)job->n_params * 40 * 1e-10;
+        p->step_s = (double)n_params * 40 * 1e-10;
     if (job->profile && !(job->world->module.caps & WORLD_VIRTUAL_TIME))
         p->step_s += 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
 }
@@ -117,6 +138,7 @@ out:
 enum rc sweep_check(struct sweep *s)
 {
     struct command_line *l = malloc(sizeof *l);
+    struct parsed_launch parsed;
     enum rc rc = RC_OK;
 
     if (!l)
@@ -124,9 +146,9 @@ enum rc sweep_check(struct sweep *s)
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         struct train_job job = { 0 };
         struct point *p = &s->campaign.point[i];
-        const int n_ranks = s->launcher.name ? p->n_workers + p->n_servers + p->n_drivers : 0;
         const struct launch_terms terms = launch_terms_of(s, p, 0);
-        TRY(prepare_launch(&job, l, s, p, &terms, &s->train.modules, n_ranks));
+        TRY(parse_launch(&parsed, l, s, p, &terms));
+        TRY(check_launch(&job, &parsed, s, p));
         if (s->campaign.is_virtual)
             snprintf(s->campaign.cluster_name, sizeof s->campaign.cluster_name, "%s", job.cluster.name);
         memcpy(p->used, job.used, sizeof p->used);
@@ -207,43 +229,84 @@ out:
     return rc;
 }
 
-static enum rc write_launch(const struct sweep *s, const struct train_job *job, const struct train_result *result)
+struct launch_run { /* in mpi; owned */
+    struct parsed_launch parsed;
+    struct train_job job; /* of a point without stages */
+    struct train_result result;
+    struct train_stages_run stages; /* of another */
+};
+
+static void launch_run_free(struct launch_run *r)
+{
+    train_stages_free(&r->stages);
+    train_result_free(&r->result);
+    train_job_free(&r->job);
+}
+
+static enum rc prepare_run(struct launch_run *r, const struct world *part, const struct sweep *s, const struct point *p)
+{
+    struct parsed_launch *parsed = &r->parsed;
+    const struct launcher own = { .name = s->launcher.name, .rank = part->rank, .n_ranks = part->n_ranks };
+    enum rc rc;
+
+    r->stages = (struct train_stages_run){
+        .group = parsed->group, .n_groups = parsed->n_groups, .n_stages = p->n_stages, .out = ""
+    };
+    if (p->n_stages > 1)
+        TRY(train_stages_prepare(&r->stages, &parsed->opts, &own));
+    else
+        TRY(train_prepare(&r->job, &parsed->opts, parsed->group, parsed->n_groups, part->n_ranks));
+out:
+    return rc;
+}
+
+static enum rc write_launch(const struct sweep *s, const struct point *p, const struct launch_run *r)
 {
     struct train_summary summary;
     struct report *to = NULL;
     enum rc rc;
 
     TRY(report_open(&to, s->launch_path));
-    TRY(train_summarise(&summary, job, result));
-    TRY(train_write(to, job, result, &summary));
+    if (p->n_stages > 1)
+        TRY(train_stages_write(to, &r->stages));
+    else {
+        TRY(train_summarise(&summary, &r->job, &r->result));
+        TRY(train_write(to, &r->job, &r->result, &summary));
+        TRY(job_shard_write(to, &r->job, &r->result));
+    }
     TRY(report_commit(to));
 out:
     report_close(&to);
     return rc;
 }
 
+/* Where it fails the job ends. */
+static enum rc train_in_part(struct world *part, const struct point *p, struct launch_run *r)
+{
+    return p->n_stages > 1 ? train_stages_body(part, &r->stages) : train_rank(part, &r->job, &r->result);
+}
+
 /* In mpi: ranks 0 .. n-1 train, the others wait, asleep, for what rank 0 says behind. */
 static enum rc launch_in_world(struct sweep *s, struct world *w, const struct point *p,
                                const struct launch_terms *terms, struct command_line *l)
 {
-    const int n_ranks = p->n_workers + p->n_servers + p->n_drivers;
     struct world *part = NULL;
-    struct train_job job = { 0 };
-    struct train_result result = { 0 };
+    struct launch_run run = { .parsed.n_groups = 0 };
     enum rc rc, mine = RC_OK;
 
-    TRY(world_split(w, w->rank < n_ranks ? 0 : -1, w->rank, &part));
+    TRY(world_split(w, w->rank < point_n_launched_ranks(p) ? 0 : -1, w->rank, &part));
     if (part)
-        mine = prepare_launch(&job, l, s, p, terms, NULL, n_ranks);
+        mine = parse_launch(&run.parsed, l, s, p, terms);
+    if (part && mine == RC_OK)
+        mine = prepare_run(&run, part, s, p);
     TRY(agree_on_failure(s, w, p, mine));
     if (s->failure[0])
         goto out;
     if (part)
-        TRY(train_rank(part, &job, &result)); /* where it fails the job ends */
-    TRY(agree_on_failure(s, w, p, w->rank == 0 ? write_launch(s, &job, &result) : RC_OK));
+        TRY(train_in_part(part, p, &run));
+    TRY(agree_on_failure(s, w, p, w->rank == 0 ? write_launch(s, p, &run) : RC_OK));
 out:
-    train_result_free(&result);
-    train_job_free(&job);
+    launch_run_free(&run);
     world_split_close(&part);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/campaign/layout_words.h"
 #include "harness/campaign/layouts.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
@@ -12,50 +13,36 @@ static double megabytes(uint64_t n_bytes)
     return 1e-6 * (double)n_bytes;
 }
 
-/* What a step of it consists of, in a clause. */
-static void describe(char *out, size_t n_bytes, const struct layout_point *p)
+static void describe(char clause[LAYOUT_CLAUSE_BYTES], const struct layout_point *p)
 {
-    if (p->layout.n_stages == 1 && p->layout.n_workers == 1)
-        snprintf(out, n_bytes, "computes all by itself and moves nothing");
-    else if (p->layout.n_stages == 1 && p->layout.n_shards > 1)
-        snprintf(out, n_bytes, "moves %.4g MB of activations and %.4g MB of gradients a rank and step",
-                 megabytes(p->activations_bytes), megabytes(p->gradients_bytes));
-    else if (p->layout.n_stages == 1)
-        snprintf(out, n_bytes, "moves %.4g MB of gradients a rank and step", megabytes(p->gradients_bytes));
-    else
-        snprintf(
-            out, n_bytes,
-            "moves %.4g MB of activations and %.4g MB of gradients a rank and step, and idles %.3g %% of it in the "
-            "bubble, stages being %.3g x the mean at most",
-            megabytes(p->activations_bytes), megabytes(p->gradients_bytes), 100 * p->bubble_ratio, p->imbalance_ratio);
-}
+    const struct layout_facts facts = { .activations_bytes = (double)p->activations_bytes,
+                                        .gradients_bytes = (double)p->gradients_bytes,
+                                        .memory_bytes = (double)p->memory_bytes,
+                                        .bubble_ratio = p->bubble_ratio,
+                                        .imbalance_ratio = p->imbalance_ratio };
 
-/* Is it cut in a way less than the best one; or in any, where that is cut in none? */
-static bool is_of_another_kind(const struct layout *l, const struct layout *best)
-{
-    if (best->n_stages == 1 && best->n_shards == 1)
-        return l->n_stages > 1 || l->n_shards > 1;
-    return (best->n_stages > 1 && l->n_stages == 1) || (best->n_shards > 1 && l->n_shards == 1);
+    layout_describe(clause, &p->layout, &facts);
 }
 
 void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point, size_t n_points)
 {
     const struct layout_point *best = &point[0], *other = n_points > 1 ? &point[1] : NULL;
-    char name[LAYOUT_TEXT_BYTES], other_name[LAYOUT_TEXT_BYTES], clause[256], other_clause[256];
+    char name[LAYOUT_TEXT_BYTES], other_name[LAYOUT_TEXT_BYTES], clause[LAYOUT_CLAUSE_BYTES],
+        other_clause[LAYOUT_CLAUSE_BYTES];
 
     for (size_t i = 1; i < n_points; i++) /* the fastest of another kind says more */
-        if (is_of_another_kind(&point[i].layout, &best->layout)) {
+        if (layout_is_of_another_kind(&point[i].layout, &best->layout)) {
             other = &point[i];
             break;
         }
     layout_text(name, &best->layout);
-    describe(clause, sizeof clause, best);
+    describe(clause, best);
     if (!other) {
         snprintf(out, n_bytes, "%s is the only layout that can be: it %s.", name, clause);
         return;
     }
     layout_text(other_name, &other->layout);
-    describe(other_clause, sizeof other_clause, other);
+    describe(other_clause, other);
     snprintf(out, n_bytes,
              "%s wins: %.4g ms a step, where %s takes %.4g (%.3g x). It %s; %s %s. A rank needs %.3g GB, there %.3g.",
              name, 1e3 * layout_step_s(best), other_name, 1e3 * layout_step_s(other),

@@ -147,23 +147,38 @@ void campaign_tell_marks(const struct campaign *c, FILE *to)
                 "marked launches count all the same: to leave some out after the fact would bias what is compared\n");
 }
 
+/* "allreduce (2)", "allreduce (2x1x1)" */
+static void who_text(char out[LAYOUT_NAME_BYTES], const struct point *p)
+{
+    const struct layout layout = point_layout(p);
+    char text[LAYOUT_TEXT_BYTES];
+
+    layout_text(text, &layout);
+    if (point_has_layout(p))
+        snprintf(out, LAYOUT_NAME_BYTES, "%.20s (%s)", p->mode->name, text);
+    else
+        snprintf(out, LAYOUT_NAME_BYTES, "%.20s (%d)", p->mode->name, p->n_workers);
+}
+
 void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to)
 {
     static const char *const what[] = {
         [MARK_DISTURBED] = "on a disturbed machine", [MARK_UNSTEADY] = "without a steady state"
     };
     const size_t n_pairs = a->n_launches < b->n_launches ? a->n_launches : b->n_launches;
-    char setting[LAUNCH_NAME_BYTES];
+    char setting[LAUNCH_NAME_BYTES], who[2][LAYOUT_NAME_BYTES];
     bool is_first = true;
 
     point_setting(setting, sizeof setting, a, ", ", " ");
+    who_text(who[0], a);
+    who_text(who[1], b);
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
         const size_t n_marked = pairs_n_marked(a, b, mark);
         if (n_marked == 0)
             continue;
         if (is_first)
-            fprintf(to, "%s: of %zu pairs of %s (%d) and %s (%d) %zu have launches %s", setting, n_pairs, a->mode->name,
-                    a->n_workers, b->mode->name, b->n_workers, n_marked, what[mark]);
+            fprintf(to, "%s: of %zu pairs of %s and %s %zu have launches %s", setting, n_pairs, who[0], who[1],
+                    n_marked, what[mark]);
         else
             fprintf(to, ", %zu %s", n_marked, what[mark]);
         is_first = false;

@@ -30,6 +30,7 @@ static const char *caption_of(const char *shows)
     static const struct {
         const char *key, *caption;
     } known[] = {
+        { "layouts", "layouts: samples per second of layouts, those of as many ranks together" },
         { "throughput", "throughput: samples per second of all workers against their number" },
         { "efficiency", "efficiency: throughput against that of as many single workers" },
         { "loss", "loss against time and against samples" },

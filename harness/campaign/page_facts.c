@@ -122,14 +122,14 @@ out:
     return rc;
 }
 
-static enum rc add_launch(struct table *t, const struct point *p, size_t i)
+static enum rc add_launch(struct table *t, const struct campaign *c, const struct point *p, size_t i)
 {
     const struct launch *l = &p->launch[i];
     enum rc rc;
 
     TRY(table_cell(t, "%s", p->workload->module.name));
     TRY(table_cell(t, "%s", p->mode->name));
-    TRY(table_cell(t, "%d", p->n_workers));
+    TRY(point_print_size(t, c, p));
     TRY(table_cell(t, "%zu", i));
     TRY(cell(t, "%.6g", l->throughput_samples_per_s));
     TRY(cell(t, "%.4g", 1e6 * l->step_mean_s));
@@ -150,15 +150,15 @@ static bool is_marked(const struct point *p, size_t i)
 /* All launches where there is room for all, else those that something is said of, as far as there is room. */
 enum rc page_launches(const struct recorded *k, FILE *to)
 {
-    static const struct column column[] = {
-        { "model", ALIGN_LEFT },          { "mode", ALIGN_LEFT },         { "workers", ALIGN_RIGHT },
+    const struct campaign *c = &k->campaign;
+    const struct column column[] = {
+        { "model", ALIGN_LEFT },          { "mode", ALIGN_LEFT },         { point_size_title(c), ALIGN_RIGHT },
         { "launch", ALIGN_RIGHT },        { "samples/s", ALIGN_RIGHT },   { "step us", ALIGN_RIGHT },
         { "of bound", ALIGN_RIGHT },      { "loss at end", ALIGN_RIGHT }, { "to target s", ALIGN_RIGHT },
         { "learned", ALIGN_LEFT },        { "unsteady", ALIGN_LEFT },     { "disturbed", ALIGN_LEFT },
         { "others' cores", ALIGN_RIGHT }, { "steal", ALIGN_RIGHT },       { "taken of cores", ALIGN_RIGHT },
         { "GHz", ALIGN_RIGHT },
     };
-    const struct campaign *c = &k->campaign;
     const size_t most_rows = bytes_left(to, FACTS_BYTES) / LAUNCH_ROW_BYTES;
     const bool shows_all = c->n_launches_done <= most_rows;
     struct table *t = NULL;
@@ -169,7 +169,7 @@ enum rc page_launches(const struct recorded *k, FILE *to)
     for (size_t i = 0; i < c->n_points; i++)
         for (size_t l = 0; l < c->point[i].n_launches; l++)
             if (n_shown < most_rows && (shows_all || is_marked(&c->point[i], l))) {
-                TRY(add_launch(t, &c->point[i], l));
+                TRY(add_launch(t, c, &c->point[i], l));
                 n_shown++;
             }
     html_element(to, "h2", NULL, c->n_launches_done == 1 ? "The launch" : "Launches");

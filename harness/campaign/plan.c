@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "harness/campaign/sweep.h"
+#include "harness/campaign/plan_layouts.h"
 #include "harness/world/cores.h"
 
 const struct opt_group *sweep_train_group(const struct sweep *s)
@@ -200,8 +200,9 @@ static int workers_of(const struct sweep *s, const struct module *mode, int n_se
     return wanted;
 }
 
-/* chosen: a value of every axis. No point where the mode cannot have so many workers, or where there is one already. */
-static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
+/* chosen[n_chosen]: a value of every axis, of layouts those of the options that they stand for. No point where the mode
+ * cannot have so many workers, or such a layout, or where there is one already. */
+static enum rc plan_point(struct sweep *s, const struct assignment *chosen, int n_chosen)
 {
     struct assignment a[MAX_ASSIGNMENTS];
     const struct module *mode;
@@ -210,9 +211,9 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
     int n = 0;
     enum rc rc;
 
-    memcpy(a, chosen, (size_t)s->n_axes * sizeof *a);
-    TRY(module_find(&mode, &mode_kind, assignment_of(a, s->n_axes, "mode")->value));
-    for (int k = 0; k < s->n_axes; k++)
+    memcpy(a, chosen, (size_t)n_chosen * sizeof *a);
+    TRY(module_find(&mode, &mode_kind, assignment_of(a, n_chosen, "mode")->value));
+    for (int k = 0; k < n_chosen; k++)
         if (mode_takes(mode, chosen[k].option))
             a[n++] = chosen[k];
     struct assignment *workers = assignment_of(a, n, "workers");
@@ -220,7 +221,12 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
     const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"), beside);
     const struct assignment *input = assignment_of(a, n, "input");
     const int n_drivers = train_n_drivers(input ? input->value : s->train.input);
-    const int n_workers = workers_of(s, mode, n_servers, n_drivers, (int)strtol(workers->value, NULL, 10));
+    const int wanted = (int)strtol(workers->value, NULL, 10);
+    const struct layout layout =
+        plan_layout_of(wanted, assignment_of(a, n, "stages"), assignment_of(a, n, "shard-dense"));
+    if (plan_leaves_out(s, assignment_of(a, n, "model")->value, mode, &layout, layout.n_stages * n_servers + n_drivers))
+        return RC_OK;
+    const int n_workers = workers_of(s, mode, n_servers, n_drivers, wanted);
     snprintf(workers->value, sizeof workers->value, "%d", n_workers);
     if (n_workers == 0 || campaign_find(&s->campaign, a, n))
         return RC_OK;
@@ -239,14 +245,33 @@ out:
     return rc;
 }
 
-/* The values of axis k in turn, for each of them those of the axes behind it. */
-static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen)
+static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen, int n);
+
+/* Layouts in turn, for each of them the values of the axes behind axis k. */
+static enum rc plan_layouts(struct sweep *s, int k, struct assignment *chosen, int n)
+{
+    const char *rest = s->axis[k].values;
+    char text[VALUE_BYTES];
+    enum rc rc = RC_OK;
+
+    while (text_next(&rest, text, sizeof text)) {
+        TRY(plan_choose_layout(chosen + n, s, text));
+        TRY(plan_axis(s, k + 1, chosen, n + LAYOUT_OPTIONS));
+    }
+out:
+    return rc;
+}
+
+/* The values of axis k in turn, for each of them those of the axes behind it. chosen[n]: those before. */
+static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen, int n)
 {
     char counts[COUNTS_BYTES];
     enum rc rc = RC_OK;
 
     if (k == s->n_axes)
-        return plan_point(s, chosen);
+        return plan_point(s, chosen, n);
+    if (strcmp(s->axis[k].option, LAYOUT_AXIS) == 0)
+        return plan_layouts(s, k, chosen, n);
     const struct axis *axis = &s->axis[k];
     const char *rest = axis->values;
     if (strcmp(axis->option, "workers") == 0) {
@@ -255,12 +280,12 @@ static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen)
             snprintf(s->chosen_workers, sizeof s->chosen_workers, "%s", counts);
         rest = counts;
     }
-    snprintf(chosen[k].option, sizeof chosen[k].option, "%s", axis->option);
-    while (text_next(&rest, chosen[k].value, sizeof chosen[k].value)) {
-        if (strlen(chosen[k].value) == sizeof chosen[k].value - 1)
+    snprintf(chosen[n].option, sizeof chosen[n].option, "%s", axis->option);
+    while (text_next(&rest, chosen[n].value, sizeof chosen[n].value)) {
+        if (strlen(chosen[n].value) == sizeof chosen[n].value - 1)
             FAIL(RC_INVAL, "--%s %s...: values that are swept are shorter than %zu letters", axis->option,
-                 chosen[k].value, sizeof chosen[k].value - 1);
-        TRY(plan_axis(s, k + 1, chosen));
+                 chosen[n].value, sizeof chosen[n].value - 1);
+        TRY(plan_axis(s, k + 1, chosen, n + 1));
     }
 out:
     return rc;
@@ -288,22 +313,32 @@ static void move_last_to(struct campaign *c, size_t i)
 static enum rc plan_baseline_of(struct sweep *s, size_t i, const struct module *mode)
 {
     struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
+    int n = 0;
+    enum rc rc = RC_OK;
 
     for (int k = 0; k < s->n_axes; k++) {
         const char *option = s->axis[k].option, *rest = s->axis[k].values;
         const char *value = point_value(&s->campaign.point[i], option);
 
-        snprintf(chosen[k].option, sizeof chosen[k].option, "%s", option);
+        if (strcmp(option, LAYOUT_AXIS) == 0) {
+            TRY(plan_choose_layout(chosen + n, s, LAYOUT_OF_ONE_RANK));
+            n += LAYOUT_OPTIONS;
+            continue;
+        }
+        snprintf(chosen[n].option, sizeof chosen[n].option, "%s", option);
         if (strcmp(option, "mode") == 0)
             value = mode->name;
-        else if (strcmp(option, "workers") == 0)
+        else if (strcmp(option, "workers") == 0 || strcmp(option, "stages") == 0 || strcmp(option, "shard-dense") == 0)
             value = "1";
         if (value)
-            snprintf(chosen[k].value, sizeof chosen[k].value, "%s", value);
+            snprintf(chosen[n].value, sizeof chosen[n].value, "%s", value);
         else
-            (void)text_next(&rest, chosen[k].value, sizeof chosen[k].value);
+            (void)text_next(&rest, chosen[n].value, sizeof chosen[n].value);
+        n++;
     }
-    return plan_point(s, chosen);
+    TRY(plan_point(s, chosen, n));
+out:
+    return rc;
 }
 
 /* What efficiency is measured by, before the first of the points that have none. */
@@ -331,6 +366,8 @@ static enum rc nothing_to_run(const struct sweep *s)
 {
     char names[64];
 
+    if (s->left_out[0])
+        return rc_raise(RC_INVAL, "--%s: nothing to run; %s", s->axis[2].option, s->left_out);
     module_names_with(names, sizeof names, &mode_kind, MODE_ONE_WORKER);
     return rc_raise(RC_INVAL, "--mode %s --workers %s: nothing to run; %s has one worker", values_of(s, "mode"),
                     values_of(s, "workers"), names);
@@ -358,15 +395,6 @@ static void note_exchange(struct sweep *s)
 
 /* --- strong scaling: a global batch that every number of workers can share out --- */
 
-/* 0: weak scaling. */
-static uint64_t global_batch_of(const struct sweep *s, const struct point *p)
-{
-    const char *value = point_value(p, "global-batch");
-    uint64_t n = s->train.global_batch;
-
-    return value && !text_to_u64(value, &n) ? 0 : n; /* one that is no number the launch refuses */
-}
-
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b > 0) {
@@ -387,12 +415,12 @@ static uint64_t least_shared(const struct sweep *s, uint64_t n, uint64_t *most)
     *most = UINT64_MAX;
     for (size_t i = 0; i < c->n_points; i++) {
         const uint64_t can_have = (uint64_t)c->point[i].n_workers * TRAIN_MAX_BATCH;
-        if (global_batch_of(s, &c->point[i]) == n && can_have < *most)
+        if (sweep_global_batch(s, &c->point[i]) == n && can_have < *most)
             *most = can_have;
     }
     for (size_t i = 0; i < c->n_points && least <= *most; i++) {
         const uint64_t n_workers = (uint64_t)c->point[i].n_workers;
-        if (global_batch_of(s, &c->point[i]) == n)
+        if (sweep_global_batch(s, &c->point[i]) == n)
             least *= n_workers / common_divisor(least, n_workers);
     }
     return least <= *most ? least : 0;
@@ -401,17 +429,19 @@ static uint64_t least_shared(const struct sweep *s, uint64_t n, uint64_t *most)
 /* n does not divide among the workers of p: the nearest that do among those of all points. */
 static enum rc refuse_rest(const struct sweep *s, const struct point *p, uint64_t n)
 {
-    char nearest[96] = "no other can at every number of workers of this campaign; other --workers would help";
+    char nearest[128];
     uint64_t most;
     const uint64_t least = least_shared(s, n, &most);
     const uint64_t below = least == 0 ? 0 : (n < most ? n : most) / least * least, above = below + least;
 
+    snprintf(nearest, sizeof nearest, "no other can at every number of workers of this campaign; other --%s would help",
+             s->axis[2].option);
     if (least > 0 && below > 0 && above <= most)
-        snprintf(nearest, sizeof nearest, "%llu and %llu can at every number of workers here, or other --workers",
-                 (unsigned long long)below, (unsigned long long)above);
+        snprintf(nearest, sizeof nearest, "%llu and %llu can at every number of workers here, or other --%s",
+                 (unsigned long long)below, (unsigned long long)above, s->axis[2].option);
     else if (least > 0)
-        snprintf(nearest, sizeof nearest, "%llu can at every number of workers here, or other --workers",
-                 (unsigned long long)(below > 0 ? below : above));
+        snprintf(nearest, sizeof nearest, "%llu can at every number of workers here, or other --%s",
+                 (unsigned long long)(below > 0 ? below : above), s->axis[2].option);
     return rc_raise(RC_INVAL, "--global-batch %llu: cannot be shared out evenly to %d workers; %s",
                     (unsigned long long)n, p->n_workers, nearest);
 }
@@ -421,7 +451,7 @@ static enum rc check_global_batches(const struct sweep *s)
 {
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         const struct point *p = &s->campaign.point[i];
-        const uint64_t n = global_batch_of(s, p);
+        const uint64_t n = sweep_global_batch(s, p);
         if (n % (uint64_t)p->n_workers != 0)
             return refuse_rest(s, p, n);
     }
@@ -434,11 +464,12 @@ enum rc sweep_plan(struct sweep *s)
     enum rc rc;
 
     note_exchange(s);
-    TRY(plan_axis(s, 0, chosen));
+    TRY(plan_axis(s, 0, chosen, 0));
     if (s->campaign.n_points == 0)
         TRY(nothing_to_run(s));
     if (s->adds_baseline)
         TRY(plan_baselines(s));
+    TRY(plan_work_of_layouts(s));
     if (!opt_given(sweep_train_group(s), 1, "batch")) /* refused beside it */
         TRY(check_global_batches(s));
     if (!s->campaign.is_virtual && !s->campaign.is_launched)

@@ -10,7 +10,8 @@
 /* Points that differ in these alone are what a campaign compares. */
 static bool is_compared(const char *option)
 {
-    return strcmp(option, "mode") == 0 || strcmp(option, "workers") == 0;
+    return strcmp(option, "mode") == 0 || strcmp(option, "workers") == 0 || strcmp(option, "stages") == 0 ||
+           strcmp(option, "shard-dense") == 0;
 }
 
 static bool is_named_apart(const char *option)
@@ -49,8 +50,15 @@ static void append_others(char *out, size_t n_bytes, const struct point *p, cons
 
 void point_name(char *out, size_t n_bytes, const struct point *p)
 {
-    snprintf(out, n_bytes, "%s %s, %d worker%s", p->workload->module.name, p->mode->name, p->n_workers,
-             p->n_workers == 1 ? "" : "s");
+    const struct layout layout = point_layout(p);
+    char text[LAYOUT_TEXT_BYTES];
+
+    layout_text(text, &layout);
+    if (point_has_layout(p))
+        snprintf(out, n_bytes, "%s %s, layout %s", p->workload->module.name, p->mode->name, text);
+    else
+        snprintf(out, n_bytes, "%s %s, %d worker%s", p->workload->module.name, p->mode->name, p->n_workers,
+                 p->n_workers == 1 ? "" : "s");
     append_others(out, n_bytes, p, ", ", " ");
 }
 
@@ -84,7 +92,7 @@ const char *campaign_other_option(const struct campaign *c, int wanted)
 
 void point_mark_shared_cores(struct point *p, long n_cores)
 {
-    p->oversubscribed = (long)p->n_workers * p->n_threads > n_cores;
+    p->oversubscribed = (long)point_n_ranks(p) * p->n_threads > n_cores;
     p->servers_share = !p->oversubscribed && point_n_cores(p) > n_cores;
 }
 
@@ -115,7 +123,8 @@ const struct point *campaign_find_like(const struct campaign *c, const struct po
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *q = &c->point[i];
-        if (q->mode != mode || q->n_workers != n_workers || !point_comparable(p, q))
+        if (q->mode != mode || q->n_workers != n_workers || q->n_stages != p->n_stages || q->n_shards != p->n_shards ||
+            !point_comparable(p, q))
             continue;
         if (q->n_launches > 0)
             return q;
@@ -127,10 +136,18 @@ const struct point *campaign_find_like(const struct campaign *c, const struct po
 
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p)
 {
-    for (size_t i = 0; i < c->n_points; i++)
-        if (c->point[i].mode->caps & MODE_ONE_WORKER && point_comparable(p, &c->point[i]))
-            return &c->point[i];
-    return NULL;
+    const struct point *summing = NULL;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *q = &c->point[i];
+        if (point_n_ranks(q) != 1 || !point_comparable(p, q))
+            continue;
+        if (q->mode->caps & MODE_ONE_WORKER)
+            return q;
+        if (!summing && point_has_layout(q) && q->mode->caps & MODE_COLLECTIVE)
+            summing = q;
+    }
+    return summing;
 }
 
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p)
@@ -190,7 +207,7 @@ int campaign_largest(const struct campaign *c, const struct point *like, const s
 
 long point_n_cores(const struct point *p)
 {
-    return (long)p->n_workers * p->n_threads + (p->servers_beside ? 0 : p->n_servers);
+    return (long)point_n_ranks(p) * p->n_threads + (p->servers_beside ? 0 : p->n_servers * point_layout(p).n_stages);
 }
 
 static bool has_its_cores(const struct point *p, const struct point *like, const struct module *mode)

@@ -14,10 +14,11 @@
 
 /* --- what was measured --- */
 
-/* A size that says something of an exchange. */
+/* A size that says something of an exchange, of ranks that have all of a network each. */
 static bool is_usable(const struct point *point)
 {
-    return point->n_launches > 0 && mode_exchanges(point->mode) && point->n_workers + point->n_servers > 1;
+    return point->n_launches > 0 && mode_exchanges(point->mode) && point->n_workers + point->n_servers > 1 &&
+           point->n_stages == 1 && point->n_shards == 1;
 }
 
 static bool is_same_setting(const struct point *a, const struct point *b)
@@ -101,7 +102,8 @@ static enum rc find_settings(struct prediction *p)
             TRY(add_measured(s, p, &c->point[i]));
         }
     if (p->n_settings == 0)
-        FAIL(RC_INVAL, "%s: no launches of two ranks and more that exchange something", p->terms->runs);
+        FAIL(RC_INVAL, "%s: no launches of two ranks and more that exchange something%s", p->terms->runs,
+             campaign_has_layouts(c) ? " and have all of a network each; simulate --layout predicts others" : "");
     for (size_t i = 0; i < p->n_settings; i++)
         TRY(check_setting(p, &p->setting[i]));
     if (!c->is_virtual && json_array_size(p->runs.hosts) < 2)

@@ -73,7 +73,24 @@ const char *recorded_over(char name[OPTION_BYTES], const struct recorded *k)
     if (!equals || equals - over >= OPTION_BYTES)
         return NULL;
     snprintf(name, OPTION_BYTES, "%.*s", (int)(equals - over), over);
-    return equals + 1;
+    return strcmp(name, LAYOUT_AXIS) == 0 ? NULL : equals + 1; /* the option of that name has them too */
+}
+
+/* "": none. */
+static const char *layouts_of(const struct recorded *k)
+{
+    const char *layouts = json_string_value(recorded_option(k->manifest, LAYOUT_AXIS));
+
+    return layouts ? layouts : "";
+}
+
+bool recorded_sweeps_layout(const struct recorded *k, const char *option)
+{
+    char over[OPTION_BYTES] = "";
+
+    if (recorded_over(over, k) && strcmp(over, option) == 0) /* that is assigned as such */
+        return false;
+    return layouts_of(k)[0] != '\0' || json_integer_value(recorded_option(k->manifest, option)) > 1;
 }
 
 /* The place of value in a comma list; -1: not in it, as a baseline that was added. */
@@ -85,6 +102,15 @@ static int place_in(const char *rest, const char *value)
         if (strcmp(element, value) == 0)
             return i;
     return -1;
+}
+
+static int layout_place(const struct recorded *k, const struct point *p)
+{
+    const struct layout layout = point_layout(p);
+    char text[LAYOUT_TEXT_BYTES];
+
+    layout_text(text, &layout);
+    return place_in(layouts_of(k), text);
 }
 
 /* Does point a stand before b? Models, modes, values of --over and numbers of workers, as the options list them. */
@@ -102,6 +128,8 @@ static bool is_before(const struct recorded *k, const struct point *a, const str
         if (first != second)
             return first < second;
     }
+    if (layouts_of(k)[0])
+        return layout_place(k, a) < layout_place(k, b);
     return a->n_workers < b->n_workers;
 }
 

@@ -61,13 +61,18 @@ static enum rc add_point(struct reader *r, const struct assignment *a, int n_ass
 /* The point of these values, a new one where there is none yet: *index. lack: what a record without them is. */
 static enum rc find_or_add(struct reader *r, const json_t *values, const char *lack, size_t *index)
 {
-    enum { MOST_ASSIGNED = 4 };
     char over[OPTION_BYTES];
-    const char *const option[MOST_ASSIGNED] = { "model", "mode", "workers", over };
-    const int n_assigned = recorded_over(over, r->into) ? MOST_ASSIGNED : MOST_ASSIGNED - 1;
+    const char *option[MAX_ASSIGNMENTS] = { "model", "mode", "workers" };
     const struct campaign *c = &r->into->campaign;
-    struct assignment a[MOST_ASSIGNED];
+    struct assignment a[MAX_ASSIGNMENTS];
+    int n_assigned = 3;
 
+    if (recorded_over(over, r->into))
+        option[n_assigned++] = over;
+    if (recorded_sweeps_layout(r->into, "stages"))
+        option[n_assigned++] = "stages";
+    if (recorded_sweeps_layout(r->into, "shard-dense"))
+        option[n_assigned++] = "shard-dense";
     for (int i = 0; i < n_assigned; i++)
         if (!assign(&a[i], option[i], values))
             return misfit(r, lack);
@@ -131,7 +136,7 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
     }
     r->is_open = true;
     r->has_summary = false;
-    r->n_servers = r->n_own_cores = 0;
+    r->n_servers = r->n_own_cores = r->n_hosts = 0;
     r->hosts = (struct hosts){ .n = 0 };
     r->n_launches_begun++;
 out:
@@ -152,7 +157,8 @@ static enum rc end_launch(struct reader *r)
     if (r->are_files)
         TRY(reader_check_twice(r));
     /* A launcher may let each process have one core: hosts have those of all their ranks at least. */
-    const json_int_t n_cores = count_at(about->manifest, "cores_count") * larger(r->hosts.n, 1);
+    const json_int_t n_hosts = larger(larger(r->hosts.n, r->n_hosts), 1);
+    const json_int_t n_cores = count_at(about->manifest, "cores_count") * n_hosts;
     p->n_host_cores = (long)larger(p->n_host_cores, larger(n_cores, r->n_own_cores));
     p->n_servers = (int)r->n_servers;
     p->n_curves = ++p->n_launches;
@@ -191,6 +197,7 @@ static void read_summary_facts(struct reader *r, json_t *record)
     const json_int_t n_threads = count_at(record, "threads_per_worker_count");
 
     r->has_summary = true;
+    r->n_hosts = count_at(record, "hosts_count");
     p->n_threads = n_threads > 0 ? (int)n_threads : 1;
     p->servers_beside = json_is_true(json_object_get(record, "servers_beside_workers"));
     p->n_steps = (uint64_t)json_integer_value(json_object_get(record, "steps_count"));
@@ -226,6 +233,14 @@ out:
     return rc;
 }
 
+/* Of the launch whose summary was before: trials and choice, and what its stages and shards came to, which campaigns
+ * have before it. */
+static bool stands_behind(const char *kind)
+{
+    return strncmp(kind, "autotune", strlen("autotune")) == 0 || strcmp(kind, "stage") == 0 ||
+           strcmp(kind, "shard") == 0;
+}
+
 static enum rc read_record(struct reader *r, json_t *record)
 {
     const char *kind = json_string_value(json_object_get(record, "kind"));
@@ -241,9 +256,8 @@ static enum rc read_record(struct reader *r, json_t *record)
         return read_failure(r, record);
     if (strcmp(kind, "manifest") == 0)
         return begin_launch(r, record);
-    if (r->is_open && (strncmp(kind, "autotune", strlen("autotune")) == 0 || strcmp(kind, "stage") == 0 ||
-                       strcmp(kind, "shard") == 0))
-        return RC_OK; /* trials and choice of this launch, its stages and shards, behind its summary */
+    if (r->is_open && stands_behind(kind))
+        return RC_OK;
     if (!r->is_open || r->has_summary)
         return misfit(r, "a record that belongs to no launch: not the records of gradmark train or compare");
     TRY(point_read_record(&r->into->campaign.point[r->point], record));

@@ -22,6 +22,7 @@ struct reader { /* into, path and is_partial as the caller sets them, else zeros
     bool is_open, has_summary;
     size_t point;                      /* its */
     json_int_t n_servers, n_own_cores; /* of its ranks */
+    json_int_t n_hosts;                /* as its summary tells; 0: it does not */
     struct hosts hosts;                /* likewise */
 };
 
@@ -41,6 +42,8 @@ enum rc reader_check_twice(const struct reader *r) MUST_CHECK;
 
 /* recorded.c: the option that --over gave values of; NULL: none was. Its values, one behind the other. */
 const char *recorded_over(char name[OPTION_BYTES], const struct recorded *k);
+/* recorded.c: do points assign this option, stages or shard-dense, because the campaign was of layouts? */
+bool recorded_sweeps_layout(const struct recorded *k, const char *option);
 /* recorded.c: is path a folder that holds runs.jsonl, or its beginning? */
 bool recorded_is_campaign(const char *path);
 /* Empty lists, and what it is called. Close it, whatever comes. RC_NOMEM. */

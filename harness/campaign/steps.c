@@ -17,7 +17,7 @@ enum { MIN_STEPS = 6, PROBE_STEPS = 3, N_TURNS = 2 };
 /* One step of all workers of p, on this machine. Simulated workers compute one after the other. */
 static double step_seconds(const struct sweep *s, const struct point *p, double flops_per_s)
 {
-    const int n_cores = cores_allowed_count(), n_wanted = p->n_workers * p->n_threads;
+    const int n_cores = cores_allowed_count(), n_wanted = point_n_ranks(p) * p->n_threads;
     const int n_at_once = s->campaign.is_virtual ? 1 : n_wanted < n_cores ? n_wanted : n_cores;
 
     return p->step_s + p->step_flops / (SHARE_OF_GEMM * flops_per_s * n_at_once);

@@ -3,6 +3,7 @@
  * sweep.h - a running campaign: the options it sweeps, the options of every launch, its progress.
  *
  *   plan.c          which points there are
+ *   plan_layouts.c  of layouts
  *   command_line.c  the options of a launch
  *   launch.c        how launches are checked, and run in turns
  *   steps.c         how many steps a launch has
@@ -38,6 +39,7 @@
 #include "harness/train/train.h"
 #include "harness/world/world.h"
 
+#define LAYOUT_AXIS "layout"
 struct axis { /* an option that points assign, and its values, a comma list */
     const char *option, *values;
 };
@@ -63,12 +65,15 @@ struct tuning {                   /* --tune-lr; how: tuning.c */
 };
 
 struct sweep { /* in mpi every process has one; only rank 0's results are filled */
-    /* Model, mode and workers (values "": as many as the cores, or the launcher, suggest), and others of
-     * train_opt_table; the first varies slowest. */
+    /* Model, mode and workers (values "": as many as the cores, or the launcher, suggest), or layout, and others of
+     * train_opt_table; the first varies slowest. A layout assigns workers, stages and shard-dense. */
     struct axis axis[MAX_ASSIGNMENTS];
     int n_axes;
     bool adds_baseline; /* sweep_plan() adds one worker alone to points that have none to be measured by */
     bool added_baseline;
+    char left_out[FAILURE_BYTES]; /* layouts that a mode cannot have, and why: "single has one worker: 2x1x1"; "": none
+                                   */
+    char stages[24], shards[24];  /* of all points, where they are axes of one value */
     char chosen_workers[COUNTS_BYTES]; /* of an axis without values: "1,2,4"; "": the user named them */
     struct train_opts train;           /* of every launch whose point does not assign it */
     /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
@@ -119,6 +124,14 @@ const char *derived_option(enum derived_option which);
 bool option_belongs_to_modes(const char *option);
 /* Can a run of this mode be given the option? */
 bool mode_takes(const struct module *mode, const char *option);
+
+/* Samples of a step of all workers in launches of p; 0: each worker has --batch of its own. */
+uint64_t sweep_global_batch(const struct sweep *s, const struct point *p);
+/* A line for layouts that modes cannot have, and one for the batch that all have, where the user named none. */
+void sweep_announce_layouts(const struct sweep *s, FILE *to);
+
+/* The mode of layouts where the user names none: the first that sums gradients. */
+const char *plan_layout_mode(void);
 
 /* The group of train_opt_table in s->given. */
 const struct opt_group *sweep_train_group(const struct sweep *s);

@@ -83,6 +83,20 @@ static enum rc cell_microseconds(struct table *t, const struct interval *seconds
     return table_cell(t, "%.*f ±%.*f", n_decimals, us, n_decimals, half_us);
 }
 
+const char *point_size_title(const struct campaign *c)
+{
+    return campaign_has_layouts(c) ? "layout" : "workers";
+}
+
+enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p)
+{
+    const struct layout layout = point_layout(p);
+    char text[LAYOUT_TEXT_BYTES];
+
+    layout_text(text, &layout);
+    return campaign_has_layouts(c) ? table_cell(t, "%s", text) : table_cell(t, "%d", p->n_workers);
+}
+
 static enum rc cells_of_point(struct table *t, const struct campaign *c, const struct point *p)
 {
     enum rc rc;
@@ -90,6 +104,8 @@ static enum rc cells_of_point(struct table *t, const struct campaign *c, const s
     TRY(table_cell(t, "%s", p->workload->module.name));
     TRY(table_cell(t, "%s", p->mode->name));
     TRY(table_cell(t, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : ""));
+    if (campaign_has_layouts(c))
+        TRY(point_print_size(t, c, p));
     for (int i = 0; campaign_other_option(c, i); i++) {
         const char *value = point_value(p, campaign_other_option(c, i));
         TRY(table_cell(t, "%s", value ? value : "-"));
@@ -258,7 +274,7 @@ static enum rc print_points(const struct campaign *c, const struct column *behin
                             show_table_fn *show, FILE *to)
 {
     enum { MOST_BEHIND = 20 };
-    struct column column[3 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
+    struct column column[4 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
                                                                 { "mode", ALIGN_LEFT },
                                                                 { "workers", ALIGN_RIGHT } };
     struct table *t = NULL;
@@ -266,6 +282,8 @@ static enum rc print_points(const struct campaign *c, const struct column *behin
     enum rc rc;
 
     assert(n_behind <= MOST_BEHIND);
+    if (campaign_has_layouts(c))
+        column[n++] = (struct column){ "layout", ALIGN_LEFT };
     for (int i = 0; campaign_other_option(c, i); i++)
         column[n++] = (struct column){ campaign_other_option(c, i), ALIGN_RIGHT };
     memcpy(column + n, behind, n_behind * sizeof *behind);
@@ -353,18 +371,24 @@ static void print_note_of_intervals(const struct campaign *c, FILE *to)
 
 void campaign_print_notes(const struct campaign *c, FILE *to)
 {
-    const bool is_strong = campaign_scales_strongly(c);
+    const bool is_strong = campaign_scales_strongly(c), has_layouts = campaign_has_layouts(c);
 
     fprintf(to,
             "intervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-            "throughput / (workers x throughput of single), with the same batch of %s: %s scaling.\n"
+            "throughput / (%s x throughput of %s), with the same batch of %s: %s scaling.\n"
             "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
             "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
             "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
             "the measured parts leave. cores: of a point's workers, one for each thread%s.\n",
+            has_layouts ? "ranks" : "workers", has_layouts ? "one rank alone" : "single",
             is_strong ? "all workers together" : "each worker", scaling_text(is_strong),
             any(c, offsetof(struct point, servers_beside)) ? ";\nof servers beside workers none, of others one for each"
                                                            : ", and one for each server");
+    if (has_layouts)
+        fprintf(to,
+                "layout: workers x stages of each x shards of the dense layers. ranks: workers x stages, each of which "
+                "has\nits cores. step, of a layout with stages: of its first one; wait: for other stages and shards "
+                "too\n");
     print_note_of_losses(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)

@@ -116,9 +116,7 @@ void sweep_tuning_free(struct sweep *s)
  * round of one worker alone has as many. */
 static uint64_t n_rounds_alone(const struct sweep *s, const struct point *p)
 {
-    const bool is_strong = s->train.global_batch > 0 || point_value(p, "global-batch");
-
-    return is_strong ? 1 : (uint64_t)p->n_workers;
+    return sweep_global_batch(s, p) > 0 ? 1 : (uint64_t)p->n_workers;
 }
 
 /* U1, U2 */

@@ -3,14 +3,15 @@
  * verdict.c - what a campaign found, in plain words.
  *
  * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
- * need cores too with as many cores; what a mode keeps of the throughput without exchange, whether the target loss is
- * reached sooner than alone. Which of it holds is decided together (paired.C4).
+ * need cores too with as many cores; which of the layouts of as many ranks (verdict_layouts.c); what a mode keeps of
+ * the throughput without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided
+ * together (paired.C4).
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/campaign/campaign.h"
 #include "harness/campaign/target.h"
+#include "harness/campaign/verdict_parts.h"
 
 #define AT(member) offsetof(struct launch, member)
 #define MEAN(p, member) point_mean((p), AT(member))
@@ -18,23 +19,7 @@
 enum { MAX_MODES = 16 };
 static const double POWER = 0.8;
 
-enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET };
-
-struct claim {
-    enum claim_kind kind;
-    const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone */
-    struct comparison x;       /* a over b; of the target: b's seconds over a's */
-    bool holds;                /* C4 */
-};
-
-struct claims { /* owned */
-    const struct campaign *campaign;
-    struct claim *claim;
-    size_t n_claims;
-    size_t n_tested; /* of two pairs and more */
-};
-
-static bool is_tested(const struct claims *all, const struct claim *k)
+bool claim_is_tested(const struct claims *all, const struct claim *k)
 {
     return !all->campaign->is_virtual && k->x.n_pairs > 1;
 }
@@ -62,7 +47,7 @@ static double beyond_compute_s(const struct point *p)
 
 /* --- claims --- */
 
-static enum rc add_claim(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b)
+enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b)
 {
     struct claim *grown = realloc(all->claim, (all->n_claims + 1) * sizeof *grown);
 
@@ -79,14 +64,14 @@ static enum rc add_claim(struct claims *all, enum claim_kind kind, const struct 
     return RC_OK;
 }
 
-static enum rc claim_price(struct claims *all, const struct point *p)
+enum rc claims_add_price(struct claims *all, const struct point *p)
 {
     const struct point *none = campaign_find_control(all->campaign, p);
 
     if (!none || isnan(point_throughput(p).mean / point_throughput(none).mean) ||
         (!all->campaign->is_virtual && (p->n_launches < 2 || none->n_launches < 2)))
         return RC_OK;
-    return add_claim(all, CLAIM_PRICE, p, none);
+    return claims_add(all, CLAIM_PRICE, p, none);
 }
 
 /* Has some launch of a point comparable to like reached the target loss? */
@@ -110,7 +95,7 @@ static enum rc claim_target(struct claims *all, const struct point *like, const 
     for (int i = 0; i < n_modes; i++) {
         const struct point *p = target_point(c, like, mode[i]);
         if (p)
-            TRY(add_claim(all, CLAIM_TARGET, p, single));
+            TRY(claims_add(all, CLAIM_TARGET, p, single));
     }
 out:
     return rc;
@@ -191,9 +176,9 @@ static enum rc claim_pair(struct claims *all, const struct point *like, const st
     enum rc rc = RC_OK;
 
     if (w > 0)
-        TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode, w), campaign_find_like(c, like, other, w)));
+        TRY(claims_add(all, CLAIM_FASTER, campaign_find_like(c, like, mode, w), campaign_find_like(c, like, other, w)));
     if (campaign_equal_cores(c, like, pair, equal))
-        TRY(add_claim(all, CLAIM_EQUAL_CORES, equal[0], equal[1]));
+        TRY(claims_add(all, CLAIM_EQUAL_CORES, equal[0], equal[1]));
 out:
     return rc;
 }
@@ -206,13 +191,15 @@ static enum rc claim_setting(struct claims *all, const struct point *like)
     const int n_modes = exchanging_modes(mode, c, like);
     enum rc rc = RC_OK;
 
+    if (campaign_compares_layouts(c, like))
+        return claims_add_layouts(all, like);
     for (int i = 0; i < n_modes; i++)
         for (int k = i + 1; k < n_modes; k++)
             TRY(claim_pair(all, like, mode[i], mode[k]));
     for (int i = 0; i < n_modes; i++) {
         const int w = count_with_control(c, like, mode[i]);
         if (w > 0)
-            TRY(claim_price(all, campaign_find_like(c, like, mode[i], w)));
+            TRY(claims_add_price(all, campaign_find_like(c, like, mode[i], w)));
     }
     TRY(claim_target(all, like, mode, n_modes));
 out:
@@ -229,11 +216,11 @@ static enum rc judge(struct claims *all)
     if (!p || !holds)
         FAIL(RC_NOMEM, "no memory for %zu verdicts", all->n_claims);
     for (size_t i = 0; i < all->n_claims; i++)
-        if (is_tested(all, &all->claim[i]))
+        if (claim_is_tested(all, &all->claim[i]))
             p[all->n_tested++] = all->claim[i].x.p;
     verdicts_that_hold(holds, p, all->n_tested);
     for (size_t i = 0, k = 0; i < all->n_claims; i++)
-        if (is_tested(all, &all->claim[i]))
+        if (claim_is_tested(all, &all->claim[i]))
             all->claim[i].holds = holds[k++];
 out:
     free(p);
@@ -245,10 +232,15 @@ out:
 
 static void tell_who(const struct point *p, FILE *to)
 {
-    char setting[LAUNCH_NAME_BYTES];
+    const struct layout layout = point_layout(p);
+    char setting[LAUNCH_NAME_BYTES], text[LAYOUT_TEXT_BYTES];
 
     point_setting(setting, sizeof setting, p, ", ", " ");
-    fprintf(to, "%s, %d worker%s: ", setting, p->n_workers, p->n_workers == 1 ? "" : "s");
+    layout_text(text, &layout);
+    if (point_has_layout(p))
+        fprintf(to, "%s, layout %s: ", setting, text);
+    else
+        fprintf(to, "%s, %d worker%s: ", setting, p->n_workers, p->n_workers == 1 ? "" : "s");
 }
 
 /* "1 worker", "2 workers", "1 worker + 1 server" */
@@ -272,14 +264,14 @@ static void tell_who_at_equal_cores(const struct claim *k, FILE *to)
 }
 
 /* C3 */
-static void tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to)
+void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to)
 {
     if (x->has_far_pairs)
         fprintf(to, "; single launches are far off, the median is %.2f x", robust_ratio);
 }
 
 /* Why a claim of two pairs and more does not hold, and what would help. */
-static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
+void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
 {
     const int n_wanted = pairs_for_power(log(k->x.ratio), k->x.sd,
                                          PAIRED_LEVEL / (double)(all->n_tested > 0 ? all->n_tested : 1), POWER);
@@ -290,7 +282,7 @@ static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to
                 k->x.ratio_low, k->x.ratio_high, all->n_tested);
     else
         fprintf(to, "%.2f x (95 %%: %.2f to %.2f)", k->x.ratio, k->x.ratio_low, k->x.ratio_high);
-    tell_far_pairs(&k->x, k->x.robust_ratio, to);
+    claim_tell_far_pairs(&k->x, k->x.robust_ratio, to);
     if (n_wanted < 0)
         fprintf(to, ": they may well be equal.\n");
     else if (n_more > 0)
@@ -389,7 +381,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         fprintf(to, "%s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f)", fast->mode->name,
                 slow->mode->name, is_first ? k->x.ratio : 1 / k->x.ratio,
                 is_first ? k->x.ratio_low : 1 / k->x.ratio_high, is_first ? k->x.ratio_high : 1 / k->x.ratio_low);
-        tell_far_pairs(&k->x, is_first ? k->x.robust_ratio : 1 / k->x.robust_ratio, to);
+        claim_tell_far_pairs(&k->x, is_first ? k->x.robust_ratio : 1 / k->x.robust_ratio, to);
         points_tell_unlearned(fast, slow, to);
         fprintf(to, ".\n");
         if (k->kind == CLAIM_FASTER) /* steps of as many workers */
@@ -402,7 +394,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
     else if (k->x.n_pairs < 2)
         fprintf(to, "fewer than 2 launches of each.\n");
     else
-        tell_doubt(all, k, to);
+        claim_tell_doubt(all, k, to);
 }
 
 static void tell_faster_of_workers(const struct claims *all, const struct claim *k, FILE *to)
@@ -473,6 +465,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         [CLAIM_EQUAL_CORES] = tell_faster,
         [CLAIM_PRICE] = tell_price,
         [CLAIM_TARGET] = tell_target,
+        [CLAIM_LAYOUT] = claim_tell_layouts,
     };
     struct claims all = { .campaign = c };
     enum rc rc = RC_OK;
@@ -483,9 +476,12 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
     TRY(judge(&all));
     for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);
-        if (is_tested(&all, &all.claim[i]))
+        if (claim_is_tested(&all, &all.claim[i]))
             pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
     }
+    for (size_t i = 0; i < c->n_points; i++)
+        if (campaign_represents(c, i))
+            layouts_tell_shared_cores(c, &c->point[i], to);
     tell_declared(&all, to);
     campaign_tell_scaling(c, to);
     if (all.n_tested > 1)

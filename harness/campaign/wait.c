@@ -44,7 +44,7 @@ void sweep_set_wait(struct sweep *s, int n_cores)
 
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         struct point *p = &s->campaign.point[i];
-        p->n_busy_threads = p->n_workers * n_worker_threads(s, p);
+        p->n_busy_threads = point_n_ranks(p) * n_worker_threads(s, p);
         p->wait = wait_alone(p, given, p->n_busy_threads <= n_cores);
     }
     if (given == WAIT_AUTO)

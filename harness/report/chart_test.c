@@ -106,6 +106,13 @@ static const struct sample {
                "ring\tmeasured\t67108864\t10\t9\t11\nhalving-doubling\tmeasured\t67108864\tnan\tnan\tnan\n"
                "memory\tceiling\t67108864\t13\t12\t14\n" },
     { "busbw", "line\tkind\tbytes\tgb_per_s\tlow\thigh\nring\tmeasured\t4\t0.001\tnan\tnan\n" },
+    { "layouts",
+      "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed\tlaunch_0\tlaunch_1\n"
+      "4x1x4\tshards\t4\t480\t470\t490\t0.8\t0\t479\t481\n1x1x1\tdata\t1\t150\tnan\tnan\t1\t0\t150\tnan\n"
+      "allreduce:4x1x1\tdata\t4\t236\t200\t300\t0.4\t0\t230\t242\n1x8x1\tstages\t8\t90\t1\t9000\tnan\t1\t90\t9000\n"
+      "4x2x2\tboth\t8\tnan\tnan\tnan\tnan\t1\tnan\tnan\n" },
+    { "layouts", "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed\n"
+                 "1x2x1\tstages\t2\t0.5\tnan\tnan\tnan\t0\n" },
 };
 
 static int set_up(void **state)
@@ -166,8 +173,8 @@ static void draws(void **state)
 
 static void tells_what_is_wrong_with_a_table(void **state)
 {
-    static const char *const script[] = { "throughput", "efficiency", "loss",   "cost", "roofline",
-                                          "reproduce",  "path",       "lesson", "bars", "busbw" };
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost",  "roofline", "reproduce",
+                                          "path",       "lesson",     "bars", "busbw", "layouts" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 

@@ -8,6 +8,8 @@
 
 #include "models/engine/network_shard.h"
 
+enum { PARTS_PER_STAGE = 4 };
+
 /* A number of 1 to LAYOUT_MOST at *text, which moves behind it and the letter that follows. */
 static bool take_number(int *out, const char **text, char next)
 {
@@ -56,8 +58,18 @@ int layout_n_ranks(const struct layout *l)
     return l->n_workers * l->n_stages;
 }
 
-/* The layouts of so many ranks: "4x1x1, 2x2x1 or 1x4x1", as far as there is room. */
-static void name_those_that_fit(char *out, size_t n_bytes, int n_ranks)
+uint64_t layout_n_micro_batches(uint64_t batch, int n_stages)
+{
+    uint64_t n = (uint64_t)PARTS_PER_STAGE * (uint64_t)n_stages;
+
+    if (n_stages == 1)
+        return 1;
+    while (batch % n != 0)
+        n--;
+    return n;
+}
+
+void layout_choices(char out[LAYOUT_CHOICE_BYTES], int n_ranks)
 {
     int n_left = 0;
     size_t n = 0;
@@ -65,10 +77,10 @@ static void name_those_that_fit(char *out, size_t n_bytes, int n_ranks)
     out[0] = '\0';
     for (int S = 1; S <= n_ranks && S <= NETWORK_MAX_STAGES; S++)
         n_left += n_ranks % S == 0;
-    for (int S = 1; S <= n_ranks && S <= NETWORK_MAX_STAGES && n < n_bytes; S++) {
+    for (int S = 1; S <= n_ranks && S <= NETWORK_MAX_STAGES && n < LAYOUT_CHOICE_BYTES; S++) {
         if (n_ranks % S != 0)
             continue;
-        n += (size_t)snprintf(out + n, n_bytes - n, "%dx%dx1%s", n_ranks / S, S,
+        n += (size_t)snprintf(out + n, LAYOUT_CHOICE_BYTES - n, "%dx%dx1%s", n_ranks / S, S,
                               n_left > 2    ? ", "
                               : n_left == 2 ? " or "
                                             : "");
@@ -80,7 +92,7 @@ enum rc layout_apply(struct train_opts *opts, const char *text, const struct opt
                      int n_launched)
 {
     const struct sync_mode *mode = NULL;
-    char fitting[256];
+    char fitting[LAYOUT_CHOICE_BYTES];
     struct layout l;
     enum rc rc = RC_OK;
 
@@ -99,7 +111,7 @@ enum rc layout_apply(struct train_opts *opts, const char *text, const struct opt
     for (int i = 0; train_mode_at(i); i++)
         if (strcmp(train_mode_at(i)->module.name, opts->mode) == 0)
             mode = train_mode_at(i);
-    name_those_that_fit(fitting, sizeof fitting, n_launched);
+    layout_choices(fitting, n_launched);
     if (n_launched > 0 && mode && !(mode->module.caps & MODE_SERVERS) && layout_n_ranks(&l) != n_launched)
         FAIL(RC_INVAL, "--layout %s: is %d ranks, and %d were launched; %s would fit", text, layout_n_ranks(&l),
              n_launched, fitting);

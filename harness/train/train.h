@@ -348,6 +348,10 @@ struct shard_figures {                        /* of the worker that has a shard,
     uint64_t waited_ns;                       /* for these to cross */
 };
 
+struct moved_bytes { /* in a step, of the rank that sends most of each */
+    double activations_bytes, gradients_bytes;
+};
+
 enum { REDUCER_REASON_BYTES = 512 };
 
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
@@ -381,6 +385,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
+    struct moved_bytes moved;           /* with stages, of all of them */
+    int n_hosts;                        /* likewise; 0: not known */
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
     double gather_s, scatter_s;         /* of rank 0: what its activations take at the least to cross in its group, of a
                                            micro-batch; 0: it has no group */

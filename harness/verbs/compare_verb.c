@@ -13,7 +13,7 @@
 #include "harness/world/wait.h"
 
 struct compare_opts {
-    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued, *over;
+    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued, *over, *layout;
     uint64_t launches, order_seed, max_failures;
     double budget_s;
     bool charts, page, baseline, continue_anyway;
@@ -26,6 +26,9 @@ static const struct opt compare_table[] = {
                  "ways to train; single is what efficiency is measured by"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
               "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
+    OPT_TEXT_(struct compare_opts, layout, "layout", "", "WxSxK,...",
+              "compare layouts instead of worker counts: W workers of S stages each, dense layers cut over K of them; "
+              "at one --global-batch"),
     OPT_TEXT_(struct compare_opts, over, "over", "", "OPTION=VALUE,...",
               "another option of every training, and its values, each of which all that is compared is trained with: "
               "input=direct,feed,synthetic"),
@@ -131,6 +134,8 @@ static enum rc manifest_options(struct record **out, const struct compare_opts *
     enum rc rc;
 
     o.model = s->axis[0].values;
+    o.mode = s->axis[1].values;
+    o.layout = strcmp(s->axis[2].option, LAYOUT_AXIS) == 0 ? s->axis[2].values : "";
     o.launches = s->campaign.n_launches_wanted;
     TRY(record_open(out, "options"));
     record_options(*out, compare_table, &o);
@@ -157,13 +162,77 @@ out:
     return rc;
 }
 
+/* What layouts say, or what would make them do unequal work, beside them. */
+static enum rc check_layouts(const struct verb_call *call, const char *layouts, const char *over)
+{
+    static const struct {
+        const char *option, *why;
+    } beside[] = { { "workers", "a layout says how many workers it has" },
+                   { "stages", "a layout says how many stages it has" },
+                   { "shard-dense", "a layout says how many shards it has" },
+                   { "batch", "layouts are compared at equal work, --global-batch for all their workers" } };
+
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        const size_t n = strlen(beside[i].option);
+        const bool is_swept = strncmp(over, beside[i].option, n) == 0 && over[n] == '=';
+        if (is_swept || verb_given(call, beside[i].option))
+            return rc_raise(RC_INVAL, "--%s %s: %s; leave out one of it and --%s", LAYOUT_AXIS, layouts, beside[i].why,
+                            is_swept ? "over" : beside[i].option);
+    }
+    return RC_OK;
+}
+
+static const char of_layouts[] = LAYOUT_AXIS "=";
+
+static bool is_of_layouts(const char *over)
+{
+    return strncmp(over, of_layouts, strlen(of_layouts)) == 0;
+}
+
+/* Of --layout, or --over layout=; "": worker counts are compared. */
+static const char *layouts_of(const struct compare_opts *o)
+{
+    return o->layout[0] == '\0' && is_of_layouts(o->over) ? o->over + strlen(of_layouts) : o->layout;
+}
+
+/* Model and mode, and layouts or worker counts; stages and shards that all points have. */
+static enum rc choose_axes(struct sweep *s, const struct verb_call *call)
+{
+    const struct compare_opts *o = call->opts;
+    const bool plays = verb_given(call, "profile") && !verb_given(call, "model");
+    const char *layouts = layouts_of(o);
+    enum rc rc = RC_OK;
+
+    s->axis[0] = (struct axis){ "model", plays ? workload_profile_player()->module.name : o->model };
+    s->axis[1] = (struct axis){ "mode", o->mode };
+    s->axis[2] = (struct axis){ "workers", o->workers };
+    s->n_axes = 3;
+    if (o->layout[0] && is_of_layouts(o->over))
+        FAIL(RC_INVAL, "--over %s: --%s is given; leave out one of the two", o->over, LAYOUT_AXIS);
+    if (verb_given(call, LAYOUT_AXIS) && o->layout[0] == '\0')
+        FAIL(RC_INVAL, "--%s: is empty; 2x1x1,1x2x1 would be right", LAYOUT_AXIS);
+    if (layouts[0]) {
+        TRY(check_layouts(call, layouts, o->over));
+        s->axis[2] = (struct axis){ LAYOUT_AXIS, layouts };
+        if (!verb_given(call, "mode"))
+            s->axis[1].values = plan_layout_mode();
+        return RC_OK;
+    }
+    if (o->train.stages > 1)
+        s->axis[s->n_axes++] = (struct axis){ "stages", s->stages };
+    if (o->train.shard_dense > 1)
+        s->axis[s->n_axes++] = (struct axis){ "shard-dense", s->shards };
+out:
+    return rc;
+}
+
 /* --over OPTION=VALUE,... as another axis. */
 static enum rc add_axis(struct sweep *s, const struct verb_call *call, const char *over)
 {
     const char *values = strchr(over, '=');
     const size_t n = values ? (size_t)(values - over) : 0;
 
-    if (over[0] == '\0')
+    if (over[0] == '\0' || is_of_layouts(over))
         return RC_OK;
     if (n == 0 || values[1] == '\0')
         return rc_raise(RC_INVAL, "--over %s: is not OPTION=VALUE,VALUE,...; input=direct,feed would be right", over);
@@ -181,14 +250,9 @@ static enum rc add_axis(struct sweep *s, const struct verb_call *call, const cha
 static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct begun *begun, bool anyway)
 {
     const struct compare_opts *o = call->opts;
-    const bool plays = verb_given(call, "profile") && !verb_given(call, "model");
     enum rc rc;
 
     *s = (struct sweep){
-        .axis = { { "model", plays ? workload_profile_player()->module.name : o->model },
-                  { "mode", o->mode },
-                  { "workers", o->workers } },
-        .n_axes = 3,
         .adds_baseline = o->baseline,
         .train = o->train,
         .given = call->group,
@@ -202,6 +266,9 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
         .launcher = world_launcher(),
         .campaign.n_launches_wanted = o->launches,
     };
+    snprintf(s->stages, sizeof s->stages, "%llu", (unsigned long long)o->train.stages);
+    snprintf(s->shards, sizeof s->shards, "%llu", (unsigned long long)o->train.shard_dense);
+    TRY(choose_axes(s, call));
     TRY(add_axis(s, call, o->over));
     TRY(sweep_choose_world(s));
     TRY(child_self_path(s->self_path, sizeof s->self_path));
@@ -345,6 +412,12 @@ const struct verb verb_compare = {
         "Each worker has --batch samples a round (weak scaling), or with --global-batch N all together have N (strong\n"
         "scaling). Efficiency is throughput / (workers x throughput of one worker alone), who has as many as each of\n"
         "them, or all N.\n"
+        "--layout compares layouts of as many ranks, stages of all workers, at the same batch of all: by samples/s, "
+        "all "
+        "pairs\n"
+        "of them. What has more threads than cores is left out of that. Efficiency is by ranks there, micro-batches "
+        "(--accumulate,\n"
+        "or four a stage) are of layouts with stages alone, and the mode is allreduce unless --mode names others.\n"
         "--tune-lr launches each point at each rate first, in addition to --budget-s: twice, from seeds that no launch "
         "of\n"
         "the comparison has, for half the samples that one worker alone sees in one. Chosen is the rate with the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cost.gp - where a step's time goes: one stacked bar per mode and worker count; parts are told apart by hatching too.
+# cost.gp - where a step's time goes: one stacked bar per mode and worker count, or layout (2x2x1, in the place of workers); parts are told apart by hatching too.
 #
 # Data, one row per bar, drawn from the top in this order:
 #   mode  workers  compute  wait  wire  server  apply  rest  step  oversubscribed  cores
@@ -22,6 +22,7 @@ most = 0.0
 longest_name = 0
 n_oversubscribed = 0
 n_parts = 6
+has_layouts = 0
 stats data using 0 nooutput
 n_columns = exists("STATS_columns") ? STATS_columns : 0
 is_old = n_columns > 3 && n_columns < 24
@@ -37,7 +38,7 @@ has_interval(unused) = !is_old && is_number(cell(step_low)) && is_number(cell(st
 low(unused) = cell(step_low) > 0 ? cell(step_low) : 0
 far_end(unused) = has_interval(0) && cell(step_high) > whole(0) ? cell(step_high) : whole(0)
 n_intervals = 0
-see(m, w, t, o) = (n_intervals = n_intervals + has_interval(0), place = place - (m eq last_mode || last_mode eq '' ? 1 : 1.5), last_mode = m, \
+see(m, w, t, o) = (has_layouts = has_layouts || strstrt(w, 'x') > 0, n_intervals = n_intervals + has_interval(0), place = place - (m eq last_mode || last_mode eq '' ? 1 : 1.5), last_mode = m, \
     places = places.' '.sprintf('%.1f', place), most = t > most ? t : most, n_oversubscribed = n_oversubscribed + (o > 0), \
     longest_name = strlen(m) > longest_name ? strlen(m) : longest_name, t)
 stats data using (see(strcol(1), strcol(2), far_end(0), cell(oversubscribed))) nooutput
@@ -65,7 +66,7 @@ set border 1
 set grid noy x lt 1 lc rgb '#dcdcdc' lw 0.8
 set xtics
 set ytics scale 0 font ','.row_points
-set xlabel 'time of a step ('.unit_name.'); rows: mode × workers'
+set xlabel 'time of a step ('.unit_name.'); rows: mode × '.(has_layouts ? 'layout' : 'workers')
 set xrange [0 : most / divisor * 1.08]
 set yrange [place - 0.8 > -7 ? -7 : place - 0.8 : -0.2] # few bars stay bars
 set style fill solid 1 noborder

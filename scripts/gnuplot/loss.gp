@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# loss.gp - training loss against seconds and against samples, one line and one band per mode.
+# loss.gp - training loss against seconds and against samples, one line and one band per mode, or layout in its place.
 #
 # Data, a row for each mode and place on an axis, those of a mode and an axis together and in their order:
 #   mode  workers  axis  at  median  low  high  oversubscribed

@@ -90,6 +90,42 @@ static inline void made_steps(FILE *to, const struct made_point *m, int launch, 
     }
 }
 
+/* Of a point with a layout: what it moves, unit MB of this and twice that of the other, and waits for, a tenth of its
+ * step; without stages and shards, as every run, four times unit MB of gradients. Members, each behind a comma. */
+static inline void made_layout_members(FILE *to, const struct point *p, double unit)
+{
+    const double mb = 1e6 * unit;
+
+    made_number(to, "sent_bytes_per_step", made_if(p->n_workers > 1, 4 * mb));
+    made_number(to, "worker_memory_bytes", 3 * mb);
+    if (p->n_stages <= 1 && p->n_shards <= 1)
+        return;
+    fprintf(to, ",\"layout\":\"%dx%dx%d\"", p->n_workers, p->n_stages, p->n_shards);
+    made_number(to, "activations_bytes_per_step", mb);
+    made_number(to, "gradients_bytes_per_step", 2 * mb);
+    made_number(to, "layout_waited_ratio", 0.1);
+    if (p->n_stages > 1) {
+        made_number(to, "bubble_ratio", 0.25);
+        made_number(to, "stage_imbalance_ratio", 1.5);
+    }
+}
+
+static inline void made_summary_of(FILE *to, const struct point *p, const struct made_point *m, int launch)
+{
+    char *summary = NULL;
+    size_t n_bytes = 0;
+    FILE *memory = open_memstream(&summary, &n_bytes);
+
+    assert_non_null(memory);
+    made_summary(memory, m, launch);
+    assert_int_equal(fclose(memory), 0);
+    fprintf(to, "%.*s", (int)strcspn(summary, "\n") - 1, summary);
+    if (point_has_layout(p))
+        made_layout_members(to, p, m->unit);
+    fprintf(to, "}\n");
+    free(summary);
+}
+
 /* Write the records of one launch to a file and let the campaign take them. */
 static inline void made_launch(struct campaign *c, struct point *p, const struct made_point *m, int launch)
 {
@@ -103,7 +139,7 @@ static inline void made_launch(struct campaign *c, struct point *p, const struct
     for (int rank = 0; rank < m->n_workers + m->n_servers; rank++)
         fprintf(to, "{\"kind\":\"rank\",\"rank\":%d,\"role\":\"%s\",\"host\":\"host%d\"}\n", rank,
                 rank < m->n_workers ? "worker" : "server", rank / 2);
-    made_summary(to, m, launch);
+    made_summary_of(to, p, m, launch);
     assert_int_equal(fclose(to), 0);
     assert_int_equal(campaign_take(c, p, (size_t)m->unit, path), RC_OK);
 }
@@ -136,6 +172,26 @@ static inline struct point *made_add(struct campaign *c, const char *model, cons
     return p;
 }
 
+struct made_layout { /* a point that assigns stages and shards too */
+    struct made_point of;
+    int n_stages, n_shards;
+};
+
+static inline struct point *made_add_layout(struct campaign *c, const struct made_layout *m)
+{
+    struct assignment a[MADE_ASSIGNMENTS + 2];
+    struct point *p = NULL;
+
+    made_assignments(a, m->of.model, m->of.mode, m->of.n_workers);
+    made_assign(&a[MADE_ASSIGNMENTS], "stages", "");
+    snprintf(a[MADE_ASSIGNMENTS].value, sizeof a[0].value, "%d", m->n_stages);
+    made_assign(&a[MADE_ASSIGNMENTS + 1], "shard-dense", "");
+    snprintf(a[MADE_ASSIGNMENTS + 1].value, sizeof a[0].value, "%d", m->n_shards);
+    if (campaign_add(c, a, MADE_ASSIGNMENTS + 2, &p) != RC_OK)
+        fail_msg("%s", rc_message());
+    return p;
+}
+
 static inline const struct point *made_find(const struct campaign *c, const char *model, const char *mode,
                                             int n_workers)
 {
@@ -145,9 +201,7 @@ static inline const struct point *made_find(const struct campaign *c, const char
     return campaign_find(c, a, MADE_ASSIGNMENTS);
 }
 
-/* A campaign in the kit's folder. In sim a point has one launch. */
-static inline void made_open(struct campaign *c, struct kit *k, const struct made_point *point, size_t n_points,
-                             bool is_virtual)
+static inline void made_begin(struct campaign *c, struct kit *k, bool is_virtual)
 {
     char path[600];
 
@@ -156,14 +210,33 @@ static inline void made_open(struct campaign *c, struct kit *k, const struct mad
     snprintf(c->cluster_name, sizeof c->cluster_name, "a cluster");
     snprintf(path, sizeof path, "%s/runs.jsonl", k->dir);
     assert_int_equal(atomic_file_open(&c->runs, path), RC_OK);
+}
+
+static inline void made_fill(struct campaign *c, struct point *p, const struct made_point *m)
+{
+    p->n_servers = m->n_servers;
+    if (!c->is_virtual)
+        point_mark_shared_cores(p, MADE_CORES);
+    for (int launch = 0; launch < m->n_launches; launch++)
+        made_launch(c, p, m, launch);
+}
+
+static inline void made_open_layouts(struct campaign *c, struct kit *k, const struct made_layout *point,
+                                     size_t n_points, bool is_virtual)
+{
+    made_begin(c, k, is_virtual);
+    for (size_t i = 0; i < n_points; i++)
+        made_fill(c, made_add_layout(c, &point[i]), &point[i].of);
+}
+
+/* A campaign in the kit's folder. In sim a point has one launch. */
+static inline void made_open(struct campaign *c, struct kit *k, const struct made_point *point, size_t n_points,
+                             bool is_virtual)
+{
+    made_begin(c, k, is_virtual);
     for (size_t i = 0; i < n_points; i++) {
         const struct made_point *m = &point[i];
-        struct point *p = made_add(c, m->model, m->mode, m->n_workers);
-        p->n_servers = m->n_servers;
-        if (!is_virtual)
-            point_mark_shared_cores(p, MADE_CORES);
-        for (int launch = 0; launch < m->n_launches; launch++)
-            made_launch(c, p, m, launch);
+        made_fill(c, made_add(c, m->model, m->mode, m->n_workers), m);
     }
 }
 

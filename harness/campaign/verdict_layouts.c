@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verdict_layouts.c - which layout is the fastest of those of as many ranks, and why.
+ *
+ * Whatever can be launched with layouts takes part, but for modes without exchange, and what has more threads than
+ * cores. All pairs are claimed, so that the one that turns out to be the fastest may be named (paired.C4).
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/campaign/verdict_parts.h"
+
+enum { MAX_CONTESTANTS = 64, NAMED_BYTES = LAYOUT_NAME_BYTES + 32 };
+
+/* A mode that has one worker exchanges nothing, and need not; one without exchange that has several is a control. */
+static bool takes_part(const struct point *p, const struct point *like)
+{
+    return p->n_launches > 0 && point_comparable(p, like) &&
+           (mode_exchanges(p->mode) || p->mode->caps & MODE_ONE_WORKER);
+}
+
+/* Of the points that take part, in their order, those of n_ranks; the first ones, where there are too many. */
+static int find_contestants(const struct point *out[MAX_CONTESTANTS], const struct campaign *c,
+                            const struct point *like, int n_ranks, bool shares_cores)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < c->n_points && n < MAX_CONTESTANTS; i++)
+        if (takes_part(&c->point[i], like) && point_n_ranks(&c->point[i]) == n_ranks &&
+            c->point[i].oversubscribed == shares_cores)
+            out[n++] = &c->point[i];
+    return n;
+}
+
+static int most_ranks(const struct campaign *c)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        most = point_n_ranks(&c->point[i]) > most ? point_n_ranks(&c->point[i]) : most;
+    return most;
+}
+
+enum rc claims_add_layouts(struct claims *all, const struct point *like)
+{
+    const struct point *p[MAX_CONTESTANTS];
+    enum rc rc = RC_OK;
+
+    for (int n_ranks = most_ranks(all->campaign); n_ranks > 0; n_ranks--) {
+        const int n = find_contestants(p, all->campaign, like, n_ranks, false);
+        const size_t contest = all->n_claims + 1;
+        for (int i = 0; i < n; i++)
+            for (int k = i + 1; k < n; k++) {
+                TRY(claims_add(all, CLAIM_LAYOUT, p[i], p[k]));
+                all->claim[all->n_claims - 1].contest = contest;
+            }
+        for (int i = 0; i < n; i++)
+            if (mode_exchanges(p[i]->mode) && p[i]->n_workers + p[i]->n_servers > 1)
+                TRY(claims_add_price(all, p[i]));
+    }
+out:
+    return rc;
+}
+
+/* --- what is told --- */
+
+struct contest {
+    const struct claims *all;
+    const struct point *p[MAX_CONTESTANTS]; /* the fastest first */
+    int n;
+    char who[LAUNCH_NAME_BYTES + 32]; /* "lenet, 2 ranks" */
+};
+
+/* One whose throughput is not known is the slowest. */
+static int by_throughput(const void *a, const void *b)
+{
+    const double x = point_throughput(*(const struct point *const *)a).mean;
+    const double y = point_throughput(*(const struct point *const *)b).mean;
+
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x < y) - (x > y);
+}
+
+static void name_who(char *out, size_t n_bytes, const struct point *p)
+{
+    char setting[LAUNCH_NAME_BYTES];
+    const int n_ranks = point_n_ranks(p);
+
+    point_setting(setting, sizeof setting, p, ", ", " ");
+    snprintf(out, n_bytes, "%s, %d rank%s", setting, n_ranks, n_ranks == 1 ? "" : "s");
+}
+
+static void open_contest(struct contest *out, const struct claims *all, const struct claim *first)
+{
+    const struct claim *end = all->claim + all->n_claims;
+
+    *out = (struct contest){ .all = all, .p = { first->a }, .n = 1 };
+    for (const struct claim *k = first; k < end && k->contest == first->contest && out->n < MAX_CONTESTANTS; k++)
+        if (k->kind == CLAIM_LAYOUT && k->a == first->a)
+            out->p[out->n++] = k->b;
+    qsort(out->p, (size_t)out->n, sizeof *out->p, by_throughput);
+    name_who(out->who, sizeof out->who, first->a);
+}
+
+/* "2x1x1", "ps:2x1x1 + 1 server" */
+static const char *name_of(char out[NAMED_BYTES], const struct contest *c, const struct point *p)
+{
+    const int n_servers = p->n_servers * p->n_stages;
+    char name[LAYOUT_NAME_BYTES];
+
+    point_layout_name(name, c->all->campaign, p);
+    if (n_servers > 0)
+        snprintf(out, NAMED_BYTES, "%s + %d server%s", name, n_servers, n_servers == 1 ? "" : "s");
+    else
+        snprintf(out, NAMED_BYTES, "%s", name);
+    return out;
+}
+
+static const struct claim *claim_on(const struct contest *c, const struct point *p, const struct point *q)
+{
+    const struct claim *k = c->all->claim;
+
+    while (k->kind != CLAIM_LAYOUT || !((k->a == p && k->b == q) || (k->a == q && k->b == p)))
+        k++;
+    return k;
+}
+
+struct lead { /* of one point over another */
+    double ratio, low, high, robust;
+};
+
+static struct lead lead_of(const struct claim *k, const struct point *p)
+{
+    const struct comparison *x = &k->x;
+
+    if (k->a == p)
+        return (struct lead){ x->ratio, x->ratio_low, x->ratio_high, x->robust_ratio };
+    return (struct lead){ 1 / x->ratio, 1 / x->ratio_high, 1 / x->ratio_low, 1 / x->robust_ratio };
+}
+
+/* Surely, and by its pairs too? */
+static bool leads_all(const struct contest *c)
+{
+    for (int i = 1; i < c->n; i++) {
+        const struct claim *k = claim_on(c, c->p[0], c->p[i]);
+        if (!k->holds || !(lead_of(k, c->p[0]).ratio > 1))
+            return false;
+    }
+    return true;
+}
+
+/* "2x1x1 wins: 1.21 x the samples/s of 2x1x2 (95 %: 1.15 to 1.28), 1.84 x those of 1x2x1 (95 %: 1.70 to 1.99)." */
+static void tell_winner(const struct contest *c, FILE *to)
+{
+    const bool is_virtual = c->all->campaign->is_virtual;
+    char name[NAMED_BYTES];
+
+    fprintf(to, "%s: %s wins: ", c->who, name_of(name, c, c->p[0]));
+    for (int i = 1; i < c->n; i++) {
+        const struct claim *k = claim_on(c, c->p[0], c->p[i]);
+        const struct lead lead = lead_of(k, c->p[0]);
+        const double means = point_throughput(c->p[0]).mean / point_throughput(c->p[i]).mean;
+        fprintf(to, "%s%.2f x %s of %s", i > 1 ? ", " : "", is_virtual ? means : lead.ratio,
+                i > 1 ? "those" : "the samples/s", name_of(name, c, c->p[i]));
+        if (!is_virtual)
+            fprintf(to, " (95 %%: %.2f to %.2f)", lead.low, lead.high);
+        if (!is_virtual)
+            claim_tell_far_pairs(&k->x, lead.robust, to);
+    }
+    fprintf(to, "%s.\n", is_virtual ? " (simulated: no spread)" : "");
+}
+
+static void tell_pair(const struct contest *c, const struct point *other, FILE *to)
+{
+    const struct claim *k = claim_on(c, c->p[0], other);
+    const double ratio = point_throughput(k->a).mean / point_throughput(k->b).mean;
+    const struct point *fast = k->x.ratio > 1 ? k->a : k->b, *slow = fast == k->a ? k->b : k->a;
+    const struct lead lead = lead_of(k, fast);
+    char name[2][NAMED_BYTES];
+
+    if (k->holds) {
+        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f)", c->who,
+                name_of(name[0], c, fast), name_of(name[1], c, slow), lead.ratio, lead.low, lead.high);
+        claim_tell_far_pairs(&k->x, lead.robust, to);
+        fprintf(to, ".\n");
+        return;
+    }
+    fprintf(to, "%s: cannot tell whether %s or %s is faster: ", c->who, name_of(name[0], c, k->a),
+            name_of(name[1], c, k->b));
+    if (isnan(ratio))
+        fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
+    else if (k->x.n_pairs < 2)
+        fprintf(to, "fewer than 2 launches of each.\n");
+    else
+        claim_tell_doubt(c->all, k, to);
+}
+
+static bool is_known(const struct point *p)
+{
+    return !isnan(p->moves.activations_bytes) && !isnan(p->moves.gradients_bytes);
+}
+
+/* What the fastest moves, and the fastest of another kind, or else the next one. */
+static void tell_why(const struct contest *c, FILE *to)
+{
+    const struct point *best = c->p[0], *other = c->p[1];
+    const struct layout mine = point_layout(best);
+    char name[2][NAMED_BYTES], clause[2][LAYOUT_CLAUSE_BYTES];
+
+    for (int i = 1; i < c->n; i++) {
+        const struct layout its = point_layout(c->p[i]);
+        if (layout_is_of_another_kind(&its, &mine)) {
+            other = c->p[i];
+            break;
+        }
+    }
+    if (!is_known(best) || !is_known(other))
+        return;
+    const struct layout its = point_layout(other);
+    layout_describe(clause[0], &mine, &best->moves);
+    layout_describe(clause[1], &its, &other->moves);
+    fprintf(to, "%s: %s %s; %s %s.", c->who, name_of(name[0], c, best), clause[0], name_of(name[1], c, other),
+            clause[1]);
+    if (best->moves.memory_bytes > 0 && other->moves.memory_bytes > 0)
+        fprintf(to, " A worker's rank needs %.4g MB, there %.4g.", 1e-6 * best->moves.memory_bytes,
+                1e-6 * other->moves.memory_bytes);
+    fprintf(to, "\n");
+}
+
+void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *to)
+{
+    struct contest c;
+
+    if (k > all->claim && k[-1].kind == CLAIM_LAYOUT && k[-1].contest == k->contest)
+        return;
+    open_contest(&c, all, k);
+    if (all->campaign->is_virtual || leads_all(&c))
+        tell_winner(&c, to);
+    else
+        for (int i = 1; i < c.n; i++)
+            tell_pair(&c, c.p[i], to);
+    tell_why(&c, to);
+}
+
+void layouts_tell_shared_cores(const struct campaign *c, const struct point *like, FILE *to)
+{
+    const struct point *p[MAX_CONTESTANTS];
+    char who[LAUNCH_NAME_BYTES + 32];
+
+    if (!campaign_compares_layouts(c, like))
+        return;
+    for (int n_ranks = most_ranks(c); n_ranks > 0; n_ranks--) {
+        if (find_contestants(p, c, like, n_ranks, true) < 2)
+            continue;
+        name_who(who, sizeof who, p[0]);
+        fprintf(to, "%s: layouts are not compared: they have more threads than cores.\n", who);
+    }
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_layouts_test.c - which layout wins, by how much, and why; figures as in verdict_test.c, bytes as in the kit.
+ */
+#include "harness/campaign/suite/campaign_test_kit.h"
+
+struct layouts_case {
+    int n_cores; /* of the machine; 0: simulated */
+    struct made_layout point[8];
+    const char *text;
+};
+
+#define IN_MODEL "lenet", /* the one of all cases */
+#define HOLM(n)                                                                                                     \
+    "Of " #n " verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of " \
+    "launches in the same block.\n"
+
+static const struct layouts_case CASES[] = {
+    /* surely the fastest of as many ranks; one rank alone takes no part. The first of another kind explains */
+    { 2,
+      { { { IN_MODEL "single", 1, 0, 3, 700, 1.01, NAN, 4 }, 1, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 500, 1.01, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1250, 1.01, NAN, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (95 %: 1.20 to 1.30), 2.50 x those of 1x2x1 (95 %: "
+      "2.40 to 2.61).\n"
+      "lenet, 2 ranks: 2x1x2 moves 3 MB of activations and 6 MB of gradients a rank and step; 2x1x1 moves 4 MB of "
+      "gradients a rank and step. A worker's rank needs 9 MB, there 3.\n" HOLM(3) },
+    /* not surely: by pairs, the fastest against each */
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 1012, 1.01, NAN, 2 }, 2, 1 } },
+      "lenet, 2 ranks: cannot tell whether 2x1x1 or 1x2x1 is faster: 0.99 x (95 %: 0.95 to 1.03); 16 more launches "
+      "would tell such a difference in 4 of 5 campaigns.\n"
+      "lenet, 2 ranks: 1x2x1 moves 2 MB of activations and 4 MB of gradients a rank and step, and idles 25 % of it in "
+      "the bubble, stages being 1.5 x the mean at most; 2x1x1 moves 4 MB of gradients a rank and step. A worker's rank "
+      "needs 6 MB, there 3.\n" },
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 1000, 1.01, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 500, 1.01, NAN, 3 }, 1, 2 } },
+      "lenet, 2 ranks: cannot tell whether 2x1x1 or 1x2x1 is faster: 1.00 x (95 %: 0.96 to 1.04): they may well be "
+      "equal.\n"
+      "lenet, 2 ranks: 2x1x1 is faster than 2x1x2: 2.00 x the samples/s (95 %: 1.92 to 2.09).\n"
+      "lenet, 2 ranks: 2x1x1 moves 4 MB of gradients a rank and step; 1x2x1 moves 2 MB of activations and 4 MB of "
+      "gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. A worker's "
+      "rank needs 3 MB, there 6.\n" HOLM(3) },
+    /* too few launches, and no throughput */
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, NAN, 1.01, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 1, 500, 1, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 3 }, 1, 2 } },
+      "lenet, 2 ranks: cannot tell whether 1x2x1 or 2x1x2 is faster: fewer than 2 launches of each.\n"
+      "lenet, 2 ranks: cannot tell whether 2x1x1 or 2x1x2 is faster: in some launch the workers never trained all at "
+      "once; more --steps would help.\n"
+      "lenet, 2 ranks: 2x1x2 moves 3 MB of activations and 6 MB of gradients a rank and step; 1x2x1 moves 2 MB of "
+      "activations and 4 MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the "
+      "mean at most. A worker's rank needs 9 MB, there 6.\n" },
+    /* of each number of ranks; what has no core for each rank is not compared, and neither is one alone of its ranks */
+    { 2,
+      { { { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 500, 1.01, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 800, 1.01, NAN, 3 }, 1, 1 } },
+      "lenet, 4 ranks: layouts are not compared: they have more threads than cores.\n" },
+    { 0,
+      { { { IN_MODEL "allreduce", 4, 0, 1, 1000, 1, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 500, 1, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 3, 0, 1, 900, 1, NAN, 6 }, 1, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 800, 1, NAN, 3 }, 1, 1 },
+        { { IN_MODEL "single", 1, 0, 1, 200, 1, NAN, 4 }, 2, 1 } },
+      "lenet, 4 ranks: allreduce:4x1x1 wins: 2.00 x the samples/s of allreduce:2x2x1 (simulated: no spread).\n"
+      "lenet, 4 ranks: allreduce:4x1x1 moves 4 MB of gradients a rank and step; allreduce:2x2x1 moves 2 MB of "
+      "activations and 4 MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the "
+      "mean at most. A worker's rank needs 3 MB, there 6.\n"
+      "lenet, 2 ranks: allreduce:2x1x1 wins: 4.00 x the samples/s of single:1x2x1 (simulated: no spread).\n"
+      "lenet, 2 ranks: allreduce:2x1x1 moves 12 MB of gradients a rank and step; single:1x2x1 moves 4 MB of "
+      "activations "
+      "and 8 MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. "
+      "A "
+      "worker's rank needs 9 MB, there 12.\n" },
+    /* what is cut in both ways is explained by the fastest that is cut in one way less */
+    { 0,
+      { { { IN_MODEL "allreduce", 2, 0, 1, 1500, 1, NAN, 1 }, 2, 2 },
+        { { IN_MODEL "allreduce", 4, 0, 1, 1000, 1, NAN, 2 }, 1, 4 },
+        { { IN_MODEL "allreduce", 1, 0, 1, 500, 1, NAN, 3 }, 4, 1 } },
+      "lenet, 4 ranks: 2x2x2 wins: 1.50 x the samples/s of 4x1x4, 3.00 x those of 1x4x1 (simulated: no spread).\n"
+      "lenet, 4 ranks: 2x2x2 moves 1 MB of activations and 2 MB of gradients a rank and step, and idles 25 % of it in "
+      "the bubble, stages being 1.5 x the mean at most; 4x1x4 moves 2 MB of activations and 4 MB of gradients a rank "
+      "and step. A worker's rank needs 3 MB, there 6.\n" },
+    /* modes take part; servers are beside the ranks, those of each stage. What no exchange leaves is of the same layout
+     */
+    { 0,
+      { { { IN_MODEL "ps", 2, 1, 1, 1500, 1, NAN, 1 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "none", 4, 0, 1, 9000, 1, NAN, 3 }, 1, 1 },
+        { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 4 }, 2, 1 } },
+      "lenet, 4 ranks: ps:2x2x1 + 2 servers wins: 1.50 x the samples/s of allreduce:2x2x1 (simulated: no spread).\n"
+      "lenet, 4 ranks: ps:2x2x1 + 2 servers moves 1 MB of activations and 2 MB of gradients a rank and step, and idles "
+      "25 % of it in the bubble, stages being 1.5 x the mean at most; allreduce:2x2x1 moves 2 MB of activations and 4 "
+      "MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. A "
+      "worker's rank needs 3 MB, there 6.\n"
+      "lenet, layout 2x2x1: ps keeps 75 % of the throughput of no exchange at all.\n"
+      "lenet, layout 2x2x1: allreduce keeps 50 % of the throughput of no exchange at all.\n" },
+};
+
+static void which_wins_and_why(void **state)
+{
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const struct layouts_case *t = &CASES[i];
+        struct campaign c;
+        size_t n_points = 0;
+        while (t->point[n_points].of.model)
+            n_points++;
+        made_open_layouts(&c, *state, t->point, n_points, t->n_cores == 0);
+        char *text = made_text(&c, campaign_verdict);
+        print_message("case %zu\n", i);
+        assert_string_equal(text, t->text);
+        free(text);
+        campaign_close(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { MADE_TEST(which_wins_and_why) };
+
+    return cmocka_run_group_tests_name("verdict_layouts", tests, NULL, NULL);
+}

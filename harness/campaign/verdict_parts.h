@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_parts.h - what verdict.c and verdict_layouts.c share: claims of a campaign, which are decided together. */
+#ifndef HARNESS_CAMPAIGN_VERDICT_PARTS_H
+#define HARNESS_CAMPAIGN_VERDICT_PARTS_H
+
+#include "harness/campaign/campaign.h"
+
+enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT };
+
+struct claim {
+    enum claim_kind kind;
+    const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone; two layouts */
+    struct comparison x;       /* a over b; of the target: b's seconds over a's */
+    bool holds;                /* C4 */
+    size_t contest;            /* of layouts: those of as many ranks have the same number; others have 0 */
+};
+
+struct claims { /* owned */
+    const struct campaign *campaign;
+    struct claim *claim;
+    size_t n_claims;
+    size_t n_tested; /* of two pairs and more */
+};
+
+bool claim_is_tested(const struct claims *all, const struct claim *k);
+enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b) MUST_CHECK;
+/* What p keeps of the throughput of its control, where it has one. RC_NOMEM. */
+enum rc claims_add_price(struct claims *all, const struct point *p) MUST_CHECK;
+/* Why a claim of two pairs and more does not hold, and what would help: the end of a line. */
+void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to);
+/* "; single launches are far off, the median is 1.2 x" where they are (paired.C3). */
+void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to);
+
+/* --- verdict_layouts.c --- */
+
+/* Of the points comparable to like, all pairs of layouts of as many ranks that have launches and cores, and what each
+ * mode keeps of the throughput without exchange. */
+enum rc claims_add_layouts(struct claims *all, const struct point *like) MUST_CHECK;
+/* All claims on layouts of as many ranks: told with the first of them. */
+void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *to);
+/* Of the points comparable to like: which layouts are not compared because they have more threads than cores. */
+void layouts_tell_shared_cores(const struct campaign *c, const struct point *like, FILE *to);
+
+#endif
