@@ -30,6 +30,7 @@ enum node_kind {
                              that is evaluated */
     NODE_GATHER_IMAGES,   /* of a shard (network_shard.h): the images of all ranks of its group */
     NODE_GATHER_CHANNELS, /* likewise: the channels of all shards */
+    NODE_OWN_IMAGES,      /* likewise: of those of all ranks this one's, which the next stage takes */
 };
 
 enum node_norm { NORM_NONE, NORM_BIAS, NORM_BATCH };
@@ -94,6 +95,7 @@ struct network { /* owned; read only after open */
     size_t
         in_elems; /* for one image, of the output of the stage before, which its NODE_IMAGE is; 0: that is the image */
     int out_node; /* whose output the next stage takes; NODE_NONE: there is none */
+    int first_dense; /* network_first_dense() */
     /* Of a shard (network_shard.h); 0 of a whole network. */
     int shard, n_shards;
 };

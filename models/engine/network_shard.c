@@ -32,9 +32,18 @@ static int n_readers(const struct network *n, int node)
     return count;
 }
 
+/* Is it not the whole network? */
+static bool is_stage(const struct network *n)
+{
+    return n->in_elems > 0 || n->out_node != NODE_NONE;
+}
+
 int network_first_dense(const struct network *n)
 {
     int first = NODE_NONE, n_losses = 0;
+
+    if (is_stage(n))
+        return n->first_dense;
 
     for (int i = n->n_nodes - 1; i >= 0; i--) {
         const struct node *d = &n->node[i];
@@ -111,19 +120,36 @@ static enum rc cut_segments(struct network *shard, const struct network *whole)
 
 /* --- nodes --- */
 
-static struct node gather_of(const struct network *whole, enum node_kind kind, int read, int from, int group)
+/* C, H, W of an image of the output. */
+struct image_shape {
+    int C, H, W;
+};
+
+static struct image_shape output_shape(const struct node *d)
 {
-    const struct node *x = &whole->node[read];
+    return (struct image_shape){ d->C_out, d->out_h, d->out_w };
+}
+
+static struct image_shape input_shape(const struct node *d)
+{
+    return (struct image_shape){ d->in.C, d->in.H, d->in.W };
+}
+
+static struct node gather_of(enum node_kind kind, struct image_shape x, int from, int group)
+{
     struct node d = { .kind = kind,
                       .from = from,
                       .add_from = NODE_NONE,
-                      .in = { 1, x->C_out, x->out_h, x->out_w, 1, 1, 1, 1, 0, 0 },
-                      .C_out = x->C_out,
-                      .out_h = x->out_h,
-                      .out_w = x->out_w,
+                      .in = { 1, x.C, x.H, x.W, 1, 1, 1, 1, 0, 0 },
+                      .C_out = x.C,
+                      .out_h = x.H,
+                      .out_w = x.W,
                       .group = group };
 
-    snprintf(d.name, sizeof d.name, "%s", kind == NODE_GATHER_IMAGES ? "images" : "channels");
+    snprintf(d.name, sizeof d.name, "%s",
+             kind == NODE_GATHER_IMAGES     ? "images"
+             : kind == NODE_GATHER_CHANNELS ? "channels"
+                                            : "own");
     return d;
 }
 
@@ -145,7 +171,21 @@ static void cut_node(struct node *d, const struct network *shard)
         d->shift = shard->segment[i + 1];
 }
 
-/* Nodes up to `first` as they are, then those of the dense layers, with gathers before them and before the loss. */
+/* What the next stage takes are this rank's images, with the channels of all shards. */
+static void add_way_out(struct network *shard, const struct network *whole)
+{
+    const struct image_shape x = output_shape(&whole->node[whole->n_nodes - 1]);
+    int n = shard->n_nodes;
+
+    shard->node[n] = gather_of(NODE_GATHER_CHANNELS, x, n - 1, shard->n_shards);
+    n++;
+    shard->node[n] = gather_of(NODE_OWN_IMAGES, x, n - 1, 1);
+    shard->out_node = n;
+    shard->n_nodes = n + 1;
+}
+
+/* Nodes up to `first` as they are, then those of the dense layers, with gathers before them, before the loss, and
+ * before what the next stage takes. */
 static void cut_nodes(struct network *shard, const struct network *whole, int first)
 {
     struct node *out = shard->node;
@@ -154,11 +194,12 @@ static void cut_nodes(struct network *shard, const struct network *whole, int fi
     memcpy(out, whole->node, (size_t)first * sizeof *out);
     for (int i = first; i < whole->n_nodes; i++) {
         struct node d = whole->node[i];
-        const int read = i == first ? d.from : i - 1, from = i == first ? read : n - 1;
+        const int from = i == first ? d.from : n - 1;
         d.from = from;
         if (i == first || d.kind != NODE_DROPOUT) {
             const enum node_kind kind = i == first ? NODE_GATHER_IMAGES : NODE_GATHER_CHANNELS;
-            out[n] = gather_of(whole, kind, read, from, shard->n_shards);
+            const struct image_shape x = i == first ? input_shape(&d) : output_shape(&whole->node[i - 1]);
+            out[n] = gather_of(kind, x, from, shard->n_shards);
             out[n].n_gathers_before = n_gathers++;
             d.from = n++;
         }
@@ -169,6 +210,8 @@ static void cut_nodes(struct network *shard, const struct network *whole, int fi
         out[n++] = d;
     }
     shard->n_nodes = n;
+    if (whole->out_node != NODE_NONE)
+        add_way_out(shard, whole);
 }
 
 enum rc network_open_shard(struct network **out, const struct network *whole, int number, int n_shards)
@@ -185,10 +228,14 @@ enum rc network_open_shard(struct network **out, const struct network *whole, in
     shard->C_in = whole->C_in;
     shard->out_node = NODE_NONE;
     shard->n_state = whole->n_state;
+    shard->first_node = whole->first_node;
+    shard->first_param = whole->first_param;
+    shard->first_state = whole->first_state;
+    shard->in_elems = whole->in_elems;
     shard->shard = number;
     shard->n_shards = n_shards;
     TRY(cut_segments(shard, whole));
-    shard->node = malloc((size_t)(2 * whole->n_nodes) * sizeof *shard->node);
+    shard->node = malloc((size_t)(2 * whole->n_nodes + 2) * sizeof *shard->node);
     if (shard->node == NULL)
         FAIL(RC_NOMEM, "network %s: no memory for a shard", whole->name);
     cut_nodes(shard, whole, first);

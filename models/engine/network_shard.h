@@ -8,12 +8,15 @@
  *
  *     (C,B,H,W)  gather images  (C,KB,H,W)  dense  (C_out/K,KB)  gather channels  (C_out,KB)  dense  ...  loss
  *
+ * The network may be a stage (network_stages.h) that has some of the dense layers. What the next stage takes, where
+ * dense layers are on both sides of a cut, are a rank's own images again: (C_out,KB)  own images  (C_out,B).
+ *
  * Invariants
  *   D1  The parameters of a shard are those before the first dense layer, which all shards have, then of each dense
  *       layer the rows range_part(C_out, K, shard) of its weight and of its bias: with the initial values that they
  *       have in the whole network, to the bit.
- *   D2  Nodes from the gather of images on have node.group K: K B images where the batch has B, those of shard 0's rank
- *       first.
+ *   D2  Nodes from the gather of images on, but for that of own images, have node.group K: K B images where the batch
+ *       has B, those of shard 0's rank first.
  *   D3  The loss of a rank is the mean over its own images. The gradient of what is before the first dense layer is
  * that of this loss; the gradient of dense rows is the sum over the group of the gradients of its losses. So the sum
  *       over all ranks that have a parameter, divided by the number of all ranks of all groups, is in both cases the
@@ -29,9 +32,9 @@
 enum { NETWORK_MAX_SHARDS = 64 };
 
 /* The node from which on the network is dense layers alone, with dropout between them and a loss behind, each reading
- * what is before it; NODE_NONE: there is none. */
+ * what is before it; of a stage, the first of these that it has. NODE_NONE: there is none. */
 int network_first_dense(const struct network *n);
-/* The least C_out of those dense layers: the most shards that there can be; 0: none. */
+/* The least C_out of those dense layers that it has: the most shards that there can be; 0: none. */
 int network_most_shards(const struct network *n);
 /* Parameters before them, which are no shard's alone. */
 size_t network_common_params(const struct network *n);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/engine/network_shard.h"
+
 /* What is read across a cut: NODE_NONE so far, one node (NODE_IMAGE: the image), or more than one. */
 enum { MANY = -3 };
 
@@ -264,6 +266,16 @@ size_t network_passed_elems(const struct network *n, const struct network_stages
     return node_out_elems(&n->node[crossing_of(n, s->end[number])]);
 }
 
+/* Which node of the stage [first, end) is the first that is dense in the whole network. */
+static int first_dense_of(const struct network *whole, int first, int end)
+{
+    const int dense = network_first_dense(whole);
+
+    if (dense == NODE_NONE || dense >= end)
+        return NODE_NONE;
+    return dense > first ? dense - first : 0;
+}
+
 enum rc network_open_stage(struct network **out, const struct network *whole, const struct network_stages *s,
                            int number)
 {
@@ -284,6 +296,7 @@ enum rc network_open_stage(struct network **out, const struct network *whole, co
     stage->n_params = range.n_params;
     stage->first_state = range.first_state;
     stage->n_state = range.n_state;
+    stage->first_dense = first_dense_of(whole, first, end);
     TRY(copy_nodes(stage, whole, end));
     TRY(copy_segments(stage, whole));
     *out = stage;

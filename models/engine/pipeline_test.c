@@ -18,99 +18,22 @@
 
 #include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
+#include "models/suite/rank_threads.h"
 
-enum { MOST_STAGES = 4, MOST_PARTS = 5, FIRST = 7 };
-
-/* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's. */
-struct parcel {
-    const float *from;
-    float *to;
-    size_t n_from, n_to;
-    bool is_there;
-};
-
-struct line { /* between stage i and i + 1 */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct parcel parcel[N_STAGE_WAYS][MOST_PARTS];
-};
+enum { MOST_STAGES = 4, MOST_PARTS = THREADS_MOST_PARTS, FIRST = 7 };
 
 struct place {
     struct pipeline_stage stage;
     struct compute *compute;
     struct training *training;
-    struct line *before, *behind; /* NULL: there is none */
+    struct thread_stage at;
     float *param, *grad;
     size_t n_samples, n_segments;
     double loss;
+    struct evaluation evaluation;
     enum rc rc;
     pthread_t thread;
 };
-
-static struct line *line_of(const struct place *p, enum stage_way way, bool sends)
-{
-    return (way == WAY_VALUE) == sends ? p->behind : p->before;
-}
-
-/* With the lock held: copy once both are there. */
-static void meet(struct line *l, struct parcel *p)
-{
-    if (p->from == NULL || p->to == NULL)
-        return;
-    assert_int_equal(p->n_from, p->n_to);
-    memcpy(p->to, p->from, p->n_to * sizeof *p->to);
-    p->is_there = true;
-    (void)pthread_cond_broadcast(&l->changed);
-}
-
-static enum rc expect(void *arg, enum stage_way way, size_t micro_batch, float *x, size_t n_elems)
-{
-    struct line *l = line_of(arg, way, false);
-    struct parcel *p = &l->parcel[way][micro_batch];
-
-    (void)pthread_mutex_lock(&l->lock);
-    p->to = x;
-    p->n_to = n_elems;
-    meet(l, p);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const float *x, size_t n_elems)
-{
-    struct line *l = line_of(arg, way, true);
-    struct parcel *p = &l->parcel[way][micro_batch];
-
-    (void)pthread_mutex_lock(&l->lock);
-    p->from = x;
-    p->n_from = n_elems;
-    meet(l, p);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc await(struct line *l, struct parcel *p)
-{
-    (void)pthread_mutex_lock(&l->lock);
-    while (!p->is_there)
-        (void)pthread_cond_wait(&l->changed, &l->lock);
-    (void)pthread_mutex_unlock(&l->lock);
-    return RC_OK;
-}
-
-static enum rc take(void *arg, enum stage_way way, size_t micro_batch)
-{
-    struct line *l = line_of(arg, way, false);
-
-    return await(l, &l->parcel[way][micro_batch]);
-}
-
-static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
-{
-    struct line *l = line_of(arg, way, true);
-
-    return await(l, &l->parcel[way][micro_batch]);
-}
 
 static enum rc count_segment(void *arg, struct segment s, const float *grad)
 {
@@ -127,6 +50,14 @@ static void *run_place(void *arg)
     struct place *p = arg;
 
     p->rc = workload_gradient(p->training, p->param, FIRST, p->n_samples, p->grad, &p->loss, count_segment, p);
+    return NULL;
+}
+
+static void *evaluate_place(void *arg)
+{
+    struct place *p = arg;
+
+    p->rc = workload_evaluate(p->training, p->param, 0, &p->evaluation);
     return NULL;
 }
 
@@ -173,43 +104,96 @@ static void compare(const struct place *p, const struct network_fixture *f, doub
         assert_true(isnan(p->loss));
 }
 
+struct pipeline {
+    struct thread_line line[MOST_STAGES];
+    struct place place[MOST_STAGES];
+    int n_stages;
+};
+
+static void open_pipeline(struct pipeline *p, struct network_fixture *f, int n_stages, size_t n_parts,
+                          const struct pipeline_stage *how)
+{
+    double *cost = calloc((size_t)f->network->n_nodes, sizeof *cost);
+    struct network_stages cuts;
+
+    assert_non_null(cost);
+    network_flops_of_nodes(f->network, cost);
+    assert_int_equal(network_balance(&cuts, f->network, cost, n_stages), RC_OK);
+    free(cost);
+    *p = (struct pipeline){ .n_stages = n_stages };
+    for (int i = 0; i < n_stages; i++) {
+        struct place *own = &p->place[i];
+        p->line[i] = (struct thread_line)THREAD_LINE_INIT;
+        own->stage = *how;
+        own->stage.cuts = cuts;
+        own->stage.number = i;
+        own->at = (struct thread_stage){ i > 0 ? &p->line[i - 1] : NULL, i + 1 < n_stages ? &p->line[i] : NULL };
+        own->stage.pipe = thread_pipe(&own->at);
+        open_place(own, f, n_parts);
+    }
+}
+
+static void run_pipeline(struct pipeline *p, void *(*run)(void *arg))
+{
+    for (int i = 0; i < p->n_stages; i++)
+        assert_int_equal(pthread_create(&p->place[i].thread, NULL, run, &p->place[i]), 0);
+    for (int i = 0; i < p->n_stages; i++)
+        assert_int_equal(pthread_join(p->place[i].thread, NULL), 0);
+}
+
+static void close_pipeline(struct pipeline *p)
+{
+    for (int i = 0; i < p->n_stages; i++)
+        close_place(&p->place[i]);
+}
+
 static void check(const struct variant *v, int n_stages, size_t n_parts, struct pipeline_stage how)
 {
-    struct line line[MOST_STAGES] = { { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER } };
-    struct place place[MOST_STAGES] = { { .loss = 0.0 } };
+    struct pipeline p;
     struct network_fixture f;
-    struct network_stages cuts;
     double loss = NAN;
 
-    for (int i = 1; i < MOST_STAGES; i++)
-        line[i] = (struct line){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = n_parts }), RC_OK);
-    double *cost = calloc((size_t)f.network->n_nodes, sizeof *cost);
-    assert_non_null(cost);
-    network_flops_of_nodes(f.network, cost);
-    assert_int_equal(network_balance(&cuts, f.network, cost, n_stages), RC_OK);
     assert_int_equal(workload_gradient(f.training, f.param, FIRST, n_parts * v->B, f.grad, &loss, NULL, NULL), RC_OK);
+    open_pipeline(&p, &f, n_stages, n_parts, &how);
+    run_pipeline(&p, run_place);
     for (int i = 0; i < n_stages; i++) {
-        place[i].stage = how;
-        place[i].stage.cuts = cuts;
-        place[i].stage.number = i;
-        place[i].stage.pipe = (struct stage_pipe){ expect, take, pass, passed, &place[i], NULL, NULL };
-        place[i].before = i > 0 ? &line[i - 1] : NULL;
-        place[i].behind = i + 1 < n_stages ? &line[i] : NULL;
-        open_place(&place[i], &f, n_parts);
+        compare(&p.place[i], &f, loss);
+        assert_int_equal(network_most_held(p.place[i].training), stage_held(how.schedule, i, n_stages, n_parts));
     }
-    for (int i = 0; i < n_stages; i++)
-        assert_int_equal(pthread_create(&place[i].thread, NULL, run_place, &place[i]), 0);
-    for (int i = 0; i < n_stages; i++)
-        assert_int_equal(pthread_join(place[i].thread, NULL), 0);
-    for (int i = 0; i < n_stages; i++) {
-        compare(&place[i], &f, loss);
-        assert_int_equal(network_most_held(place[i].training), stage_held(how.schedule, i, n_stages, n_parts));
-    }
-    for (int i = 0; i < n_stages; i++)
-        close_place(&place[i]);
-    free(cost);
+    close_pipeline(&p);
     network_fixture_close(&f);
+}
+
+/* P3: what is passed on is still there when it is sent late. */
+static void stages_evaluate_as_the_whole(void **state)
+{
+    static const char *const name[] = { "lenet", "vgg16" };
+    enum { PARTS = 3 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        for (int n_stages = 2; n_stages <= 3; n_stages++) {
+            struct evaluation want;
+            struct network_fixture f;
+            struct pipeline p;
+            assert_int_equal(network_fixture_open(&f, network_variant_find(name[i]),
+                                                  &(struct network_fixture_opts){ .n_micro_batches = PARTS }),
+                             RC_OK);
+            assert_true(f.data.base.n_test > 3 * f.variant->B); /* batches follow on one another */
+            assert_int_equal(workload_evaluate(f.training, f.param, 0, &want), RC_OK);
+            open_pipeline(&p, &f, n_stages, PARTS, &(struct pipeline_stage){ .schedule = SCHEDULE_1F1B });
+            for (int k = 0; k < n_stages; k++)
+                p.line[k].is_late = true;
+            run_pipeline(&p, evaluate_place);
+            for (int k = 0; k < n_stages; k++)
+                assert_int_equal(p.place[k].rc, RC_OK);
+            assert_true(p.place[n_stages - 1].evaluation.loss == want.loss);
+            assert_true(p.place[n_stages - 1].evaluation.accuracy_ratio == want.accuracy_ratio);
+            assert_true(isnan(p.place[0].evaluation.loss));
+            close_pipeline(&p);
+            network_fixture_close(&f);
+        }
 }
 
 static void stages_have_the_bits_of_the_whole(void **state)
@@ -232,7 +216,8 @@ static void stages_have_the_bits_of_the_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(stages_have_the_bits_of_the_whole) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(stages_have_the_bits_of_the_whole),
+                                        cmocka_unit_test(stages_evaluate_as_the_whole) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

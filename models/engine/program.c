@@ -299,6 +299,19 @@ static void add_gather_channels(struct program_builder *b, int i)
     op->v[OPERAND_IN] = program_value(b, b->n->node[i].from);
 }
 
+/* This rank's images among those of all, which are put in order before them. */
+static void add_own_images(struct program_builder *b, int i)
+{
+    const int from = b->n->node[i].from;
+    struct view own = program_add_buffer(b, value_bytes(b, from), 0);
+    struct op *op = program_add_op(b, OP_PART_IMAGES, PHASE_FORWARD, from);
+
+    op->v[OPERAND_OUT] = own;
+    op->v[OPERAND_IN] = program_value(b, from);
+    own.offset_bytes += (size_t)b->n->shard * value_bytes(b, i);
+    b->state[i].value = own;
+}
+
 void program_add_dropout(struct program_builder *b, enum network_phase phase, int node, struct view x)
 {
     struct op *op = program_add_op(b, OP_DROPOUT, phase, node);
@@ -354,6 +367,8 @@ static void add_forward(struct program_builder *b)
             add_gather_images(b, i);
         else if (n->kind == NODE_GATHER_CHANNELS)
             add_gather_channels(b, i);
+        else if (n->kind == NODE_OWN_IMAGES)
+            add_own_images(b, i);
         else if (n->kind == NODE_LOSS)
             add_loss(b, i, n_losses++);
     }

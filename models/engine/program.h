@@ -49,6 +49,7 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_SCATTER_CHANNELS,   /* OUT: this shard's channels of IN(C,KB), which changes: summed likewise */
                OP_JOIN_IMAGES,        /* OUT(C,KB,H,W) IN(K,C,B,H,W) */
                OP_PART_IMAGES,        /* OUT(K,C,B,H,W) IN(C,KB,H,W) */
+               OP_ZERO_OTHERS,        /* OUT(K,C,B,H,W) in place: all but this rank's (C,B,H,W) */
                N_OP_KINDS
 };
 

@@ -38,6 +38,16 @@ static struct view grad_of(struct program_builder *b, int node)
     return v;
 }
 
+/* Of own images, where it is to be among those of all ranks of the group. */
+static void place_own_grad(struct program_builder *b, int node)
+{
+    struct node_state *p = program_state(b, node);
+    const size_t n_bytes = node_out_elems(&b->n->node[node]) * sizeof(float);
+
+    p->grad = program_add_buffer(b, (size_t)b->n->n_shards * n_bytes, 0);
+    p->grad.offset_bytes += (size_t)b->n->shard * n_bytes;
+}
+
 static bool has_grad(const struct program_builder *b, int node)
 {
     const struct node_state *p = program_state_const(b, program_resolve(b, node));
@@ -206,6 +216,20 @@ static enum rc gather_channels_backward(struct program_builder *b, int node)
     return RC_OK;
 }
 
+/* Of the other ranks' images each of them has the gradient; what a rank gives to the scatter is of its own alone. */
+static enum rc own_images_backward(struct program_builder *b, int node)
+{
+    const int from = b->n->node[node].from;
+    struct view all = grad_of(b, node);
+    struct op *op = add_backward_op(b, OP_ZERO_OTHERS, from);
+
+    all.offset_bytes = 0;
+    op->v[OPERAND_OUT] = all;
+    op = add_backward_op(b, OP_JOIN_IMAGES, from);
+    op->v[OPERAND_IN] = all;
+    return contribute(b, op, from);
+}
+
 static enum rc node_backward(struct program_builder *b, int i, int *which)
 {
     const struct node *n = &b->n->node[i];
@@ -226,6 +250,8 @@ static enum rc node_backward(struct program_builder *b, int i, int *which)
         return gather_images_backward(b, i);
     if (n->kind == NODE_GATHER_CHANNELS)
         return gather_channels_backward(b, i);
+    if (n->kind == NODE_OWN_IMAGES)
+        return own_images_backward(b, i);
     return pool_backward(b, i,
                          n->kind == NODE_MAX_POOL   ? OP_MAX_POOL_GRAD
                          : n->kind == NODE_AVG_POOL ? OP_AVG_POOL_GRAD
@@ -239,6 +265,8 @@ enum rc program_add_backward(struct program_builder *b)
     enum rc rc = RC_OK;
 
     if (out != NODE_NONE) {
+        if (b->n->node[out].kind == NODE_OWN_IMAGES)
+            place_own_grad(b, out);
         const struct view grad = grad_of(b, out), value = program_value(b, out);
         struct op *op = add_backward_op(b, OP_TAKE_GRAD, last);
         op->v[OPERAND_OUT] = grad;

@@ -340,6 +340,7 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_ACCUMULATE] = run_accumulate,
     [OP_JOIN_IMAGES] = run_group_join_images,
     [OP_PART_IMAGES] = run_group_part_images,
+    [OP_ZERO_OTHERS] = run_group_zero_others,
 };
 
 /* --- between stages (stage.h, P3) --- */
@@ -449,7 +450,7 @@ enum rc network_run(const struct run *r)
         }
         if (r->observer != NULL && (i + 1 == end || !same_node_and_phase(op, op + 1)))
             notify_observer(r, op, false);
-        if (poison && op->kind != OP_PASS_GRAD) /* which is still being sent */
+        if (poison && op->kind != OP_PASS_GRAD && op->kind != OP_PASS_VALUE) /* which are still being sent */
             poison_dead(r, i);
     }
     if (r->queued != NULL)

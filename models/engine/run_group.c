@@ -37,6 +37,15 @@ void run_group_part_images(const struct run *r, const struct op *op, const struc
                       r->B * node_out_elems(n) / K / C);
 }
 
+void run_group_zero_others(const struct run *r, const struct op *op, const struct node *n)
+{
+    const size_t n_elems = r->B * node_out_elems(n) / (size_t)n->group;
+
+    for (int k = 0; k < n->group; k++)
+        if (k != r->shard->number)
+            compute_zero(r->compute, layer_at(output_of(r, op, OPERAND_OUT), (size_t)k * n_elems), n_elems);
+}
+
 enum rc run_group_exchange(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct shard_group *g = &r->shard->group;

@@ -18,8 +18,9 @@
 
 #include "models/engine/shard.h"
 #include "models/suite/network_fixture.h"
+#include "models/suite/rank_threads.h"
 
-enum { MOST_SHARDS = 5, FIRST = 7 };
+enum { MOST_SHARDS = THREADS_MOST_SHARDS, FIRST = 7 };
 #define TOLERANCE 1e-5 /* of a gradient, of the largest of its segment; of a loss, of itself */
 
 static struct network *open_whole(const char *name)
@@ -128,64 +129,17 @@ static void shards_begin_with_values_of_the_whole(void **state)
 
 /* --- a group --- */
 
-struct group {
-    pthread_barrier_t all;
-    int n_shards;
-    const float *own[MOST_SHARDS];
-    float *whole[MOST_SHARDS];
-    size_t n_elems[MOST_SHARDS];
-};
-
 struct place {
     struct dense_shard shard;
-    struct group *group;
+    struct thread_shard at;
     struct compute *compute;
     struct training *training;
     float *param, *grad;
-    size_t n_samples, n_segments, n_sent_elems;
+    size_t n_samples, n_segments;
     double loss;
     enum rc rc;
     pthread_t thread;
 };
-
-static enum rc gather(void *arg, float *whole, const float *own, const size_t *n_elems)
-{
-    struct place *p = arg;
-    struct group *g = p->group;
-
-    g->own[p->shard.number] = own;
-    g->n_elems[p->shard.number] = n_elems[p->shard.number];
-    p->n_sent_elems += (size_t)(g->n_shards - 1) * n_elems[p->shard.number];
-    (void)pthread_barrier_wait(&g->all);
-    for (int k = 0; k < g->n_shards; whole += n_elems[k++]) {
-        if (g->n_elems[k] != n_elems[k])
-            return RC_BUG;
-        memcpy(whole, g->own[k], n_elems[k] * sizeof *whole);
-    }
-    (void)pthread_barrier_wait(&g->all);
-    return RC_OK;
-}
-
-static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elems)
-{
-    struct place *p = arg;
-    struct group *g = p->group;
-    size_t offset = 0;
-
-    for (int k = 0; k < p->shard.number; k++)
-        offset += n_elems[k];
-    g->whole[p->shard.number] = whole;
-    for (int k = 0; k < g->n_shards; k++)
-        p->n_sent_elems += k != p->shard.number ? n_elems[k] : 0;
-    (void)pthread_barrier_wait(&g->all);
-    for (size_t i = 0; i < n_elems[p->shard.number]; i++) {
-        own[i] = 0.0f;
-        for (int k = 0; k < g->n_shards; k++)
-            own[i] += g->whole[k][offset + i];
-    }
-    (void)pthread_barrier_wait(&g->all);
-    return RC_OK;
-}
 
 static enum rc count_segment(void *arg, struct segment s, const float *grad)
 {
@@ -217,11 +171,12 @@ static void take_params(struct place *p, const struct network_fixture *f)
     }
 }
 
-static void open_place(struct place *p, struct network_fixture *f, struct group *g, int number, size_t n_parts)
+static void open_place(struct place *p, struct network_fixture *f, struct thread_group *g, int number, size_t n_parts)
 {
     struct training_env env = f->training->env;
 
-    *p = (struct place){ .group = g, .shard = { number, g->n_shards, { gather, scatter, p } } };
+    *p = (struct place){ .at = { .group = g, .number = number } };
+    p->shard = thread_shard_env(&p->at);
     assert_int_equal(compute_open(&p->compute, &compute_cpu, &(struct compute_env){ .n_threads = 1 }), RC_OK);
     env.compute = p->compute;
     env.shard = &p->shard;
@@ -280,7 +235,7 @@ static void compare(const struct place *p, const struct network_fixture *f, cons
 static void check(const struct variant *v, int n_shards, size_t n_parts)
 {
     struct place place[MOST_SHARDS];
-    struct group group = { .n_shards = n_shards };
+    struct thread_group group = { .n_shards = n_shards };
     struct network_fixture f;
 
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = n_parts }), RC_OK);
@@ -306,7 +261,7 @@ static void check(const struct variant *v, int n_shards, size_t n_parts)
         assert_int_equal(place[k].rc, RC_OK);
         assert_true(fabs(place[k].loss - loss[k]) <= TOLERANCE * loss[k]);
         assert_int_equal(place[k].n_segments, n->n_segments);
-        assert_int_equal(place[k].n_sent_elems, n_samples * network_shard_elems_sent(n));
+        assert_int_equal(place[k].at.n_sent_elems, n_samples * network_shard_elems_sent(n));
         compare(&place[k], &f, want);
     }
     for (int k = 0; k < n_shards; k++)

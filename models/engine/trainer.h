@@ -22,7 +22,7 @@ struct device_batch {
 struct stage_block {
     char *memory;             /* as network_trainer.memory, for the program of training */
     float *x;                 /* images of the first stage, or what the stage before has passed on */
-    uint32_t *label;          /* of the last stage; else NULL */
+    uint32_t *label;          /* of the last stage, if it is no shard (network_trainer.group_label); else NULL */
     size_t micro_batch;       /* the last one that it was used for */
     bool sends[N_STAGE_WAYS]; /* of that one: it is not yet known to be sent (P3) */
 };
@@ -56,7 +56,7 @@ struct network_trainer {
     struct stage_spare spare;  /* of a stage that recomputes */
     size_t most_held;          /* so far */
     uint64_t group_key[NETWORK_MAX_SHARDS]; /* of a shard: run.h */
-    uint32_t *group_label;                  /* [n_shards][max_batch], likewise; else NULL */
+    uint32_t *group_label;                  /* [n_shards][max_batch], of one that has the loss; else NULL */
     const struct network_observer *observer;
     bool poison; /* run.h */
 };

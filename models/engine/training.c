@@ -135,26 +135,31 @@ static void trainer_close(struct training **base)
     *base = NULL;
 }
 
-/* All of it, a stage, or a shard. */
+/* All of it, a stage, or a shard of either. */
 static enum rc open_network(struct network_trainer *t, const struct workload *w, const struct training_env *env)
 {
     const struct pipeline_stage *s = env->stage;
     const struct dense_shard *cut = env->shard;
-    struct network *whole = NULL;
+    struct network *whole = NULL, *stage = NULL;
     enum rc rc;
 
     if (s == NULL && cut == NULL)
         return network_open(&t->network, w->network, &env->network);
     TRY(network_open(&whole, w->network, &env->network));
-    if (cut != NULL) {
-        TRY(network_open_shard(&t->network, whole, cut->number, cut->n_shards));
-        goto out;
+    if (s != NULL) {
+        TRY(network_open_stage(&stage, whole, &s->cuts, s->number));
+        t->n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, workload_n_micro_batches(env));
+        t->recomputes = s->recomputes && t->n_held > 1;
     }
-    TRY(network_open_stage(&t->network, whole, &s->cuts, s->number));
-    t->n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, workload_n_micro_batches(env));
-    t->recomputes = s->recomputes && t->n_held > 1;
+    if (cut != NULL) {
+        TRY(network_open_shard(&t->network, stage != NULL ? stage : whole, cut->number, cut->n_shards));
+    } else {
+        t->network = stage;
+        stage = NULL;
+    }
 out:
     network_close(&whole);
+    network_close(&stage);
     return rc;
 }
 

@@ -10,7 +10,7 @@ enum rc network_group_open(struct network_trainer *t)
     const struct training_env *env = &t->base.env;
     const size_t n = (size_t)env->shard->n_shards * env->max_batch;
 
-    if (!env->compute->ops->touches_memory)
+    if (!env->compute->ops->touches_memory || t->network->out_node != NODE_NONE) /* the loss is in another stage */
         return RC_OK;
     t->group_label = calloc(n, sizeof *t->group_label);
     return t->group_label != NULL ? RC_OK
@@ -30,7 +30,8 @@ enum rc network_group_load(struct network_trainer *t, struct run *r, uint64_t fi
             TRY(network_read_labels(t, t->group_label + (size_t)k * r->B, its, r->B));
     }
     r->group_key = t->group_key;
-    r->label = t->group_label;
+    if (t->group_label != NULL)
+        r->label = t->group_label;
 out:
     return rc;
 }

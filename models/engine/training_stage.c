@@ -72,13 +72,14 @@ static enum rc place_blocks(struct network_trainer *t)
     const size_t B = t->base.env.max_batch, n_blocks = t->recomputes ? 1 : t->n_held;
     char *inputs = (char *)t->memory + n_blocks * block_bytes(t);
     char *spare = inputs + t->n_held * input_bytes(t->network, B);
+    const bool has_labels = is_last(t->network) && t->base.env.shard == NULL; /* a shard has those of its group */
     enum rc rc = RC_OK;
 
     for (size_t i = 0; i < t->n_held; i++) {
         t->block[i].memory = (char *)t->memory + (i % n_blocks) * block_bytes(t);
         t->block[i].x = (float *)(void *)(inputs + i * input_bytes(t->network, B));
-        t->block[i].label = is_last(t->network) ? malloc(B * sizeof *t->block[i].label) : NULL;
-        if (is_last(t->network) && t->block[i].label == NULL)
+        t->block[i].label = has_labels ? malloc(B * sizeof *t->block[i].label) : NULL;
+        if (has_labels && t->block[i].label == NULL)
             FAIL(RC_NOMEM, "model %s: no memory for the labels of a stage", t->network->name);
     }
     if (t->recomputes) {
@@ -206,7 +207,7 @@ static enum rc load(struct network_trainer *t, struct run *r, struct stage_block
         memcpy(b->x, r->x, network_images_bytes(t->network, r->B)); /* until its backward */
         if (b->label != NULL)
             memcpy(b->label, r->label, r->B * sizeof *b->label);
-    } else if (is_last(t->network)) {
+    } else if (b->label != NULL) {
         TRY(network_read_labels(t, b->label, first, r->B));
     }
 out:
@@ -219,7 +220,8 @@ static enum rc run_ops(struct run *r, const struct stage_block *b, int first_op,
 
     r->memory = b->memory;
     r->x = b->x;
-    r->label = b->label;
+    if (b->label != NULL)
+        r->label = b->label;
     r->first_op = first_op;
     r->end_op = end_op;
     TRY(network_run(r));
@@ -229,14 +231,20 @@ out:
 }
 
 /* What of a run follows from the micro-batch. */
-static void choose(const struct gradient *g, size_t micro_batch)
+static enum rc choose(const struct gradient *g, size_t micro_batch)
 {
+    const uint64_t first = g->first + micro_batch * g->run->B;
     struct run *r = g->run;
+    enum rc rc = RC_OK;
 
     r->micro_batch = micro_batch;
-    r->dropout_key = network_dropout_key(&g->trainer->base, g->first + micro_batch * r->B);
+    r->dropout_key = network_dropout_key(&g->trainer->base, first);
     r->training = NULL;
     r->ready = NULL;
+    if (r->shard != NULL)
+        TRY(network_group_load(g->trainer, r, first, g->n_parts * r->B));
+out:
+    return rc;
 }
 
 static enum rc run_forward(void *arg, size_t micro_batch)
@@ -247,7 +255,7 @@ static enum rc run_forward(void *arg, size_t micro_batch)
     struct run *r = g->run;
     enum rc rc;
 
-    choose(g, micro_batch);
+    TRY(choose(g, micro_batch));
     r->training = micro_batch == 0 && t->base.await != NULL ? &t->base : NULL;
     g->n_held++;
     t->most_held = g->n_held > t->most_held ? g->n_held : t->most_held;
@@ -297,7 +305,7 @@ static enum rc run_backward(void *arg, size_t micro_batch)
     struct run *r = g->run;
     enum rc rc;
 
-    choose(g, micro_batch);
+    TRY(choose(g, micro_batch));
     if (t->recomputes) {
         struct run next = *r;
         TRY(await_memory(t, r->pipe, b));
@@ -353,14 +361,20 @@ static enum rc await_place(const struct network *n, const struct stage_pipe *p, 
 {
     enum rc rc = RC_OK;
 
-    if (!is_last(n)) {
-        TRY(p->passed(p->arg, WAY_VALUE, place));
+    if (!is_last(n))
         TRY(p->take(p->arg, WAY_GRAD, place));
-    }
     if (!is_first(n))
         TRY(p->passed(p->arg, WAY_GRAD, place));
 out:
     return rc;
+}
+
+/* P3: what the last batch has passed on lies where the next one computes. */
+static enum rc await_last_sent(const struct network *n, const struct stage_pipe *p, const struct evaluating *e)
+{
+    if (is_last(n) || e->n_begun == 0)
+        return RC_OK;
+    return p->passed(p->arg, WAY_VALUE, (e->n_begun - 1) % e->n_ahead);
 }
 
 /* One batch of the test set, [first, first + r->B). */
@@ -371,6 +385,7 @@ static enum rc evaluate_batch(struct network_trainer *t, struct evaluating *e, s
     const size_t place = e->n_begun % e->n_ahead;
     enum rc rc = RC_OK;
 
+    TRY(await_last_sent(n, p, e));
     if (e->n_begun++ >= e->n_ahead)
         TRY(await_place(n, p, place));
     r->micro_batch = place;
@@ -409,6 +424,7 @@ enum rc network_stage_evaluate(struct network_trainer *t, const float *param, si
             n_correct += t->n_correct;
         }
     }
+    TRY(await_last_sent(t->network, &stage_of(t)->pipe, &e));
     for (size_t i = 0; i < e.n_ahead && i < e.n_begun; i++)
         TRY(await_place(t->network, &stage_of(t)->pipe, i));
     const bool knows = is_last(t->network) && n_samples > 0;
