@@ -177,7 +177,8 @@ enum rc device_group_open(struct device_group **out, struct compute *c, const st
         return rc_raise(RC_NOMEM, "no memory for the activations of a group");
     *g = (struct device_group){ .compute = c, .below = *below };
     TRY(compute_host_open(c, &g->own, most_elems * sizeof(float), "activations of a shard"));
-    TRY(compute_host_open(c, &g->whole, (size_t)below->n_shards * most_elems * sizeof(float), "activations of a group"));
+    TRY(compute_host_open(c, &g->whole, (size_t)below->n_shards * most_elems * sizeof(float),
+                          "activations of a group"));
     *out = g;
     g = NULL;
 out:

@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "models/engine/stage.h"
 #include "harness/compute/suite/fake_device.h"
 #include "models/engine/device_pipe.h"
+#include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
 #include "models/suite/rank_threads.h"
 
@@ -144,7 +144,7 @@ struct pipeline {
     int n_stages;
 };
 
-struct way { /* to compute */
+struct way {                     /* to compute */
     struct pipeline_stage stage; /* its schedule, and whether it recomputes */
     const struct compute_backend *backend;
 };
