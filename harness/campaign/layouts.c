@@ -77,11 +77,9 @@ static enum rc add_all(struct layouts *l, const struct layout_model *m, size_t p
     enum rc rc = RC_OK;
 
     for (int S = 1; S <= n_gpus && S <= NETWORK_MAX_STAGES; S++)
-        if (n_gpus % S == 0)
-            TRY(add_layout(l, m, (struct layout){ n_gpus / S, S, 1 }, profile, false));
-    for (int K = 2; K <= n_gpus && K <= NETWORK_MAX_SHARDS; K++)
-        if (n_gpus % K == 0)
-            TRY(add_layout(l, m, (struct layout){ n_gpus, 1, K }, profile, false));
+        for (int K = 1; n_gpus % S == 0 && K <= n_gpus / S && K <= NETWORK_MAX_SHARDS; K++)
+            if (n_gpus / S % K == 0)
+                TRY(add_layout(l, m, (struct layout){ n_gpus / S, S, K }, profile, false));
 out:
     return rc;
 }

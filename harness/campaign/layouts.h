@@ -9,14 +9,14 @@
  *
  * Invariants
  *   A1  All layouts of a model have the same samples in a step: they are compared at equal work (strong scaling).
- *   A2  The best one is looked for among all layouts of as many GPUs that can be, every number of stages and every
- *       number of shards that divides it, by the formula; the simulator measures the best few of these, and the
- *       data-parallel one always. It decides.
- *   A3  The formula: the longest path through the schedule (models/engine/stage_timing.h) at the profile's times and
- * the cluster's links; behind it a ring among the replicas of each stage, less what its last backward hides with
- *       --overlap on, and the update. Of shards: the computing, activations to and from the others of a group, and two
- *       rings, of what all have and of a shard; nothing is hidden. It knows no jitter, and few of the messages that
- * meet on a link.
+ *   A2  The best one is looked for among all layouts of as many GPUs that can be, every number of stages that divides
+ *       it and every number of shards that divides the workers left, by the formula; the simulator measures the best
+ * few of these, and the data-parallel one always. It decides. A3  The formula: the longest path through the schedule
+ * (models/engine/stage_timing.h) at the profile's times and the cluster's links; behind it a ring among the replicas of
+ * each stage, less what its last backward hides with
+ *       --overlap on, and the update. Of a stage that has shards: with its computing activations to and from the others
+ *       of a group, micro-batch by micro-batch, and two rings, of what all have and of a shard; nothing is hidden. It
+ * knows no jitter, and few of the messages that meet on a link.
  */
 #ifndef HARNESS_CAMPAIGN_LAYOUTS_H
 #define HARNESS_CAMPAIGN_LAYOUTS_H

@@ -108,38 +108,112 @@ static uint64_t passed_bytes(const struct layout_model *m, const struct network_
     return B * sizeof(float) * profile_divided(network_passed_elems(m->network, s, stage), m->divisor);
 }
 
-/* A ring among the replicas of a stage. */
-static double ring_s(const struct layout_model *m, const struct layout *l, const struct network_stages *s, int stage)
+/* Of the profile at 1/divisor of its bytes: elements of the network. */
+static uint64_t elems_of(const struct layout_model *m, size_t n_elems)
 {
-    const int W = l->n_workers, S = l->n_stages;
-    uint64_t n_shared = params_of(m, s, stage);
-    const struct link link = link_of(m->cluster, crosses(m->cluster, W * S, stage, S, S));
+    return profile_divided(n_elems, m->divisor);
+}
 
-    for (int i = 0; i < s->n_stages; i++) /* other rings share the cards of hosts with several ranks */
+/* --- what a rank of a stage has --- */
+
+struct stage_part {
+    struct network *network; /* the stage, or its shard with the most rows; owned */
+    bool is_shard;
+    uint64_t n_common, n_own;  /* parameters that all replicas have, and that those with the same shard have */
+    struct link group;         /* to the others of a shard's group */
+    int n_gathers, n_scatters; /* of a micro-batch, in a group */
+    uint64_t gathered_elems, scattered_elems; /* for one image, to all others of it */
+};
+
+static bool is_gather(const struct node *d)
+{
+    return d->kind == NODE_GATHER_IMAGES || d->kind == NODE_GATHER_CHANNELS;
+}
+
+/* What crosses in its group: of logits nothing goes back. */
+static void note_group(struct stage_part *out, const struct layout_model *m, const struct layout *l, int stage)
+{
+    const struct network *n = out->network;
+    const int S = l->n_stages;
+
+    out->group = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), stage, S, S));
+    for (int i = 0; i < n->n_nodes; i++) {
+        out->n_gathers += is_gather(&n->node[i]);
+        out->n_scatters += is_gather(&n->node[i]) && n->node[i + 1].kind != NODE_LOSS;
+    }
+    out->gathered_elems = elems_of(m, network_shard_elems_gathered(n));
+    out->scattered_elems = elems_of(m, network_shard_elems_sent(n)) - out->gathered_elems;
+}
+
+static enum rc part_open(struct stage_part *out, const struct layout_model *m, const struct layout *l,
+                         const struct network_stages *s, int stage)
+{
+    struct stage_part part = { .n_common = params_of(m, s, stage) };
+    struct network *uncut = NULL;
+    enum rc rc;
+
+    TRY(network_open_stage(&uncut, m->network, s, stage));
+    part.is_shard = l->n_shards > 1 && network_most_shards(uncut) > 0;
+    if (part.is_shard) {
+        TRY(network_open_shard(&part.network, uncut, 0, l->n_shards));
+        part.n_common = elems_of(m, network_common_params(uncut));
+        part.n_own = elems_of(m, part.network->n_params) - part.n_common;
+        note_group(&part, m, l, stage);
+    } else {
+        part.network = uncut;
+        uncut = NULL;
+    }
+    *out = part;
+    part.network = NULL;
+out:
+    network_close(&part.network);
+    network_close(&uncut);
+    return rc;
+}
+
+/* A ring of n ranks that are `every` apart, the first one `first`. */
+static double ring_s(const struct layout_model *m, const struct layout *l, int first, int n, uint64_t n_elems)
+{
+    const int every = layout_n_ranks(l) / n;
+    const struct link link = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), first, every, every));
+
+    return n > 1 ? 2.0 * (n - 1) * (link.latency_s + sizeof(float) * (double)n_elems / n / link.bytes_per_s) : 0;
+}
+
+/* Of what all replicas of a stage have a ring, and of what those with the same shard have another. part: of all stages.
+ */
+static double exchange_s(const struct layout_model *m, const struct layout *l, const struct stage_part *part, int stage)
+{
+    const struct stage_part *own = &part[stage];
+    uint64_t n_shared = own->n_common;
+
+    for (int i = 0; i < l->n_stages; i++) /* other rings share the cards of hosts with several ranks */
         if (i != stage && m->cluster->n_ranks_per_host > 1)
-            n_shared += params_of(m, s, i) < params_of(m, s, stage) ? params_of(m, s, i) : params_of(m, s, stage);
-    return 2.0 * (W - 1) * (link.latency_s + sizeof(float) * (double)n_shared / W / link.bytes_per_s);
+            n_shared += part[i].n_common < own->n_common ? part[i].n_common : own->n_common;
+    return ring_s(m, l, stage, l->n_workers, n_shared) +
+           (own->is_shard ? ring_s(m, l, stage, l->n_workers / l->n_shards, own->n_own) : 0);
+}
+
+/* Bytes that a rank of a ring of n sends of so many elements. */
+static uint64_t ring_bytes(uint64_t n_elems, int n)
+{
+    return 2 * sizeof(float) * n_elems * (uint64_t)(n - 1) / (uint64_t)n;
 }
 
 /* Activations that are held, and parameters. */
-static enum rc find_memory(uint64_t *out, const struct layout_model *m, const struct network_stages *s, int stage,
-                           const struct layout_point *p, enum stage_schedule schedule)
+static enum rc find_memory(uint64_t *out, const struct layout_model *m, const struct stage_part *part,
+                           const struct layout_point *p, size_t n_held)
 {
-    const struct network_step step = { .n_samples = p->batch,
-                                       .n_micro_batches = p->n_micro_batches,
-                                       .n_held = stage_held(schedule, stage, s->n_stages, p->n_micro_batches) };
+    const struct network_step step = { .n_samples = p->batch, .n_micro_batches = p->n_micro_batches, .n_held = n_held };
     struct network_memory needed = { 0 };
-    struct network *n = NULL;
     struct compute *c = NULL;
     enum rc rc;
 
     TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(network_open_stage(&n, m->network, s, stage));
-    TRY(network_memory_needed(&needed, c, n, &step));
+    TRY(network_memory_needed(&needed, c, part->network, &step));
     *out = (needed.planned_bytes + needed.part_bytes) / m->divisor +
-           PARAMETER_COPIES * sizeof(float) * params_of(m, s, stage);
+           PARAMETER_COPIES * sizeof(float) * (part->n_common + part->n_own);
 out:
-    network_close(&n);
     compute_close(&c);
     return rc;
 }
@@ -188,103 +262,66 @@ static double left_of(double exchange_s, double hidden_s)
     return exchange_s > hidden_s ? exchange_s - hidden_s : 0;
 }
 
-/* Of the profile at 1/divisor of its bytes: elements of the network. */
-static uint64_t elems_of(const struct layout_model *m, size_t n_elems)
+/* What a stage computes for a micro-batch, and what crosses meanwhile in its groups. */
+static void add_crossings(struct stage_times *t, const struct stage_part *part, uint64_t B)
 {
-    return profile_divided(n_elems, m->divisor);
+    const double element_s = sizeof(float) / part->group.bytes_per_s;
+
+    if (!part->is_shard)
+        return;
+    t->forward_s += (double)(B * part->gathered_elems) * element_s + part->n_gathers * part->group.latency_s;
+    t->backward_s += (double)(B * part->scattered_elems) * element_s + part->n_scatters * part->group.latency_s;
 }
 
-/* A ring of n ranks that are `every` apart. */
-static double ring_of_s(const struct layout_model *m, int n_ranks, int n, int every, uint64_t n_elems)
-{
-    const struct link link = link_of(m->cluster, crosses(m->cluster, n_ranks, 0, 1, every));
-
-    return n > 1 ? 2.0 * (n - 1) * (link.latency_s + sizeof(float) * (double)n_elems / n / link.bytes_per_s) : 0;
-}
-
-/* How often a group exchanges activations: forward, and backward but for the logits. */
-static int n_exchanges(const struct network *shard)
-{
-    int n = 0;
-
-    for (int i = 0; i < shard->n_nodes; i++)
-        n += shard->node[i].kind == NODE_GATHER_IMAGES || shard->node[i].kind == NODE_GATHER_CHANNELS;
-    return 2 * n - 1;
-}
-
-static enum rc shard_memory(uint64_t *out, const struct layout_model *m, const struct network *shard, uint64_t batch)
-{
-    const struct network_step step = { .n_samples = batch, .n_micro_batches = 1 };
-    struct network_memory needed = { 0 };
-    struct compute *c = NULL;
-    enum rc rc;
-
-    TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(network_memory_needed(&needed, c, shard, &step));
-    *out = needed.planned_bytes / m->divisor + PARAMETER_COPIES * sizeof(float) * elems_of(m, shard->n_params);
-out:
-    compute_close(&c);
-    return rc;
-}
-
-static enum rc apply_shards(struct layout_point *p, const struct layout_model *m)
+/* What follows from one stage, and is that of the stage that has most. */
+static enum rc apply_stage(struct layout_point *p, const struct layout_model *m, const struct network_stages *cuts,
+                           const struct stage_part *part, int stage, enum stage_schedule schedule)
 {
     const int W = p->layout.n_workers, K = p->layout.n_shards;
-    const uint64_t n_common = elems_of(m, network_common_params(m->network));
-    const struct link link = link_of(m->cluster, crosses(m->cluster, W, 0, 1, 1));
-    struct network *shard = NULL;
-    double compute_s = 0;
+    const uint64_t B = p->batch / p->n_micro_batches;
+    uint64_t memory_bytes = 0;
     enum rc rc;
 
-    TRY(network_open_shard(&shard, m->network, 0, K)); /* the one with the most rows */
-    const uint64_t n_own = elems_of(m, shard->n_params) - n_common;
-    for (int i = 0; i < m->network->n_nodes; i++)
-        compute_s +=
-            seconds_of(m->profile->layer[i].forward_ns + m->profile->layer[i].backward_ns, p->batch, m->profile->batch);
-    p->imbalance_ratio = 1;
-    p->activations_bytes = sizeof(float) * p->batch * elems_of(m, network_shard_elems_sent(shard));
-    p->gradients_bytes = sizeof(float) * (2 * n_common * (uint64_t)(W - 1) / (uint64_t)W +
-                                          2 * n_own * (uint64_t)(W / K - 1) / (uint64_t)(W / K));
-    p->exchange_s = ring_of_s(m, W, W, 1, n_common) + ring_of_s(m, W, W / K, K, n_own);
-    p->formula_s = compute_s + p->exchange_s + (double)p->activations_bytes / link.bytes_per_s +
-                   n_exchanges(shard) * link.latency_s +
-                   UPDATE_PASSES * sizeof(float) * (double)(n_common + n_own) / m->cluster->memory_bytes_per_s;
-    TRY(shard_memory(&p->memory_bytes, m, shard, p->batch));
+    TRY(find_memory(&memory_bytes, m, part, p, stage_held(schedule, stage, cuts->n_stages, p->n_micro_batches)));
+    keep_most(&p->memory_bytes, memory_bytes);
+    keep_most(&p->gradients_bytes,
+              ring_bytes(part->n_common, W) + (part->is_shard ? ring_bytes(part->n_own, W / K) : 0));
+    keep_most(&p->activations_bytes,
+              p->n_micro_batches * (passed_bytes(m, cuts, stage, B) + passed_bytes(m, cuts, stage - 1, B)) +
+                  sizeof(float) * p->batch * (part->gathered_elems + part->scattered_elems));
 out:
-    network_close(&shard);
     return rc;
 }
 
 enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *m, const struct layouts_terms *terms)
 {
-    const int W = p->layout.n_workers, S = p->layout.n_stages;
+    const int S = p->layout.n_stages;
     const enum stage_schedule schedule = strcmp(terms->schedule, "gpipe") == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B;
-    const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0;
+    const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0 && p->layout.n_shards == 1;
     const uint64_t B = p->batch / p->n_micro_batches;
     struct stage_times times[NETWORK_MAX_STAGES] = { { 0 } };
+    struct stage_part part[NETWORK_MAX_STAGES] = { { .network = NULL } };
     struct network_stages cuts;
     enum rc rc;
 
-    if (p->layout.n_shards > 1)
-        return apply_shards(p, m);
     TRY(network_balance(&cuts, m->network, m->cost, S));
+    for (int i = 0; i < S; i++)
+        TRY(part_open(&part[i], m, &p->layout, &cuts, i));
     fill_times(times, m, &cuts, &p->layout, B);
     p->imbalance_ratio = imbalance_of(times, S);
     p->bubble_ratio = stage_bubble_ratio(S, p->n_micro_batches);
     for (int i = 0; i < S; i++) {
-        const uint64_t n_bytes = sizeof(float) * params_of(m, &cuts, i);
-        const double exchange_s = W > 1 ? ring_s(m, &p->layout, &cuts, i) : 0;
-        uint64_t memory_bytes = 0;
+        const uint64_t n_bytes = sizeof(float) * (part[i].n_common + part[i].n_own);
+        const double of_stage_s = exchange_s(m, &p->layout, part, i);
+        add_crossings(&times[i], &part[i], B);
         times[i].tail_s = UPDATE_PASSES * (double)n_bytes / m->cluster->memory_bytes_per_s +
-                          left_of(exchange_s, overlaps ? times[i].backward_s : 0);
-        TRY(find_memory(&memory_bytes, m, &cuts, i, p, schedule));
-        keep_most(&p->memory_bytes, memory_bytes);
-        keep_most(&p->gradients_bytes, 2 * n_bytes * (uint64_t)(W - 1) / (uint64_t)W);
-        keep_most(&p->activations_bytes,
-                  p->n_micro_batches * (passed_bytes(m, &cuts, i, B) + passed_bytes(m, &cuts, i - 1, B)));
-        p->exchange_s = exchange_s > p->exchange_s ? exchange_s : p->exchange_s;
+                          left_of(of_stage_s, overlaps ? times[i].backward_s : 0);
+        p->exchange_s = of_stage_s > p->exchange_s ? of_stage_s : p->exchange_s;
+        TRY(apply_stage(p, m, &cuts, &part[i], i, schedule));
     }
     TRY(stage_least_period(&p->formula_s, times, schedule, S, p->n_micro_batches));
 out:
+    for (int i = 0; i < S; i++)
+        network_close(&part[i].network);
     return rc;
 }

@@ -17,7 +17,7 @@ static void describe(char *out, size_t n_bytes, const struct layout_point *p)
 {
     if (p->layout.n_stages == 1 && p->layout.n_workers == 1)
         snprintf(out, n_bytes, "computes all by itself and moves nothing");
-    else if (p->layout.n_shards > 1)
+    else if (p->layout.n_stages == 1 && p->layout.n_shards > 1)
         snprintf(out, n_bytes, "moves %.4g MB of activations and %.4g MB of gradients a rank and step",
                  megabytes(p->activations_bytes), megabytes(p->gradients_bytes));
     else if (p->layout.n_stages == 1)
@@ -30,9 +30,12 @@ static void describe(char *out, size_t n_bytes, const struct layout_point *p)
             megabytes(p->activations_bytes), megabytes(p->gradients_bytes), 100 * p->bubble_ratio, p->imbalance_ratio);
 }
 
-static bool are_of_a_kind(const struct layout *a, const struct layout *b)
+/* Is it cut in a way less than the best one; or in any, where that is cut in none? */
+static bool is_of_another_kind(const struct layout *l, const struct layout *best)
 {
-    return (a->n_stages == 1) == (b->n_stages == 1) && (a->n_shards == 1) == (b->n_shards == 1);
+    if (best->n_stages == 1 && best->n_shards == 1)
+        return l->n_stages > 1 || l->n_shards > 1;
+    return (best->n_stages > 1 && l->n_stages == 1) || (best->n_shards > 1 && l->n_shards == 1);
 }
 
 void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point, size_t n_points)
@@ -41,7 +44,7 @@ void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point
     char name[LAYOUT_TEXT_BYTES], other_name[LAYOUT_TEXT_BYTES], clause[256], other_clause[256];
 
     for (size_t i = 1; i < n_points; i++) /* the fastest of another kind says more */
-        if (!are_of_a_kind(&point[i].layout, &best->layout)) {
+        if (is_of_another_kind(&point[i].layout, &best->layout)) {
             other = &point[i];
             break;
         }

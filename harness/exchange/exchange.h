@@ -108,7 +108,7 @@ struct gradient_flip {
 
 struct exchange_shard {  /* E14 */
     struct world *world; /* of the ranks that have the same shard; part of env.world, in its order */
-    size_t first_elem;   /* where a segment begins; not 0 */
+    size_t first_elem;   /* where a segment begins; 0: all are shards */
 };
 
 struct exchange_env {    /* borrowed; outlives the exchange */

@@ -253,7 +253,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
 static bool shares_memory(const struct train_job *job)
 {
     const char *wanted = job->opts.exchange_memory;
-    const bool gains = job->n_workers > 1 && job->opts.shard_dense <= 1 && job->collective &&
+    const bool gains = job->n_workers > 1 && job->shard.n_shards <= 1 && job->collective &&
                        job->collective->module.caps & COLL_SHARED && job->compute->touches_memory &&
                        job->compute->host_memory;
 

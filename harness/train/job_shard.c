@@ -11,7 +11,8 @@
 #include "models/engine/network_shard.h"
 #include "models/replay/replay_shard.h"
 
-static bool is_sharded(const struct train_job *job)
+/* --shard-dense is given; of stages one may have no dense layers, and so no shards. */
+static bool is_asked_for(const struct train_job *job)
 {
     return job->opts.shard_dense > 1;
 }
@@ -24,7 +25,6 @@ static const char *why_not(const struct train_job *job)
         bool is_given;
         const char *why;
     } refused[] = {
-        { o->stages > 1, "--stages cuts the network elsewhere; leave out one of the two" },
         { o->sets > 0, "not with --sets" },
         { !job->workload->network && !job->profile, "the model is no network, whose dense layers could be cut" },
         { !(job->mode->module.caps & MODE_COLLECTIVE),
@@ -65,15 +65,15 @@ static void divisors_text(char *text, size_t n_bytes, int n)
 enum rc job_shard_check(const struct train_job *job)
 {
     const int K = (int)job->opts.shard_dense;
-    const char *why = is_sharded(job) ? why_not(job) : NULL;
+    const char *why = is_asked_for(job) ? why_not(job) : NULL;
     char others[128];
 
     if (why)
         return rc_raise(RC_INVAL, "--shard-dense %d: %s", K, why);
     divisors_text(others, sizeof others, job->n_workers);
-    if (is_sharded(job) && job->n_workers == 1)
+    if (is_asked_for(job) && job->n_workers == 1)
         return rc_raise(RC_INVAL, "--shard-dense %d: one worker has nobody to share with; --workers %d", K, K);
-    if (is_sharded(job) && job->n_workers % K != 0)
+    if (is_asked_for(job) && job->n_workers % K != 0)
         return rc_raise(RC_INVAL, "--shard-dense %d: %d workers are no whole number of groups of %d; %s would be right",
                         K, job->n_workers, K, others);
     return RC_OK;
@@ -87,6 +87,24 @@ static enum rc open_whole(struct network **out, size_t *divisor, const struct tr
                         : network_open(out, job->workload->network, &job->network);
 }
 
+/* What the job's ranks have shards of: its stage, or the whole network. */
+static enum rc open_uncut(struct network **out, size_t *divisor, const struct train_job *job)
+{
+    struct network *whole = NULL;
+    enum rc rc;
+
+    TRY(open_whole(&whole, divisor, job));
+    if (job->opts.stages > 1) {
+        TRY(network_open_stage(out, whole, &job->stages.env.cuts, job->stages.number));
+    } else {
+        *out = whole;
+        whole = NULL;
+    }
+out:
+    network_close(&whole);
+    return rc;
+}
+
 /* Of the segments in the first n_elems of the network. */
 static size_t divided_params(const struct network *n, size_t n_elems, size_t divisor)
 {
@@ -97,26 +115,42 @@ static size_t divided_params(const struct network *n, size_t n_elems, size_t div
     return sum;
 }
 
-static enum rc open_both(struct network **whole, struct network **shard, size_t *divisor, const struct train_job *job,
+static enum rc open_both(struct network **uncut, struct network **shard, size_t *divisor, const struct train_job *job,
                          int number)
 {
     enum rc rc;
 
-    TRY(open_whole(whole, divisor, job));
-    TRY(network_open_shard(shard, *whole, number, job->shard.n_shards));
+    TRY(open_uncut(uncut, divisor, job));
+    TRY(network_open_shard(shard, *uncut, number, job->shard.n_shards));
 out:
     return rc;
+}
+
+/* Has the whole network dense layers for so many shards? */
+static enum rc check_network(const struct network *whole, const struct train_job *job)
+{
+    const int K = (int)job->opts.shard_dense;
+    const char *model = job->profile ? job->profile->model : job->opts.model;
+
+    if (network_most_shards(whole) == 0)
+        return rc_raise(RC_INVAL,
+                        "--shard-dense %d: model %s does not end in dense layers that are its only way to a loss%s", K,
+                        model, job->opts.aux ? "; leave out --aux" : "");
+    if (network_most_shards(whole) < K)
+        return rc_raise(RC_INVAL,
+                        "--shard-dense %d: model %s has a dense layer of %d outputs; at most %d would be right", K,
+                        model, network_most_shards(whole), network_most_shards(whole));
+    return RC_OK;
 }
 
 enum rc job_shard_resolve(struct train_job *job)
 {
     const int K = (int)job->opts.shard_dense;
-    const char *model = job->profile ? job->profile->model : job->opts.model;
-    struct network *whole = NULL;
+    struct network *whole = NULL, *uncut = NULL;
     size_t divisor;
     enum rc rc = RC_OK;
 
-    if (!is_sharded(job))
+    if (!is_asked_for(job))
         return RC_OK;
     rc = open_whole(&whole, &divisor, job);
     if (rc != RC_OK && job->profile) {
@@ -125,48 +159,79 @@ enum rc job_shard_resolve(struct train_job *job)
         FAIL(rc, "--shard-dense %d: %.400s", K, why);
     }
     TRY(rc);
-    if (network_most_shards(whole) == 0)
-        FAIL(RC_INVAL, "--shard-dense %d: model %s does not end in dense layers that are its only way to a loss%s", K,
-             model, job->opts.aux ? "; leave out --aux" : "");
-    if (network_most_shards(whole) < K)
-        FAIL(RC_INVAL, "--shard-dense %d: model %s has a dense layer of %d outputs; at most %d would be right", K,
-             model, network_most_shards(whole), network_most_shards(whole));
+    TRY(check_network(whole, job));
+    TRY(open_uncut(&uncut, &divisor, job));
+    if (network_most_shards(uncut) == 0) /* a stage without dense layers: all its ranks have all of it */
+        goto out;
     job->shard = (struct job_shard){ .n_shards = K,
-                                     .n_common_params = divided_params(whole, network_common_params(whole), divisor),
-                                     .whole_params = divided_params(whole, whole->n_params, divisor) };
+                                     .n_common_params = divided_params(uncut, network_common_params(uncut), divisor),
+                                     .whole_params = divided_params(uncut, uncut->n_params, divisor) };
     TRY(transport_find(&job->shard.transport, transport_auto(&job->world->module, 0)));
 out:
     network_close(&whole);
+    network_close(&uncut);
+    return rc;
+}
+
+/* The shard with the most rows, and what *own of its rank follows from it. */
+static enum rc open_largest(struct network **out, struct train_job *own, const struct network *uncut, size_t divisor)
+{
+    const int n_shards = own->shard.n_shards;
+    struct network *shard = NULL;
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < n_shards; k++) {
+        network_close(&shard);
+        TRY(network_open_shard(&shard, uncut, k, n_shards));
+        const size_t n_params = divided_params(shard, shard->n_params, divisor);
+        if (k == 0 || n_params > own->n_params) {
+            own->n_params = n_params;
+            own->shard.number = k;
+        }
+    }
+    network_close(&shard);
+    TRY(network_open_shard(&shard, uncut, own->shard.number, n_shards));
+    own->shard.most_elems = profile_divided(network_shard_most_elems(shard), divisor);
+    *out = shard;
+    shard = NULL;
+out:
+    network_close(&shard);
     return rc;
 }
 
 enum rc job_shard_memory(struct train_job *job, const struct network *network)
 {
     struct train_job own = *job;
-    struct network *whole = NULL, *shard = NULL;
+    struct network *uncut = NULL, *shard = NULL;
     size_t divisor;
     enum rc rc;
 
-    if (!is_sharded(job))
+    if (!job_shard_is_cut(job))
         return job_memory_resolve(job, network);
-    TRY(open_whole(&whole, &divisor, job));
-    for (int k = 0; k < job->shard.n_shards; k++) { /* the one with the most rows */
-        network_close(&shard);
-        TRY(network_open_shard(&shard, whole, k, job->shard.n_shards));
-        const size_t n_params = divided_params(shard, shard->n_params, divisor);
-        if (k == 0 || n_params > own.n_params) {
-            own.n_params = n_params;
-            own.shard.number = k;
-        }
-    }
-    network_close(&shard);
-    TRY(network_open_shard(&shard, whole, own.shard.number, job->shard.n_shards));
-    own.shard.most_elems = profile_divided(network_shard_most_elems(shard), divisor);
+    TRY(open_uncut(&uncut, &divisor, job));
+    TRY(open_largest(&shard, &own, uncut, divisor));
     TRY(job_memory_resolve(&own, job->profile ? NULL : shard));
     job->memory = own.memory;
     job->shard.most_elems = own.shard.most_elems;
 out:
-    network_close(&whole);
+    network_close(&uncut);
+    network_close(&shard);
+    return rc;
+}
+
+enum rc job_shard_bytes(size_t *out, const struct train_job *job, const struct network *stage)
+{
+    struct train_job own = *job;
+    struct network *shard = NULL;
+    enum rc rc;
+
+    own.n_params = stage->n_params;
+    if (!is_asked_for(job) || network_most_shards(stage) == 0)
+        return job_memory_of_rank(out, &own, stage);
+    own.shard = (struct job_shard){ .n_shards = (int)job->opts.shard_dense, .whole_params = stage->n_params };
+    TRY(open_largest(&shard, &own, stage, 1));
+    TRY(job_memory_of_rank(out, &own, shard));
+out:
     network_close(&shard);
     return rc;
 }
@@ -277,18 +342,18 @@ void job_shard_free(struct train_job *own)
 
 enum rc job_shard_explain(const struct train_job *job, enum rc rc)
 {
-    const int K = (int)job->opts.shard_dense;
+    const int K = (int)job->opts.shard_dense, S = job->opts.stages > 1 ? (int)job->opts.stages : 1;
     char message[RC_MESSAGE_BYTES];
     const char *named = strstr(rc_message(), "rank ");
     char *end = NULL;
 
-    if (!is_sharded(job) || (rc != RC_PEER && rc != RC_TIMEOUT) || strstr(rc_message(), "shard ") || !named)
+    if (!job_shard_is_cut(job) || (rc != RC_PEER && rc != RC_TIMEOUT) || strstr(rc_message(), "shard ") || !named)
         return rc;
     const int rank = (int)strtol(named + strlen("rank "), &end, 10);
-    if (end == named + strlen("rank "))
+    if (end == named + strlen("rank ") || rank % S != job->stages.number) /* of another stage */
         return rc;
     (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(rc, "%.400s; rank %d has shard %d of group %d", message, rank, rank % K, rank / K);
+    return rc_raise(rc, "%.400s; rank %d has shard %d of group %d", message, rank, rank / S % K, rank / S / K);
 }
 
 /* --- what shards have come to --- */

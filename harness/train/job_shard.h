@@ -3,11 +3,13 @@
  * job_shard.h - --shard-dense K: the dense layers of the network are cut by their outputs over groups of K workers
  * (models/engine/network_shard.h); what is before them is every worker's, as without.
  *
- * The job is of the whole network. Each rank trains by a job of its own, of its shard, which it takes from that.
+ * The job is of the whole network, or of a stage of it (job_stages.h). Each rank trains by a job of its own, of its
+ * shard, which it takes from that. A stage without dense layers is not cut: all its ranks have all of it.
  *
  * Invariants
- *   H1  Of W workers, K of which are a group, rank r is shard r mod K of group r / K.
- *   H2  Samples are those of train.L1, and losses each worker's own. Parameters after each step are those of
+ *   H1  Of W workers, K of which are a group, worker r is shard r mod K of group r / K: with stages the ranks of the
+ * same stage of K workers that follow one another. H2  Samples are those of train.L1, and losses each worker's own.
+ * Parameters after each step are those of
  *       --shard-dense 1 but for rounding: gradients are the same sums in another order.
  *   H3  A checkpoint is of the whole network: it has no shards, and a run goes on from it with any --shard-dense.
  */
@@ -18,6 +20,11 @@
 
 struct network;
 
+/* Are there shards in what the ranks of a resolved job have? Of a stage without dense layers there are none. */
+static inline bool job_shard_is_cut(const struct train_job *job)
+{
+    return job->shard.n_shards > 1;
+}
 /* What cannot go with --shard-dense, of a job whose mode, world, compute and ranks are known. RC_INVAL. */
 enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
 /* Of a job whose network's options, or profile, are known. RC_INVAL: it has no dense layers, or too few outputs of one.
@@ -25,6 +32,8 @@ enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
 enum rc job_shard_resolve(struct train_job *job) MUST_CHECK;
 /* job_memory_resolve(), of the shard that has the most. network: NULL of a profile. */
 enum rc job_shard_memory(struct train_job *job, const struct network *network) MUST_CHECK;
+/* job_memory_of_rank(), of a stage of the job's network that is thought of: of the rank that needs most. */
+enum rc job_shard_bytes(size_t *out, const struct train_job *job, const struct network *stage) MUST_CHECK;
 /* *out: the job of shard `number`. It borrows all that job owns but its segments and what it resumes from, which
  * job_shard_free() frees. RC_NOMEM. */
 enum rc job_shard_take(struct train_job *out, const struct train_job *job, int number) MUST_CHECK;

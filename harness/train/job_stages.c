@@ -9,6 +9,7 @@
 
 #include "harness/base/file.h"
 #include "harness/net/transport.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/job_work.h"
 #include "models/engine/network.h"
 #include "models/engine/stage_timing.h"
@@ -141,9 +142,8 @@ static bool fits(void *arg, int number, int first_node, int end_node)
     enum rc rc;
 
     s->env.number = s->number = number;
-    l->job.n_params = network_stage_range(l->whole, &cuts, at).n_params;
     TRY(network_open_stage(&stage, l->whole, &cuts, at));
-    TRY(job_memory_of_rank(&n_bytes, &l->job, stage));
+    TRY(job_shard_bytes(&n_bytes, &l->job, stage));
 out:
     network_close(&stage);
     l->rc = l->rc == RC_OK ? rc : l->rc;
@@ -272,6 +272,11 @@ void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, boo
         (void)snprintf(out, n_bytes, "%s, stage %d", role, job->stages.number);
     else
         (void)snprintf(out, n_bytes, "%s", role);
+}
+
+int job_stages_rank(const struct train_job *job, int worker)
+{
+    return job->opts.stages > 1 ? worker * (int)job->opts.stages + job->stages.number : worker;
 }
 
 double job_stages_bubble_ratio(const struct train_job *job)

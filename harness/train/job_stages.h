@@ -41,6 +41,8 @@ size_t job_stages_replay_bytes(const struct train_job *job, size_t B);
 double job_stages_imbalance(const struct train_job *job);
 /* "worker, stage 1": what a rank of the job is; without stages "worker" or "server" alone. */
 void job_stages_role(char *out, size_t n_bytes, const struct train_job *job, bool is_worker);
+/* G1: the rank of all that is this job's stage of a worker. */
+int job_stages_rank(const struct train_job *job, int worker);
 /* The share of a step in which a stage has nothing to do, where all take as long: (S - 1) / (M + S - 1). */
 double job_stages_bubble_ratio(const struct train_job *job);
 

@@ -39,10 +39,6 @@ enum rc layout_parse(struct layout *out, const char *text)
         return rc_raise(
             RC_INVAL, "--layout %.40s: %d shards are to be shared out among %d workers; a divisor of %d would be right",
             text, l.n_shards, l.n_workers, l.n_workers);
-    if (l.n_shards > 1 && l.n_stages > 1)
-        return rc_raise(RC_UNSUPPORTED,
-                        "--layout %.40s: shards of the stages of a pipeline are not built; %dx%dx1 and %dx1x%d are",
-                        text, l.n_workers, l.n_stages, l.n_workers, l.n_shards);
     if (l.n_shards > NETWORK_MAX_SHARDS)
         return rc_raise(RC_INVAL, "--layout %.40s: has %d shards; %d at most would be right", text, l.n_shards,
                         (int)NETWORK_MAX_SHARDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - a layout, WxSxK: W workers, each a pipeline of S stages, the dense layers cut into shards over groups of K
- * of the workers. It has W x S ranks, servers aside; Wx1x1 is data parallelism.
+ * layout.h - a layout, WxSxK: W workers, each a pipeline of S stages, the dense layers of each stage that has any cut
+ * into shards over groups of K of the workers. It has W x S ranks, servers aside; Wx1x1 is data parallelism.
  */
 #ifndef HARNESS_TRAIN_LAYOUT_H
 #define HARNESS_TRAIN_LAYOUT_H
@@ -14,7 +14,7 @@ struct layout {
     int n_workers, n_stages, n_shards;
 };
 
-/* "2x2x1". RC_INVAL: is no layout, has no shape that can be (K divides W), or one that is not built; names --layout. */
+/* "2x2x1". RC_INVAL: is no layout, or has no shape that can be (K divides W); names --layout. */
 enum rc layout_parse(struct layout *out, const char *text) MUST_CHECK;
 void layout_text(char out[LAYOUT_TEXT_BYTES], const struct layout *l);
 int layout_n_ranks(const struct layout *l);

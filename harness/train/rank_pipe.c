@@ -256,7 +256,7 @@ out:
     return rc;
 }
 
-enum rc rank_pipe_join(struct rank *r, const struct checkpoint *own, struct checkpoint *whole)
+enum rc rank_pipe_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own)
 {
     const struct job_stages *s = &r->job->stages;
     const bool has_moments = own->kept.moments != NULL;

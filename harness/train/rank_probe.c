@@ -81,7 +81,9 @@ static enum rc probe_stage(struct rank *r)
     struct alpha_beta fit;
     enum rc rc;
 
-    TRY(probe(&r->result.limits, r, r->grad, probe_exchange));
+    r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
+    if (!r->shard)
+        TRY(probe(&r->result.limits, r, r->grad, probe_exchange));
     drop_wire_limit(&r->result.limits, r);
     if (!r->pipe)
         return RC_OK;
@@ -99,13 +101,13 @@ enum rc rank_probe(struct rank *r)
 
     if (r->job->is_trial && r->job->n_servers == 0) /* servers wait by what it measures */
         return RC_OK;
+    rank_enter(r, PHASE_PROBE, 0);
+    if (r->job->opts.stages > 1)
+        return probe_stage(r);
     if (r->shard) { /* no shard computes alone */
         r->result.limits = (struct train_limits){ NAN, NAN, NAN, NAN };
         return RC_OK;
     }
-    rank_enter(r, PHASE_PROBE, 0);
-    if (r->job->opts.stages > 1)
-        return probe_stage(r);
     TRY(probe(&r->result.limits, r, r->grad, probe_limits));
     if (r->job->n_servers > 0)
         TRY(share_step(r));

@@ -80,42 +80,40 @@ out:
     return rc;
 }
 
-/* The parameters of all stages take the place of those of the first. */
-static enum rc join_stages(struct rank *r)
-{
-    struct checkpoint *c = &r->result.final, whole = *c;
-    enum rc rc;
+typedef enum rc join_fn(struct rank *r, struct checkpoint *whole, const struct checkpoint *own);
 
-    TRY(rank_pipe_join(r, c, &whole));
-    if (whole.param != c->param)
-        free(c->param);
-    *c = whole;
-out:
-    return rc;
-}
-
-/* Of a shard, on the ranks of group 0: the checkpoint of the result is the one of the whole network on rank 0. */
-static enum rc join_shards(struct rank *r, bool evaluates)
+/* Where it is, the checkpoint of what shards or stages have takes the place of this rank's own. */
+static enum rc join_places(struct rank *r, join_fn *join)
 {
     struct checkpoint *own = &r->result.final, whole = { .param = NULL };
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (!rank_shard_gives(r) || !r->param)
-        return RC_OK;
-    if (r->world->rank > 0)
-        TRY(keep_params(r, own));
-    TRY(rank_shard_join(r, &whole, own));
-    if (r->world->rank > 0)
-        return RC_OK;
-    checkpoint_free(own);
-    *own = whole;
-    if (evaluates)
-        TRY(rank_shard_evaluate(r, own, &r->result.evaluation));
+    TRY(join(r, &whole, own));
+    if (whole.param) {
+        checkpoint_free(own);
+        *own = whole;
+    }
 out:
     return rc;
 }
 
-/* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result. */
+/* Shards are evaluated as the whole network, or the whole stage, that they are parts of. */
+static enum rc evaluate(struct rank *r)
+{
+    struct evaluation *out = &r->result.evaluation;
+    enum rc rc;
+
+    if (r->shard)
+        TRY(rank_shard_evaluate(r, &r->result.final, out));
+    else
+        TRY(workload_evaluate(r->training, r->param, r->job->n_eval, out));
+    TRY(rank_pipe_share_evaluation(r, out));
+out:
+    return rc;
+}
+
+/* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result; of a shard the
+ * other way round. */
 static enum rc evaluate_and_keep(struct rank *r)
 {
     struct train_result *result = &r->result;
@@ -131,16 +129,30 @@ static enum rc evaluate_and_keep(struct rank *r)
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
-    /* Who stops a run does not wait for that; parameters that nobody was to have are not judged. */
-    if (evaluates && !r->shard) {
-        TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
-        TRY(rank_pipe_share_evaluation(r, &result->evaluation));
+    if (result->has_params && r->shard) {
+        TRY(keep_params(r, &result->final));
+        TRY(join_places(r, rank_shard_join));
     }
-    if (result->has_params)
+    /* Who stops a run does not wait for that; parameters that nobody was to have are not judged. */
+    if (evaluates)
+        TRY(evaluate(r));
+    if (result->has_params && !r->shard)
         TRY(keep_params(r, &result->final));
     if (result->has_params && r->pipe)
-        TRY(join_stages(r));
-    TRY(join_shards(r, evaluates));
+        TRY(join_places(r, rank_pipe_join));
+out:
+    return rc;
+}
+
+/* A rank of group 0 that is not the first gives its shard to that one. */
+static enum rc give_shard(struct rank *r)
+{
+    enum rc rc = RC_OK;
+
+    if (!rank_shard_gives(r) || !r->param)
+        return RC_OK;
+    TRY(keep_params(r, &r->result.final));
+    TRY(join_places(r, rank_shard_join));
 out:
     return rc;
 }
@@ -215,7 +227,7 @@ static enum rc gather_results(struct rank *r)
         TRY(rank_note_losses(r));
         TRY(evaluate_and_keep(r));
     } else
-        TRY(join_shards(r, false));
+        TRY(give_shard(r));
     TRY(rank_shard_gather_figures(r));
 out:
     return rc;

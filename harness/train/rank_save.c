@@ -64,7 +64,7 @@ static void tick(void *world)
 static enum rc write_checkpoint(struct rank *r, size_t step)
 {
     struct train_saves *s = &r->result.saves;
-    struct checkpoint *own = &r->result.final, *c = own, whole = { .param = NULL };
+    struct checkpoint *own = &r->result.final, *c = own, uncut = { .param = NULL }, whole = { .param = NULL };
     size_t n_state = 0;
     enum rc rc = RC_OK;
 
@@ -73,19 +73,24 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     if (c->state)
         TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof *state));
     rank_describe(r, c, step + 1);
-    if (r->pipe)
-        TRY(rank_pipe_join(r, own, &whole));
-    if (r->shard)
-        TRY(rank_shard_join(r, &whole, own));
-    if (r->pipe || r->shard)
+    if (r->shard) {
+        TRY(rank_shard_join(r, &uncut, own));
+        c = &uncut;
+    }
+    if (r->world->rank > 0) /* the first shard writes */
+        goto out;
+    if (r->pipe) {
+        TRY(rank_pipe_join(r, &whole, c));
         c = &whole;
-    if (r->job->stages.number > 0 || r->world->rank > 0) /* the first stage writes, and the first shard */
-        return RC_OK;
+    }
+    if (r->job->stages.number > 0) /* and the first stage */
+        goto out;
     if (checkpoint_save_ticking(c, r->job->opts.save, tick, r->world) == RC_OK)
         s->n_written++;
     else
         note_failure(s, c->steps_count);
 out:
+    checkpoint_free(&uncut);
     checkpoint_free(&whole);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_accumulate.h"
 #include "harness/train/job_shard.h"
+#include "harness/train/job_stages.h"
 #include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
 
@@ -50,7 +51,7 @@ static enum rc await(struct rank_shard *s, struct xfer *x)
     (void)snprintf(message, sizeof message, "%s", rc_message());
     return rc_raise(rc, "%.360s; shard %d waited for %s of shard %d, which is rank %d", message, own,
                     x->tag == TAG_GATHER ? "the activations" : "the gradients", x->peer,
-                    s->rank->world->rank - own + x->peer);
+                    job_stages_rank(s->whole, s->rank->world->rank - own + x->peer));
 }
 
 /* The messages in s->in and s->out, of all others, have crossed. */
@@ -140,7 +141,7 @@ out:
 
 enum rc rank_shard_take(struct rank *r)
 {
-    const int K = (int)r->job->opts.shard_dense;
+    const int K = r->job->shard.n_shards;
     struct rank_shard *s;
     enum rc rc = RC_OK;
 
@@ -306,16 +307,19 @@ out:
     return rc;
 }
 
-/* The whole network is opened only now, when the shard's activations are gone. */
+/* The network, or the stage, is opened only now, when the shard's activations are gone. */
 enum rc rank_shard_evaluate(struct rank *r, const struct checkpoint *whole, struct evaluation *out)
 {
     const struct train_job *job = r->shard->whole;
+    const bool is_stage = job->opts.stages > 1;
     const struct training_env env = { .compute = r->compute,
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
                                       .max_batch = job_micro_batch_of(job, 0),
+                                      .order = job_batch_order(job, 0),
                                       .forward_only = true,
-                                      .network = job->network };
+                                      .network = job->network,
+                                      .stage = is_stage ? &r->stage : NULL };
     struct training *training = NULL;
     void *param = NULL;
     size_t n_state = 0;

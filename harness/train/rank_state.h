@@ -168,7 +168,7 @@ enum rc rank_pipe_open(struct rank *r) MUST_CHECK;
 enum rc rank_pipe_share_stamps(struct rank *r) MUST_CHECK;
 /* Of all stages of worker 0, each with its own, all with moments or none: *whole, on the first stage, is that of the
  * network; of the others it stays as it is. RC_NOMEM, and errors of messages. */
-enum rc rank_pipe_join(struct rank *r, const struct checkpoint *own, struct checkpoint *whole) MUST_CHECK;
+enum rc rank_pipe_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own) MUST_CHECK;
 /* *e := what the last stage has found; nothing without stages. Collective over job->pipe. */
 enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e) MUST_CHECK;
 /* Spans of micro-batches and of waits for other stages; NULL: there are none. */
@@ -191,7 +191,8 @@ bool rank_shard_gives(const struct rank *r);
 enum rc rank_shard_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own) MUST_CHECK;
 /* On rank 0, into the result. Collective over group 0. */
 enum rc rank_shard_gather_figures(struct rank *r) MUST_CHECK;
-/* Rank 0, its own model closed: the whole network with these parameters, on the test set. */
+/* Rank 0, its own model closed: what it has a shard of, with these parameters, on the test set. Of a stage: collective
+ * over the stages of worker 0, which evaluate alike; the last one knows what comes of it. */
 enum rc rank_shard_evaluate(struct rank *r, const struct checkpoint *whole, struct evaluation *out) MUST_CHECK;
 void rank_shard_close(struct rank *r);
 

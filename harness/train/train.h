@@ -165,7 +165,8 @@ struct job_stages { /* of --stages above 1; zeros: there are none (job_stages.h)
     const struct transport_ops *transport;
 };
 
-struct job_shard { /* of --shard-dense above 1; zeros: there are none (job_shard.h) */
+struct job_shard { /* of --shard-dense above 1, and of a stage that has dense layers; zeros: there are none
+                      (job_shard.h) */
     int n_shards;
     int number;             /* of a rank's own job: which it has */
     size_t n_common_params; /* that no shard has alone: the first ones */

@@ -42,9 +42,8 @@ static const struct opt own_table[] = {
     OPT_END_,
 };
 static const struct opt layout_table[] = {
-    OPT_TEXT_(
-        struct train_verb_opts, layout, "layout", "", "WxSxK",
-        "--workers W --stages S, dense layers cut over groups of K workers, in one word: W x S ranks; K is 1 so far"),
+    OPT_TEXT_(struct train_verb_opts, layout, "layout", "", "WxSxK",
+              "--workers W --stages S --shard-dense K in one word: W x S ranks"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },

@@ -269,19 +269,26 @@ static bool is_gather(const struct node *d)
     return d->kind == NODE_GATHER_IMAGES || d->kind == NODE_GATHER_CHANNELS;
 }
 
-/* Its own piece to each of the others; and backward, but of logits, which all have, the piece of each of them. */
-size_t network_shard_elems_sent(const struct network *shard)
+/* Its own piece to each of the others. */
+size_t network_shard_elems_gathered(const struct network *shard)
 {
     size_t sum = 0;
 
+    for (int i = 0; i < shard->n_nodes; i++)
+        if (is_gather(&shard->node[i]))
+            sum += (size_t)(shard->n_shards - 1) * piece_elems(shard, &shard->node[i], shard->shard);
+    return sum;
+}
+
+/* And backward, but of logits, which all have, the piece of each of the others. */
+size_t network_shard_elems_sent(const struct network *shard)
+{
+    size_t sum = network_shard_elems_gathered(shard);
+
     for (int i = 0; i < shard->n_nodes; i++) {
         const struct node *d = &shard->node[i];
-        if (!is_gather(d))
-            continue;
-        const size_t own = piece_elems(shard, d, shard->shard);
-        sum += (size_t)(shard->n_shards - 1) * own;
-        if (shard->node[i + 1].kind != NODE_LOSS)
-            sum += node_out_elems(d) - own;
+        if (is_gather(d) && shard->node[i + 1].kind != NODE_LOSS)
+            sum += node_out_elems(d) - piece_elems(shard, d, shard->shard);
     }
     return sum;
 }

@@ -43,8 +43,9 @@ size_t network_common_params(const struct network *n);
 struct range network_shard_range(const struct network *whole, int i, int number, int n_shards);
 /* Of a gather, a node of the shard: n_elems[n_shards] := the elements of each shard's piece, for a batch of B. */
 void network_shard_pieces(size_t *n_elems, const struct network *shard, const struct node *gather, size_t B);
-/* Elements that a rank gives to the others of its group, forward and backward, for one image of its batch. */
+/* Elements that a rank gives to the others of its group for one image of its batch: forward and backward; forward. */
 size_t network_shard_elems_sent(const struct network *shard);
+size_t network_shard_elems_gathered(const struct network *shard);
 /* Elements, for one image of the batch, of the longest piece that a rank of the group gives or gets. */
 size_t network_shard_most_elems(const struct network *shard);
 /* Shard `number` of whole, closed by network_close(). RC_NOMEM. n_shards: 2 to network_most_shards(). */

@@ -31,8 +31,10 @@ struct replay {
 
 /* ns n_samples / batch of the profile, rounded down; no product overflows up to the largest batch. */
 uint64_t replay_scaled_ns(const struct replay *t, uint64_t ns, size_t n_samples);
-/* Let the forward time of n_samples pass; it is *passed_ns. awaits: parameters are awaited layer by layer (M7). */
-enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits, uint64_t *passed_ns) MUST_CHECK;
+/* Let the forward time of n_samples pass. awaits: parameters are awaited layer by layer (M7). */
+enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits) MUST_CHECK;
+/* Let the backward time pass, of a micro-batch that is not the last; all of the forward time has. */
+enum rc replay_pass_backward(const struct replay *t, size_t n_samples) MUST_CHECK;
 
 struct replay_backward { /* the last of a gradient, in which it is written */
     size_t n_samples;

@@ -172,40 +172,41 @@ uint64_t replay_scaled_ns(const struct replay *t, uint64_t ns, size_t n_samples)
     return ns / b * n + ns % b * n / b;
 }
 
-enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits, uint64_t *passed_ns)
+enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits)
 {
     const struct profile *p = t->profile;
     struct compute *c = t->base.env.compute;
     const uint64_t whole_ns = replay_scaled_ns(t, t->forward_ns, n_samples);
-    uint64_t done_ns = 0;
+    uint64_t done_ns = 0, passed_ns = 0;
     size_t s = 0;
     enum rc rc = RC_OK;
 
-    *passed_ns = 0;
     for (int i = t->first_layer; (awaits || t->shard != NULL) && i < t->end_layer; i++) {
         for (int k = 0; awaits && k < p->layer[i].n_tensors; k++)
             TRY(layer_await(&t->base, t->segment[s++]));
         TRY(replay_shard_forward(t->shard, i, false, n_samples));
         done_ns += p->layer[i].forward_ns;
         const uint64_t due_ns = replay_scaled_ns(t, done_ns, n_samples);
-        compute_pass(c, due_ns - *passed_ns);
-        *passed_ns = due_ns;
+        compute_pass(c, due_ns - passed_ns);
+        passed_ns = due_ns;
         TRY(replay_shard_forward(t->shard, i, true, n_samples));
     }
-    compute_pass(c, whole_ns - *passed_ns);
-    *passed_ns = whole_ns;
+    compute_pass(c, whole_ns - passed_ns);
 out:
     return rc;
 }
 
-/* Let the backward time pass, of a shard whose micro-batch is not the last. */
-static enum rc pass_backward(const struct replay *t, size_t n_samples, uint64_t passed_ns)
+enum rc replay_pass_backward(const struct replay *t, size_t n_samples)
 {
     const struct profile *p = t->profile;
-    uint64_t done_ns = t->forward_ns;
+    uint64_t done_ns = t->forward_ns, passed_ns = replay_scaled_ns(t, done_ns, n_samples);
     enum rc rc = RC_OK;
 
-    for (int i = p->n_layers - 1; i >= 0; i--) {
+    if (t->shard == NULL) {
+        compute_pass(t->base.env.compute, replay_scaled_ns(t, t->step_ns, n_samples) - passed_ns);
+        return RC_OK;
+    }
+    for (int i = t->end_layer - 1; i >= t->first_layer; i--) {
         TRY(replay_shard_backward(t->shard, i, false, n_samples));
         done_ns += p->layer[i].backward_ns;
         const uint64_t due_ns = replay_scaled_ns(t, done_ns, n_samples);
@@ -221,14 +222,11 @@ out:
 static enum rc pass_micro_batch(const struct replay *t, size_t *n_samples, size_t n_left, bool awaits)
 {
     const size_t B = *n_samples / n_left;
-    uint64_t passed_ns;
     enum rc rc;
 
-    TRY(replay_forward(t, B, awaits, &passed_ns));
-    if (t->shard != NULL)
-        TRY(pass_backward(t, B, passed_ns));
-    else if (!t->base.env.forward_only)
-        compute_pass(t->base.env.compute, replay_scaled_ns(t, t->step_ns, B) - passed_ns);
+    TRY(replay_forward(t, B, awaits));
+    if (!t->base.env.forward_only)
+        TRY(replay_pass_backward(t, B));
     *n_samples -= B;
 out:
     return rc;
@@ -295,7 +293,6 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
     struct replay *t = (struct replay *)base;
     struct replay_backward last = { .n_samples = n_samples, .first = first, .grad = grad, .ready = ready, .arg = arg };
     bool awaits = base->await != NULL;
-    uint64_t passed_ns;
     enum rc rc = RC_OK;
 
     (void)param;
@@ -304,7 +301,7 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
         return replay_stage_gradient(t, &last);
     for (size_t left = workload_n_micro_batches(&base->env); left > 1; left--, awaits = false)
         TRY(pass_micro_batch(t, &last.n_samples, left, awaits));
-    TRY(replay_forward(t, last.n_samples, awaits, &passed_ns));
+    TRY(replay_forward(t, last.n_samples, awaits));
     if (!base->env.forward_only)
         TRY(replay_last_backward(t, &last));
     TRY(compute_sync(base->env.compute));

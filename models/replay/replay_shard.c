@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "models/engine/shard.h"
+#include "models/engine/stage.h"
 
 struct crossing {
     int node;  /* the gather */
@@ -23,8 +24,23 @@ struct replay_shard {
     float *own, *whole; /* zeros, as many as may cross; hollow: NULL */
 };
 
-/* A copy of p whose tensors have the lengths of the shard's segments, at 1/divisor of them. */
-static enum rc cut_profile(struct profile **out, const struct profile *p, const struct network *shard, size_t divisor)
+/* The layers that it is a shard of: all, or a stage's. */
+struct layers {
+    int first, end;
+};
+
+static struct layers layers_of(const struct training_env *env)
+{
+    const struct pipeline_stage *s = env->stage;
+
+    if (s == NULL)
+        return (struct layers){ 0, env->profile->n_layers };
+    return (struct layers){ s->number > 0 ? s->cuts.end[s->number - 1] : 0, s->cuts.end[s->number] };
+}
+
+/* A copy of p whose tensors have, in these layers, the lengths of the shard's segments, at 1/divisor of them. */
+static enum rc cut_profile(struct profile **out, const struct profile *p, struct layers of, const struct network *shard,
+                           size_t divisor)
 {
     struct profile *cut = NULL;
     int s = 0;
@@ -40,9 +56,10 @@ static enum rc cut_profile(struct profile **out, const struct profile *p, const 
         to->tensor = NULL;
         to->n_tensors = 0;
         TRY(profile_layer_tensors(to, p->layer[i].n_tensors));
-        for (int k = 0; k < to->n_tensors; k++, s++) {
+        for (int k = 0; k < to->n_tensors; k++) {
             to->tensor[k] = p->layer[i].tensor[k];
-            to->tensor[k].n_elems = profile_divided(shard->segment[s].n_elems, divisor);
+            if (i >= of.first && i < of.end)
+                to->tensor[k].n_elems = profile_divided(shard->segment[s++].n_elems, divisor);
         }
     }
     *out = cut;
@@ -52,10 +69,10 @@ out:
     return rc;
 }
 
-/* The layer that segment s is of. */
-static int layer_of(const struct profile *p, int s)
+/* The layer that segment s of those from layer `first` on is of. */
+static int layer_of(const struct profile *p, int first, int s)
 {
-    int layer = 0;
+    int layer = first;
 
     while (s >= p->layer[layer].n_tensors)
         s -= p->layer[layer++].n_tensors;
@@ -63,7 +80,7 @@ static int layer_of(const struct profile *p, int s)
 }
 
 /* Images cross before the layer of the first dense node, channels behind that of the dense node before them. */
-static void find_crossings(struct replay_shard *s)
+static void find_crossings(struct replay_shard *s, int first_layer)
 {
     const struct network *n = s->network;
     int dense = NODE_NONE;
@@ -75,7 +92,8 @@ static void find_crossings(struct replay_shard *s)
         if (d->kind != NODE_GATHER_IMAGES && d->kind != NODE_GATHER_CHANNELS)
             continue;
         const int of = d->kind == NODE_GATHER_IMAGES ? i + 1 : dense;
-        s->crossing[s->n_crossings++] = (struct crossing){ i, layer_of(s->profile, n->node[of].first_segment) };
+        s->crossing[s->n_crossings++] =
+            (struct crossing){ i, layer_of(s->profile, first_layer, n->node[of].first_segment) };
     }
 }
 
@@ -90,25 +108,38 @@ static enum rc open_memory(struct replay_shard *s, size_t max_batch)
     return s->own != NULL && s->whole != NULL ? RC_OK : rc_raise(RC_NOMEM, "model replay: no memory for activations");
 }
 
+static enum rc open_network(struct replay_shard *s, const struct training_env *env)
+{
+    struct network *whole = NULL, *stage = NULL;
+    enum rc rc;
+
+    TRY(profile_open_network(&whole, &s->divisor, env->profile, "the profile"));
+    if (env->stage != NULL)
+        TRY(network_open_stage(&stage, whole, &env->stage->cuts, env->stage->number));
+    TRY(network_open_shard(&s->network, stage != NULL ? stage : whole, s->env->number, s->env->n_shards));
+out:
+    network_close(&whole);
+    network_close(&stage);
+    return rc;
+}
+
 enum rc replay_shard_open(struct replay_shard **out, const struct training_env *env)
 {
     struct replay_shard *s = calloc(1, sizeof *s);
-    struct network *whole = NULL;
+    const struct layers of = layers_of(env);
     enum rc rc;
 
     if (s == NULL)
         return rc_raise(RC_NOMEM, "model replay: no memory for a shard");
     s->env = env->shard;
     s->compute = env->compute;
-    TRY(profile_open_network(&whole, &s->divisor, env->profile, "the profile"));
-    TRY(network_open_shard(&s->network, whole, s->env->number, s->env->n_shards));
-    TRY(cut_profile(&s->profile, env->profile, s->network, s->divisor));
-    find_crossings(s);
+    TRY(open_network(s, env));
+    TRY(cut_profile(&s->profile, env->profile, of, s->network, s->divisor));
+    find_crossings(s, of.first);
     TRY(open_memory(s, env->max_batch));
     *out = s;
     s = NULL;
 out:
-    network_close(&whole);
     replay_shard_close(&s);
     return rc;
 }

@@ -88,12 +88,11 @@ static enum rc forward(void *arg, size_t micro_batch)
     const struct pipeline_stage *s = t->base.env.stage;
     const struct stage_pipe *p = pipe_of(t);
     const size_t n_elems = s->out_elems * g->B;
-    uint64_t passed_ns;
     enum rc rc = RC_OK;
 
     if (s->number > 0)
         TRY(p->take(p->arg, WAY_VALUE, micro_batch));
-    TRY(replay_forward(t, g->B, micro_batch == 0 && t->base.await != NULL, &passed_ns));
+    TRY(replay_forward(t, g->B, micro_batch == 0 && t->base.await != NULL));
     TRY(compute_sync(t->base.env.compute));
     if (is_last(t))
         return RC_OK;
@@ -118,8 +117,7 @@ static enum rc backward(void *arg, size_t micro_batch)
     if (micro_batch + 1 == g->n_parts)
         TRY(replay_last_backward(t, g->last));
     else
-        compute_pass(t->base.env.compute,
-                     replay_scaled_ns(t, t->step_ns, g->B) - replay_scaled_ns(t, t->forward_ns, g->B));
+        TRY(replay_pass_backward(t, g->B));
     TRY(compute_sync(t->base.env.compute));
     if (s->number == 0)
         return RC_OK;
