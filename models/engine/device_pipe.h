@@ -16,6 +16,8 @@
 #include "models/engine/shard.h"
 #include "models/engine/stage.h"
 
+enum { DEVICE_PIPE_LEAST = 2 }; /* n_places: batches that are evaluated at once */
+
 struct device_pipe;
 struct device_group;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/loader.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/stage.h"
 #include "models/engine/trainer.h"
 
@@ -93,7 +94,7 @@ static void place_blocks(struct network_trainer *t)
     }
 }
 
-enum { MOST_AHEAD = 2 }; /* of an evaluation */
+enum { MOST_AHEAD = DEVICE_PIPE_LEAST }; /* of an evaluation */
 
 enum rc network_stage_open(struct network_trainer *t)
 {
