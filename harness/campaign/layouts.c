@@ -9,20 +9,9 @@
 #include "harness/base/text.h"
 #include "models/engine/network_shard.h"
 
-enum { PARTS_PER_STAGE = 4, STEPS = 5 };
+enum { STEPS = 5 };
 
 /* --- which there are --- */
-
-static uint64_t most_parts(uint64_t batch, int n_stages)
-{
-    uint64_t n = (uint64_t)PARTS_PER_STAGE * (uint64_t)n_stages;
-
-    if (n_stages == 1)
-        return 1;
-    while (batch % n != 0)
-        n--;
-    return n;
-}
 
 /* NULL: it can be; else why not. */
 static const char *why_not(const struct layouts *l, const struct layout_point *p, const struct layout_model *m)
@@ -59,8 +48,9 @@ static enum rc add_layout(struct layouts *l, const struct layout_model *m, struc
              (unsigned long long)l->global_batch[profile]);
     TRY(rc_prefix(cluster_check(m->cluster, layout_n_ranks(&layout), layout_n_ranks(&layout)), "--layout %s: ", name));
     p.batch = l->global_batch[profile] / (uint64_t)layout.n_workers;
-    p.n_micro_batches = layout.n_stages > 1 && l->terms->n_micro_batches > 0 ? l->terms->n_micro_batches
-                                                                             : most_parts(p.batch, layout.n_stages);
+    p.n_micro_batches = layout.n_stages > 1 && l->terms->n_micro_batches > 0
+                            ? l->terms->n_micro_batches
+                            : layout_n_micro_batches(p.batch, layout.n_stages);
     TRY(layout_apply_formula(&p, m, l->terms));
     more = realloc(l->point, (l->n_points + 1) * sizeof *more);
     if (!more)

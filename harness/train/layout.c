@@ -8,6 +8,8 @@
 
 #include "models/engine/network_shard.h"
 
+enum { PARTS_PER_STAGE = 4 };
+
 /* A number of 1 to LAYOUT_MOST at *text, which moves behind it and the letter that follows. */
 static bool take_number(int *out, const char **text, char next)
 {
@@ -54,6 +56,17 @@ void layout_text(char out[LAYOUT_TEXT_BYTES], const struct layout *l)
 int layout_n_ranks(const struct layout *l)
 {
     return l->n_workers * l->n_stages;
+}
+
+uint64_t layout_n_micro_batches(uint64_t batch, int n_stages)
+{
+    uint64_t n = (uint64_t)PARTS_PER_STAGE * (uint64_t)n_stages;
+
+    if (n_stages == 1)
+        return 1;
+    while (batch % n != 0)
+        n--;
+    return n;
 }
 
 /* The layouts of so many ranks: "4x1x1, 2x2x1 or 1x4x1", as far as there is room. */

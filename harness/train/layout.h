@@ -18,6 +18,8 @@ struct layout {
 enum rc layout_parse(struct layout *out, const char *text) MUST_CHECK;
 void layout_text(char out[LAYOUT_TEXT_BYTES], const struct layout *l);
 int layout_n_ranks(const struct layout *l);
+/* Micro-batches of a worker's batch where nobody says how many: the most that divide it, up to four a stage. */
+uint64_t layout_n_micro_batches(uint64_t batch, int n_stages);
 /* Set --workers, --stages and --shard-dense of *opts to those of --layout text ("": leave them as they are). RC_INVAL
  * also: one of them is given and is another; so many ranks were launched that they are no layout of the mode without
  * servers (names those that are). n_launched: 0: no launcher. */

@@ -17,6 +17,7 @@
 #include "harness/train/job_overlap.h"
 #include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
+#include "harness/train/layout_record.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/losses_record.h"
 #include "harness/train/omission.h"
@@ -374,6 +375,7 @@ static void record_shape(struct record *r, const struct train_job *job, const st
     record_u64(r, "params_count", job->n_params);
     record_text(r, "dataset", job->dataset ? job->dataset->name : NULL);
     record_u64(r, "planned_memory_bytes", job->memory.host_bytes);
+    record_u64(r, "worker_memory_bytes", train_worker_bytes(&job->memory));
     record_f64(r, "peak_resident_bytes", result->peak_rss_bytes);
     record_f64(r, "data_wait_s", result->data_wait_s);
 }
@@ -414,6 +416,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_u64(r, "steps_count", job->resume.steps_count + train_n_whole_steps(job, result));
     record_run(r, job, result);
     record_stages(r, job, result);
+    record_layout(r, job, result);
     record_integrity(r, job, result);
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);

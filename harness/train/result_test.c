@@ -269,7 +269,8 @@ static void ps_summary(void **state)
         "'global_batch_count': 14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
         "'wait_policy': 'sleep', 'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', "
-        "'planned_memory_bytes': 50000, 'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, "
+        "'planned_memory_bytes': 50000, 'worker_memory_bytes': 6000, 'peak_resident_bytes': 125000000, 'data_wait_s': "
+        "0.0003, "
         "'throughput_samples_per_s': 1200, 'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, "
         "'bound_failed': false, 'loss_first': 21, 'loss_last': 1, 'loss_test': 0.75, 'accuracy_ratio': 0.96875, "
         "'params_sha256': 'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
@@ -376,7 +377,8 @@ static void allreduce_summary(void **state)
         "'weak', 'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
         "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
         "1, 'wait_policy': null, 'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', "
-        "'planned_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': "
+        "'planned_memory_bytes': 0, 'worker_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, "
+        "'throughput_samples_per_s': "
         "2400, 'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
         "'bound_ratio': 0.75, 'bound_low_ratio': 0.75, 'bound_high_ratio': 0.75, 'bound_failed': false, 'loss_first': "
         "null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': null, "
@@ -423,7 +425,8 @@ static void single_of_a_profile(void **state)
         "'scaling': 'weak', 'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
         "'wait_policy': 'spin', 'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, "
-        "'planned_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 500, "
+        "'planned_memory_bytes': 0, 'worker_memory_bytes': 0, 'peak_resident_bytes': null, 'data_wait_s': null, "
+        "'throughput_samples_per_s': 500, "
         "'throughput_low_samples_per_s': null, 'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, "
         "'bound_ratio': 0.78125, 'bound_low_ratio': null, 'bound_high_ratio': null, 'bound_failed': false, "
         "'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': "

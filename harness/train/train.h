@@ -345,6 +345,10 @@ struct shard_figures { /* of the worker that has a shard, in group 0; in all ste
     uint64_t waited_ns;                       /* for these to cross */
 };
 
+struct moved_bytes { /* in a step, of the rank that sends most of each */
+    double activations_bytes, gradients_bytes;
+};
+
 enum { REDUCER_REASON_BYTES = 512 };
 
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
@@ -378,6 +382,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */
+    struct moved_bytes moved;           /* with stages, of all of them */
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */

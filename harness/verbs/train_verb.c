@@ -17,9 +17,9 @@
 #include "harness/train/trajectory.h"
 #include "harness/verbs/gang_options.h"
 #include "harness/verbs/restart.h"
+#include "harness/verbs/stages_report.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/train_sets.h"
-#include "harness/verbs/train_stages.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -385,7 +385,11 @@ static enum rc run_stages(struct verb_call *call)
 {
     const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
-    struct train_stages_run run = { .call = call, .n_stages = (int)own->train.stages, .out = own->out };
+    struct train_stages_run run = { .group = call->group,
+                                    .n_groups = call->n_groups,
+                                    .n_stages = (int)own->train.stages,
+                                    .out = own->out,
+                                    .on_stop = stages_report };
     struct world_cost cost = { 0 };
     enum rc rc;
 
@@ -407,7 +411,7 @@ static enum rc run_stages(struct verb_call *call)
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", own->cost, &cost));
     if (run.result.stamp) { /* rank 0 lived in this process */
-        TRY(train_stages_report(&run, NULL));
+        TRY(stages_report(&run, NULL));
         TRY(train_check_stopped(&run.whole, &run.result));
         train_tell_stop(stderr, &run.whole, &run.result);
         call->exit_code = run.result.stop_signal ? VERB_STOPPED + run.result.stop_signal : 0;

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_stages.c - see train_stages.h. */
-#include "harness/verbs/train_stages.h"
+/* stages_run.c - see stages_run.h. */
+#include "harness/train/stages_run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/report/table.h"
+#include "harness/train/job_compression.h"
 #include "harness/train/job_stages.h"
-#include "harness/verbs/train_report.h"
 
 /* --- before the run --- */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double steps_s(const struct train_result *r)
+{
+    return r->n_steps > 0 ? 1e-9 * (double)(r->stamp[r->n_steps - 1].end_ns - r->stamp[0].start_ns) : 0;
+}
 
 /* Workers: stage by stage of worker 0, of worker 1, ...; then servers, stage by stage. */
 int train_stage_of_rank(const struct train_job *job, int rank)
@@ -24,12 +31,11 @@ int train_stage_of_rank(const struct train_job *job, int rank)
 static enum rc prepare_stage(struct train_stages_run *run, const struct train_opts *opts,
                              const struct launcher *launcher, int stage)
 {
-    struct verb_call *call = run->call;
     struct train_job *job = &run->job[stage];
     const int n_given_ranks = launcher->name ? launcher->n_ranks / run->n_stages : 0;
     enum rc rc;
 
-    TRY(train_prepare_stage(job, opts, call->group, call->n_groups, n_given_ranks, stage));
+    TRY(train_prepare_stage(job, opts, run->group, run->n_groups, n_given_ranks, stage));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, run->n_stages * job->n_workers, run->n_stages * job->n_ranks));
 out:
@@ -81,6 +87,11 @@ int train_stages_n_ranks(const struct train_stages_run *run)
     return run->n_stages * run->job[0].n_ranks;
 }
 
+double train_stages_step_s(const struct train_stages_run *run)
+{
+    return run->result.n_steps > 0 ? steps_s(&run->result) / (double)run->result.n_steps : 0;
+}
+
 struct world_opts train_stages_world_opts(const struct train_stages_run *run)
 {
     struct world_opts opts = train_world_opts(&run->job[0]);
@@ -118,11 +129,6 @@ static struct train_memory most_memory(const struct stage_figures *figures, int 
     return most;
 }
 
-static double steps_s(const struct train_result *r)
-{
-    return r->n_steps > 0 ? 1e-9 * (double)(r->stamp[r->n_steps - 1].end_ns - r->stamp[0].start_ns) : 0;
-}
-
 /* What this stage passes, and exchanges: the tensor that was measured is the largest of all. */
 static struct stage_limits limits_of(const struct train_job *job, const struct train_result *r)
 {
@@ -134,6 +140,14 @@ static struct stage_limits limits_of(const struct train_job *job, const struct t
     return (struct stage_limits){ .latency_s = r->pipe_latency_s,
                                   .pass_s = share * r->pipe_pass_s,
                                   .exchange_s = l->wire_s > l->server_s || isnan(l->wire_s) ? l->wire_s : l->server_s };
+}
+
+/* Gradients that a worker of this stage sent in a step, the mean of them; NaN: not known. */
+static double sent_bytes(const struct train_job *job, const struct train_result *r)
+{
+    const bool exchanges = mode_exchanges(&job->mode->module) && r->n_workers + job->n_servers > 1;
+
+    return exchanges ? compression_sent_bytes(job, r, 0, r->n_workers) / r->n_workers : 0;
 }
 
 static struct stage_figures figures_of(const struct train_job *job, const struct train_result *r)
@@ -153,7 +167,21 @@ static struct stage_figures figures_of(const struct train_job *job, const struct
                                    .passed_bytes = sizeof(float) * s->passed_elems[s->number] *
                                                    (job->opts.batch / job->opts.accumulate),
                                    .limits = limits_of(job, r),
+                                   .exchanged_bytes = sent_bytes(job, r),
                                    .waited_ratio = r->pipe_waited_s / steps_s(r) };
+}
+
+/* Of the stage that sends most of each: to the stage behind activations, to the one before as large gradients of them.
+ */
+static void note_moved(struct train_result *out, const struct stage_figures *figures, int n_stages, uint64_t n_parts)
+{
+    out->moved = (struct moved_bytes){ 0, 0 };
+    for (int i = 0; i < n_stages; i++) {
+        const uint64_t n_bytes = figures[i].passed_bytes + (i > 0 ? figures[i - 1].passed_bytes : 0);
+        const double gradients = figures[i].exchanged_bytes, most = out->moved.gradients_bytes;
+        out->moved.activations_bytes = larger(out->moved.activations_bytes, (double)(n_parts * n_bytes));
+        out->moved.gradients_bytes = isnan(gradients) || isnan(most) ? NAN : larger(gradients, most);
+    }
 }
 
 /* Collective over the stages of worker 0, its pipe. */
@@ -179,6 +207,7 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
     run->whole.memory = most_memory(run->figures, run->n_stages);
     for (int i = 0; i < run->n_stages; i++)
         limits[i] = run->figures[i].limits;
+    note_moved(result, run->figures, run->n_stages, job->opts.accumulate);
     TRY(stages_find_bound(&result->pipe_bound_s, job, limits, result->overlap.overlaps));
     run->result = *result;
     *result = (struct train_result){ 0 };
@@ -206,8 +235,8 @@ enum rc train_stages_body(struct world *w, void *arg)
     TRY(train_rank(own, &job, &result));
     if (own->rank == 0)
         TRY(gather(run, pipe, &job, &result));
-    if (w->rank == 0 && run->result.stop_signal) /* before the world ends: a launcher that stops kills soon */
-        TRY(train_stages_report(run, w));
+    if (w->rank == 0 && run->result.stop_signal && run->on_stop) /* before the world ends: a launcher kills soon */
+        TRY(run->on_stop(run, w));
     TRY(world_barrier(w));
 out:
     train_result_free(&result);
@@ -238,82 +267,22 @@ static enum rc write_stage(struct report *to, const struct stage_figures *f)
     record_u64(r, "passed_bytes", f->passed_bytes);
     record_f64(r, "pass_s", f->passed_bytes > 0 ? f->limits.latency_s + f->limits.pass_s : NAN);
     record_f64(r, "exchange_s", f->limits.exchange_s);
+    record_f64(r, "sent_bytes_per_step", f->exchanged_bytes);
     TRY(report_write(to, r));
 out:
     record_close(&r);
     return rc;
 }
 
-static enum rc print_stages(FILE *to, const struct train_stages_run *run)
+enum rc train_stages_write(struct report *to, const struct train_stages_run *run)
 {
-    static const struct column column[] = { { "stage", ALIGN_RIGHT },           { "nodes", ALIGN_RIGHT },
-                                            { "parameters", ALIGN_RIGHT },      { "flops, %", ALIGN_RIGHT },
-                                            { "cost / mean", ALIGN_RIGHT },     { "held", ALIGN_RIGHT },
-                                            { "activations, MB", ALIGN_RIGHT }, { "memory, MB", ALIGN_RIGHT },
-                                            { "passes, MB", ALIGN_RIGHT },      { "ms", ALIGN_RIGHT },
-                                            { "waits, %", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct train_summary s;
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    for (int i = 0; i < run->n_stages; i++) {
-        const struct stage_figures *f = &run->figures[i];
-        TRY(table_cell(t, "%d", (int)f->number));
-        TRY(table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1));
-        TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
-        TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
-        TRY(table_cell(t, "%.3f", f->cost_ratio));
-        TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)train_worker_bytes(&f->memory)));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes));
-        TRY(table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0));
-        TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
-    }
-    table_print(t, to);
-    (void)fprintf(to, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
-                  run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds",
-                  job_stages_imbalance(&run->whole));
-    (void)fprintf(to, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
-                  run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
-    if (run->result.pipe_bound_s > 0)
-        (void)fprintf(
-            to, "a step takes %.4g ms; at the times of --profile and these links it cannot take less than %.4g ms\n",
-            1e3 * steps_s(&run->result) / (double)run->result.n_steps, 1e3 * run->result.pipe_bound_s);
-out:
-    table_close(&t);
-    return rc;
-}
-
-static void tick(void *world)
-{
-    if (world)
-        world_tick(world);
-}
-
-enum rc train_stages_report(struct train_stages_run *run, struct world *w)
-{
-    const char *save = run->whole.opts.save;
-    struct train_summary s;
-    struct report *to = NULL;
-    enum rc rc = RC_OK;
-
-    if (run->is_written)
-        return RC_OK;
-    run->is_written = true;
-    if (save[0]) /* first: records that cannot be written take nothing else with them */
-        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
     TRY(train_summarise(&s, &run->whole, &run->result));
-    TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_write(to, &run->whole, &run->result, &s));
     for (int i = 0; i < run->n_stages; i++)
         TRY(write_stage(to, &run->figures[i]));
-    TRY(report_commit(to));
-    if (strcmp(run->out, "-") == 0) /* there the records are the output */
-        return RC_OK;
-    TRY(train_print(stdout, &run->whole, &run->result, &s, false));
-    TRY(print_stages(stdout, run));
 out:
-    report_close(&to);
     return rc;
 }

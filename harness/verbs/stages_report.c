@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stages_report.c - see stages_report.h. */
+#include "harness/verbs/stages_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/report/table.h"
+#include "harness/train/job_stages.h"
+#include "harness/verbs/train_report.h"
+
+static enum rc print_stages(FILE *to, const struct train_stages_run *run)
+{
+    static const struct column column[] = { { "stage", ALIGN_RIGHT },           { "nodes", ALIGN_RIGHT },
+                                            { "parameters", ALIGN_RIGHT },      { "flops, %", ALIGN_RIGHT },
+                                            { "cost / mean", ALIGN_RIGHT },     { "held", ALIGN_RIGHT },
+                                            { "activations, MB", ALIGN_RIGHT }, { "memory, MB", ALIGN_RIGHT },
+                                            { "passes, MB", ALIGN_RIGHT },      { "ms", ALIGN_RIGHT },
+                                            { "waits, %", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int i = 0; i < run->n_stages; i++) {
+        const struct stage_figures *f = &run->figures[i];
+        TRY(table_cell(t, "%d", (int)f->number));
+        TRY(table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1));
+        TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
+        TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
+        TRY(table_cell(t, "%.3f", f->cost_ratio));
+        TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)train_worker_bytes(&f->memory)));
+        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes));
+        TRY(table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0));
+        TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
+    }
+    table_print(t, to);
+    (void)fprintf(to, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
+                  run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds",
+                  job_stages_imbalance(&run->whole));
+    (void)fprintf(to, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
+                  run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
+    if (run->result.pipe_bound_s > 0)
+        (void)fprintf(
+            to, "a step takes %.4g ms; at the times of --profile and these links it cannot take less than %.4g ms\n",
+            1e3 * train_stages_step_s(run), 1e3 * run->result.pipe_bound_s);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void tick(void *world)
+{
+    if (world)
+        world_tick(world);
+}
+
+enum rc stages_report(struct train_stages_run *run, struct world *w)
+{
+    const char *save = run->whole.opts.save;
+    struct train_summary s;
+    struct report *to = NULL;
+    enum rc rc = RC_OK;
+
+    if (run->is_written)
+        return RC_OK;
+    run->is_written = true;
+    if (save[0]) /* first: records that cannot be written take nothing else with them */
+        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+    TRY(report_open(&to, run->out[0] ? run->out : NULL));
+    TRY(train_stages_write(to, run));
+    TRY(report_commit(to));
+    if (strcmp(run->out, "-") == 0) /* there the records are the output */
+        return RC_OK;
+    TRY(train_summarise(&s, &run->whole, &run->result));
+    TRY(train_print(stdout, &run->whole, &run->result, &s, false));
+    TRY(print_stages(stdout, run));
+out:
+    report_close(&to);
+    return rc;
+}
