@@ -110,7 +110,7 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
     answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2; less only behind a snapshot */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
     TRY(server_apply(s, h->piece, server_unpacked(s, &body, a->message.ptr), 1,
-              lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
+                     lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
     server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns,
                      (int32_t)h->piece, p->part.n_elems);

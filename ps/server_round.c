@@ -129,8 +129,8 @@ static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
     }
 }
 
-/* One update of piece k by all that is kept of it. Gradients as floats are summed and applied in blocks, each of which is
- * in a cache when it is applied: the same bits. */
+/* One update of piece k by all that is kept of it. Gradients as floats are summed and applied in blocks, each of which
+ * is in a cache when it is applied: the same bits. */
 static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
 {
     enum { BLOCK_ELEMS = 16384 };

@@ -29,7 +29,7 @@ struct rank_shard {
     struct dense_shard given;    /* to the training: env, or by way of ... */
     struct device_group *device; /* ... this, where the compute has memory of its own; else NULL */
     struct compute *host;        /* then: what adds up pieces; else NULL */
-    struct world *group, *same; /* by shard; of the ranks that have this shard, by group */
+    struct world *group, *same;  /* by shard; of the ranks that have this shard, by group */
     struct exchange_shard exchanged;
     struct transport *transport; /* of the group */
     struct xfer in[NETWORK_MAX_SHARDS], out[NETWORK_MAX_SHARDS];

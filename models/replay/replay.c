@@ -12,9 +12,9 @@
  *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
  * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first
- * sample, so that workers differ. In memory that only a device can write they are zeros. What writing them takes in a real
- * world, which no profile has, is part of the recorded time of their layer, and of the layers behind where it is longer.
- * Nothing is learnt, hence there is no loss: it is NaN, null in records.
+ * sample, so that workers differ. In memory that only a device can write they are zeros. What writing them takes in a
+ * real world, which no profile has, is part of the recorded time of their layer, and of the layers behind where it is
+ * longer. Nothing is learnt, hence there is no loss: it is NaN, null in records.
  */
 #include <math.h>
 #include <stdlib.h>

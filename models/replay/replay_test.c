@@ -160,9 +160,7 @@ static void writing_takes_no_time_of_its_own(void **state)
 {
     static const struct {
         uint64_t step_ns, passed_ns;
-    } expected[] = { { 400, 78037 + 20601 + 79621 + 38612 + 103 },
-                     { 30000, 78037 + 41022 + 9012 },
-                     { 100000, 78037 } };
+    } expected[] = { { 400, 78037 + 20601 + 79621 + 38612 + 103 }, { 30000, 78037 + 41022 + 9012 }, { 100000, 78037 } };
     static float param[4096], grad[4096];
     struct profile *p = profile_kit_small();
     struct clock clock = { 0 };
