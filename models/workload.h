@@ -59,7 +59,8 @@ struct training_env { /* borrowed; outlives the training */
     size_t max_batch;                   /* most samples that are computed at once */
     struct batch_order order;           /* of gradient(); its n_micro_batches: M8 */
     const struct loader_source *source; /* of batches, in place of reading the data set; NULL: none (data/loader.h) */
-    uint64_t (*now_ns)(void *arg); /* by which waits for samples are measured; arg: the compute's; NULL: they are not */
+    uint64_t (*now_ns)(void *arg); /* by which waits for samples, and writing of replayed gradients, are measured; arg:
+                                      the compute's; NULL: they are not */
     bool prefetch;                 /* a background thread may load the next batch, and does where that pays */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */

@@ -25,8 +25,9 @@
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
  * until the next request in the same slot proves that the reply arrived. The body of a reply is the server's own
- * parameter array, unless the push of another worker could change it before it is sent: with several workers over a
- * transport that does not copy what is posted, each worker has a reply buffer, into which the parameters are copied.
+ * parameter array, unless the push of another worker could change it before it is sent (server_lends_params()): then
+ * over a transport that does not copy what is posted each worker has a reply buffer, into which the parameters are
+ * copied.
  */
 #include "ps/server.h"
 
@@ -41,10 +42,10 @@
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
 
-/* Could the next push change a posted reply, so that it needs a copy? See the head of this file. */
+/* Needs a posted reply a copy of the server's? See the head of this file. */
 static bool copies_replies(const struct sync_env *env, const struct transport *transport)
 {
-    return sync_most_workers(env) > 1 && !(transport->ops->module.caps & TR_COPIES);
+    return !server_lends_params(env) && !(transport->ops->module.caps & TR_COPIES);
 }
 
 /* Allocate parameters, the body of STATE and the reply buffers. Worker 0's reply buffer is the memory of STATE, which

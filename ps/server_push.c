@@ -45,8 +45,7 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
-                              .lends = h->op != PS_STATE &&
-                                       sync_most_workers(&s->env) == 1, /* else another push may change it */
+                              .lends = h->op != PS_STATE && server_lends_params(&s->env),
                               .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
     const enum rc rc = transport_send(s->env.transport, &r->reply);
@@ -93,42 +92,7 @@ static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const
     return h->sent_ns + p->min_transit_ns < a->seen_ns ? h->sent_ns + p->min_transit_ns : a->seen_ns;
 }
 
-/* --- updates --- */
-
-/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
-static enum rc apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
-{
-    struct piece_state *p = &s->piece[k];
-    const size_t first = p->part.offset_elems;
-    enum rc rc;
-
-    s->optimizer.lr = lr;
-    s->optimizer.grad_scale = 1.0f / (float)n_grads;
-    s->optimizer.n_updates = s->n_updates_before + server_n_updates(p);
-    TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, server_is_hollow(s) ? NULL : s->param + first,
-                             server_is_hollow(s) ? NULL : grad));
-    p->clock++;
-    s->n_unsaved++;
-out:
-    return rc;
-}
-
-/* The body at `from`, NULL: hollow, into s->sum, or added to it. */
-static void unpack(struct ps_server *s, const struct push_body *b, const void *from, bool add)
-{
-    push_body_unpack(b, s->env.compute, s->sum, from, add);
-    if (b->n_pairs > 0)
-        world_charge(s->env.world, 0, PUSH_PAIR_BYTES * (double)b->n_pairs);
-}
-
-/* The same as floats. */
-static const float *unpacked(struct ps_server *s, const struct push_body *b, const void *from)
-{
-    if (b->form == PS_FLOATS)
-        return from;
-    unpack(s, b, from, false);
-    return s->sum;
-}
+/* --- one gradient --- */
 
 static struct request *request_of(struct ps_server *s, const struct arrival *a)
 {
@@ -145,97 +109,11 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
 
     answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2; less only behind a snapshot */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
-    TRY(apply(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
-              lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
+    TRY(server_apply(s, h->piece, server_unpacked(s, &body, a->message.ptr), 1,
+                     lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
     server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns,
                      (int32_t)h->piece, p->part.n_elems);
-out:
-    return rc;
-}
-
-/* What is kept of worker w of piece k; NULL: nothing. */
-static struct request *kept_of(struct ps_server *s, int w, size_t k)
-{
-    for (int i = 0; i < PS_CREDITS; i++) {
-        struct request *r = &s->client[w].request[i];
-        if (r->is_kept && r->answer.piece == k)
-            return r;
-    }
-    return NULL;
-}
-
-/* Gradients of the round that count: not those of P6. */
-static int n_taken(struct ps_server *s, size_t k)
-{
-    int n = 0;
-
-    for (int w = 0; w < s->env.n_workers; w++) {
-        const struct request *r = kept_of(s, w, k);
-        n += r && !r->is_refused;
-    }
-    return n;
-}
-
-/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
- * each other one an addition. */
-static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
-{
-    const float *sum = NULL;
-    int n_summed = 0;
-
-    for (int w = 0; w < s->env.n_workers; w++) {
-        const struct request *r = kept_of(s, w, k);
-        if (!r || r->is_refused)
-            continue;
-        if (n_kept == 1)
-            return unpacked(s, &r->body, r->kept.ptr);
-        unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
-        sum = s->sum;
-    }
-    return sum;
-}
-
-/* What was kept of it is not needed any more. */
-static void release_kept(struct ps_server *s, struct request *r)
-{
-    if (!r->is_kept)
-        return;
-    replica_end_forward(s, r); /* replica.R7 */
-    transport_release(s->env.transport, &r->kept);
-    r->is_kept = false;
-}
-
-/* The round of piece k is full: the update of its step. */
-static enum rc end_round(struct ps_server *s, size_t k)
-{
-    struct piece_state *p = &s->piece[k];
-    const int n_kept = n_taken(s, k);
-    const uint64_t start_ns = world_now_ns(s->env.world);
-    float lr = 0;
-    enum rc rc = RC_OK;
-
-    for (int w = s->env.n_workers; w-- > 0;) { /* the first one's; of one step all have the same */
-        const struct request *r = kept_of(s, w, k);
-        lr = r ? r->lr : lr;
-    }
-    if (n_kept > 0)
-        TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
-    const uint64_t end_ns = world_now_ns(s->env.world);
-    server_note_span(s, server_is_silent(s) ? "follow" : "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
-    for (int w = 0; w < s->env.n_workers; w++) {
-        struct request *r = kept_of(s, w, k);
-        if (!r)
-            continue;
-        release_kept(s, r);
-        if (!r->is_refused)
-            s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
-        r->answer.held_ns += start_ns - r->waits_since_ns;
-        r->answer.apply_ns = end_ns - start_ns;
-        r->waits_since_ns = end_ns;
-    }
-    clocks_end_round(&p->clocks);
-    TRY(snapshot_note(s, k));
 out:
     return rc;
 }
@@ -265,7 +143,8 @@ static enum rc answer_request(struct ps_server *s, int w, int slot)
     if (s->client[w].reply_params && n_bytes > 0)
         body = memcpy(s->client[w].reply_params + first, param, n_bytes);
     /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
-    world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
+    if (!server_lends_params(&s->env))
+        world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
     TRY(server_post_reply(s, w, slot, &r->answer, body));
     if (s->env.ring)
         server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
@@ -280,7 +159,7 @@ static enum rc settle(struct ps_server *s, size_t k)
     enum rc rc = RC_OK;
 
     if (clocks_round_is_full(clocks))
-        TRY(end_round(s, k));
+        TRY(server_end_round(s, k));
     for (int i = 0; i < s->most_arrivals; i++) {
         const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
         const struct request *r = &s->client[w].request[slot];
@@ -309,9 +188,9 @@ out:
 void server_forget(struct ps_server *s, int w)
 {
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        clocks_leave(&s->piece[k].clocks, w, kept_of(s, w, k) != NULL);
+        clocks_leave(&s->piece[k].clocks, w, server_kept_of(s, w, k) != NULL);
     for (int i = 0; i < PS_CREDITS; i++) {
-        release_kept(s, &s->client[w].request[i]);
+        server_release_kept(s, &s->client[w].request[i]);
         s->client[w].request[i].waits = false;
     }
     server_end_lease(s, w);

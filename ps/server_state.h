@@ -145,6 +145,13 @@ static inline bool server_is_hollow(const struct ps_server *s)
     return s->param == NULL && s->n_elems > 0;
 }
 
+/* Are answers sent from where the parameters are? No push changes what an answer has before that has come: there is no
+ * other worker, or an update takes the gradients of all, who push again behind their answers (wire.P4). */
+static inline bool server_lends_params(const struct sync_env *env)
+{
+    return sync_most_workers(env) == 1 || consistency_waits_for_all(&env->consistency);
+}
+
 /* leases.h */
 static inline bool server_is_elastic(const struct ps_server *s)
 {
@@ -187,6 +194,19 @@ enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
+
+/* --- server_round.c --- */
+
+/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr) MUST_CHECK;
+/* The body at `from` (NULL: hollow) as floats: itself, or in s->sum. */
+const float *server_unpacked(struct ps_server *s, const struct push_body *b, const void *from);
+/* What is kept of worker w of piece k; NULL: nothing. */
+struct request *server_kept_of(struct ps_server *s, int w, size_t k);
+/* What was kept of it is not needed any more. */
+void server_release_kept(struct ps_server *s, struct request *r);
+/* The round of piece k is full: the update of its step. */
+enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
 
 /* --- server_lease.c: of a run that is not elastic, nothing --- */
 

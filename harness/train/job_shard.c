@@ -29,8 +29,6 @@ static const char *why_not(const struct train_job *job)
         { !job->workload->network && !job->profile, "the model is no network, whose dense layers could be cut" },
         { !(job->mode->module.caps & MODE_COLLECTIVE),
           "gradients of shards are summed over the workers that have them; --mode allreduce" },
-        { job->compute->touches_memory && !job->compute->host_memory,
-          "shards are built for memory of the host only; --compute cpu" },
         { job->n_drivers > 0, "--input feed pushes samples to workers that need labels of others; --input direct" },
         { job->split_opts.kind != SPLIT_IID, "--split gives workers samples that the others of a group do not know" },
         { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },

@@ -11,6 +11,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_shard.h"
 #include "harness/train/job_work.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/network.h"
 #include "models/engine/stage_timing.h"
 #include "models/replay/profile.h"
@@ -24,8 +25,6 @@ const char *job_stages_why_not(const struct train_job *job)
     } refused[] = {
         { !job->workload->network && !job->profile, "the model is no network, whose layers could be cut apart" },
         { o->forward_only, "--forward-only computes no gradients; leave out one of the two" },
-        { job->compute->touches_memory && !job->compute->host_memory,
-          "stages are built for memory of the host only; --compute cpu" },
         { job->n_drivers > 0, "--input feed pushes whole samples to one rank; --input direct" },
         { job->split_opts.kind != SPLIT_IID, "--split gives samples to ranks, not to pipelines" },
         { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },
@@ -64,6 +63,14 @@ size_t job_stages_held(const struct train_job *job, size_t n_micro_batches)
     const struct pipeline_stage *s = &job->stages.env;
 
     return job->opts.stages > 1 ? stage_held(s->schedule, s->number, s->cuts.n_stages, n_micro_batches) : 0;
+}
+
+size_t job_stages_places(const struct train_job *job)
+{
+    const size_t n_held = job_stages_held(job, job->opts.accumulate);
+    const bool is_device = job->compute->touches_memory && !job->compute->host_memory && !job->profile;
+
+    return !is_device || job->opts.stages <= 1 ? 0 : n_held > DEVICE_PIPE_LEAST ? n_held : DEVICE_PIPE_LEAST;
 }
 
 bool job_stages_only_balance(const struct train_job *job, bool model_is_given)

@@ -27,6 +27,9 @@ struct network;
 const char *job_stages_why_not(const struct train_job *job);
 /* Micro-batches of n that the stage holds at once; 0: the job is no stage. */
 size_t job_stages_held(const struct train_job *job, size_t n_micro_batches);
+/* Of the tensors of each way, in the host's memory, of a stage whose compute has its own (engine/device_pipe.h, V2); 0:
+ * it needs none. */
+size_t job_stages_places(const struct train_job *job);
 /* What cannot go with --stages, of a job whose mode, world and compute are known. RC_INVAL. */
 enum rc job_stages_check(const struct train_job *job) MUST_CHECK;
 /* Cut the network of a job, and put the stage that the job is in its place. RC_INVAL: it has no so many stages;

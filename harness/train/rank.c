@@ -31,6 +31,8 @@ static void rank_close(struct rank *r)
     exchange_close(&r->exchange);
     workload_close(&r->training);
     rank_verify_close(r);
+    rank_pipe_close(r);
+    rank_shard_close(r);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
@@ -38,8 +40,6 @@ static void rank_close(struct rank *r)
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
-    rank_pipe_close(r);
-    rank_shard_close(r);
     rank_feed_close(r);
 }
 

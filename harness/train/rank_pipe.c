@@ -16,11 +16,13 @@
 #include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/network.h"
 
 struct rank_pipe {
     struct rank *rank;
     struct transport *transport;
+    struct device_pipe *device; /* NULL: tensors are where messages are sent from */
     size_t n_micro_batches;
     size_t most_elems;      /* of a tensor */
     struct span_ring *ring; /* NULL: no timeline */
@@ -173,6 +175,20 @@ static size_t n_spans(const struct train_job *job)
     return job->n_steps < MOST_SPANS / n_of_a_step ? job->n_steps * n_of_a_step : MOST_SPANS;
 }
 
+/* Of a compute with memory of its own the tensors of a network are there; those of a replay are the host's. */
+static enum rc open_device(struct rank_pipe *p, struct stage_pipe *pipe)
+{
+    const struct train_job *job = p->rank->job;
+    enum rc rc = RC_OK;
+
+    if (job_stages_places(job) == 0)
+        return RC_OK;
+    TRY(device_pipe_open(&p->device, p->rank->compute, pipe, job_stages_places(job), p->most_elems));
+    *pipe = device_pipe_of(p->device);
+out:
+    return rc;
+}
+
 enum rc rank_pipe_open(struct rank *r)
 {
     const struct job_stages *s = &r->job->stages;
@@ -200,6 +216,7 @@ enum rc rank_pipe_open(struct rank *r)
     if (r->job->opts.timeline[0])
         TRY(span_ring_open(&p->ring, "stage", n_spans(r->job)));
     r->stage.pipe = (struct stage_pipe){ expect, take, pass, passed, p, begins, ended };
+    TRY(open_device(p, &r->stage.pipe));
 out:
     return rc;
 }
@@ -214,6 +231,7 @@ void rank_pipe_close(struct rank *r)
     if (!r->pipe)
         return;
     transport_close(&r->pipe->transport);
+    device_pipe_close(&r->pipe->device);
     span_ring_close(&r->pipe->ring);
     free(r->pipe->in);
     free(r->pipe->out);

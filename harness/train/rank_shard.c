@@ -19,6 +19,7 @@
 #include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
+#include "models/engine/device_pipe.h"
 
 enum { TAG_GATHER = 1, TAG_SCATTER, TAG_JOIN, MOST_AHEAD = 8 }; /* TAG_JOIN + 1, too: rank_move.h */
 
@@ -27,7 +28,10 @@ struct rank_shard {
     const struct train_job *whole; /* the job of all shards */
     struct train_job job;          /* of this one */
     struct dense_shard env;
-    struct world *group, *same; /* by shard; of the ranks that have this shard, by group */
+    struct dense_shard given;    /* to the training: env, or by way of ... */
+    struct device_group *device; /* ... this, where the compute has memory of its own; else NULL */
+    struct compute *host;        /* then: what adds up pieces; else NULL */
+    struct world *group, *same;  /* by shard; of the ranks that have this shard, by group */
     struct exchange_shard exchanged;
     struct transport *transport; /* of the group */
     struct xfer in[NETWORK_MAX_SHARDS], out[NETWORK_MAX_SHARDS];
@@ -137,6 +141,7 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
     struct rank_shard *s = arg;
     const size_t n_own = n_elems[s->env.number];
     const float *piece[NETWORK_MAX_SHARDS];
+    struct compute *adds = s->host ? s->host : s->rank->compute;
     size_t offset = 0;
     enum rc rc;
 
@@ -154,8 +159,8 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
     if (own)
         memcpy(own, piece[0], n_own * sizeof *own);
     for (int k = 1; k < s->env.n_shards; k++)
-        compute_accumulate(s->rank->compute, own, piece[k], n_own);
-    TRY(compute_sync(s->rank->compute));
+        compute_accumulate(adds, own, piece[k], n_own);
+    TRY(compute_sync(adds));
 out:
     return rc;
 }
@@ -193,6 +198,24 @@ static size_t n_spans(const struct train_job *job)
     return job->n_steps < MOST_SPANS / n_of_a_step ? job->n_steps * n_of_a_step : MOST_SPANS;
 }
 
+/* Of a compute with memory of its own the activations of a network are there; those of a replay are the host's. */
+static enum rc open_device(struct rank_shard *s)
+{
+    const struct compute_backend *backend = s->rank->compute->ops;
+    enum rc rc = RC_OK;
+
+    s->given = s->env;
+    if (!backend->touches_memory || backend->host_memory)
+        return RC_OK;
+    TRY(compute_open(&s->host, &compute_cpu, &(struct compute_env){ .n_threads = 1 }));
+    if (s->whole->profile)
+        return RC_OK;
+    TRY(device_group_open(&s->device, s->rank->compute, &s->env, s->most_elems));
+    s->given = device_group_of(s->device);
+out:
+    return rc;
+}
+
 enum rc rank_shard_open(struct rank *r)
 {
     struct rank_shard *s = r->shard;
@@ -217,6 +240,7 @@ enum rc rank_shard_open(struct rank *r)
         TRY(span_ring_open(&s->ring, "shard", n_spans(&s->job)));
     TRY(transport_open_planned(&s->transport, s->job.shard.transport, s->group, &plan));
     s->transport->fails_together = true;
+    TRY(open_device(s));
 out:
     return rc;
 }
@@ -229,6 +253,8 @@ void rank_shard_close(struct rank *r)
         return;
     transport_close(&s->transport);
     span_ring_close(&s->ring);
+    device_group_close(&s->device);
+    compute_close(&s->host);
     world_split_close(&s->same);
     world_split_close(&s->group);
     free(s->room);
@@ -240,7 +266,7 @@ void rank_shard_close(struct rank *r)
 
 const struct dense_shard *rank_shard_env(const struct rank *r)
 {
-    return r->shard ? &r->shard->env : NULL;
+    return r->shard ? &r->shard->given : NULL;
 }
 
 const struct exchange_shard *rank_shard_exchanged(const struct rank *r)

@@ -19,7 +19,9 @@
 static void train(struct train_result *out, const char *options, const struct sync_mode *mode,
                   const struct compute_backend *compute)
 {
-    if (kit_train_on(out, options, mode, 3, compute) != RC_OK)
+    const bool has_stages = strstr(options, "--stages") != NULL;
+
+    if ((has_stages ? kit_train_stages(out, options, compute) : kit_train_on(out, options, mode, 3, compute)) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
 }
 
@@ -63,6 +65,13 @@ static void device_equals_host_E4(void **state)
         "--model lenet --mode allreduce --workers 3 --steps 8 --average-every 3",
         "--model lenet --mode allreduce --workers 2 --steps 8 --split unequal:1,3",
         "--model lenet --mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
+        /* what crosses between stages and shards */
+        "--model lenet --mode single --stages 3 --micro-batches 2 --batch 4 --steps 6 --eval-samples 20",
+        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --stages 2 --micro-batches 4 "
+        "--batch 8 "
+        "--schedule gpipe --recompute --steps 4 --eval-samples 7 --momentum 0.9",
+        "--model lenet --mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
+        "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --micro-batches 2 --batch 4 --steps 6",
         /* the optimiser's arrays */
         "--model lenet --mode single --steps 8 --optimizer adam --lr 0.001",
         "--model lenet --mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",

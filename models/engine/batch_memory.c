@@ -38,7 +38,9 @@ out:
 /* Images, labels and packed weights in the compute's memory, and what it takes itself. */
 static size_t device_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)
 {
-    const size_t n_batches = c->ops->upload != NULL ? 2 : 1; /* the next one is uploaded beside the work on this one */
+    const bool is_whole = n->in_elems == 0 && n->out_node == NODE_NONE; /* stages have batches in their blocks */
+    /* the next one is uploaded beside the work on this one */
+    const size_t n_batches = !is_whole ? 0 : c->ops->upload != NULL ? 2 : 1;
 
     if (!c->ops->touches_memory || c->ops->host_memory)
         return 0;

@@ -3,7 +3,7 @@
  * pipeline_test.c - stages of networks, each on a thread of its own, give the gradients of one training with as many
  * micro-batches (stage.h, P1 and P3), to the bit.
  *
- * usage: pipeline_test
+ * usage: pipeline_test [device]    device: on a compute whose memory the host cannot reach (device_pipe.h)
  */
 #include <math.h>
 #include <pthread.h>
@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "harness/compute/suite/fake_device.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
 #include "models/suite/rank_threads.h"
@@ -27,7 +29,10 @@ struct place {
     struct compute *compute;
     struct training *training;
     struct thread_stage at;
-    float *param, *grad;
+    struct device_pipe *device; /* NULL: the host's memory is the compute's */
+    void *memory;               /* of the compute: parameters, gradients */
+    float *param, *grad;        /* in it */
+    float *read;                /* float[n_params], of the host */
     size_t n_samples, n_segments;
     double loss;
     struct evaluation evaluation;
@@ -61,29 +66,58 @@ static void *evaluate_place(void *arg)
     return NULL;
 }
 
-static void open_place(struct place *p, struct network_fixture *f, size_t n_parts)
+/* By the host's memory, where p->compute has its own. */
+static void open_device(struct place *p, const struct network_fixture *f, size_t n_parts)
+{
+    const struct pipeline_stage *s = &p->stage;
+    const size_t n_held = stage_held(s->schedule, s->number, s->cuts.n_stages, n_parts);
+    size_t most_elems = 1;
+
+    for (int i = 0; i + 1 < s->cuts.n_stages; i++) {
+        const size_t n_elems = network_passed_elems(f->network, &s->cuts, i) * f->variant->B;
+        most_elems = n_elems > most_elems ? n_elems : most_elems;
+    }
+    assert_int_equal(device_pipe_open(&p->device, p->compute, &s->pipe, n_held > 2 ? n_held : 2, most_elems), RC_OK);
+    p->stage.pipe = device_pipe_of(p->device);
+}
+
+static void open_place(struct place *p, struct network_fixture *f, size_t n_parts,
+                       const struct compute_backend *backend)
 {
     const struct variant *v = f->variant;
     struct training_env env = f->training->env;
 
-    assert_int_equal(compute_open(&p->compute, &compute_cpu, &(struct compute_env){ .n_threads = 1 }), RC_OK);
+    assert_int_equal(compute_open(&p->compute, backend, &(struct compute_env){ .n_threads = 1 }), RC_OK);
+    if (!backend->host_memory)
+        open_device(p, f, n_parts);
     env.compute = p->compute;
     env.stage = &p->stage;
     assert_int_equal(workload_open(&p->training, v->workload, &env), RC_OK);
-    network_trainer_of(p->training)->poison = true;
+    network_trainer_of(p->training)->poison = backend->host_memory;
     const struct network *n = network_of(p->training);
-    p->param = malloc(2 * n->n_params * sizeof *p->param);
-    assert_non_null(p->param);
+    assert_int_equal(compute_memory_open(p->compute, &p->memory, 2 * n->n_params * sizeof(float), "arrays"), RC_OK);
+    p->param = p->memory;
     p->grad = p->param + n->n_params;
-    memcpy(p->param, f->param + n->first_param, n->n_params * sizeof *p->param);
+    p->read = malloc((n->n_params + n->n_state + 1) * sizeof *p->read);
+    assert_non_null(p->read);
+    compute_put(p->compute, p->param, f->param + n->first_param, n->n_params * sizeof *p->param);
+    assert_int_equal(compute_sync(p->compute), RC_OK);
     p->n_samples = n_parts * v->B;
 }
 
 static void close_place(struct place *p)
 {
     workload_close(&p->training);
+    device_pipe_close(&p->device);
+    compute_memory_close(p->compute, &p->memory);
     compute_close(&p->compute);
-    free(p->param);
+    free(p->read);
+}
+
+static const float *fetched(const struct place *p, const float *from, size_t n_elems)
+{
+    assert_int_equal(compute_fetch(p->compute, p->read, from, n_elems * sizeof *from), RC_OK);
+    return p->read;
 }
 
 /* Against the whole network's, which f has computed. */
@@ -94,9 +128,9 @@ static void compare(const struct place *p, const struct network_fixture *f, doub
     const float *state = workload_state(p->training, &n_state), *whole = workload_state(f->training, &n_state);
 
     assert_int_equal(p->rc, RC_OK);
-    assert_memory_equal(p->grad, f->grad + n->first_param, n->n_params * sizeof *p->grad);
+    assert_memory_equal(fetched(p, p->grad, n->n_params), f->grad + n->first_param, n->n_params * sizeof *p->grad);
     if (n->n_state > 0)
-        assert_memory_equal(state, whole + n->first_state, n->n_state * sizeof *state);
+        assert_memory_equal(fetched(p, state, n->n_state), whole + n->first_state, n->n_state * sizeof *state);
     assert_int_equal(p->n_segments, n->n_segments);
     if (n->out_node == NODE_NONE)
         assert_true(p->loss == loss);
@@ -110,8 +144,13 @@ struct pipeline {
     int n_stages;
 };
 
+struct way {                     /* to compute */
+    struct pipeline_stage stage; /* its schedule, and whether it recomputes */
+    const struct compute_backend *backend;
+};
+
 static void open_pipeline(struct pipeline *p, struct network_fixture *f, int n_stages, size_t n_parts,
-                          const struct pipeline_stage *how)
+                          const struct way *how)
 {
     double *cost = calloc((size_t)f->network->n_nodes, sizeof *cost);
     struct network_stages cuts;
@@ -124,12 +163,12 @@ static void open_pipeline(struct pipeline *p, struct network_fixture *f, int n_s
     for (int i = 0; i < n_stages; i++) {
         struct place *own = &p->place[i];
         p->line[i] = (struct thread_line)THREAD_LINE_INIT;
-        own->stage = *how;
+        own->stage = how->stage;
         own->stage.cuts = cuts;
         own->stage.number = i;
         own->at = (struct thread_stage){ i > 0 ? &p->line[i - 1] : NULL, i + 1 < n_stages ? &p->line[i] : NULL };
         own->stage.pipe = thread_pipe(&own->at);
-        open_place(own, f, n_parts);
+        open_place(own, f, n_parts, how->backend);
     }
 }
 
@@ -147,7 +186,7 @@ static void close_pipeline(struct pipeline *p)
         close_place(&p->place[i]);
 }
 
-static void check(const struct variant *v, int n_stages, size_t n_parts, struct pipeline_stage how)
+static void check(const struct variant *v, int n_stages, size_t n_parts, struct way how)
 {
     struct pipeline p;
     struct network_fixture f;
@@ -159,7 +198,7 @@ static void check(const struct variant *v, int n_stages, size_t n_parts, struct 
     run_pipeline(&p, run_place);
     for (int i = 0; i < n_stages; i++) {
         compare(&p.place[i], &f, loss);
-        assert_int_equal(network_most_held(p.place[i].training), stage_held(how.schedule, i, n_stages, n_parts));
+        assert_int_equal(network_most_held(p.place[i].training), stage_held(how.stage.schedule, i, n_stages, n_parts));
     }
     close_pipeline(&p);
     network_fixture_close(&f);
@@ -171,7 +210,6 @@ static void stages_evaluate_as_the_whole(void **state)
     static const char *const name[] = { "lenet", "vgg16" };
     enum { PARTS = 3 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         for (int n_stages = 2; n_stages <= 3; n_stages++) {
             struct evaluation want;
@@ -182,7 +220,7 @@ static void stages_evaluate_as_the_whole(void **state)
                              RC_OK);
             assert_true(f.data.base.n_test > 3 * f.variant->B); /* batches follow on one another */
             assert_int_equal(workload_evaluate(f.training, f.param, 0, &want), RC_OK);
-            open_pipeline(&p, &f, n_stages, PARTS, &(struct pipeline_stage){ .schedule = SCHEDULE_1F1B });
+            open_pipeline(&p, &f, n_stages, PARTS, &(struct way){ { .schedule = SCHEDULE_1F1B }, *state });
             for (int k = 0; k < n_stages; k++)
                 p.line[k].is_late = true;
             run_pipeline(&p, evaluate_place);
@@ -198,7 +236,6 @@ static void stages_evaluate_as_the_whole(void **state)
 
 static void stages_have_the_bits_of_the_whole(void **state)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct network *n = NULL;
         assert_int_equal(network_open(&n, v->workload->network, &v->opts), RC_OK);
@@ -206,18 +243,19 @@ static void stages_have_the_bits_of_the_whole(void **state)
         network_close(&n);
         for (int n_stages = 1; n_stages <= MOST_STAGES && n_stages <= most; n_stages++)
             for (size_t n_parts = 1; n_parts <= MOST_PARTS; n_parts += 2) {
-                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_GPIPE });
-                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_1F1B });
-                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_GPIPE, .recomputes = true });
-                check(v, n_stages, n_parts, (struct pipeline_stage){ .schedule = SCHEDULE_1F1B, .recomputes = true });
+                check(v, n_stages, n_parts, (struct way){ { .schedule = SCHEDULE_GPIPE }, *state });
+                check(v, n_stages, n_parts, (struct way){ { .schedule = SCHEDULE_1F1B }, *state });
+                check(v, n_stages, n_parts, (struct way){ { .schedule = SCHEDULE_GPIPE, .recomputes = true }, *state });
+                check(v, n_stages, n_parts, (struct way){ { .schedule = SCHEDULE_1F1B, .recomputes = true }, *state });
             }
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(stages_have_the_bits_of_the_whole),
-                                        cmocka_unit_test(stages_evaluate_as_the_whole) };
+    struct compute_backend backend = argc > 1 && strcmp(argv[1], "device") == 0 ? compute_fake_device : compute_cpu;
+    const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(stages_have_the_bits_of_the_whole, &backend),
+                                        cmocka_unit_test_prestate(stages_evaluate_as_the_whole, &backend) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * that the ranks of several pipelines, each on a thread of its own, have the losses and the gradients of whole
  * networks.
  *
- * usage: stage_shard_test
+ * usage: stage_shard_test [device]    device: on a compute whose memory the host cannot reach (device_pipe.h)
  */
 #include <math.h>
 #include <pthread.h>
@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "harness/compute/suite/fake_device.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/network_shard.h"
 #include "models/suite/network_fixture.h"
 #include "models/suite/rank_threads.h"
@@ -117,7 +119,11 @@ struct place {
     bool has_shard;
     struct compute *compute;
     struct training *training;
-    float *param, *grad;
+    struct device_pipe *device; /* both NULL: the host's memory is the compute's */
+    struct device_group *device_group;
+    void *memory;        /* of the compute: parameters, gradients */
+    float *param, *grad; /* in it */
+    float *read;         /* float[n_params], of the host: gradients */
     size_t n_samples;
     uint64_t first;
     double loss;
@@ -130,6 +136,7 @@ struct grid { /* [worker][stage]: the workers are one group */
     struct thread_line line[MOST_SHARDS][MOST_STAGES];
     struct thread_group group[MOST_STAGES];
     int n_shards, n_stages;
+    const struct compute_backend *backend;
 };
 
 static void *run_place(void *arg)
@@ -151,34 +158,60 @@ static struct range range_of(const struct place *p, const struct network *stage,
     return r;
 }
 
-static void open_place(struct place *p, const struct network_fixture *f, const struct network *stage, size_t n_parts)
+/* By the host's memory, where p->compute has its own. */
+static void open_device(struct place *p, const struct network_fixture *f)
+{
+    enum { MOST_HELD = 3 }; /* micro-batches */
+    size_t most_elems = 1;
+
+    for (int i = 0; i < f->network->n_nodes; i++) {
+        const size_t n_elems = node_out_elems(&f->network->node[i]) * f->variant->B * MOST_SHARDS;
+        most_elems = n_elems > most_elems ? n_elems : most_elems;
+    }
+    assert_int_equal(device_pipe_open(&p->device, p->compute, &p->stage.pipe, MOST_HELD, most_elems), RC_OK);
+    p->stage.pipe = device_pipe_of(p->device);
+    assert_int_equal(device_group_open(&p->device_group, p->compute, &p->shard, most_elems), RC_OK);
+    p->shard = device_group_of(p->device_group);
+}
+
+static void open_place(struct place *p, const struct network_fixture *f, const struct network *stage, size_t n_parts,
+                       const struct compute_backend *backend)
 {
     struct training_env env = f->training->env;
 
-    assert_int_equal(compute_open(&p->compute, &compute_cpu, &(struct compute_env){ .n_threads = 1 }), RC_OK);
+    assert_int_equal(compute_open(&p->compute, backend, &(struct compute_env){ .n_threads = 1 }), RC_OK);
+    if (!backend->host_memory)
+        open_device(p, f);
     env.compute = p->compute;
     env.stage = &p->stage;
     env.shard = p->has_shard ? &p->shard : NULL;
     assert_int_equal(workload_open(&p->training, f->variant->workload, &env), RC_OK);
-    network_trainer_of(p->training)->poison = true;
+    network_trainer_of(p->training)->poison = backend->host_memory;
     const struct network *n = network_of(p->training);
-    p->param = malloc(2 * n->n_params * sizeof *p->param);
-    assert_non_null(p->param);
+    assert_int_equal(compute_memory_open(p->compute, &p->memory, 2 * n->n_params * sizeof(float), "arrays"), RC_OK);
+    p->param = p->memory;
     p->grad = p->param + n->n_params;
+    p->read = malloc((n->n_params + 1) * sizeof *p->read);
+    assert_non_null(p->read);
     p->n_samples = n_parts * f->variant->B;
     p->first = FIRST + (uint64_t)p->at_shard.number * p->n_samples;
     for (int i = 0; i < n->n_segments; i++) {
         const struct range r = range_of(p, stage, i);
         assert_int_equal(n->segment[i].n_elems, r.n_elems);
-        memcpy(p->param + n->segment[i].offset_elems, f->param + r.offset_elems, r.n_elems * sizeof *p->param);
+        compute_put(p->compute, p->param + n->segment[i].offset_elems, f->param + r.offset_elems,
+                    r.n_elems * sizeof *p->param);
     }
+    assert_int_equal(compute_sync(p->compute), RC_OK);
 }
 
 static void close_place(struct place *p)
 {
     workload_close(&p->training);
+    device_pipe_close(&p->device);
+    device_group_close(&p->device_group);
+    compute_memory_close(p->compute, &p->memory);
     compute_close(&p->compute);
-    free(p->param);
+    free(p->read);
 }
 
 static void open_grid(struct grid *g, const struct network_fixture *f, const struct pipeline_stage *how, size_t n_parts)
@@ -199,7 +232,7 @@ static void open_grid(struct grid *g, const struct network_fixture *f, const str
             p->stage.pipe = thread_pipe(&p->at_stage);
             p->shard = thread_shard_env(&p->at_shard);
             p->has_shard = network_most_shards(stage) > 0;
-            open_place(p, f, stage, n_parts);
+            open_place(p, f, stage, n_parts, g->backend);
         }
         network_close(&stage);
     }
@@ -225,6 +258,7 @@ static void compare(const struct place *p, const struct network_fixture *f, cons
     struct network *stage = NULL;
 
     assert_non_null(sum);
+    assert_int_equal(compute_fetch(p->compute, p->read, p->grad, n->n_params * sizeof *p->read), RC_OK);
     assert_int_equal(network_open_stage(&stage, f->network, &p->stage.cuts, p->stage.number), RC_OK);
     for (int i = 0; i < n->n_segments; i++) {
         const struct range r = range_of(p, stage, i);
@@ -237,10 +271,10 @@ static void compare(const struct place *p, const struct network_fixture *f, cons
         }
         const double bound = TOLERANCE * largest_of(sum, r.n_elems) + 1e-7;
         for (size_t e = 0; e < r.n_elems; e++)
-            if (!(fabs(sum[e] - (double)p->grad[n->segment[i].offset_elems + e]) <= bound))
+            if (!(fabs(sum[e] - (double)p->read[n->segment[i].offset_elems + e]) <= bound))
                 fail_msg("%s, stage %d of %d, shard %d of %d, %s, element %zu: %g, not %g", n->name, p->stage.number,
                          p->stage.cuts.n_stages, p->shard.number, p->shard.n_shards, n->segment_name[i], e,
-                         (double)p->grad[n->segment[i].offset_elems + e], sum[e]);
+                         (double)p->read[n->segment[i].offset_elems + e], sum[e]);
     }
     network_close(&stage);
     free(sum);
@@ -315,13 +349,13 @@ static void ranks_have_the_gradients_of_the_whole(void **state)
                                                  { .schedule = SCHEDULE_1F1B, .recomputes = true } };
     int most_sharded = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         for (int n_stages = 2; n_stages <= MOST_STAGES; n_stages++)
             for (size_t h = 0; h < 2 * sizeof how / sizeof *how; h++) {
                 struct grid *g = calloc(1, sizeof *g);
                 assert_non_null(g);
                 g->n_stages = n_stages;
+                g->backend = *state;
                 g->n_shards = 2 + n_stages % 2;
                 const int n = check(network_variant_find(name[i]), g, h % 3 + 1, how[h / 2], h % 2 == 1);
                 most_sharded = n > most_sharded ? n : most_sharded;
@@ -330,11 +364,12 @@ static void ranks_have_the_gradients_of_the_whole(void **state)
     assert_true(most_sharded >= 2); /* dense layers were on both sides of a cut */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    struct compute_backend backend = argc > 1 && strcmp(argv[1], "device") == 0 ? compute_fake_device : compute_cpu;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_of_stages_are_known),
-        cmocka_unit_test(ranks_have_the_gradients_of_the_whole),
+        cmocka_unit_test_prestate(ranks_have_the_gradients_of_the_whole, &backend),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ struct device_batch {
 struct stage_block {
     char *memory;             /* as network_trainer.memory, for the program of training */
     float *x;                 /* images of the first stage, or what the stage before has passed on */
-    uint32_t *label;          /* of the last stage, if it is no shard (network_trainer.group_label); else NULL */
+    uint32_t *label;          /* of the last stage; else NULL. A shard has those of its group */
     size_t micro_batch;       /* the last one that it was used for */
     bool sends[N_STAGE_WAYS]; /* of that one: it is not yet known to be sent (P3) */
 };
@@ -54,9 +54,12 @@ struct network_trainer {
     size_t n_held;             /* 0: no stage */
     bool recomputes;           /* P4: memory is that of all blocks, one after the other */
     struct stage_spare spare;  /* of a stage that recomputes */
+    uint32_t *read_label;      /* [max_batch] of a stage: on their way to a block; else NULL */
+    void *signal;              /* of a stage: what an evaluation sends when a batch is through; hollow: NULL */
     size_t most_held;          /* so far */
     uint64_t group_key[NETWORK_MAX_SHARDS]; /* of a shard: run.h */
-    uint32_t *group_label;                  /* [n_shards][max_batch], of one that has the loss; else NULL */
+    uint32_t *read_group_label;             /* [n_shards][max_batch], likewise, where the loss is; else NULL */
+    void *group_label;                      /* the same in memory of the compute */
     const struct network_observer *observer;
     bool poison; /* run.h */
 };

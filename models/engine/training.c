@@ -58,7 +58,7 @@ static enum rc open_staging(struct network_trainer *t)
 
     if (c->ops->host_memory)
         return RC_OK;
-    for (int i = 0; i < (uploads_ahead(t) ? 2 : 1); i++) {
+    for (int i = 0; t->base.env.stage == NULL && i < (uploads_ahead(t) ? 2 : 1); i++) {
         TRY(compute_memory_open(c, &t->batch[i].x, network_images_bytes(t->network, batch), "the batch"));
         TRY(compute_memory_open(c, &t->batch[i].label, batch * sizeof(uint32_t), "the labels"));
     }
@@ -130,7 +130,8 @@ static void trainer_close(struct training **base)
     network_close(&t->network);
     free(t->host);
     free(t->loss);
-    free(t->group_label);
+    free(t->read_group_label);
+    compute_memory_close(c, &t->group_label);
     free(t);
     *base = NULL;
 }
@@ -364,7 +365,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     double sum = 0.0, loss;
     enum rc rc = RC_OK;
 
-    if (t->loader != NULL && uploads_ahead(t)) {
+    if (t->loader != NULL && uploads_ahead(t) && base->env.stage == NULL) {
         r.queued = upload_next;
         r.queued_arg = &next;
     }

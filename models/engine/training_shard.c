@@ -8,13 +8,17 @@
 enum rc network_group_open(struct network_trainer *t)
 {
     const struct training_env *env = &t->base.env;
-    const size_t n = (size_t)env->shard->n_shards * env->max_batch;
+    const size_t n_bytes = (size_t)env->shard->n_shards * env->max_batch * sizeof(uint32_t);
+    enum rc rc = RC_OK;
 
     if (!env->compute->ops->touches_memory || t->network->out_node != NODE_NONE) /* the loss is in another stage */
         return RC_OK;
-    t->group_label = calloc(n, sizeof *t->group_label);
-    return t->group_label != NULL ? RC_OK
-                                  : rc_raise(RC_NOMEM, "model %s: no memory for %zu labels", t->network->name, n);
+    t->read_group_label = malloc(n_bytes);
+    if (t->read_group_label == NULL)
+        FAIL(RC_NOMEM, "model %s: no memory for %zu labels", t->network->name, n_bytes / sizeof(uint32_t));
+    TRY(compute_memory_open(env->compute, &t->group_label, n_bytes, "the labels of a group"));
+out:
+    return rc;
 }
 
 /* Ranks of a group have batches that follow one another, in the order of shards. */
@@ -27,11 +31,13 @@ enum rc network_group_load(struct network_trainer *t, struct run *r, uint64_t fi
         const uint64_t its = first + (uint64_t)k * n_samples - (uint64_t)s->number * n_samples;
         t->group_key[k] = network_dropout_key(&t->base, its);
         if (t->group_label != NULL)
-            TRY(network_read_labels(t, t->group_label + (size_t)k * r->B, its, r->B));
+            TRY(network_read_labels(t, t->read_group_label + (size_t)k * r->B, its, r->B));
     }
     r->group_key = t->group_key;
-    if (t->group_label != NULL)
-        r->label = t->group_label;
+    if (t->group_label == NULL)
+        return RC_OK;
+    compute_put(r->compute, t->group_label, t->read_group_label, (size_t)s->n_shards * r->B * sizeof(uint32_t));
+    r->label = t->group_label;
 out:
     return rc;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/loader.h"
+#include "models/engine/device_pipe.h"
 #include "models/engine/stage.h"
 #include "models/engine/trainer.h"
 
@@ -44,6 +45,11 @@ static size_t output_bytes(const struct network *n, size_t B)
     return is_last(n) ? 0 : aligned(node_out_elems(&n->node[n->out_node]) * B * sizeof(float));
 }
 
+static size_t label_bytes(const struct network *n, size_t B)
+{
+    return is_last(n) ? aligned(B * sizeof(uint32_t)) : 0;
+}
+
 /* Does it compute anything again? */
 static bool recomputes(const struct network_step *step)
 {
@@ -62,53 +68,56 @@ size_t network_stage_bytes(const struct network *n, const struct network_memory 
 {
     const size_t n_blocks = recomputes(step) ? 1 : step->n_held, B = step->n_samples;
 
-    return n_blocks * aligned(m->planned_bytes) + step->n_held * input_bytes(n, B) +
+    return n_blocks * aligned(m->planned_bytes) + step->n_held * (input_bytes(n, B) + label_bytes(n, B)) +
            (recomputes(step) ? output_bytes(n, B) + aligned(n->n_state * sizeof(float)) : 0);
 }
 
-/* t->memory: the blocks, their inputs, what is spare. */
-static enum rc place_blocks(struct network_trainer *t)
+/* t->memory: the blocks, their inputs, their labels, what is spare. */
+static void place_blocks(struct network_trainer *t)
 {
     const size_t B = t->base.env.max_batch, n_blocks = t->recomputes ? 1 : t->n_held;
     char *inputs = (char *)t->memory + n_blocks * block_bytes(t);
-    char *spare = inputs + t->n_held * input_bytes(t->network, B);
-    const bool has_labels = is_last(t->network) && t->base.env.shard == NULL; /* a shard has those of its group */
-    enum rc rc = RC_OK;
+    char *labels = inputs + t->n_held * input_bytes(t->network, B);
+    char *spare = labels + t->n_held * label_bytes(t->network, B);
 
     for (size_t i = 0; i < t->n_held; i++) {
         t->block[i].memory = (char *)t->memory + (i % n_blocks) * block_bytes(t);
         t->block[i].x = (float *)(void *)(inputs + i * input_bytes(t->network, B));
-        t->block[i].label = has_labels ? malloc(B * sizeof *t->block[i].label) : NULL;
-        if (has_labels && t->block[i].label == NULL)
-            FAIL(RC_NOMEM, "model %s: no memory for the labels of a stage", t->network->name);
+        if (is_last(t->network))
+            t->block[i].label = (uint32_t *)(void *)(labels + i * label_bytes(t->network, B));
     }
     if (t->recomputes) {
         t->spare.grad = is_last(t->network) ? NULL : (float *)(void *)spare;
         t->spare.state = t->network->n_state > 0 ? spare + output_bytes(t->network, B) : NULL;
         if (t->spare.state != NULL)
-            memset(t->spare.state, 0, t->network->n_state * sizeof(float));
+            compute_zero(t->base.env.compute, t->spare.state, t->network->n_state);
     }
-out:
-    return rc;
 }
+
+enum { MOST_AHEAD = DEVICE_PIPE_LEAST }; /* of an evaluation */
 
 enum rc network_stage_open(struct network_trainer *t)
 {
+    struct compute *c = t->base.env.compute;
     enum rc rc = RC_OK;
 
     t->block = calloc(t->n_held, sizeof *t->block);
-    if (t->block == NULL)
+    t->read_label = calloc(t->base.env.max_batch, sizeof *t->read_label);
+    if (t->block == NULL || t->read_label == NULL)
         FAIL(RC_NOMEM, "model %s: no memory for a stage", t->network->name);
-    if (t->memory != NULL)
-        TRY(place_blocks(t));
+    if (t->memory == NULL)
+        goto out;
+    place_blocks(t);
+    TRY(compute_memory_open(c, &t->signal, (MOST_AHEAD + 1) * sizeof(float), "what stages tell each other"));
+    TRY(compute_sync(c));
 out:
     return rc;
 }
 
 void network_stage_close(struct network_trainer *t)
 {
-    for (size_t i = 0; t->block != NULL && i < t->n_held; i++)
-        free(t->block[i].label);
+    compute_memory_close(t->base.env.compute, &t->signal);
+    free(t->read_label);
     free(t->block);
     t->block = NULL;
 }
@@ -198,18 +207,20 @@ out:
 /* Images and labels of a micro-batch, as far as this stage needs any. */
 static enum rc load(struct network_trainer *t, struct run *r, struct stage_block *b, uint64_t first)
 {
+    struct compute *c = t->base.env.compute;
+    const uint32_t *label = t->read_label;
     enum rc rc = RC_OK;
 
-    if (!t->base.env.compute->ops->touches_memory)
+    if (!c->ops->touches_memory)
         return RC_OK;
     if (is_first(t->network)) {
-        TRY(network_load_batch(t, r, first));
-        memcpy(b->x, r->x, network_images_bytes(t->network, r->B)); /* until its backward */
-        if (b->label != NULL)
-            memcpy(b->label, r->label, r->B * sizeof *b->label);
-    } else if (b->label != NULL) {
-        TRY(network_read_labels(t, b->label, first, r->B));
+        TRY(loader_batch(t->loader, first, r->B, &r->x, &label));
+        compute_put(c, b->x, r->x, network_images_bytes(t->network, r->B)); /* until its backward */
+    } else if (is_last(t->network) && r->shard == NULL) {
+        TRY(network_read_labels(t, t->read_label, first, r->B));
     }
+    if (is_last(t->network) && r->shard == NULL)
+        compute_put(c, b->label, label, r->B * sizeof *label);
 out:
     return rc;
 }
@@ -220,7 +231,7 @@ static enum rc run_ops(struct run *r, const struct stage_block *b, int first_op,
 
     r->memory = b->memory;
     r->x = b->x;
-    if (b->label != NULL)
+    if (r->shard == NULL) /* it has those of its group */
         r->label = b->label;
     r->first_op = first_op;
     r->end_op = end_op;
@@ -241,6 +252,7 @@ static enum rc choose(const struct gradient *g, size_t micro_batch)
     r->dropout_key = network_dropout_key(&g->trainer->base, first);
     r->training = NULL;
     r->ready = NULL;
+    r->adds = micro_batch > 0;
     if (r->shard != NULL)
         TRY(network_group_load(g->trainer, r, first, g->n_parts * r->B));
 out:
@@ -290,7 +302,7 @@ static enum rc run_again(struct network_trainer *t, struct run *r, struct stage_
     float *grad = network_stage_grad(r, &n_elems);
     TRY(r->pipe->take(r->pipe->arg, WAY_GRAD, r->micro_batch));
     if (grad != NULL)
-        memcpy(grad, t->spare.grad, n_elems * sizeof *grad);
+        compute_swap_axes(r->compute, grad, t->spare.grad, 1, 1, n_elems); /* a copy */
 out:
     r->state = state;
     return rc;
@@ -316,7 +328,6 @@ static enum rc run_backward(void *arg, size_t micro_batch)
     } else {
         TRY(await_sent(r->pipe, b, WAY_VALUE));
     }
-    r->adds = micro_batch > 0;
     r->ready = micro_batch + 1 == g->n_parts ? g->ready : NULL;
     TRY(run_ops(r, b, t->train.n_forward + has_taken, t->train.n_ops));
     b->sends[WAY_GRAD] = !is_first(t->network);
@@ -346,15 +357,19 @@ out:
 
 /* --- evaluation --- */
 
-enum { MOST_AHEAD = 2 };
-
 /* Batches go through the stages one behind the other; a stage tells the one before it, by a gradient of one element,
  * that it is through with one, so that none is more than so many ahead (transport.T13). */
 struct evaluating {
     size_t n_ahead; /* at most MOST_AHEAD */
     size_t n_begun;
-    float is_through, heard[MOST_AHEAD];
+    float *signal; /* [MOST_AHEAD + 1], of no meaning: heard of each place, and told; NULL: hollow */
 };
+
+/* Number i of them. */
+static float *signal_at(const struct evaluating *e, size_t i)
+{
+    return e->signal != NULL ? e->signal + i : NULL;
+}
 
 /* The batch that had the place of the next one is through: here, and in the stage behind. */
 static enum rc await_place(const struct network *n, const struct stage_pipe *p, size_t place)
@@ -377,6 +392,24 @@ static enum rc await_last_sent(const struct network *n, const struct stage_pipe 
     return p->passed(p->arg, WAY_VALUE, (e->n_begun - 1) % e->n_ahead);
 }
 
+/* What this stage needs of it, into the first block. */
+static enum rc load_test_batch(struct network_trainer *t, const struct run *r, size_t first)
+{
+    const float *x;
+    const uint32_t *label;
+    enum rc rc = RC_OK;
+
+    if (t->loader == NULL || !(is_first(t->network) || is_last(t->network)))
+        return RC_OK;
+    TRY(loader_test_batch(t->loader, first, r->B, &x, &label));
+    if (is_first(t->network))
+        compute_put(r->compute, t->block[0].x, x, network_images_bytes(t->network, r->B));
+    if (is_last(t->network))
+        compute_put(r->compute, t->block[0].label, label, r->B * sizeof *label);
+out:
+    return rc;
+}
+
 /* One batch of the test set, [first, first + r->B). */
 static enum rc evaluate_batch(struct network_trainer *t, struct evaluating *e, struct run *r, size_t first)
 {
@@ -389,18 +422,17 @@ static enum rc evaluate_batch(struct network_trainer *t, struct evaluating *e, s
     if (e->n_begun++ >= e->n_ahead)
         TRY(await_place(n, p, place));
     r->micro_batch = place;
-    if (t->loader != NULL && (is_first(n) || is_last(n)))
-        TRY(loader_test_batch(t->loader, first, r->B, &r->x, &r->label));
-    if (!is_first(n)) {
-        r->x = t->block[0].x;
+    r->x = t->block[0].x;
+    r->label = t->block[0].label;
+    TRY(load_test_batch(t, r, first));
+    if (!is_first(n))
         TRY(p->expect(p->arg, WAY_VALUE, place, t->block[0].x, n->in_elems * r->B));
-    }
     if (!is_last(n))
-        TRY(p->expect(p->arg, WAY_GRAD, place, &e->heard[place], 1));
+        TRY(p->expect(p->arg, WAY_GRAD, place, signal_at(e, place), 1));
     TRY(network_run(r));
     TRY(compute_sync(r->compute));
     if (!is_first(n))
-        TRY(p->pass(p->arg, WAY_GRAD, place, &e->is_through, 1));
+        TRY(p->pass(p->arg, WAY_GRAD, place, signal_at(e, MOST_AHEAD), 1));
 out:
     return rc;
 }
@@ -408,7 +440,7 @@ out:
 enum rc network_stage_evaluate(struct network_trainer *t, const float *param, size_t n_samples, struct evaluation *out)
 {
     const size_t n_parts = workload_n_micro_batches(&t->base.env);
-    struct evaluating e = { .n_ahead = n_parts < MOST_AHEAD ? n_parts : MOST_AHEAD };
+    struct evaluating e = { .n_ahead = n_parts < MOST_AHEAD ? n_parts : MOST_AHEAD, .signal = t->signal };
     size_t n_correct = 0;
     double sum = 0.0;
     enum rc rc = RC_OK;

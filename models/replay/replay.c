@@ -12,9 +12,9 @@
  *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
  * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first
- * sample, so that workers differ. In memory that only a device can write they are zeros. To write either takes a
- * real world time that no profile has: that of one pass over the gradients.
- * Nothing is learnt, hence there is no loss: it is NaN, null in records.
+ * sample, so that workers differ. In memory that only a device can write they are zeros. What writing them takes in a
+ * real world, which no profile has, is part of the recorded time of their layer, and of the layers behind where it is
+ * longer. Nothing is learnt, hence there is no loss: it is NaN, null in records.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -232,10 +232,38 @@ out:
     return rc;
 }
 
+/* By the clock of the training; 0: it has none. */
+static uint64_t now_ns(const struct replay *t)
+{
+    const struct training_env *env = &t->base.env;
+
+    return env->now_ns != NULL ? env->now_ns(env->compute->env.arg) : 0;
+}
+
+/* The gradients of a layer, whose last one is segment s - 1; the ns that this takes are added to *took_ns. */
+static void write_layer(const struct replay *t, const struct profile_layer *layer, size_t s,
+                        const struct replay_backward *b, uint64_t *took_ns)
+{
+    const uint64_t began_ns = now_ns(t);
+
+    for (int k = 1; k <= layer->n_tensors; k++)
+        write_gradient(t, t->segment[s - (size_t)k], b->first, b->grad);
+    *took_ns += now_ns(t) - began_ns;
+}
+
+/* Of ns, those that have not been taken by writing already. */
+static uint64_t still_to_pass(uint64_t ns, uint64_t *took_ns)
+{
+    const uint64_t used_ns = *took_ns < ns ? *took_ns : ns;
+
+    *took_ns -= used_ns;
+    return ns - used_ns;
+}
+
 enum rc replay_last_backward(const struct replay *t, const struct replay_backward *b)
 {
     const struct profile *p = t->profile;
-    uint64_t done_ns = t->forward_ns, passed_ns = replay_scaled_ns(t, done_ns, b->n_samples);
+    uint64_t done_ns = t->forward_ns, passed_ns = replay_scaled_ns(t, done_ns, b->n_samples), took_ns = 0;
     size_t s = t->n_segments;
     enum rc rc = RC_OK;
 
@@ -246,12 +274,12 @@ enum rc replay_last_backward(const struct replay *t, const struct replay_backwar
             continue;
         /* What has passed is what was recorded so far, scaled: roundings do not add up. */
         const uint64_t due_ns = replay_scaled_ns(t, done_ns, b->n_samples);
-        compute_pass(t->base.env.compute, due_ns - passed_ns);
+        write_layer(t, &p->layer[i], s, b, &took_ns);
+        compute_pass(t->base.env.compute, still_to_pass(due_ns - passed_ns, &took_ns));
         passed_ns = due_ns;
         TRY(replay_shard_backward(t->shard, i, true, b->n_samples));
         for (int k = 0; k < p->layer[i].n_tensors; k++) {
             s--;
-            write_gradient(t, t->segment[s], b->first, b->grad);
             TRY(layer_ready(b->ready, b->arg, t->segment[s], b->grad));
         }
     }

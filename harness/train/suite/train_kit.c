@@ -13,8 +13,28 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/train/checkpoint.h"
+#include "harness/train/stages_run.h"
 
 enum { MAX_WORDS = 64, TEXT_BYTES = 1024 };
+
+struct kit_words { /* of a command line; options point into text */
+    char text[TEXT_BYTES];
+    struct train_opts opts;
+    struct opt_group group[TRAIN_MAX_OPT_GROUPS];
+    int n_groups;
+};
+
+static enum rc parse(struct kit_words *out, const char *options)
+{
+    char *word[MAX_WORDS], *rest = NULL;
+    int n_words = 0;
+
+    snprintf(out->text, sizeof out->text, "%s", options);
+    for (char *w = strtok_r(out->text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
+        word[n_words++] = w;
+    out->n_groups = train_opt_groups(out->group, &out->opts);
+    return opt_parse(out->group, out->n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word);
+}
 
 struct kit_run {
     const struct train_job *job;
@@ -36,23 +56,16 @@ static void forget_text(struct train_opts *opts, const struct opt *table, const 
 
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks)
 {
-    char text[TEXT_BYTES], *word[MAX_WORDS], *rest = NULL;
-    struct train_opts opts;
-    struct opt_group group[TRAIN_MAX_OPT_GROUPS];
-    int n_words = 0;
+    struct kit_words words;
     enum rc rc;
 
-    snprintf(text, sizeof text, "%s", options);
-    for (char *w = strtok_r(text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
-        word[n_words++] = w;
-    const int n_groups = train_opt_groups(group, &opts);
-    TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
-    TRY(train_prepare(out, &opts, group, n_groups, n_given_ranks));
+    TRY(parse(&words, options));
+    TRY(train_prepare(out, &words.opts, words.group, words.n_groups, n_given_ranks));
     out->keeps_moments = true;
     out->opts.trajectory = out->opts.trajectory[0] ? "somewhere" : "";
     out->opts.messages = out->opts.messages[0] ? "somewhere" : "";
-    forget_text(&out->opts, train_run_table, text);
-    forget_text(&out->opts, train_opt_table, text);
+    forget_text(&out->opts, train_run_table, words.text);
+    forget_text(&out->opts, train_opt_table, words.text);
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;
     out->opts.model = out->workload->module.name;
@@ -99,6 +112,30 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
     TRY(world_run(job.world, &world, train_n_ranks(&job), body, &run));
 out:
     train_job_free(&job);
+    return rc;
+}
+
+enum rc kit_train_stages(struct train_result *out, const char *options, const struct compute_backend *compute)
+{
+    const struct launcher alone = { 0 };
+    struct train_stages_run run = { .n_stages = 0 };
+    struct kit_words words;
+    enum rc rc;
+
+    *out = (struct train_result){ 0 };
+    TRY(parse(&words, options));
+    run.group = words.group;
+    run.n_groups = words.n_groups;
+    run.n_stages = (int)words.opts.stages;
+    TRY(train_stages_prepare(&run, &words.opts, &alone));
+    for (int i = 0; compute && i < run.n_stages; i++)
+        run.job[i].compute = compute;
+    const struct world_opts world = train_stages_world_opts(&run);
+    TRY(world_run(run.job[0].world, &world, train_stages_n_ranks(&run), train_stages_body, &run));
+    *out = run.result;
+    run.result = (struct train_result){ 0 };
+out:
+    train_stages_free(&run);
     return rc;
 }
 

@@ -17,6 +17,9 @@ enum rc kit_train(struct train_result *out, const char *options, const struct sy
 /* The same on another compute (NULL: the job's own). */
 enum rc kit_train_on(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor,
                      const struct compute_backend *compute) MUST_CHECK;
+/* The same of options with --stages S, in world threads or sim; *out is the result of all stages. */
+enum rc kit_train_stages(struct train_result *out, const char *options,
+                         const struct compute_backend *compute) MUST_CHECK;
 /* The same with a checkpoint at path after every `every` steps. rank_0: that world, before it trains; NULL: not wanted.
  */
 enum rc kit_train_saving(struct train_result *out, const char *options, const char *path, int every,

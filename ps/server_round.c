@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_round.c - updates of a piece: by one gradient, or by those that are kept until a round is full. */
+#include "harness/world/world.h"
+#include "ps/replica.h"
+#include "ps/server_state.h"
+#include "ps/snapshot.h"
+
+/* What the next update of piece k, by the sum of n_grads, is made with. */
+static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
+{
+    s->optimizer.lr = lr;
+    s->optimizer.grad_scale = 1.0f / (float)n_grads;
+    s->optimizer.n_updates = s->n_updates_before + server_n_updates(&s->piece[k]);
+}
+
+/* Elements [first, first + n) of the slice, by grad[n]; NULL: hollow. */
+static enum rc apply_range(struct ps_server *s, size_t first, size_t n, const float *grad)
+{
+    return optimizer_step_range(&s->optimizer, first, n, server_is_hollow(s) ? NULL : s->param + first,
+                                server_is_hollow(s) ? NULL : grad);
+}
+
+static void note_update(struct ps_server *s, size_t k)
+{
+    s->piece[k].clock++;
+    s->n_unsaved++;
+}
+
+/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
+{
+    const struct range part = s->piece[k].part;
+    enum rc rc;
+
+    set_optimizer(s, k, n_grads, lr);
+    TRY(apply_range(s, part.offset_elems, part.n_elems, grad));
+    note_update(s, k);
+out:
+    return rc;
+}
+
+/* The body at `from`, NULL: hollow, into s->sum, or added to it. */
+static void unpack(struct ps_server *s, const struct push_body *b, const void *from, bool add)
+{
+    push_body_unpack(b, s->env.compute, s->sum, from, add);
+    if (b->n_pairs > 0)
+        world_charge(s->env.world, 0, PUSH_PAIR_BYTES * (double)b->n_pairs);
+}
+
+/* The same as floats. */
+const float *server_unpacked(struct ps_server *s, const struct push_body *b, const void *from)
+{
+    if (b->form == PS_FLOATS)
+        return from;
+    unpack(s, b, from, false);
+    return s->sum;
+}
+
+/* What is kept of worker w of piece k; NULL: nothing. */
+struct request *server_kept_of(struct ps_server *s, int w, size_t k)
+{
+    for (int i = 0; i < PS_CREDITS; i++) {
+        struct request *r = &s->client[w].request[i];
+        if (r->is_kept && r->answer.piece == k)
+            return r;
+    }
+    return NULL;
+}
+
+/* Does the gradient of r count? */
+static bool is_taken(const struct request *r)
+{
+    return r && !r->is_refused;
+}
+
+/* Gradients of the round that count: not those of P6. */
+static int n_taken(struct ps_server *s, size_t k)
+{
+    int n = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = server_kept_of(s, w, k);
+        n += is_taken(r);
+    }
+    return n;
+}
+
+/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
+ * each other one an addition. */
+static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
+{
+    const float *sum = NULL;
+    int n_summed = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = server_kept_of(s, w, k);
+        if (!is_taken(r))
+            continue;
+        if (n_kept == 1)
+            return server_unpacked(s, &r->body, r->kept.ptr);
+        unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
+        sum = s->sum;
+    }
+    return sum;
+}
+
+/* Are there several gradients of piece k, all as floats? */
+static bool are_floats(struct ps_server *s, size_t k, int n_kept)
+{
+    bool all = n_kept > 1 && !server_is_hollow(s);
+
+    for (int w = 0; all && w < s->env.n_workers; w++) {
+        const struct request *r = server_kept_of(s, w, k);
+        all = !is_taken(r) || r->body.form == PS_FLOATS;
+    }
+    return all;
+}
+
+/* Elements [at, at + n) of the sum, in the order of workers, into s->sum. */
+static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
+{
+    const struct push_body block = { .form = PS_FLOATS, .n_elems = (uint32_t)n };
+    int n_summed = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = server_kept_of(s, w, k);
+        if (is_taken(r))
+            push_body_unpack(&block, s->env.compute, s->sum, (const float *)r->kept.ptr + at, n_summed++ > 0);
+    }
+}
+
+/* One update of piece k by all that is kept of it. Gradients as floats are summed and applied in blocks, each of which
+ * is in a cache when it is applied: the same bits. */
+static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
+{
+    enum { BLOCK_ELEMS = 16384 };
+    const struct range part = s->piece[k].part;
+    enum rc rc = RC_OK;
+
+    if (!are_floats(s, k, n_kept))
+        return server_apply(s, k, sum_round(s, k, n_kept), n_kept, lr);
+    set_optimizer(s, k, n_kept, lr);
+    for (size_t at = 0; at < part.n_elems; at += BLOCK_ELEMS) {
+        const size_t left = part.n_elems - at, n = left < BLOCK_ELEMS ? left : BLOCK_ELEMS;
+        sum_block(s, k, at, n);
+        TRY(apply_range(s, part.offset_elems + at, n, s->sum));
+    }
+    note_update(s, k);
+out:
+    return rc;
+}
+
+/* What was kept of it is not needed any more. */
+void server_release_kept(struct ps_server *s, struct request *r)
+{
+    if (!r->is_kept)
+        return;
+    replica_end_forward(s, r); /* replica.R7 */
+    transport_release(s->env.transport, &r->kept);
+    r->is_kept = false;
+}
+
+/* The round of piece k is full: the update of its step. */
+enum rc server_end_round(struct ps_server *s, size_t k)
+{
+    struct piece_state *p = &s->piece[k];
+    const int n_kept = n_taken(s, k);
+    const uint64_t start_ns = world_now_ns(s->env.world);
+    float lr = 0;
+    enum rc rc = RC_OK;
+
+    for (int w = s->env.n_workers; w-- > 0;) { /* the first one's; of one step all have the same */
+        const struct request *r = server_kept_of(s, w, k);
+        lr = r ? r->lr : lr;
+    }
+    if (n_kept > 0)
+        TRY(apply_round(s, k, n_kept, lr));
+    const uint64_t end_ns = world_now_ns(s->env.world);
+    server_note_span(s, server_is_silent(s) ? "follow" : "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
+    for (int w = 0; w < s->env.n_workers; w++) {
+        struct request *r = server_kept_of(s, w, k);
+        if (!r)
+            continue;
+        server_release_kept(s, r);
+        if (!r->is_refused)
+            s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
+        r->answer.held_ns += start_ns - r->waits_since_ns;
+        r->answer.apply_ns = end_ns - start_ns;
+        r->waits_since_ns = end_ns;
+    }
+    clocks_end_round(&p->clocks);
+    TRY(snapshot_note(s, k));
+out:
+    return rc;
+}
