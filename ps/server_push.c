@@ -34,6 +34,14 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
     return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
 }
 
+/* Added to the tags of its slice here. */
+static uint32_t tag_place(const struct ps_server *s)
+{
+    const int own = s->env.world->rank - s->env.n_workers, n = s->env.n_servers;
+
+    return PS_TAG_PLACE * (uint32_t)((own - s->slice + n) % n);
+}
+
 static enum rc post(struct ps_server *s, struct request *r, int worker, int slot, const struct ps_header *h,
                     float *body)
 {
@@ -41,7 +49,7 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
 
     ps_header_encode(r->reply_header, h);
     r->reply = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
-                              .tag = PS_TAG_REPLY + (s->is_replica ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot,
+                              .tag = PS_TAG_REPLY + tag_place(s) + (uint32_t)slot,
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
@@ -432,6 +440,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
+    r->is_pull = false;
     r->is_silent = server_is_silent(s);
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));
@@ -458,6 +467,7 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     TRY(server_end_reply(s, r));
+    r->is_pull = true;
     r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,

@@ -26,7 +26,7 @@ const struct opt train_opt_table[] = {
               "which are dropped"),
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
-             "nothing is; with --on-loss report"),
+             "nothing is; then a new follower is made; with --on-loss report"),
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
