@@ -210,7 +210,7 @@ const struct opt train_run_table[] = {
     OPT_U64_(
         struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
         "where the run's ranks die, start again from the checkpoint that it wrote to --save, or from the beginning, at "
-        "most so often; drills are not repeated; not under a launcher"),
+        "most so often; drills are not repeated; of processes: gradmark launch --restarts"),
     OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
     OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
