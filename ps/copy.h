@@ -13,13 +13,16 @@
  *
  * Invariants
  *   Y1  The copy is of one moment: no change is pending when it begins, and from then on changes are forwarded, and
- * made when HELD says so (replica.R2), which comes behind the HELD of the copy. So arrays and gradients are sent from
- *       where they are, without another copy of the slice in memory; and pushes wait as long as copying takes, not
- * pulls. Y2  What is forwarded since comes behind it, in the same order (transport.T4). Y3  The copy counts as the
- * first forward: its HELD is number 1. Y4  A part that is not the next one, or not as long, or words that no slice of
- * this run has, are refused and change nothing (wire.P5). Y5  Counts of the report go with the slice: so they are there
- * as long as it is. Y6  A PULL, and who waits for its answer, is of the holder alone (it changes nothing): its slot is
- * empty in the copy.
+ *       made when HELD says so (replica.R2), which comes behind the HELD of the copy. So arrays and gradients are
+ *       sent from where they are, without another copy of the slice in memory; and pushes wait as long as copying
+ *       takes, not pulls.
+ *   Y2  What is forwarded since comes behind it, in the same order (transport.T4).
+ *   Y3  The copy counts as the first forward: its HELD is number 1.
+ *   Y4  A part that is not the next one, or not as long, or words that no slice of this run has, are refused and
+ *       change nothing (wire.P5).
+ *   Y5  Counts of the report go with the slice: so they are there as long as it is.
+ *   Y6  What was answered last in a slot is silent in the copy (replica.R4), as is who waits: that is a push. (A PULL
+ *       comes behind the answer to the worker's push, when it may read, and so never waits.)
  */
 #ifndef PS_COPY_H
 #define PS_COPY_H

@@ -23,17 +23,21 @@
  *                            and begins a copy
  *   the holder is lost       -                                          replica_look(): takes its place, drops who
  *                                                                       is lost or has left, and begins a copy
- *   COPY comes               -                                          copy_take(): into a new, partial replica; of
- * the last part HELD HELD of the copy comes   copy_end(): the slice has a replica again  - the holder is lost, and  -
- * replica_look(): the run ends (R9) the replica is partial a request of the slice   - waits until then; then one whose
- * step the of the holder comes                                                 replica has counted is answered, and not
+ *   COPY comes               -                                          copy_take(): into a new, partial replica;
+ *                                                                       of the last part HELD
+ *   HELD of the copy comes   copy_end(): it has a replica again         -
+ *   the holder is lost, and  -                                          replica_look(): the run ends (R9)
+ *   the replica is partial
+ *   a request of the slice   -                                          waits until then; then one whose step the
+ *   of the holder comes                                                 replica has counted is answered, and not
  *                                                                       counted again; another one is served
  *
  * Invariants
- *   R1  Holder and heir make the same changes in the same order, from the start or from a copy on. So their parameters,
- *       states and clocks are equal in every bit whenever they have made equally many, on processors that compute
- * alike. R2  The holder makes a change only when HELD says that the replica has made it. So nothing that a worker has
- * read, or was told is done, is in one place alone, while both live; and while a copy is on its way, nothing changes.
+ *   R1  Holder and heir make the same changes in the same order, from the start or from a copy on. So their
+ *       parameters, states and clocks are equal in every bit whenever they have made equally many, on processors that
+ *       compute alike.
+ *   R2  The holder makes a change only when HELD says that the replica has made it. So nothing that a worker has read,
+ *       or was told is done, is in one place alone, while both live; and while a copy is on its way, nothing changes.
  *   R3  The replica is never behind its holder. So a request that the heir gets anew, since its holder was lost, is of
  *       the step that comes next, and was in no place, or of the step before that, and is in the replica: each counts
  *       once. A copy has what was answered last in each slot, so this holds of the heir's heir as well.
@@ -43,13 +47,14 @@
  *       and of a piece, that is in `pending` or waits (wire.P4), and none behind LEAVE and FETCH; and no other worker's
  *       requests change what is checked of it, but for clocks, which only grow.
  *   R6  At most n_workers (PS_CREDITS + 2) forwards are in `pending`: each slot's request, and the LEAVE and the loss
- * of each worker. With the copy as many HELD and one are on their way. R7  What is forwarded is sent from where it was
- * received. It is released when the heir has released it: at once, or where its gradient is kept for a round, when that
- * has ended there, which is before it ends here (R2). R8  A server ends when it has worker 0's last LEAVE, which comes
- * when every slice's STATE is there: nobody needs any slice then. A LEAVE goes to every server that lives, and is of
- * all slices that it holds. R9  A slice is lost, and the run ends, when its holder is lost and its heir is lost with it
- * or has a partial replica: the first server behind them says so. So of N servers N - 1 may be lost, one after the
- * other, each when all slices are in two places again.
+ *       of each worker. With the copy as many HELD and one are on their way.
+ *   R7  What is forwarded is sent from where it was received. It is released when the heir has released it: at once, or
+ *       where its gradient is kept for a round, when that has ended there, which is before it ends here (R2).
+ *   R8  A server ends when it has worker 0's last LEAVE, which comes when every slice's STATE is there: nobody needs
+ *       any slice then. A LEAVE goes to every server that lives, and is of all slices that it holds.
+ *   R9  A slice is lost, and the run ends, when its holder is lost and its heir is lost with it or has a partial
+ *       replica: the first server behind them says so. So of N servers N - 1 may be lost, one after the other, each
+ *       when all slices are in two places again.
  */
 #ifndef PS_REPLICA_H
 #define PS_REPLICA_H

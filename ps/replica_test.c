@@ -10,12 +10,14 @@
  *              fifth of these calls); and the run ends where both servers of a slice die
  *   seeds      the same at calls that the seed draws, with pauses that it draws, and another rank that dies: of 4
  *              servers the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push
- *              what is not finite once; half of them have twelve pieces, of which one to eight are under way at once
+ *              what is not finite once; half of them have twelve pieces, of which one to eight are under way at once.
  *              In a third of those with 3 or 4 servers two or three die, one after the other, each when all slices are
- * in two places again: the last one that is left holds all copies     a server dies, and then another one at its 1st,
- * (1 + STRIDE)th, ... call since: before, while and behind new replicas are made. The run ends only where a slice was
- * in one place, and says so snapshots  a server dies as in points, and has written snapshots in place of a replica:
- * what was rolled back is counted to the push, or with sync to the round
+ *              in two places again: the last one that is left holds all
+ *   copies     a server dies in the middle, or late, and then another one at its 1st, (1 + STRIDE)th, ... call since:
+ *              before, while and behind new replicas are made, in a third of the cases with pulls apart. The run ends
+ *              only where a slice was in one place, and says so
+ *   snapshots  a server dies as in points, and has written snapshots in place of a replica: what was rolled back is
+ *              counted to the push, or with sync to the round
  *
  * A gradient is of small integers that step, worker and parameter give, at rate 1 and without momentum: sums are exact
  * in any order. With sync the update has a momentum, and is the same to the bit in every run.
@@ -230,25 +232,31 @@ static int points(int stride)
     return n_failures > 0;
 }
 
-/* Server `first` dies in the middle, then `second` at any call. */
-static int copies_of(int first, int second, int stride, const struct outcome *even, int *n_runs, int *n_ended)
+struct tally {
+    int n_runs, n_ended;
+};
+
+/* Server `first` dies in the middle, or late, then `second` at any call. */
+static int copies_of(int first, int second, bool is_late, int stride, const struct outcome *even, struct tally *t)
 {
     int n_failures = 0, n_calls;
     struct outcome o;
 
-    plan.victim[0] = (struct victim){ .rank = N_WORKERS + first, .n_call = even->n_calls[N_WORKERS + first] / 3 };
+    const int n_of_first = even->n_calls[N_WORKERS + first], n_before_end = 1 + (first + second) % 8;
+    plan.victim[0] =
+        (struct victim){ .rank = N_WORKERS + first, .n_call = is_late ? n_of_first - n_before_end : n_of_first / 3 };
     plan.victim[1] = (struct victim){ .rank = N_WORKERS + second, .n_call = INT_MAX, .follows = true };
     if (!run_and_check(&o, even))
         return 1;
     n_calls = o.n_since[1];
     for (plan.victim[1].n_call = (first + second) % stride; plan.victim[1].n_call < n_calls;
          plan.victim[1].n_call += stride) {
-        ++*n_runs;
+        t->n_runs++;
         if (replica_run(&o)) {
             n_failures += !check_run(&o, even);
             continue;
         }
-        ++*n_ended;
+        t->n_ended++;
         if (o.may_end && strstr(o.last_words, "are lost: who held them was lost before server"))
             continue; /* R9 */
         n_failures++;
@@ -262,7 +270,8 @@ static int copies_of(int first, int second, int stride, const struct outcome *ev
 static int copies(int stride)
 {
     enum { N_CASES = N_RULES * (N_SIZES - 1) * N_CUTS };
-    int n_failures = 0, n_runs = 0, n_ended = 0;
+    struct tally t = { 0 };
+    int n_failures = 0;
     struct outcome even;
 
     for (int i = 0; i < N_CASES * MOST_SERVERS; i++) {
@@ -271,13 +280,14 @@ static int copies(int stride)
         const int first = i % plan.n_servers;
         if (by == 0 || by >= plan.n_servers)
             continue;
+        plan.splits = !plan.stops && by == 2;
         if (!run_even(&even))
             return 1;
-        n_failures += copies_of(first, (first + by) % plan.n_servers, cut == FINE ? 3 * stride : stride, &even, &n_runs,
-                                &n_ended);
+        const int second = (first + by) % plan.n_servers, every = cut == FINE ? 3 * stride : stride;
+        n_failures += copies_of(first, second, false, every, &even, &t) + copies_of(first, second, true, 3, &even, &t);
     }
-    printf("%d runs, of which %d ended with a slice, %d failures\n", n_runs, n_ended, n_failures);
-    return n_failures > 0 || n_ended == 0 || n_ended == n_runs;
+    printf("%d runs, of which %d ended with a slice, %d failures\n", t.n_runs, t.n_ended, n_failures);
+    return n_failures > 0 || t.n_ended == 0 || t.n_ended == t.n_runs;
 }
 
 /* What is missing in a parameter is rolled back, and no more is said to be. Parts of a piece on a server are missing

@@ -120,7 +120,7 @@ static void pass_answer(struct cursor *c, const struct ps_server *s, struct ps_h
 static void pass_slot(struct cursor *c, struct ps_server *s, int w, int slot)
 {
     struct request *r = &s->client[w].request[slot];
-    const bool is_used = r->answer.op != 0 && !r->is_pull;
+    const bool is_used = r->answer.op != 0;
     const struct ps_header none = { .op = PS_PARAMS };
     const unsigned own = (is_used ? SLOT_IS_USED : 0) | (r->waits ? SLOT_WAITS : 0) | (r->is_kept ? SLOT_IS_KEPT : 0) |
                          (r->is_refused ? SLOT_IS_REFUSED : 0);

@@ -440,7 +440,6 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
-    r->is_pull = false;
     r->is_silent = server_is_silent(s);
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));
@@ -467,7 +466,6 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     TRY(server_end_reply(s, r));
-    r->is_pull = true;
     r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,

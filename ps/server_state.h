@@ -28,7 +28,6 @@ struct arrival { /* a request received, not yet served */
 
 struct request {         /* of a worker, in one of its slots (P4): the last one that came there */
     bool waits;          /* it was served, and is not answered yet ... */
-    bool is_pull;        /* it is a PULL, which changes nothing */
     bool is_silent;      /* nobody waits here for its answer (replica.R4) */
     bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
     bool is_due;         /* of a copy that comes: the gradient that is kept is to come yet (copy.h) */
