@@ -88,7 +88,7 @@ static void choose(int n_servers)
     plan.seed = 0;
     memset(plan.guest, 0, sizeof plan.guest);
     plan.leaver = plan.leaves_after = 0;
-    plan.victim[0] = plan.victim[1] = (struct victim){ -1, 0 };
+    plan_spare_all();
 }
 
 static bool run_and_check(struct outcome *out)
@@ -154,7 +154,8 @@ static int seeds(uint64_t first, uint64_t n)
         plan.splits = seed % 4 == 1;
         plan.spoils = seed % 5 == 2;
         for (int v = 0; v < 2; v++)
-            plan.victim[v] = (struct victim){ 1 + v, drawn(seed, 1 + (uint64_t)v, 2 * even[i].n_calls[1 + v]) };
+            plan.victim[v] =
+                (struct victim){ .rank = 1 + v, .n_call = drawn(seed, 1 + (uint64_t)v, 2 * even[i].n_calls[1 + v]) };
         if (!run_and_check(&o)) {
             n_failures++;
             continue;
@@ -186,7 +187,7 @@ static void draw_changes(uint64_t seed, const struct outcome *even)
     for (int v = 0; v < n_die; v++) {
         const int worker = 1 + drawn(seed, 40 + (uint64_t)v, MOST_WORKERS - 1);
         const int rank = worker < N_WORKERS ? worker : worker + plan.n_servers;
-        plan.victim[v] = (struct victim){ rank, drawn(seed, 50 + (uint64_t)v, even->n_calls[1]) };
+        plan.victim[v] = (struct victim){ .rank = rank, .n_call = drawn(seed, 50 + (uint64_t)v, even->n_calls[1]) };
     }
 }
 

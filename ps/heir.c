@@ -6,6 +6,16 @@
 
 #include "harness/world/world.h"
 
+int ps_living(const struct sync_env *env, int from)
+{
+    for (int i = 0; i < env->n_servers; i++) {
+        const int server = (from + i) % env->n_servers;
+        if (!world_is_lost(env->world, env->n_workers + server))
+            return server;
+    }
+    return -1;
+}
+
 enum rc ps_forgive_loss(struct world *w, int rank, enum rc rc)
 {
     char message[RC_MESSAGE_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heir.h - who takes the place of a server that is lost: the next one, the first behind the last. */
+/* heir.h - who takes the place of a server that is lost: the next one that is not, the first behind the last. */
 #ifndef PS_HEIR_H
 #define PS_HEIR_H
 
@@ -19,7 +19,11 @@ static inline int ps_home(int s, int n_servers)
     return (s + n_servers - 1) % n_servers;
 }
 
-/* Are there any? By a replica (replica.h), or by a snapshot (snapshot.h). */
+/* The first server at `from` or behind it that is not lost, around the ring; -1: all are. So with replicas the holder
+ * of slice s is ps_living(env, s), and its heir the next one, as far as this rank knows. */
+int ps_living(const struct sync_env *env, int from);
+
+/* Are there any heirs? By a replica (replica.h), or by a snapshot (snapshot.h). */
 static inline bool ps_has_heirs(const struct sync_env *env)
 {
     return env->n_replicas > 0 || env->snapshots;

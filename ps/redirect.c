@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redirect.c - a worker whose server was lost: the server's heir has its slice (replica.h), and gets all that the lost
- * one has not answered, as it was: header, body and slot. What those are in is lent until it is ended, so it is there.
+ * redirect.c - a worker whose server was lost: the next server that is not has its slice (replica.h), and gets all that
+ * the lost one has not answered, as it was: header, body and slot. What those are in is lent until it is ended, so it
+ * is there. The next one may be lost in turn, before or behind that.
  */
 #include <stdio.h>
 
@@ -11,15 +12,7 @@
 
 int ps_holder(const struct ps *p, int server)
 {
-    const struct sync_env *env = &p->base.env;
-
-    return env->n_workers + (p->link[server].is_redirected ? ps_heir(server, env->n_servers) : server);
-}
-
-/* Is the rank lost that has the slice of this server, and there are replicas? */
-static bool is_lost(const struct ps *p, int server)
-{
-    return ps_has_heirs(&p->base.env) && world_is_lost(p->base.env.world, ps_holder(p, server));
+    return p->base.env.n_workers + p->link[server].holder;
 }
 
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
@@ -29,22 +22,43 @@ enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
     return ps_has_heirs(env) ? ps_forgive_loss(env->world, ps_holder(p, server), rc) : rc;
 }
 
+/* Who has the slice of this server now, as far as this rank knows; -1: nobody. */
+static int next_holder(const struct ps *p, int server)
+{
+    const struct sync_env *env = &p->base.env;
+    const int next = ps_living(env, server);
+
+    if (env->n_replicas == 0 && next != ps_heir(server, env->n_servers)) /* the snapshot is read by nobody else */
+        return -1;
+    return next;
+}
+
+static enum rc post_all(struct ps *p, int server)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < PS_CREDITS; i++)
+        TRY(ps_post_slot(p, server, i));
+out:
+    return rc;
+}
+
 enum rc ps_redirect(struct ps *p, int server, enum rc rc)
 {
     struct link *link = &p->link[server];
     char message[RC_MESSAGE_BYTES];
 
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    if (link->is_redirected)
-        return rc;
-    TRY(ps_forgive(p, server, rc));
-    for (int i = 0; i < PS_CREDITS; i++)
-        ps_end_posted(p, &link->slot[i]); /* with an error: transport.T3 */
-    link->is_redirected = true;
-    if (is_lost(p, server))
-        FAIL(RC_PEER, "%s", message); /* replica.R9 */
-    for (int i = 0; i < PS_CREDITS; i++)
-        TRY(ps_post_slot(p, server, i));
+    while (rc != RC_OK) {
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        TRY(ps_forgive(p, server, rc));
+        for (int i = 0; i < PS_CREDITS; i++)
+            ps_end_posted(p, &link->slot[i]); /* with an error: transport.T3 */
+        const int next = next_holder(p, server);
+        if (next < 0)
+            FAIL(RC_PEER, "%s", message); /* replica.R9 */
+        link->holder = next;
+        rc = post_all(p, server);
+    }
 out:
     return rc;
 }

@@ -20,7 +20,7 @@
  * FETCHING -> LEFT by server_answer_fetch(), when all other workers have left or are lost. With replicas every change
  * is made behind the one of the replica (replica.h): what is forwarded and not made yet is "ending" or "pending", and a
  * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step
- * before; and worker 0, LEFT, sends LEAVE, with which the server ends.
+ * before; and worker 0, LEFT, sends LEAVE, with which the server ends. A LEAVE is of all slices that the server holds.
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
@@ -98,8 +98,20 @@ out:
     return rc;
 }
 
-/* Of the slice of server number `slice`, whose initial values are those of env. */
-static enum rc open_slice(struct ps_server **out, const struct sync_env *env, int slice)
+/* Into the list of those that are here. */
+static enum rc list_slice(struct ps_server *s, struct ps_server *rank)
+{
+    s->rank = rank ? rank : s;
+    s->is_replica = rank != NULL;
+    if (!rank)
+        s->here = calloc((size_t)s->env.n_servers, sizeof *s->here);
+    if (!s->rank->here)
+        return rc_raise(RC_NOMEM, "parameter server: no memory for %d servers", s->env.n_servers);
+    s->rank->here[s->rank->n_here++] = s;
+    return RC_OK;
+}
+
+enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, int slice, struct ps_server *rank)
 {
     struct ps_server *s = calloc(1, sizeof *s);
     enum rc rc;
@@ -108,7 +120,6 @@ static enum rc open_slice(struct ps_server **out, const struct sync_env *env, in
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
     s->slice = slice;
-    s->is_replica = slice != env->world->rank - env->n_workers;
     s->n_elems = env->placement->n_elems[slice];
     s->layout = ps_layout_digest(env, slice);
     const int most_workers = sync_most_workers(env);
@@ -126,6 +137,8 @@ static enum rc open_slice(struct ps_server **out, const struct sync_env *env, in
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
     TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, &env->optimizer, env->slice_state.moments));
+    TRY(replica_open(s));
+    TRY(list_slice(s, rank));
     *out = s;
     s = NULL;
 out:
@@ -136,17 +149,16 @@ out:
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
 {
     struct sync_env before = *env;
-    struct ps_server *s = NULL;
+    struct ps_server *s = NULL, *replica = NULL; /* which s has */
+    const int own = env->world->rank - env->n_workers;
     enum rc rc;
 
-    TRY(open_slice(&s, env, env->world->rank - env->n_workers));
-    TRY(replica_open(s));
+    TRY(server_open_slice(&s, env, own, NULL));
     before.slice_param = env->before_param;
     before.slice_state.moments = env->before_moments;
     if (ps_has_heirs(env))
-        TRY(open_slice(&s->replica, &before, s->chain.home - env->n_workers));
-    if (s->replica)
-        s->replica->rank = s;
+        TRY(server_open_slice(&replica, &before, ps_home(own, env->n_servers), s));
+    s->chain.is_on = env->n_replicas > 0;
     TRY(snapshot_begin(s));
     *out = s;
     s = NULL;
@@ -161,6 +173,9 @@ void ps_server_close(struct ps_server **sp)
 
     if (!s)
         return;
+    for (int i = 1; i < s->n_here; i++)
+        ps_server_close(&s->here[i]);
+    free(s->here);
     replica_close(s);
     snapshot_close(s);
     server_close_leases(s);
@@ -347,17 +362,20 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
 /* replica.R8 */
 static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
+    enum rc rc = RC_OK;
+
     s->client[a->worker].has_left_all = true;
     s->client[a->worker].n_pushed_before = h->clock;
-    if (s->replica && s->replica->is_heir) {
-        snapshot_end_worker(s->replica, a->worker, h->clock);
-        server_leave(s->replica, a->worker);
-    }
+    for (int i = 1; i < s->n_here; i++)
+        if (server_is_holder(s->here[i]))
+            TRY(replica_leave(s->here[i], a->worker, h->clock));
     if (is_last_leave(s, a, h)) {
         s->is_over = true;
         return RC_OK;
     }
-    return replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h);
+    TRY(replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h));
+out:
+    return rc;
 }
 
 /* Handle one request as the state table above says. */

@@ -4,8 +4,8 @@
 
 #include "ps/server_state.h"
 
-/* Is the body one of this run? Its indices are checked before anything is done with it. */
-static enum rc check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+/* Its indices are checked before anything is done with it. */
+enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why_refused)
 {
     const struct push_body body = ps_push_body(h);
@@ -66,7 +66,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
 
     TRY(check_order(s, a->worker, h, why));
     TRY(server_check_batch(s, a, h, why));
-    TRY(check_body(s, a, h, why));
+    TRY(server_check_body(s, a, h, why));
 out:
     return rc;
 }

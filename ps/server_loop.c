@@ -4,11 +4,11 @@
  *
  * Before it serves a request, the server receives all that have arrived, and notes the time: how long a request then
  * waits is the queueing time, which its reply reports (queue_ns). A worker has at most PS_CREDITS requests outstanding
- * (P4), to each slice. What servers send each other is handled as it is received (replica.h); requests of the slice
- * that this one is the heir of wait until its home is lost.
+ * (P4), to each slice. What servers send each other is handled as it is received (replica.h); requests of a slice
+ * that this one is the heir of wait until its holder is lost.
  *
- * The loss of a worker is one more change of each slice. That of a server ends the run, unless another one has its
- * slice.
+ * The loss of a worker is one more change of each slice that is held here. That of a server ends the run, unless
+ * another one has its slices (replica.R9).
  */
 #include <limits.h>
 #include <stdio.h>
@@ -18,14 +18,25 @@
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
 
-/* The slice of server i is nowhere any more (replica.R9). */
+/* The slice of server i is nowhere any more; with replicas who would hold it knows (replica.R9). */
 static bool slice_is_lost(const struct ps_server *s, int i)
 {
     const struct sync_env *env = &s->env;
 
-    if (!world_is_lost(env->world, env->n_workers + i))
+    if (env->n_replicas > 0 || !world_is_lost(env->world, env->n_workers + i))
         return false;
-    return !ps_has_heirs(env) || world_is_lost(env->world, env->n_workers + ps_heir(i, env->n_servers));
+    return !env->snapshots || world_is_lost(env->world, env->n_workers + ps_heir(i, env->n_servers));
+}
+
+static enum rc lose_worker(struct ps_server *s, int worker)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < s->n_here; i++)
+        if (server_is_holder(s->here[i]) && s->here[i]->client[worker].state != LOST)
+            TRY(server_lose_worker(s->here[i], worker));
+out:
+    return rc;
 }
 
 /* The workers that are lost now are, in every slice. RC_PEER: a slice is. Cheap where nobody is. */
@@ -36,14 +47,9 @@ static enum rc see_losses(struct ps_server *s)
 
     if (!world_has_losses(w))
         return RC_OK;
-    for (int r = 0; r < sync_most_workers(&s->env); r++) {
-        if (!world_is_lost(w, sync_rank_of(&s->env, r)))
-            continue;
-        if (s->client[r].state != LOST)
-            TRY(server_lose_worker(s, r));
-        if (s->replica && s->replica->is_heir && s->replica->client[r].state != LOST)
-            server_drop_now(s->replica, r);
-    }
+    for (int r = 0; r < sync_most_workers(&s->env); r++)
+        if (world_is_lost(w, sync_rank_of(&s->env, r)))
+            TRY(lose_worker(s, r));
     for (int i = 0; i < s->env.n_servers; i++)
         if (slice_is_lost(s, i))
             return world_raise_loss(w, s->env.n_workers + i);
@@ -58,7 +64,7 @@ enum rc server_forgive_lost(struct ps_server *s, int worker)
 
     (void)snprintf(message, sizeof message, "%s", rc_message());
     TRY(world_check(s->env.world)); /* the run has failed */
-    TRY(see_losses(s->rank ? s->rank : s));
+    TRY(see_losses(s->rank));
     if (s->client[worker].state != LOST && !s->client[worker].loss_is_told)
         FAIL(RC_PEER, "%s", message);
 out:
@@ -95,7 +101,10 @@ static bool is_awaiting(const struct ps_server *s)
 
 static bool has_work(const struct ps_server *s)
 {
-    return s->n_arrivals > 0 || (s->replica && s->replica->is_heir && s->replica->n_arrivals > 0);
+    for (int i = 0; i < s->n_here; i++)
+        if (server_is_holder(s->here[i]) && s->here[i]->n_arrivals > 0)
+            return true;
+    return false;
 }
 
 /* Of another server. */
@@ -110,7 +119,8 @@ static enum rc take_of_server(struct ps_server *s, struct message *m)
         rc = replica_take_held(s, m, &why);
     else
         rc = rc_raise(RC_MISMATCH, "it is of another server");
-    transport_release(s->env.transport, m); /* where it was not taken */
+    if (m->peer >= 0) /* it was not taken */
+        transport_release(s->env.transport, m);
     if (rc != RC_MISMATCH || why == NOT_REFUSED)
         return rc;
     server_count_refused(s, why, rc_message());
@@ -118,16 +128,39 @@ static enum rc take_of_server(struct ps_server *s, struct message *m)
     return RC_OK;
 }
 
+/* The slice that a request is of, by its tag, and its slot; NULL: it is not here. */
+static struct ps_server *slice_of(const struct ps_server *s, const struct message *m, uint32_t *slot)
+{
+    const uint32_t place = (m->tag & ~TAG_ANY) / PS_TAG_PLACE, n = (uint32_t)s->env.n_servers;
+
+    *slot = m->tag - PS_TAG_REQUEST - place * PS_TAG_PLACE;
+    if (place == 0)
+        return s->here[0];
+    return place < n ? server_of_slice(s, (int)(((uint32_t)s->slice + n - place) % n)) : NULL;
+}
+
+/* A request of a slice that is not here: nobody is to answer it. Where its worker knows of losses that this server does
+ * not know of yet, the run ends by replica.R9. */
+static enum rc refuse_unheld(struct ps_server *s, const struct arrival *a)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "worker %d asks for what this server has not", a->worker);
+    server_count_refused(s, REFUSED_OUT_OF_ORDER, text);
+    if (s->client[a->worker].state == LOST || ++s->client[a->worker].n_refused < PS_MOST_REFUSED)
+        return RC_OK;
+    return server_drop_worker(s, a->worker);
+}
+
 /* Into the queue of its slice. */
 static enum rc take_request(struct ps_server *s, struct arrival *a)
 {
-    struct ps_server *slice = s;
+    struct ps_server *slice = slice_of(s, &a->message, &a->slot);
 
     a->worker = sync_worker_of(&s->env, a->message.peer);
-    a->slot = a->message.tag - PS_TAG_REQUEST;
-    if (s->replica && a->slot - PS_TAG_OF_HEIR < PS_CREDITS) {
-        slice = s->replica;
-        a->slot -= PS_TAG_OF_HEIR;
+    if (!slice) {
+        transport_release(s->env.transport, &a->message);
+        return refuse_unheld(s, a);
     }
     if (slice->n_arrivals == slice->most_arrivals) { /* of a slice that waits for its home to be lost: not by P4 */
         transport_release(s->env.transport, &a->message);
@@ -138,11 +171,20 @@ static enum rc take_request(struct ps_server *s, struct arrival *a)
     return RC_OK;
 }
 
+/* Does a change of some slice wait for its heir? */
+static bool waits_for_heir(const struct ps_server *s)
+{
+    for (int i = 0; i < s->n_here; i++)
+        if (s->here[i]->chain.n_pending > 0)
+            return true;
+    return false;
+}
+
 /* Wait for the next message, where there is nothing else to do; no message: a->message.peer -1. */
 static enum rc await_arrival(struct ps_server *s, struct arrival *a)
 {
     const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
-    const bool waits_for_heir = s->chain.n_pending > 0;
+    const bool replicates = waits_for_heir(s);
     enum rc rc;
 
     a->was_awaited = true;
@@ -150,7 +192,7 @@ static enum rc await_arrival(struct ps_server *s, struct arrival *a)
     if (a->message.peer < 0)
         return RC_OK;
     a->seen_ns = world_now_ns(s->env.world);
-    server_note_span(s, waits_for_heir ? "replicate" : "wait", idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
+    server_note_span(s, replicates ? "replicate" : "wait", idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
 out:
     return rc;
 }
@@ -158,7 +200,10 @@ out:
 /* Has a rank been lost, for whose loss alone others may wait? */
 static bool has_news(const struct ps_server *s)
 {
-    return s->has_new_left || (s->replica && s->replica->has_new_left) || replica_is_due(s) || server_leases_are_due(s);
+    for (int i = 0; i < s->n_here; i++)
+        if (s->here[i]->has_new_left)
+            return true;
+    return replica_is_due(s) || server_leases_are_due(s);
 }
 
 /* Receive all that has arrived; wait only if nothing is left to do. */
@@ -223,9 +268,27 @@ out:
     return rc;
 }
 
-static enum rc serve_slice(struct ps_server *s)
+/* Of all slices that it holds: what no message asks for, or the oldest request. */
+static enum rc settle_slices(struct ps_server *s)
 {
-    return s->n_arrivals > 0 ? server_serve_next(s) : RC_OK;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < s->n_here; i++)
+        if (server_is_holder(s->here[i]))
+            TRY(settle_slice(s->here[i]));
+out:
+    return rc;
+}
+
+static enum rc serve_slices(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < s->n_here; i++)
+        if (server_is_holder(s->here[i]) && s->here[i]->n_arrivals > 0)
+            TRY(server_serve_next(s->here[i]));
+out:
+    return rc;
 }
 
 static bool is_over(const struct ps_server *s)
@@ -251,50 +314,59 @@ static enum rc end_run(struct ps_server *s, enum rc rc)
     char message[RC_MESSAGE_BYTES];
 
     (void)snprintf(message, sizeof message, "%s", rc_message());
-    replica_end(s, rc != RC_OK);
-    drop_rest(s, rc != RC_OK);
-    if (s->replica)
-        drop_rest(s->replica, true);
+    for (int i = 0; i < s->n_here; i++) {
+        replica_end(s->here[i], rc != RC_OK);
+        drop_rest(s->here[i], rc != RC_OK || i > 0);
+    }
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", message);
 }
 
 enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
 {
-    struct ps_server *replica = s->replica;
     enum rc rc = RC_OK;
 
     s->silence_ms = ps_server_silence_ms(s->env.timeout_ms, step_ns);
     while (!is_over(s)) {
         TRY(replica_look(s));
-        TRY(settle_slice(s));
-        if (replica && replica->is_heir)
-            TRY(settle_slice(replica));
+        TRY(settle_slices(s));
         TRY(take_arrivals(s)); /* waits, where there is nothing to do */
-        TRY(serve_slice(s));
+        TRY(serve_slices(s));
         TRY(snapshot_if_due(s));
-        if (replica && replica->is_heir)
-            TRY(serve_slice(replica));
     }
-    TRY(end_all_replies(s));
-    if (replica)
-        TRY(end_all_replies(replica));
+    for (int i = 0; i < s->n_here; i++)
+        TRY(end_all_replies(s->here[i]));
 out:
     return end_run(s, rc);
+}
+
+/* What was served of slice s, whose place this server has taken. */
+static void add_taken(struct server_facts *out, const struct ps_server *s)
+{
+    const struct server_facts *taken = &s->facts;
+
+    for (int i = 0; i < STALENESS_BINS; i++)
+        out->pushes_count[i] += taken->pushes_count[i];
+    for (int i = 0; i < N_REFUSED; i++)
+        out->refused_count[i] += taken->refused_count[i];
+    out->late_count += taken->late_count;
+    if (s->has_given_state) /* else its home had, and all of it */
+        out->rolled_back_count += taken->rolled_back_count;
+    out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
+    out->replicated_count += taken->replicated_count;
+    out->replicate_ns += taken->replicate_ns;
+    out->copies_count += taken->copies_count;
+    out->copied_bytes += taken->copied_bytes;
+    out->n_taken_over++;
 }
 
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)
 {
     *out = s->facts;
-    if (s->replica && s->replica->is_heir) {
-        const struct server_facts *taken = &s->replica->facts;
-        for (int i = 0; i < STALENESS_BINS; i++)
-            out->pushes_count[i] += taken->pushes_count[i];
-        for (int i = 0; i < N_REFUSED; i++)
-            out->refused_count[i] += taken->refused_count[i];
-        out->late_count += taken->late_count;
-        if (s->replica->has_given_state) /* else its home had, and all of it */
-            out->rolled_back_count += taken->rolled_back_count;
-        out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
+    for (int i = 0; i < s->n_here; i++) {
+        out->n_alone += server_is_holder(s->here[i]) && s->env.n_replicas > 0 &&
+                        (!replica_is_kept(s->here[i]) || s->here[i]->chain.copy);
+        if (s->here[i]->is_heir)
+            add_taken(out, s->here[i]);
     }
     if (server_is_elastic(s))
         server_batch_facts(s, out);

@@ -34,6 +34,14 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
     return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
 }
 
+/* Added to the tags of its slice here. */
+static uint32_t tag_place(const struct ps_server *s)
+{
+    const int own = s->env.world->rank - s->env.n_workers, n = s->env.n_servers;
+
+    return PS_TAG_PLACE * (uint32_t)((own - s->slice + n) % n);
+}
+
 static enum rc post(struct ps_server *s, struct request *r, int worker, int slot, const struct ps_header *h,
                     float *body)
 {
@@ -41,7 +49,7 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
 
     ps_header_encode(r->reply_header, h);
     r->reply = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
-                              .tag = PS_TAG_REPLY + (s->is_replica ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot,
+                              .tag = PS_TAG_REPLY + tag_place(s) + (uint32_t)slot,
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,

@@ -30,6 +30,7 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
     bool waits;          /* it was served, and is not answered yet ... */
     bool is_silent;      /* nobody waits here for its answer (replica.R4) */
     bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
+    bool is_due;         /* of a copy that comes: the gradient that is kept is to come yet (copy.h) */
     bool is_refused;     /* ... but not taken: it is not finite (P6), and not there any more */
     struct message kept; /* lent by the transport; its body: */
     struct push_body body;
@@ -55,13 +56,13 @@ struct client { /* a worker, as the server sees it */
     uint64_t n_pushed_before; /* as it says then: pushes to the server before, of all its pieces */
     bool has_left_all;        /* it has sent LEAVE to this server, and so needs none of its slices (replica.R8) */
     struct request request[PS_CREDITS];
-    struct request refusal; /* the last REFUSED of P5, which may go while a request in its slot waits */
-    struct request loss;    /* its forward alone is used */
-    int n_refused;          /* of its messages, by P5 */
-    uint64_t n_batches;     /* leases.h: of server 0: that it has done */
-    bool has_begun, asks;   /* leases.h: it has asked for its first batch; its NEXT is not answered */
-    float *reply_params;    /* copy of the slice for replies, each at its place; NULL: the transport borrows
-                               ps_server.param */
+    struct request refusal;     /* the last REFUSED of P5, which may go while a request in its slot waits */
+    struct request loss, leave; /* their forwards alone are used */
+    int n_refused;              /* of its messages, by P5 */
+    uint64_t n_batches;         /* leases.h: of server 0: that it has done */
+    bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is not answered */
+    float *reply_params;        /* copy of the slice for replies, each at its place; NULL: the transport borrows
+                                   ps_server.param */
 };
 
 struct piece_state {
@@ -73,11 +74,13 @@ struct piece_state {
     struct clocks clocks;       /* of its workers */
 };
 
-struct chain {               /* replica.h; of a server to its heir, and to the one before */
-    bool is_on;              /* what changes the own slice is forwarded */
-    int heir, home;          /* ranks */
-    struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: a loss */
+struct chain {               /* replica.h; of a slice, of its holder to the heir, or at the heir from the holder */
+    bool is_on;              /* what changes the slice is forwarded */
+    int heir, home;          /* ranks; home: whose forwards a replica takes */
+    struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: LOST or LEAVE without
+                                a message: the op is in message.tag */
     int first_pending, n_pending, most_pending;
+    struct copy *copy;         /* copy.h: on its way to a new heir, or to this one from its holder; NULL: none is */
     enum rc error;             /* of a forward that its heir, which lives, did not release (replica.R7) */
     uint64_t n_held, n_served; /* HELD taken; forwards served of the home's */
     struct held {              /* [most_pending]: HELD number n is in n modulo that */
@@ -108,30 +111,47 @@ struct ps_server {
     struct client *client;     /* [sync_most_workers()] */
     struct arrival *arrival;   /* [most_arrivals], a ring buffer */
     int first_arrival, n_arrivals, most_arrivals;
-    struct chain chain;        /* of the rank's own slice, with replicas */
-    struct ps_server *replica; /* likewise: of the slice of the server before; NULL: none */
-    struct ps_server *rank;    /* a replica's: whose it is; NULL: this is the rank's own slice */
-    bool is_replica;           /* this one is of another server's slice ... */
-    bool is_heir;              /* ... and has taken its place */
-    bool is_over;              /* replica.R8 */
-    bool has_given_state;      /* the answer to FETCH */
-    bool is_restored;          /* the heir's: from a snapshot (snapshot.h) */
-    uint64_t n_unsaved;        /* updates since the last one, of all pieces */
-    FILE *notes;               /* snapshot.N6; NULL: none */
-    unsigned char *noted_row;  /* likewise: room for one */
-    struct leases leases;      /* leases.h: of server 0; else zeros */
-    int n_asking;              /* workers whose NEXT waits */
-    struct batch_set *has;     /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
+    struct chain chain;      /* with replicas */
+    struct ps_server **here; /* of the rank's own slice: [n_here], those of all slices that are here; the own first */
+    int n_here;
+    struct ps_server *rank;   /* of the rank's own slice; it may be this one */
+    bool is_replica;          /* this one is of another server's slice ... */
+    bool is_heir;             /* ... and has taken its place */
+    bool is_partial;          /* a replica's: some of its copy is to come yet (copy.h) */
+    bool is_over;             /* replica.R8 */
+    bool has_given_state;     /* the answer to FETCH */
+    bool is_restored;         /* the heir's: from a snapshot (snapshot.h) */
+    uint64_t n_unsaved;       /* updates since the last one, of all pieces */
+    FILE *notes;              /* snapshot.N6; NULL: none */
+    unsigned char *noted_row; /* likewise: room for one */
+    struct leases leases;     /* leases.h: of server 0; else zeros */
+    int n_asking;             /* workers whose NEXT waits */
+    struct batch_set *has;    /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
     size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
     uint64_t n_granted;   /* pushes that workers have pushed or may push */
     int silence_ms;       /* how long nobody may send anything, while somebody is to */
     struct server_facts facts;
 };
 
+/* Does it serve, and not follow only? */
+static inline bool server_is_holder(const struct ps_server *s)
+{
+    return !s->is_replica || s->is_heir;
+}
+
+/* Slice number `slice`, where it is with that of the rank s; NULL: it is not here. */
+static inline struct ps_server *server_of_slice(const struct ps_server *s, int slice)
+{
+    for (int i = 0; i < s->n_here; i++)
+        if (s->here[i]->slice == slice)
+            return s->here[i];
+    return NULL;
+}
+
 /* Does it only follow its home? Then nobody gets an answer. */
 static inline bool server_is_silent(const struct ps_server *s)
 {
-    return s->is_replica && !s->is_heir;
+    return !server_is_holder(s);
 }
 
 /* That are in the parameters of the piece, of this run. */
@@ -162,6 +182,9 @@ static inline bool server_is_elastic(const struct ps_server *s)
 
 /* Is push a, with the header h, one that P3 and P4 allow? RC_MISMATCH, *why: it is not. */
 enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why) MUST_CHECK;
+/* Is the body of push a, with the header h, one of this run? RC_MISMATCH, *why: it is not. */
+enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
 /* Is pull a, with the header h, of a piece that is here? RC_MISMATCH, *why: it is not. */
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
@@ -253,6 +276,11 @@ void server_tell(const struct ps_server *s, const char *line);
 void server_count_refused(struct ps_server *s, enum refused why, const char *text);
 
 /* --- server.c --- */
+
+/* Of slice number `slice`, whose initial values are those of env, into the list of *rank; NULL: it is the rank's own.
+ */
+enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, int slice,
+                          struct ps_server *rank) MUST_CHECK;
 
 /* Make what request a, with the header h, asks for; it was checked. Its message may be taken from *a. */
 enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;

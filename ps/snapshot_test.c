@@ -116,8 +116,8 @@ static void write_file(const char *path, const unsigned char *bytes, size_t n_by
 
 static struct ps_server *heir(struct servers *s)
 {
-    assert_non_null(s->server[1]->replica);
-    return s->server[1]->replica;
+    assert_int_equal(s->server[1]->n_here, 2);
+    return s->server[1]->here[1];
 }
 
 static void expect_refused(struct servers *s, const char *what, size_t i)

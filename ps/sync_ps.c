@@ -85,6 +85,7 @@ static enum rc open_links(struct ps *p)
     for (int s = 0; s < env->n_servers; s++) {
         struct link *l = &p->link[s];
         l->n_elems = env->placement->n_elems[s];
+        l->holder = s;
         l->layout = ps_layout_digest(env, s);
         l->first_elem = s > 0 ? l[-1].first_elem + l[-1].n_elems : 0;
         l->piece = p->piece + (size_t)s * n_pieces;
@@ -139,7 +140,7 @@ static enum rc leave(struct ps *p)
 
     for (int i = 0; i < n; i++) {
         const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
-        if (p->link[i].is_redirected) /* its heir gets one of its own */
+        if (p->link[i].holder != i) /* whoever took its place gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
         TRY(ps_end_request(p, i, 0));

@@ -23,10 +23,12 @@ static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_b
     *(ps_is_real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_bytes;
 }
 
-/* In the slot's tags: whose slice it is, where its holder has two. */
+/* In the slot's tags: whose slice it is, where its holder has several. */
 static uint32_t tag_in(const struct ps *p, int server, uint32_t tag, int slot)
 {
-    return tag + (p->link[server].is_redirected ? PS_TAG_OF_HEIR : 0) + (uint32_t)slot;
+    const int n = p->base.env.n_servers, n_behind = (p->link[server].holder - server + n) % n;
+
+    return tag + PS_TAG_PLACE * (uint32_t)n_behind + (uint32_t)slot;
 }
 
 static enum rc post_tx(struct ps *p, int server, int slot)

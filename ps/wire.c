@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 11 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 12 }; /* "GMPS" */
 enum {                                     /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -26,8 +26,9 @@ enum {                                     /* in bytes; wire.h has the table */
        OFFSET_LAYOUT = 32,
        OFFSET_APPLY = 40,
        OFFSET_BATCH = 40,
-       OFFSET_SLOT = 40,
-       OFFSET_WORKER = 44,
+       OFFSET_SLOT = 32,
+       OFFSET_SLICE = 34,
+       OFFSET_WORKER = 36,
        OFFSET_SENT_OR_HELD = 48,
        OFFSET_PIECE = 56,
        OFFSET_STEP = 60
@@ -93,7 +94,7 @@ static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_b
         return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
                       (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (number < PS_PUSH || number > PS_JOIN)
+    if (number < PS_PUSH || number > PS_COPY)
         return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
     *op = (enum ps_op)number;
     return RC_OK;
@@ -104,7 +105,7 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 {
     if (!ps_is_push(h->op) && !ps_is_answer(h->op) && h->step != 0)
         return REFUSE(REFUSED_MALFORMED, "step %u of op %u, which has none", h->step, h->op);
-    const bool has_no_time = ps_op_is_request(h->op) || h->op == PS_LOST;
+    const bool has_no_time = ps_op_is_request(h->op) || h->op == PS_LOST || h->op == PS_COPY;
     if ((has_no_time && h->apply_ns != 0) || h->batch > UINT32_MAX)
         return REFUSE(REFUSED_MALFORMED, "op %u says how long applying took", h->op);
     if (h->op == PS_REFUSED && (reason <= NOT_REFUSED || reason >= N_REFUSED))
@@ -171,23 +172,24 @@ out:
     return rc;
 }
 
-void ps_forward_mark(void *header, int worker, uint32_t slot)
+void ps_forward_mark(void *header, const struct ps_mark *m)
 {
     unsigned char *to = header;
 
-    bytes_put(to + OFFSET_WORKER, (uint64_t)worker + 1, 4);
-    bytes_put(to + OFFSET_SLOT, slot, 4);
+    bytes_put(to + OFFSET_WORKER, (uint64_t)m->worker + 1, 4);
+    bytes_put(to + OFFSET_SLOT, m->slot, 2);
+    bytes_put(to + OFFSET_SLICE, (uint64_t)m->slice, 2);
 }
 
-enum rc ps_forward_unmark(void *header, int *worker, uint32_t *slot)
+enum rc ps_forward_unmark(void *header, struct ps_mark *out)
 {
     unsigned char *from = header;
     const uint64_t number = bytes_get(from + OFFSET_WORKER, 4);
 
     if (number == 0 || number > INT32_MAX)
         return rc_raise(RC_MISMATCH, "parameter server message: forwarded, but not for whom");
-    *worker = (int)number - 1;
-    *slot = (uint32_t)bytes_get(from + OFFSET_SLOT, 4);
-    memset(from + OFFSET_APPLY, 0, 8);
+    *out = (struct ps_mark){ (int)number - 1, (uint32_t)bytes_get(from + OFFSET_SLOT, 2),
+                             (int)bytes_get(from + OFFSET_SLICE, 2) };
+    memset(from + OFFSET_LAYOUT, 0, 8);
     return RC_OK;
 }

@@ -12,7 +12,8 @@
  *        8  u32   n_elems
  *       12  f32   lr (PUSH); PARAMS, LATE, REFUSED, BATCH: u32 is_last: 1, the worker begins no other step, else 0
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with (P2); PARAMS: the newest;
- *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards;
+ *                 STATE: the updates of the piece that has had the fewest, of all the training; HELD: forwards,
+ *                 the first of them all of a copy; COPY: parts of it;
  *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5); NEXT, and LEAVE and
  *                 FETCH of a run that hands out batches (leases.h): the batch that is done, + 1; 0: none was given, or
  *                 is done; BATCH: the batch, 0 where is_last is 1
@@ -21,11 +22,12 @@
  *                 (exchange/refused.h), and 0
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far; requests: layout, the
- *                 digest of layout.h
+ *                 digest of layout.h; what servers forward: whose it is, see below
  *       40  u64   apply_ns (PARAMS): updating the parameters; PUSH: the batch + 1, below 2^32, of a run that hands out
  *                 batches (leases.h), else 0; other requests: 0
  *       48  u64   PUSH: sent_ns, by the clock all ranks share; PARAMS, LATE: held_ns, for other workers
- *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice
+ *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice;
+ *                 COPY: number of the part; HELD: of the slice
  *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE, REFUSED: of the slowest
  *                 worker
  *
@@ -44,10 +46,12 @@
  *   REFUSED server    the request was not taken (P5, P6)  -
  *   LOST    server    to its heir: this worker is lost    HELD
  *   HELD    heir      so many forwards are in the replica -
+ *   COPY    server    to its new heir: a part of the      HELD, when all of the copy is there
+ *                     slice as it is now (copy.h)
  *
- * What a server forwards to its heir (replica.h) is a request as it came, or LOST; at 40 it says whose: u32 slot, u32
- * worker + 1. Such runs hand out no batches. With replicas worker 0 does not leave with its FETCH: it sends LEAVE when
- * it has every STATE.
+ * What a server forwards to its heir (replica.h) is a request as it came, a LEAVE, LOST or COPY; at 32 it says whose:
+ * u16 slot, u16 slice, u32 worker + 1. Such runs hand out no batches. With replicas worker 0 does not leave with its
+ * FETCH: it sends LEAVE when it has every STATE.
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
  * have no elements. PULL has no elements, and no step; NEXT, JOIN and BATCH have neither, and are of no piece.
@@ -103,7 +107,8 @@ enum ps_op {
     PS_HELD,
     PS_NEXT,
     PS_BATCH,
-    PS_JOIN
+    PS_JOIN,
+    PS_COPY
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 
@@ -154,10 +159,15 @@ static inline bool ps_answers(const struct ps_header *want, const struct ps_head
 void ps_header_encode(void *out, const struct ps_header *h);
 /* Is it sent by a worker? */
 bool ps_op_is_request(enum ps_op op);
-/* PS_HEADER_BYTES of a request or LOST, to be forwarded: *worker sent it in *slot. */
-void ps_forward_mark(void *header, int worker, uint32_t slot);
-/* The same read back, and the header as it was before. RC_MISMATCH: it has no such mark. */
-enum rc ps_forward_unmark(void *header, int *worker, uint32_t *slot) MUST_CHECK;
+struct ps_mark { /* of what servers forward */
+    int worker;
+    uint32_t slot;
+    int slice; /* number of a server */
+};
+/* PS_HEADER_BYTES of a request, LOST or COPY, to be forwarded, which loses its layout: whose it is. */
+void ps_forward_mark(void *header, const struct ps_mark *m);
+/* The same read back and taken out. RC_MISMATCH: it has no such mark. */
+enum rc ps_forward_unmark(void *header, struct ps_mark *out) MUST_CHECK;
 /* Read from bytes[n_bytes], which n_body_bytes, real and hollow ones, follow; P1. *why: of RC_MISMATCH. */
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes,
                          enum refused *why) MUST_CHECK;

@@ -30,7 +30,7 @@ struct link {                 /* of a worker to one server */
     size_t first_elem;        /* of its slice, if all slices are one behind the other */
     size_t n_elems;           /* of its slice */
     uint64_t layout;          /* layout.h */
-    bool is_redirected;       /* the server is lost, its heir has its slice (replica.h) */
+    int holder;               /* the server that has its slice: itself, or who took its place (replica.h) */
     struct link_piece *piece; /* [n_pieces] */
     struct link_slot slot[PS_CREDITS];
 };

@@ -151,6 +151,8 @@ struct server_facts {                        /* of a server, since it began */
     uint64_t
         rolled_back_count; /* pushes of parts that were answered, and are not in the snapshot that it went on from */
     uint32_t n_taken_over; /* servers whose place it has taken; what they had served is counted here */
+    uint64_t copies_count, copied_bytes; /* replicas made again of the slices that it holds (ps/copy.h) */
+    uint32_t n_alone;                    /* of these slices, those that have no whole replica now */
     /* With env.n_batches. Of the server that hands them out: done; handed out again, as a worker was gone. */
     uint64_t batches_done_count, batches_again_count;
     uint64_t batches_held_count;  /* whose gradients every part of its slice has; of no part: n_batches */

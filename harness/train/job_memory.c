@@ -90,6 +90,17 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
     }
 }
 
+/* Of the servers of this host. With --replicas 1 each has two slices; where servers of other hosts are lost, one after
+ * the other, those here may come to have all of them: two times each, or one server alone once (ps/replica.R9). */
+static size_t servers_bytes(const struct train_job *job, size_t n_here, size_t server_bytes)
+{
+    const size_t n_all = (size_t)job->n_servers;
+
+    if (job->exchange.n_replicas == 0 || n_here == 0 || n_here == n_all)
+        return n_here * server_bytes;
+    return n_here > 1 ? n_all * server_bytes : n_all * server_bytes / 2;
+}
+
 /* Of the steps of n ranks, of which with --elastic each may do all. Those of a checkpoint that the run goes on from are
  * counted too: it is not read yet. */
 static size_t stamp_bytes(const struct train_job *job, size_t n_ranks)
@@ -189,8 +200,9 @@ static enum rc count_bytes(struct train_memory *out, struct compute *c, const st
     out->server_bytes = module_need(job).server_bytes;
     /* Where the compute has memory of its own, it is that of one device. */
     out->host_bytes = job->compute->host_memory
-                          ? n_workers * train_worker_bytes(out) + n_servers * out->server_bytes + rank_0_bytes(job) +
-                                resume_bytes(job, n_workers + n_servers) + stamp_bytes(job, n_workers + n_servers)
+                          ? n_workers * train_worker_bytes(out) + servers_bytes(job, n_servers, out->server_bytes) +
+                                rank_0_bytes(job) + resume_bytes(job, n_workers + n_servers) +
+                                stamp_bytes(job, n_workers + n_servers)
                           : n_sharing * (out->activations_bytes + out->params_bytes + library_bytes(job));
 out:
     return rc;

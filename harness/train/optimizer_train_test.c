@@ -106,6 +106,46 @@ static void what_means_nothing_is_refused(void **state)
     }
 }
 
+/* With --replicas 1, of 3 workers and 4 servers, of which n_here are on this host; *server: of one at the start. */
+static size_t host_bytes(int n_here, size_t *server)
+{
+    struct train_job job = { 0 };
+    char here[16];
+
+    (void)snprintf(here, sizeof here, "%d", 3 + n_here);
+    (void)setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    (void)setenv("OMPI_COMM_WORLD_SIZE", "7", 1);
+    (void)setenv("OMPI_COMM_WORLD_LOCAL_SIZE", here, 1);
+    if (kit_prepare_launched(&job, "--world mpi --model lenet --mode ps --servers 4 --replicas 1 --on-loss report",
+                             7) != RC_OK)
+        fail_msg("%s", rc_message());
+    const size_t n_bytes = job.memory.host_bytes;
+    *server = job.memory.server_bytes;
+    train_job_free(&job);
+    (void)unsetenv("OMPI_COMM_WORLD_RANK");
+    (void)unsetenv("OMPI_COMM_WORLD_SIZE");
+    (void)unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return n_bytes;
+}
+
+/* A host has room for what its servers may come to hold and follow: all slices twice, or one server alone once. */
+static void memory_of_replicas_is_planned(void **state)
+{
+    const struct world_ops *mpi = NULL;
+    size_t server = 0, n_bytes[5];
+
+    (void)state;
+    if (world_find(&mpi, "mpi") != RC_OK) /* it is not built in */
+        skip();
+    for (int n_here = 0; n_here < 5; n_here++)
+        n_bytes[n_here] = host_bytes(n_here, &server);
+    const size_t n_of_a_rank = n_bytes[4] - n_bytes[3]; /* beside: times of its steps */
+    assert_true(n_of_a_rank < server);
+    assert_int_equal(n_bytes[3] - n_bytes[2], n_of_a_rank);
+    assert_int_equal(n_bytes[2] - n_bytes[1], 2 * server + n_of_a_rank);
+    assert_int_equal(n_bytes[1] - n_bytes[0], 2 * server + n_of_a_rank);
+}
+
 /* Parameters, gradients and the optimiser's arrays; a server's too. */
 static void memory_is_planned(void **state)
 {
@@ -424,6 +464,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(options_make_a_rule),
         cmocka_unit_test(what_means_nothing_is_refused),
         cmocka_unit_test(memory_is_planned),
+        cmocka_unit_test(memory_of_replicas_is_planned),
         cmocka_unit_test(in_threads),
         cmocka_unit_test(workers_are_a_larger_batch),
         cmocka_unit_test(the_correction_changes_a_warm_up),

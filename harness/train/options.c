@@ -26,7 +26,7 @@ const struct opt train_opt_table[] = {
               "which are dropped"),
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
-             "nothing is; with --on-loss report"),
+             "nothing is; then a new follower is made; with --on-loss report"),
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
@@ -210,7 +210,7 @@ const struct opt train_run_table[] = {
     OPT_U64_(
         struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
         "where the run's ranks die, start again from the checkpoint that it wrote to --save, or from the beginning, at "
-        "most so often; drills are not repeated; not under a launcher"),
+        "most so often; drills are not repeated; of processes: gradmark launch --restarts"),
     OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
     OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",

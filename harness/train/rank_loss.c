@@ -4,8 +4,8 @@
  *
  *   none        the others do all their steps
  *   ps          its servers drop a lost worker, the others do all their steps (with --elastic the lost one's, too);
- *               with replicas (ps/replica.h) the next server takes the place of a lost one; else its part of the
- *               parameters is gone, and the run ends
+ *               with replicas (ps/replica.h) the next server takes the place of a lost one, and a new replica is
+ *               made; else its part of the parameters is gone, and the run ends
  *   allreduce   the others go back to the last step that all have done
  *
  * A loss before the first step ends every run: there is nothing yet that could be reported.
@@ -106,7 +106,8 @@ static enum rc explain(const struct rank *r, enum rc rc)
         if (world_is_lost(r->world, s))
             return raise_loss(r, s,
                               r->job->exchange.n_replicas > 0
-                                  ? "it was a server, and its parameters are lost with it and with their replica"
+                                  ? "it was a server, and its parameters are lost with it and with their replica, or "
+                                    "before that was whole"
                                   : "it was a server, and its parameters are lost with it");
     return rc;
 }

@@ -133,23 +133,45 @@ static uint64_t n_rolled_back(const struct train_result *result)
     return n;
 }
 
-/* Is the rank one of the ranks that were lost? */
-static bool is_lost(const struct train_result *result, int rank)
+/* Servers whose parameters are in one place alone at the end. */
+static uint64_t n_alone(const struct train_job *job, const struct train_result *result)
 {
-    for (size_t i = 0; i < (size_t)result->n_losses; i++)
-        if (result->loss[i].rank == rank)
-            return true;
-    return false;
+    uint64_t n = 0;
+
+    for (int s = job->n_workers; s < result->n_ranks; s++)
+        n += result->rank[s].served.n_alone;
+    return n;
 }
 
-/* Servers whose parameters are in one place alone, as they or their replica were lost, and no other replica is made. */
-static int n_alone(const struct train_job *job, const struct train_result *result)
+/* Replicas that were made again of slices that are there at the end, and their bytes. */
+static uint64_t n_copies(const struct train_result *result, uint64_t *n_bytes)
 {
-    int n = 0;
+    uint64_t n = 0;
 
-    for (int s = 0; job->exchange.n_replicas > 0 && s < job->n_servers; s++)
-        n += is_lost(result, job->n_workers + s) || is_lost(result, job->n_workers + (s + 1) % job->n_servers);
+    *n_bytes = 0;
+    for (int s = result->n_workers; s < result->n_ranks; s++) {
+        n += result->rank[s].served.copies_count;
+        *n_bytes += result->rank[s].served.copied_bytes;
+    }
     return n;
+}
+
+/* Behind what is in out: replicas that were made again, and those that are missing. */
+static void replicas_left_text(char *out, size_t n_bytes, const struct train_job *job,
+                               const struct train_result *result)
+{
+    const unsigned long long n_left_alone = n_alone(job, result);
+    uint64_t n_copied_bytes;
+    const unsigned long long n_made = n_copies(result, &n_copied_bytes);
+    size_t n_now = strlen(out);
+
+    if (n_made > 0)
+        snprintf(out + n_now, n_bytes - n_now, "; %llu replica%s made again, by %.3g MB", n_made,
+                 n_made == 1 ? " was" : "s were", 1e-6 * (double)n_copied_bytes);
+    n_now = strlen(out);
+    if (n_left_alone > 0)
+        snprintf(out + n_now, n_bytes - n_now, "; the parameters of %llu of %d servers have no replica any more",
+                 n_left_alone, job->n_servers);
 }
 
 const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_job *job,
@@ -170,12 +192,18 @@ const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_
         snprintf(out + n_written, n_bytes - (size_t)n_written,
                  "; %llu server%s lost and replaced, %llu updates were rolled back", n, n == 1 ? " was" : "s were",
                  (unsigned long long)n_rolled_back(result));
-    const size_t n_now = strlen(out);
-    const int n_left_alone = n_alone(job, result);
-    if (n_left_alone > 0)
-        snprintf(out + n_now, n_bytes - n_now, "; the parameters of %d of %d servers have no replica any more",
-                 n_left_alone, job->n_servers);
+    if (job->exchange.n_replicas > 0)
+        replicas_left_text(out, n_bytes, job, result);
     return out;
+}
+
+static void record_copies(struct record *r, bool has, const struct train_result *result)
+{
+    uint64_t n_bytes;
+    const uint64_t n = n_copies(result, &n_bytes);
+
+    record_count(r, "replicas_copied_count", has, n);
+    record_count(r, "replicas_copied_bytes", has, n_bytes);
 }
 
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result)
@@ -205,8 +233,8 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_refused(r, has, refused);
     record_count(r, "replicas_count", has, (uint64_t)job->exchange.n_replicas);
     record_count(r, "servers_replaced_count", has, n_replaced(result));
-    record_count(r, "servers_without_replica_count", has && job->exchange.n_replicas > 0,
-                 (uint64_t)n_alone(job, result));
+    record_count(r, "servers_without_replica_count", has && job->exchange.n_replicas > 0, n_alone(job, result));
+    record_copies(r, has && job->exchange.n_replicas > 0, result);
     record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
     record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/verbs/restart.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/tcp/gang.h"
@@ -11,7 +12,7 @@
 enum { PATH_BYTES = 4096 };
 
 struct launch_verb_opts {
-    uint64_t np, port;
+    uint64_t np, port, restarts;
     const char *hosts, *agent, *interface;
     double start_timeout_s;
     bool prefix, recovery;
@@ -39,6 +40,10 @@ static const struct opt table[] = {
     OPT_BOOL_(struct launch_verb_opts, recovery, "recovery", "false",
               "a process that is killed does not end the others, as --on-loss report wants it; the exit code is rank "
               "0's"),
+    OPT_U64_(
+        struct launch_verb_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
+        "of train: where the run ends, as processes were lost that the others cannot go on without, rank 0's among "
+        "them, start all again from the checkpoint of its --save, or from the beginning, at most so often"),
     OPT_END_,
 };
 
@@ -84,7 +89,8 @@ static enum rc launch_verb_run(struct verb_call *call)
                                       .has_prefix = o->prefix,
                                       .goes_on = o->recovery,
                                       .argv = argv };
-    rc = launch_run(&opts, &call->exit_code);
+    rc = o->restarts > 0 ? restart_gang(&opts, o->restarts, call->command, &call->exit_code)
+                         : launch_run(&opts, &call->exit_code);
     if (rc != RC_INVAL)
         call->stage = STAGE_RUN;
 out:

@@ -6,28 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/train/checkpoint.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
+#include "harness/world/tcp/gang.h"
 #include "harness/world/world.h"
 
-/* Which file is at a path: one that is written anew is another one (file.h). */
-struct identity {
-    bool is_there;
-    struct stat about;
-};
-
-static struct identity identity_of(const char *path)
+struct restart_file restart_file_at(const char *path)
 {
-    struct identity id = { .is_there = false };
+    struct restart_file id = { .is_there = false };
 
     id.is_there = stat(path, &id.about) == 0;
     return id;
 }
 
-static bool is_same(const struct identity *a, const struct identity *b)
+static bool is_same(const struct restart_file *a, const struct restart_file *b)
 {
     if (!a->is_there || !b->is_there)
         return a->is_there == b->is_there;
@@ -41,6 +35,10 @@ static enum rc refuse_launcher(const struct train_opts *opts)
 
     if (!launcher.name)
         return RC_OK;
+    if (gang_is_told())
+        return rc_raise(RC_INVAL,
+                        "--restarts %llu: gradmark launch starts all processes anew; give it to that, before the --",
+                        (unsigned long long)opts->restarts);
     return rc_raise(
         RC_INVAL,
         "--restarts %llu: %s, which started this process, ends all others with one that dies; start it again "
@@ -48,8 +46,7 @@ static enum rc refuse_launcher(const struct train_opts *opts)
         (unsigned long long)opts->restarts, launcher.name, opts->save[0] ? opts->save : "FILE");
 }
 
-/* Is it over, and not to be begun again? */
-static bool is_over(int exit_code)
+bool restart_is_over(int exit_code)
 {
     return stop_wanted() || exit_code == 0 || exit_code == 2 || exit_code == RESTART_NOT ||
            exit_code == VERB_STOPPED + SIGINT || exit_code == VERB_STOPPED + SIGTERM ||
@@ -65,8 +62,7 @@ static void forget(struct verb_call *call, const char *name)
                 opt_set_given(&call->group[g], i, false);
 }
 
-/* A drill has shown what it was to show: the rank that died in it lives on. */
-static void forget_drill(struct verb_call *call, struct train_opts *opts)
+void restart_forget_drill(struct verb_call *call, struct train_opts *opts)
 {
     static const char *const names[] = { "kill-rank", "hang-rank", "leave-rank", "kill-step",
                                          "drill-at",  "flip-bit",  "flip-step" };
@@ -77,11 +73,9 @@ static void forget_drill(struct verb_call *call, struct train_opts *opts)
     opts->flip_step = 1;
 }
 
-/* The step that the next run goes on from; its options are changed so that it does. before: what was at --save at the
- * start: a file that this training did not write is not its checkpoint. */
-static uint64_t go_on_from(struct train_opts *opts, const struct identity *before)
+uint64_t restart_go_on(struct train_opts *opts, const struct restart_file *before)
 {
-    const struct identity now = identity_of(opts->save);
+    const struct restart_file now = restart_file_at(opts->save);
     struct checkpoint c = { 0 };
 
     if (now.is_there && !is_same(&now, before))
@@ -91,20 +85,30 @@ static uint64_t go_on_from(struct train_opts *opts, const struct identity *befor
     return c.steps_count;
 }
 
-static void tell_restart(const struct train_opts *opts, const struct train_restarts *restarts, int exit_code)
+void restart_tell(const char *who, const struct train_opts *opts, const struct train_restarts *restarts, uint64_t most,
+                  int exit_code)
 {
     const uint64_t from = restarts->from_steps[restarts->n - 1];
     char where[32] = "the first step";
 
     if (from > 0)
         (void)snprintf(where, sizeof where, "step %llu of", (unsigned long long)from);
-    fprintf(stderr, "gradmark train: the run ended with exit code %d; restart %zu of %llu, from %s%s%s\n", exit_code,
-            restarts->n, (unsigned long long)opts->restarts, where, from > 0 ? " " : "", from > 0 ? opts->resume : "");
+    fprintf(stderr, "gradmark %s: the run ended with exit code %d; restart %zu of %llu, from %s%s%s\n", who, exit_code,
+            restarts->n, (unsigned long long)most, where, from > 0 ? " " : "", from > 0 ? opts->resume : "");
+}
+
+int restart_end(const char *who, const struct train_opts *opts, int exit_code)
+{
+    if (exit_code != RESTART_NOT)
+        return exit_code;
+    fprintf(stderr, "gradmark %s: the training itself has ended, and its checkpoint is %s: it is not begun again\n",
+            who, opts->save);
+    return EXIT_FAILURE;
 }
 
 enum rc restart_run(struct verb_call *call, struct train_opts *opts, struct train_restarts *restarts, bool *is_child)
 {
-    const struct identity before = identity_of(opts->save);
+    const struct restart_file before = restart_file_at(opts->save);
     int exit_code = 0;
     int64_t pid;
     enum rc rc;
@@ -116,17 +120,13 @@ enum rc restart_run(struct verb_call *call, struct train_opts *opts, struct trai
         if (*is_child)
             return RC_OK;
         TRY(child_await_copy(pid, &exit_code));
-        if (is_over(exit_code) || restarts->n == opts->restarts)
+        if (restart_is_over(exit_code) || restarts->n == opts->restarts)
             break;
-        restarts->from_steps[restarts->n++] = go_on_from(opts, &before);
-        forget_drill(call, opts);
-        tell_restart(opts, restarts, exit_code);
+        restarts->from_steps[restarts->n++] = restart_go_on(opts, &before);
+        restart_forget_drill(call, opts);
+        restart_tell("train", opts, restarts, opts->restarts, exit_code);
     }
-    if (exit_code == RESTART_NOT)
-        fprintf(stderr,
-                "gradmark train: the training itself has ended, and its checkpoint is %s: it is not begun again\n",
-                opts->save);
-    call->exit_code = exit_code == RESTART_NOT ? EXIT_FAILURE : exit_code;
+    call->exit_code = restart_end("train", opts, exit_code);
 out:
     return rc;
 }

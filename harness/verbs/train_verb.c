@@ -311,7 +311,7 @@ static bool is_trained(const struct run *run)
            (train_n_whole_steps(&run->job, &run->result) == run->job.n_steps || run->result.stop_signal != 0);
 }
 
-static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts)
+static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
 {
     const struct train_verb_opts *own = call->opts;
     struct run run = { .call = call, .own = own };
@@ -339,7 +339,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     TRY(train_explain_lost_root(&run.job, job_shard_explain(&run.job, train_explain_refusal(&world, ran))));
     TRY(end_run(call, &run, &cost));
 out:
-    if (own->train.restarts > 0 && is_trained(&run))
+    if (may_restart && is_trained(&run))
         call->failure_exit_code = RESTART_NOT;
     free(identity);
     train_result_free(&run.result);
@@ -421,12 +421,9 @@ out:
     return rc;
 }
 
-/* 0: there is no launcher. */
-static int launched_ranks(void)
+struct train_opts *train_opts_of(const struct verb_call *call)
 {
-    const struct launcher l = world_launcher();
-
-    return l.name ? l.n_ranks : 0;
+    return &((struct train_verb_opts *)call->opts)->train;
 }
 
 /* --restarts: in a child process, once or more often. */
@@ -434,11 +431,13 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
 {
     struct train_verb_opts *own = call->opts;
     struct train_restarts restarts = { 0 };
-    bool runs_here = true;
+    bool runs_here = true, is_in_gang = false;
     enum rc rc = RC_OK;
 
+    TRY(restart_in_gang(call, &own->train, &restarts, &is_in_gang));
     TRY(gang_resolve(call, &own->gang, &own->train, job));
-    TRY(layout_apply(&own->train, own->layout, call->group, call->n_groups, launched_ranks()));
+    TRY(layout_apply(&own->train, own->layout, call->group, call->n_groups,
+                     world_launcher().name ? world_launcher().n_ranks : 0));
     if (own->train.sets > 0 && own->train.stages > 1)
         FAIL(RC_INVAL, "--stages %llu: not with --sets", (unsigned long long)own->train.stages);
     if (own->train.sets > 0)
@@ -448,7 +447,7 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
     if (own->train.restarts > 0)
         TRY(restart_run(call, &own->train, &restarts, &runs_here));
     if (runs_here)
-        TRY(run_once(call, &restarts));
+        TRY(run_once(call, &restarts, own->train.restarts > 0 || is_in_gang));
 out:
     return rc;
 }

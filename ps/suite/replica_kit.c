@@ -25,9 +25,15 @@ bool replica_kit_open(void)
     return memory != MAP_FAILED;
 }
 
+void plan_spare_all(void)
+{
+    for (int i = 0; i < MOST_VICTIMS; i++)
+        plan.victim[i] = (struct victim){ .rank = -1 };
+}
+
 int plan_lost_worker(void)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < MOST_VICTIMS; i++)
         if (plan.victim[i].rank >= 0 && plan.victim[i].rank < N_WORKERS)
             return plan.victim[i].rank;
     return -1;
@@ -42,6 +48,64 @@ enum rc __wrap_transport_wait(struct transport *t, struct xfer *x, int timeout_m
 enum rc __real_transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms);
 enum rc __wrap_transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms);
 
+/* The first server at `from` or behind it that is not dead; none is: -1. */
+static int living(int from)
+{
+    for (int i = 0; i < plan.n_servers; i++)
+        if (!outcome->is_dead[N_WORKERS + (from + i) % plan.n_servers])
+            return (from + i) % plan.n_servers;
+    return -1;
+}
+
+/* What slices lose with the server (replica.R9), before it is dead. */
+static void note_server(int server)
+{
+    for (int s = 0; s < plan.n_servers; s++) {
+        const int holder = living(s), heir = living(holder + 1);
+        if (server == holder && !outcome->is_safe[s])
+            outcome->may_end = true;
+        if (server == holder || server == heir)
+            outcome->is_safe[s] = false;
+    }
+}
+
+static void die(struct transport *t, int rank)
+{
+    outcome->is_counting[rank] = false;
+    outcome->n_died++;
+    if (rank >= N_WORKERS && rank < N_WORKERS + plan.n_servers)
+        note_server(rank - N_WORKERS);
+    outcome->is_dead[rank] = true;
+    world_die(t->world);
+}
+
+/* A server's line, which may tell of a copy. */
+static void note_line(void *arg, const char *line)
+{
+    int slice = -1;
+
+    (void)arg;
+    if (strstr(line, "have a replica again") && sscanf(line, "the parameters of server %d", &slice) == 1)
+        outcome->is_safe[slice] = true;
+    if (strstr(line, "are lost"))
+        (void)snprintf(outcome->last_words, sizeof outcome->last_words, "%s", line);
+}
+
+/* Of its calls, as victim i counts them: which is this one? -1: they do not count yet. */
+static int count_call(int i, int n)
+{
+    const struct victim *v = &plan.victim[i];
+
+    if (!v->follows)
+        return n;
+    if (!outcome->is_dead[plan.victim[i - 1].rank])
+        return -1;
+    for (int s = 0; s < plan.n_servers; s++)
+        if (v->waits && !outcome->is_safe[s])
+            return -1;
+    return outcome->n_since[i]++;
+}
+
 static void may_die(struct transport *t)
 {
     const int rank = t->world->rank;
@@ -49,12 +113,9 @@ static void may_die(struct transport *t)
     if (!outcome->is_counting[rank])
         return;
     const int n = outcome->n_calls[rank]++;
-    for (int i = 0; i < 2; i++)
-        if (plan.victim[i].rank == rank && plan.victim[i].n_call == n) {
-            outcome->is_counting[rank] = false;
-            outcome->n_died++;
-            world_die(t->world);
-        }
+    for (int i = 0; i < MOST_VICTIMS; i++)
+        if (plan.victim[i].rank == rank && count_call(i, n) == plan.victim[i].n_call)
+            die(t, rank);
 }
 
 static bool is_guest(const struct world *w)
@@ -164,6 +225,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
                                   .snapshots = plan.snapshots,
                                   .snapshot_every = 5,
+                                  .tell = note_line,
                                   .timeout_ms = 1000 * LIMIT_S };
     TRY(sync_ps.open(&r->sync, &env));
 out:
@@ -351,6 +413,9 @@ static void run_here(void)
         outcome->n_late += facts[r].late_count;
         outcome->n_rolled_back += facts[r].rolled_back_count;
         outcome->n_taken_over += facts[r].n_taken_over;
+        outcome->n_copies += (int)facts[r].copies_count;
+        outcome->n_copied_bytes += facts[r].copied_bytes;
+        outcome->n_alone += (int)facts[r].n_alone;
         outcome->lead_max = facts[r].lead_max_count > outcome->lead_max ? facts[r].lead_max_count : outcome->lead_max;
     }
     outcome->is_done = true;
@@ -363,6 +428,8 @@ bool replica_run(struct outcome *out)
     int exit_code = 1;
 
     memset(outcome, 0, sizeof *outcome);
+    for (int s = 0; s < plan.n_servers; s++)
+        outcome->is_safe[s] = true;
     if (child_copy(&pid, &is_child) != RC_OK)
         return false;
     if (is_child) {

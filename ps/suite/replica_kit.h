@@ -6,6 +6,7 @@
 #ifndef PS_SUITE_REPLICA_KIT_H
 #define PS_SUITE_REPLICA_KIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 enum {
     N_WORKERS = 3,
     MOST_SERVERS = 4,
+    MOST_VICTIMS = 3,
     MOST_GUESTS = 2,
     MOST_WORKERS = N_WORKERS + MOST_GUESTS, /* as servers number them */
     MOST_RANKS = MOST_WORKERS + MOST_SERVERS,
@@ -36,8 +38,10 @@ struct guest { /* of an elastic run; its rank is behind the servers' */
 };
 
 struct victim {
-    int rank;   /* -1: nobody */
-    int n_call; /* of its calls of the transport, at which it dies: even, before the call; odd, behind it */
+    int rank;     /* -1: nobody */
+    int n_call;   /* of its calls of the transport, at which it dies: even, before the call; odd, behind it */
+    bool follows; /* calls count from when the victim before has died ... */
+    bool waits;   /* ... and each slice is in two places again */
 };
 
 struct plan { /* of a run */
@@ -50,7 +54,7 @@ struct plan { /* of a run */
     bool stops;      /* at STOPS_AT updates, in place of N_STEPS steps */
     bool splits;     /* pushes, then pulls */
     bool spoils;
-    struct victim victim[2];
+    struct victim victim[MOST_VICTIMS];
     struct guest guest[MOST_GUESTS];
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
     int leaves_after;
@@ -73,7 +77,15 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];
-    int n_died;
+    atomic_int n_died;
+    int n_since[MOST_VICTIMS]; /* calls of a victim that follows, counted so far */
+    atomic_bool is_dead[MOST_RANKS];
+    atomic_bool is_safe[MOST_SERVERS]; /* of a slice: it is in two places, as far as its holder has said */
+    atomic_bool may_end;               /* a server died that held a slice which was not */
+    int n_copies; /* replicas made again, as records have it, and their bytes; slices that have none */
+    uint64_t n_copied_bytes;
+    int n_alone;
+    char last_words[RC_MESSAGE_BYTES];                                 /* a line about a slice that is lost */
     float grad[MOST_WORKERS][N_PARAMS], param[MOST_WORKERS][N_PARAMS]; /* of workers: not lost with them */
 };
 
@@ -84,6 +96,8 @@ extern struct plan plan;
 bool replica_kit_open(void);
 /* `plan` in a copy of this process: false where it does not end well, which out->message is about. */
 bool replica_run(struct outcome *out);
+/* Nobody dies. */
+void plan_spare_all(void);
 bool plan_is_sync(void);
 /* Does the worker push NaN in this step? */
 bool plan_is_spoiled(int worker, int step);

@@ -166,6 +166,9 @@ void made_ps(struct made_run *out)
                                                .late_count = 4,
                                                .lead_max_count = 6,
                                                .n_taken_over = 1,
+                                               .n_alone = 1,
+                                               .copies_count = 2,
+                                               .copied_bytes = 3000,
                                                .replicated_count = 4,
                                                .replicate_ns = 2000000,
                                                .refused_count = { [REFUSED_NOT_FINITE] = 2, [REFUSED_STRANGER] = 1 } };

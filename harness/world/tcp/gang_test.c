@@ -296,6 +296,11 @@ static void a_launch_here_listens_on_the_loopback(void **state)
     assert_int_equal(strncmp(text, "GRADMARK_GANG_LISTENS=", 22), 0);
     free(text);
     assert_false(launch_variable(&text, &p, &o, 1, 6));
+    assert_false(launch_variable(&text, &p, &o, 1, 7));
+    o.restarts = "40,80";
+    assert_true(launch_variable(&text, &p, &o, 1, 7));
+    assert_string_equal(text, "GRADMARK_GANG_RESTARTS=40,80");
+    free(text);
     launch_plan_close(&p);
     launch_plan_close(&q);
 }

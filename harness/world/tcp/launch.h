@@ -29,6 +29,7 @@ struct launch_opts {
     bool has_prefix;       /* "[rank] " before each line */
     bool goes_on;          /* a process that fails is no reason to end the others: the exit code is rank 0's */
     char *const *argv;     /* NULL-terminated: the program, by its path, and its arguments */
+    const char *restarts;  /* what GRADMARK_GANG_RESTARTS is to say to each process; NULL: it is not set */
 };
 
 /* *exit_code: 0; of the first process that failed, 128 + its signal where it was killed by one; 128 + the signal that
@@ -54,11 +55,14 @@ struct launch_plan {
     char key[65];     /* hexadecimal */
 };
 
+/* Does rank 0 run on this host? RC_INVAL: there are no such hosts. */
+enum rc launch_root_is_here(bool *out, const struct launch_opts *opts) MUST_CHECK;
+
 enum rc launch_plan_open(struct launch_plan *out, const struct launch_opts *opts) MUST_CHECK;
 void launch_plan_close(struct launch_plan *p); /* accepts a zeroed one, whose listening_fd is -1 */
 /* GRADMARK_GANG_* of a process, i < LAUNCH_N_VARIABLES, as NAME=VALUE; false: it has none such. The caller frees *out;
  * NULL: no memory. */
-enum { LAUNCH_N_VARIABLES = 7 };
+enum { LAUNCH_N_VARIABLES = 8 };
 bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i);
 
 /* --- of a process that was started so --- */

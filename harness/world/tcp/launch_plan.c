@@ -111,6 +111,18 @@ out:
     return rc;
 }
 
+enum rc launch_root_is_here(bool *out, const struct launch_opts *opts)
+{
+    struct launch_plan p = { .listening_fd = -1 };
+    enum rc rc;
+
+    TRY(place(&p, opts));
+    *out = p.process[0].is_local;
+out:
+    launch_plan_close(&p);
+    return rc;
+}
+
 /* --- where rank 0 listens --- */
 
 static enum rc listen_here(struct launch_plan *p, const char *address)
@@ -204,14 +216,14 @@ void launch_plan_close(struct launch_plan *p)
 
 bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i)
 {
-    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",   "ROOT",
-                                                           "KEY",     "START_S", "LISTENS" };
-    const size_t n_bytes = strlen(p->members) + 400;
+    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",    "ROOT",
+                                                           "KEY",     "START_S", "LISTENS", "RESTARTS" };
+    const size_t n_bytes = strlen(p->members) + 400 + (opts->restarts ? strlen(opts->restarts) : 0);
     const struct launch_process *x = &p->process[rank];
     char value[64] = "";
     const char *text = value;
 
-    if (i == 6 && (rank > 0 || p->listening_fd < 0))
+    if ((i == 6 && (rank > 0 || p->listening_fd < 0)) || (i == 7 && !opts->restarts))
         return false;
     if (i == 0)
         text = p->members;
@@ -225,8 +237,10 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
         text = "-"; /* L2 */
     else if (i == 5)
         (void)snprintf(value, sizeof value, "%.6g", opts->start_s);
-    else
+    else if (i == 6)
         (void)snprintf(value, sizeof value, "%d", p->listening_fd);
+    else
+        text = opts->restarts;
     *out = malloc(n_bytes);
     if (*out)
         (void)snprintf(*out, n_bytes, "GRADMARK_GANG_%s=%s", names[i], text);
