@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/manifest.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/world.h"
 
@@ -197,19 +198,21 @@ static bool may_differ(const char *name)
 
 char *gang_options_text(const struct verb_call *call)
 {
-    char value[1100], *text = NULL;
+    char value[1100], version[96], *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
     if (!to)
         return NULL;
+    manifest_version(version, sizeof version);
+    fprintf(to, "version=%s\n", version);
     for (int g = 0; g < call->n_groups; g++) {
         const struct opt_group *group = &call->group[g];
         for (const struct opt *o = group->table; o->type != OPT_END; o++) {
             if (!group->module && may_differ(o->name))
                 continue;
             opt_format(o, group->into, value, sizeof value);
-            fprintf(to, "%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
+            fprintf(to, "--%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
                     value);
         }
     }
@@ -220,7 +223,7 @@ char *gang_options_text(const struct verb_call *call)
     return text;
 }
 
-/* The first line in which a and b differ: name[64] := its option, and each one's value. */
+/* The first line in which a and b differ: name[64] := what it is of, and each one's value. */
 static bool find_difference(const char *a, const char *b, char name[64], char of_a[128], char of_b[128])
 {
     while (*a && *b) {
@@ -256,7 +259,7 @@ enum rc gang_agree_on_options(struct world *w, const struct verb_call *call)
     TRY(world_broadcast(w, of_0, (size_t)n_bytes));
     gang_own_text(who, sizeof who);
     if (find_difference(own, of_0, name, mine, others))
-        FAIL(RC_INVAL, "%s has --%s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
+        FAIL(RC_INVAL, "%s has %s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
     if (strlen(own) != n_bytes)
         FAIL(RC_INVAL, "%s has other options than rank 0: all members of a run need the same program", who);
     TRY(world_barrier(w)); /* nobody trains before all have compared */
