@@ -20,6 +20,7 @@ struct gang_opts {
     const char *worker_hosts, *ps_hosts, *job, *key_file;
     uint64_t task;
     bool joins;
+    const char *join_file;
     double start_timeout_s;
 };
 extern const struct opt gang_opt_table[];

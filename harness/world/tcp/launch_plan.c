@@ -137,7 +137,7 @@ static enum rc find_root(struct launch_plan *p, const struct launch_opts *opts)
     enum rc rc = RC_OK;
 
     if (p->process[0].is_local) {
-        if (!p->is_one_host)
+        if (!p->is_one_host || (opts->join_file[0] && opts->interface[0]))
             TRY(host_address(address, opts->interface));
         return listen_here(p, address);
     }
@@ -204,14 +204,13 @@ void launch_plan_close(struct launch_plan *p)
 
 bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i)
 {
-    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",   "ROOT",
-                                                           "KEY",     "START_S", "LISTENS" };
-    const size_t n_bytes = strlen(p->members) + 400;
+    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",    "ROOT",
+                                                           "KEY",     "START_S", "LISTENS", "JOIN_FILE" };
     const struct launch_process *x = &p->process[rank];
     char value[64] = "";
     const char *text = value;
 
-    if (i == 6 && (rank > 0 || p->listening_fd < 0))
+    if ((i == 6 && (rank > 0 || p->listening_fd < 0)) || (i == 7 && opts->join_file[0] == '\0'))
         return false;
     if (i == 0)
         text = p->members;
@@ -225,8 +224,11 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
         text = "-"; /* L2 */
     else if (i == 5)
         (void)snprintf(value, sizeof value, "%.6g", opts->start_s);
-    else
+    else if (i == 6)
         (void)snprintf(value, sizeof value, "%d", p->listening_fd);
+    else
+        text = opts->join_file;
+    const size_t n_bytes = strlen(text) + 64;
     *out = malloc(n_bytes);
     if (*out)
         (void)snprintf(*out, n_bytes, "GRADMARK_GANG_%s=%s", names[i], text);
