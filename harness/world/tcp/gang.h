@@ -107,7 +107,7 @@ enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;
  * it is none, or others than its owner may read or change it. Messages name --key-file. */
 enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path) MUST_CHECK;
 /* What a process on any host has to know to join a run, in a file for its owner alone, who has it there at once or not
- * at all: four lines, "gradmark-join 1", "root HOST:PORT", "key ..." of 64 hexadecimal digits, and "members ...", as
+ * at all: four lines, "gradmark-join 1", "key ..." of 64 hexadecimal digits, "root HOST:PORT", and "members ...", as
  * GRADMARK_GANG_* have them. RC_INVAL: path is there already, or cannot be; RC_IO. Messages name --join-file. */
 enum rc gang_write_join_file(const char *path, const char *root, const char *key, const char *members) MUST_CHECK;
 /* Of a process that joins; gang_read_key_file() has the key. RC_IO, RC_NOMEM; RC_INVAL: as there. */
