@@ -5,6 +5,7 @@
  * computes (stop_stack.A1). The exit code tells; in mpi that of each rank. The linker puts clock_gettime of this file,
  * which the handler calls, before the system's: a signal while the handler of another one runs, and where it runs.
  */
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -283,12 +284,17 @@ static void raise_here(void)
     raised_at = NULL;
 }
 
+enum { N_POOL = 4 };
+
+/* None ends before all have begun: so each thread has one. */
 static void raise_in_pool(void *arg, int task, int thread)
 {
-    atomic_int *n_by_others = arg;
+    atomic_int *n_begun = arg;
 
-    (void)task;
-    atomic_fetch_add(n_by_others, thread > 0);
+    (void)task, (void)thread;
+    atomic_fetch_add(n_begun, 1);
+    while (atomic_load(n_begun) < N_POOL)
+        (void)sched_yield();
     raise_here();
 }
 
@@ -329,25 +335,13 @@ static int were_on_own_stack(const char *where, int n)
     return 1;
 }
 
-/* Until each thread of the pool has had one: which runs which task is not defined (thread_pool.G5). */
-static int raise_in_pools(struct thread_pool *pool)
-{
-    atomic_int n_by_others = 0;
-    int n_tasks = 0;
-
-    while (n_tasks < 100000 && atomic_load(&n_by_others) < 3) {
-        thread_pool_run(pool, raise_in_pool, &n_by_others, 16);
-        n_tasks += 16;
-    }
-    return were_on_own_stack("threads of a pool", n_tasks) + (atomic_load(&n_by_others) < 3);
-}
-
 static int check_stacks(void)
 {
     const struct world_opts opts = { .cluster = NULL };
     const struct world_ops *threads;
     struct thread_pool *pool = NULL;
     struct background *background = NULL;
+    atomic_int n_begun = 0;
     stack_t first, after;
     int n_failures = 0;
     enum rc rc;
@@ -361,8 +355,9 @@ static int check_stacks(void)
     n_failures += were_on_own_stack("ranks", 3);
     TRY(world_run(threads, &opts, 2, raise_in_task, NULL));
     n_failures += were_on_own_stack("tasks", 2);
-    TRY(thread_pool_open(&pool, 4, false));
-    n_failures += raise_in_pools(pool);
+    TRY(thread_pool_open(&pool, N_POOL, false));
+    thread_pool_run(pool, raise_in_pool, &n_begun, N_POOL);
+    n_failures += were_on_own_stack("threads of a pool", N_POOL);
     TRY(background_open(&background, raise_in_background, NULL));
     background_start(background);
     background_wait(background);
