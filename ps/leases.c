@@ -7,25 +7,31 @@
 
 enum { WORD_BITS = 64 };
 
+#define UNBEGUN (UINT64_C(1) << 62) /* of a batch that was given back */
+
 size_t leases_bytes(int most_workers)
 {
     const struct leases *l = NULL;
 
-    return (size_t)most_workers * (sizeof *l->of + sizeof *l->given);
+    return (size_t)most_workers * (sizeof *l->of + sizeof *l->ahead + 2 * sizeof *l->given);
 }
 
 enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches)
 {
-    struct leases l = { .most_workers = most_workers, .n_batches = n_batches };
+    struct leases l = { .most_workers = most_workers, .n_batches = n_batches, .most_given = 2 * most_workers };
 
     l.of = calloc((size_t)most_workers, sizeof *l.of);
-    l.given = calloc((size_t)most_workers, sizeof *l.given);
-    if (!l.of || !l.given) {
+    l.ahead = calloc((size_t)most_workers, sizeof *l.ahead);
+    l.given = calloc((size_t)l.most_given, sizeof *l.given);
+    if (!l.of || !l.ahead || !l.given) {
         leases_close(&l);
         return rc_raise(RC_NOMEM, "parameter server: no memory for the batches of %d workers", most_workers);
     }
-    for (int w = 0; w < most_workers; w++) /* B6 */
+    for (int w = 0; w < most_workers; w++) { /* B6 */
         l.of[w] = w < n_first && l.n_begun < n_batches ? l.n_begun++ : NO_BATCH;
+        l.ahead[w] = NO_BATCH;
+    }
+    l.n_busy = (int)l.n_begun;
     *out = l;
     return RC_OK;
 }
@@ -33,6 +39,7 @@ enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t 
 void leases_close(struct leases *l)
 {
     free(l->of);
+    free(l->ahead);
     free(l->given);
     *l = (struct leases){ 0 };
 }
@@ -41,6 +48,7 @@ void leases_end(struct leases *l, int w)
 {
     assert(l->of[w] != NO_BATCH);
     l->of[w] = NO_BATCH;
+    l->n_busy--;
     l->n_done++;
 }
 
@@ -48,30 +56,59 @@ static uint64_t take_given(struct leases *l)
 {
     const uint64_t batch = l->given[l->first_given];
 
-    l->first_given = (l->first_given + 1) % l->most_workers;
+    l->first_given = (l->first_given + 1) % l->most_given;
     l->n_given--;
-    l->n_again++;
-    return batch;
+    l->n_again += !(batch & UNBEGUN);
+    return batch & ~UNBEGUN;
+}
+
+/* NO_BATCH: there is none. */
+static uint64_t take_any(struct leases *l)
+{
+    if (l->n_given > 0)
+        return take_given(l);
+    return l->n_begun < l->n_batches ? l->n_begun++ : NO_BATCH;
 }
 
 uint64_t leases_take(struct leases *l, int w)
 {
     if (l->of[w] != NO_BATCH)
         return l->of[w];
-    if (l->n_given > 0)
-        l->of[w] = take_given(l);
-    else if (l->n_begun < l->n_batches)
-        l->of[w] = l->n_begun++;
+    l->of[w] = l->ahead[w] != NO_BATCH ? l->ahead[w] : take_any(l);
+    l->ahead[w] = NO_BATCH;
+    l->n_busy += l->of[w] != NO_BATCH;
     return l->of[w];
+}
+
+uint64_t leases_ahead(struct leases *l, int w)
+{
+    const uint64_t n_left = l->n_batches - l->n_begun + (uint64_t)l->n_given;
+
+    assert(l->of[w] != NO_BATCH);
+    if (l->ahead[w] == NO_BATCH && n_left > (uint64_t)l->n_busy)
+        l->ahead[w] = take_any(l);
+    return l->ahead[w];
+}
+
+static void give(struct leases *l, uint64_t *batch, uint64_t mark)
+{
+    if (*batch == NO_BATCH)
+        return;
+    assert(l->n_given < l->most_given);
+    l->given[(l->first_given + l->n_given++) % l->most_given] = *batch | mark;
+    *batch = NO_BATCH;
+}
+
+void leases_return(struct leases *l, int w)
+{
+    give(l, &l->ahead[w], UNBEGUN);
 }
 
 void leases_give_back(struct leases *l, int w)
 {
-    if (l->of[w] == NO_BATCH)
-        return;
-    assert(l->n_given < l->most_workers);
-    l->given[(l->first_given + l->n_given++) % l->most_workers] = l->of[w];
-    l->of[w] = NO_BATCH;
+    l->n_busy -= l->of[w] != NO_BATCH;
+    give(l, &l->of[w], 0);
+    give(l, &l->ahead[w], 0);
 }
 
 size_t batch_set_bytes(uint64_t n_batches)

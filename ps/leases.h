@@ -4,18 +4,26 @@
  * the book that says who has which; every server notes of which batches it has the gradients. Of server*.c alone; what
  * a worker does is in sync_ps.c.
  *
- * A run has n_batches of them, by number. A worker has one at a time: it asks (NEXT) when the batch before is done, and
- * gets another one (BATCH), or waits until one is there, or is told that all are done.
- * NEXT says that the batch before is done: the worker has all answers to its pushes of it, so its gradient is at all
- * servers. So do LEAVE and FETCH of a worker that is to stop before all are.
+ * A run has n_batches of them, by number. A worker computes one at a time. With the answers to its pushes of it to
+ * server 0 it gets the one that it is to go on with, ahead of time; so nobody waits for a message in between. Where
+ * that has none it asks (NEXT) when the batch before is done, and gets another one (BATCH), or waits until one is
+ * there, or is told that all are done.
+ * The first push of the batch that a worker had ahead says that the one before is done, as NEXT does: the worker has
+ * all answers to its pushes of it, so its gradient is at all servers. So do LEAVE and FETCH of a worker that is to stop
+ * before all are.
  *
  *   a batch is   event                                       it becomes   by
  *   new          worker w, which begins with the run, does:  leased       leases_open()
  *                batch w is its first
  *   new          a worker asks, and none was given back      leased       leases_take()
  *   given back   a worker asks                               leased       leases_take(), and counted in n_again
- *   leased       its worker says that it is done: it asks    done         leases_end()
- *                for the next one, or leaves
+ *   new, or      its worker pushes of the batch before, and  ahead        leases_ahead(), counted likewise
+ *   given back   more are left than workers have some
+ *   ahead        its worker pushes of it, or asks            leased       leases_take()
+ *   ahead        its worker leaves: it has not begun it      given back   leases_return(), and not counted again
+ *   ahead        its worker is lost                          given back   leases_give_back()
+ *   leased       its worker says that it is done: it pushes  done         leases_end()
+ *                of the next one, asks for one, or leaves
  *   leased       its worker is lost, or leaves without that; done         leases_end(), by server_end_lease()
  *                and there is one server, which has all of it
  *   leased       the same, else                              given back   leases_give_back()
@@ -32,16 +40,20 @@
  *   either       it is lost, or leaves (it was to stop)      gone         server_end_lease()
  *
  * Invariants
- *   B1  A batch is in one state, and leased to one worker; a worker has one lease at most, and none once it is gone.
- *   B2  No batch is lost: each is done, or leased to a worker that is not gone, or new, or given back; and nobody is
- *       told that all are done before all are. So a run in which one worker is left ends with all of them done.
+ *   B1  A batch is in one state, and leased to one worker, or ahead with one; a worker has one lease at most, one batch
+ *       ahead at most and none without a lease, and nothing once it is gone. None is handed out ahead where no more are
+ *       left than workers have a lease: who is slow keeps none from who is idle at the end.
+ *   B2  No batch is lost: each is done, or leased to or ahead with a worker that is not gone, or new, or given back;
+ *       and nobody is told that all are done before all are. So a run in which one worker is left ends with all of them
+ *       done.
  *   B3  Nobody waits for ever: who waits is answered when a batch is given back, or the last one is done; and a lease
  *       ends, or its worker is gone, as each worker that is silent is lost (peers.P3).
  *   B4  In each part of the parameters the gradient of a batch counts once. A worker that is lost may have pushed some
  *       parts of its batch and not others; who gets the batch after it pushes all of them. Of each part the first that
  *       comes counts, whoever sent it; what comes behind it changes nothing, and its answer is LATE. (Server 0
  *       does not know what others have: of several servers a batch is handed out again even if all have it.)
- *   B5  A push is of the batch that its worker has: at server 0 it is refused else (wire.P5).
+ *   B5  A push is of the batch that its worker has, or of what it has ahead, if server 0 has all its parts of the one
+ *       before: at server 0 it is refused else (wire.P5).
  *   B6  So that each worker that is not lost does a step, the first batches are those of the workers that begin.
  *   B7  A worker may leave before all batches are done: what it has done counts, what it gives back is another one's at
  *       once. Its LEAVE is answered, and server 0's answer is the last one: then all servers know, and it may be gone.
@@ -69,8 +81,10 @@ struct leases { /* server 0's book; owned */
     uint64_t n_begun; /* all below were leased, or still are */
     uint64_t n_done, n_again;
     uint64_t *of;    /* [most_workers]: NO_BATCH: it has none */
-    uint64_t *given; /* [most_workers]: given back, in the order in which they were; each worker is gone once */
-    int first_given, n_given;
+    uint64_t *ahead; /* [most_workers]: likewise */
+    uint64_t *given; /* [most_given]: given back, in the order in which they were; each worker is gone once */
+    int most_given, first_given, n_given;
+    int n_busy; /* workers that have one */
 };
 
 /* What leases_open() allocates. Pure. */
@@ -80,8 +94,13 @@ enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t 
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
 /* Worker w, which has a lease, has done it. */
 void leases_end(struct leases *l, int w);
-/* The batch that worker w has, if need be from now on; NO_BATCH: there is none now. */
+/* The batch that worker w has, if need be from now on: that which it had ahead, else one that it had not; NO_BATCH:
+ * there is none now. */
 uint64_t leases_take(struct leases *l, int w);
+/* The batch that worker w has ahead, which has a lease, if need be from now on; NO_BATCH: none. */
+uint64_t leases_ahead(struct leases *l, int w);
+/* Worker w has not begun with what it has ahead, and will not. */
+void leases_return(struct leases *l, int w);
 /* Worker w is gone, whether it has a lease or not. */
 void leases_give_back(struct leases *l, int w);
 

@@ -31,6 +31,7 @@ static void headers_round_trip(void **state)
                                  .is_last = true,
                                  .clock = UINT64_MAX,
                                  .staleness = 7,
+                                 .next = 0x90a0b0c0,
                                  .queue_ns = 1,
                                  .held_ns = 77,
                                  .piece = 0x01020304,
@@ -54,6 +55,7 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_OK);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12, &why), RC_OK);
     assert_true(back.op == h.op && back.n_elems == 3 && back.is_last && back.lr == 0 && back.clock == h.clock);
+    assert_true(back.next == 0x90a0b0c0 && bytes[28] == 0xc0);
     assert_true(back.staleness == 7 && back.queue_ns == 1 && back.held_ns == 77 && back.apply_ns == h.apply_ns);
     assert_int_equal(back.sent_ns, 0);
     assert_int_equal(back.piece, h.piece);
@@ -62,7 +64,7 @@ static void headers_round_trip(void **state)
     assert_int_equal(bytes[60], 8);
     ps_header_encode(bytes, &push);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24, &why), RC_OK);
-    assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
+    assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0 && back.next == 0);
     assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9 && back.lr == 0.25f && !back.is_last);
     assert_true(back.layout == UINT64_C(0x1122334455667788) && back.queue_ns == 0 && back.why == NOT_REFUSED);
     assert_int_equal(back.batch, 0);
@@ -77,6 +79,9 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
     assert_true(back.op == PS_TAKEN && back.staleness == 4 && back.step == 6 && back.held_ns == 8 && back.n_elems == 0);
     assert_false(back.is_last);
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_LATE, .staleness = UINT64_MAX, .next = 5 });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_OK);
+    assert_true(back.staleness == UINT32_MAX && back.next == 5); /* as much as there is room for */
     bytes[12] = 2;
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0, &why), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "is_last is 2"));

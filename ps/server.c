@@ -350,6 +350,7 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
     if (h->op == PS_JOIN)
         return server_join(s, a);
     server_end_batch(s, a->worker, h);
+    server_return_batch(s, a->worker);
     if (h->op == PS_FETCH) {
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);

@@ -38,7 +38,25 @@ void server_close_leases(struct ps_server *s)
     s->has = NULL;
 }
 
+/* Has this server all its parts of it? */
+static bool has_whole(const struct ps_server *s, uint64_t batch)
+{
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0 && !batch_set_has(&s->has[k], batch))
+            return false;
+    return true;
+}
+
 /* --- checks --- */
+
+/* leases.B5, at the server that has the book */
+static bool may_push_of(const struct ps_server *s, int worker, uint64_t batch)
+{
+    const struct leases *l = &s->leases;
+
+    return l->of[worker] == batch ||
+           (l->of[worker] != NO_BATCH && l->ahead[worker] == batch && has_whole(s, l->of[worker]));
+}
 
 enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                            enum refused *why)
@@ -52,7 +70,7 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
                         (long long)h->batch - 1, (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
-    if (hands_out(s) && (!c->has_begun || s->leases.of[a->worker] != h->batch - 1)) /* leases.B5 */
+    if (hands_out(s) && (!c->has_begun || !may_push_of(s, a->worker, h->batch - 1)))
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %llu, which it has not", a->worker,
                         (unsigned long long)h->batch - 1);
     return RC_OK;
@@ -178,6 +196,25 @@ void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h
         end_batch(s, worker);
 }
 
+void server_return_batch(struct ps_server *s, int worker)
+{
+    if (hands_out(s))
+        leases_return(&s->leases, worker);
+}
+
+void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h)
+{
+    if (!hands_out(s) || s->leases.of[worker] == h->batch - 1)
+        return;
+    end_batch(s, worker);
+    (void)leases_take(&s->leases, worker);
+}
+
+uint64_t server_next_batch(struct ps_server *s, int worker)
+{
+    return hands_out(s) ? leases_ahead(&s->leases, worker) + 1 : 0; /* NO_BATCH: 0, too */
+}
+
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct client *c = &s->client[a->worker];
@@ -195,21 +232,12 @@ out:
     return rc;
 }
 
-/* Has the only server all of it? */
-static bool is_here(const struct ps_server *s, uint64_t batch)
-{
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && !batch_set_has(&s->has[k], batch))
-            return false;
-    return s->env.n_servers == 1;
-}
-
 void server_end_lease(struct ps_server *s, int worker)
 {
     if (!hands_out(s))
         return;
     stop_asking(s, &s->client[worker]);
-    if (s->leases.of[worker] != NO_BATCH && is_here(s, s->leases.of[worker]))
+    if (s->leases.of[worker] != NO_BATCH && s->env.n_servers == 1 && has_whole(s, s->leases.of[worker]))
         end_batch(s, worker);
     leases_give_back(&s->leases, worker);
 }

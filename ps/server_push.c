@@ -320,7 +320,9 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
     r->is_silent = server_is_silent(s);
+    server_begin_batch(s, worker, h);
     TRY(count_push(s, a, h, served_ns));
+    r->answer.next = server_next_batch(s, worker);
     TRY(settle_request(s, worker, slot));
 out:
     return rc;

@@ -245,6 +245,12 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
                           enum refused *why) MUST_CHECK;
 /* The batch of the worker is done that such a message says. */
 void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h);
+/* The worker leaves, and has not begun with what it has ahead. */
+void server_return_batch(struct ps_server *s, int worker);
+/* The worker pushes of the batch that it has, or had ahead: what it had before is done then. */
+void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h);
+/* The batch that the worker, which pushes, is to go on with, + 1; 0: none yet, or this server has no book. */
+uint64_t server_next_batch(struct ps_server *s, int worker);
 /* Serve NEXT: answer it once there is a batch, or all are done. */
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Could a NEXT that waits be answered? Cheap. */

@@ -248,9 +248,8 @@ out:
 }
 
 /* leases.h. However long others take for what they have is no silence of the server. */
-static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
+static enum rc ask_for_batch(struct ps *p, uint64_t *out, bool *is_over)
 {
-    struct ps *p = self(s);
     const struct ps_header h = { .op = PS_NEXT, .clock = p->batch }, want = { .op = PS_BATCH };
     struct ps_header answer;
     enum rc rc;
@@ -259,14 +258,28 @@ static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
     TRY(ps_post_request(p, 0, 0, &h, NULL));
     TRY(ps_end_answer(p, 0, 0, &want, WAIT_FOREVER, &answer));
     TRY(ps_end_request(p, 0, 0));
-    if (!answer.is_last && answer.clock >= s->env.n_batches)
-        FAIL(RC_MISMATCH, "server 0 gives batch %llu, of which there are %llu", (unsigned long long)answer.clock,
-             (unsigned long long)s->env.n_batches);
-    p->batch = answer.is_last ? 0 : answer.clock + 1;
     *out = answer.clock;
     *is_over = answer.is_last;
 out:
     return ps_abandon(p, rc);
+}
+
+static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
+{
+    struct ps *p = self(s);
+    enum rc rc = RC_OK;
+
+    *is_over = false;
+    *out = p->next - 1;
+    if (p->next == 0)
+        TRY(ask_for_batch(p, out, is_over));
+    if (!*is_over && *out >= s->env.n_batches)
+        FAIL(RC_MISMATCH, "server 0 gives batch %llu, of which there are %llu", (unsigned long long)*out,
+             (unsigned long long)s->env.n_batches);
+    p->batch = *is_over ? 0 : *out + 1;
+    p->next = 0;
+out:
+    return rc;
 }
 
 /* leases.B9 */

@@ -310,6 +310,7 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct piece_w
     piece->step = p->is_joining ? answer.step : piece->step + pushes; /* P3 */
     TRY(check_lead(p, server, piece->step, &answer));
     note_cost(cost, &answer, piece->step - answer.step);
+    p->next = answer.next > 0 ? answer.next : p->next;
     cost->applied_count += pushes && (answer.op == PS_PARAMS || answer.op == PS_TAKEN);
     cost->refused_count += answer.op == PS_REFUSED;
     piece->clock = pulls ? answer.clock : piece->clock + (answer.op == PS_TAKEN);

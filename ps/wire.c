@@ -21,6 +21,7 @@ enum {                                     /* in bytes; wire.h has the table */
        OFFSET_FORM = 24,
        OFFSET_WHY = 24,
        OFFSET_N_PAIRS = 28,
+       OFFSET_NEXT = 28,
        OFFSET_N_MOMENTS = 24,
        OFFSET_QUEUE = 32,
        OFFSET_LAYOUT = 32,
@@ -55,7 +56,10 @@ void ps_header_encode(void *out, const struct ps_header *h)
         bytes_put(to + OFFSET_N_PAIRS, h->n_pairs, 4);
     } else if (h->op == PS_STATE)
         bytes_put(to + OFFSET_N_MOMENTS, h->n_moments, 8);
-    else
+    else if (ps_has_next(h->op)) {
+        bytes_put(to + OFFSET_STALENESS, h->staleness < UINT32_MAX ? h->staleness : UINT32_MAX, 4);
+        bytes_put(to + OFFSET_NEXT, h->next, 4);
+    } else
         bytes_put(to + OFFSET_STALENESS, h->op == PS_REFUSED ? (uint64_t)h->why : h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, ps_op_is_request(h->op) ? h->layout : h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, ps_is_push(h->op) ? h->batch : h->apply_ns, 8);
@@ -153,7 +157,8 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                            .n_elems = n_elems,
                            .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
                            .clock = bytes_get(from + OFFSET_CLOCK, 8),
-                           .staleness = has_staleness ? bytes_get(from + OFFSET_STALENESS, 8) : 0,
+                           .staleness = has_staleness ? bytes_get(from + OFFSET_STALENESS, ps_has_next(op) ? 4 : 8) : 0,
+                           .next = ps_has_next(op) ? bytes_get(from + OFFSET_NEXT, 4) : 0,
                            .n_moments = (uint32_t)n_moments,
                            .form = body.form,
                            .n_pairs = body.n_pairs,

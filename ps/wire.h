@@ -17,9 +17,10 @@
  *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5); NEXT, and LEAVE and
  *                 FETCH of a run that hands out batches (leases.h): the batch that is done, + 1; 0: none was given, or
  *                 is done; BATCH: the batch, 0 where is_last is 1
- *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
- *                 u32 n_pairs of the body (push_body.h); STATE: n_moments; REFUSED: u32 why
- *                 (exchange/refused.h), and 0
+ *       24  u64   PARAMS, LATE: u32 staleness, updates by others between that pull and this update, and, at 28, u32 the
+ *                 batch that the worker may go on with, + 1, behind a PUSH of a run that hands out batches
+ *                 (leases.B1), else 0; PUSH: u32 form and, at 28, u32 n_pairs of the body (push_body.h); STATE:
+ *                 n_moments; REFUSED: u32 why (exchange/refused.h), and 0
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far; requests: layout, the
  *                 digest of layout.h; what servers forward: whose it is, see below
@@ -41,7 +42,7 @@
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *   JOIN    guest     I am a worker from now on           BATCH, is_last 1: all are done, it is none (leases.h)
  *   NEXT    worker    to server 0: a batch, please; the   BATCH, once there is one, or all are done (leases.h)
- *                     one before is done
+ *                     one before is done. Where the answer to a push has one, nobody asks
  *
  *   REFUSED server    the request was not taken (P5, P6)  -
  *   LOST    server    to its heir: this worker is lost    HELD
@@ -119,6 +120,7 @@ struct ps_header {
     uint64_t clock, staleness, queue_ns, apply_ns;
     uint64_t sent_ns, held_ns; /* of PUSH; of PARAMS and LATE */
     uint64_t batch;            /* of PUSH: + 1; else 0 */
+    uint64_t next;             /* of answers to a PUSH: + 1; else 0 */
     enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
     uint32_t n_pairs;
     uint32_t n_moments; /* of STATE, else 0 */
@@ -137,6 +139,12 @@ static inline bool ps_is_push(enum ps_op op)
 static inline bool ps_is_answer(enum ps_op op)
 {
     return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE || op == PS_REFUSED || op == PS_BATCH;
+}
+
+/* Is it one that may have a batch in it? */
+static inline bool ps_has_next(enum ps_op op)
+{
+    return op == PS_PARAMS || op == PS_TAKEN || op == PS_LATE;
 }
 
 static inline struct push_body ps_push_body(const struct ps_header *h)

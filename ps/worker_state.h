@@ -43,7 +43,7 @@ struct ps {
     uint64_t n_posted, n_ended;         /* of them */
     bool has_not_joined;                /* likewise: a guest, before it has */
     bool is_joining;                    /* leases.h: the pulls of a guest that joins */
-    uint64_t batch;                     /* leases.h: what it pushes of, + 1; 0: it has none */
+    uint64_t batch, next;               /* leases.h: what it pushes of, and what it has ahead, + 1; 0: it has none */
     struct link_piece *piece;           /* of all links */
     float *pushed, *pulled; /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its
                                way; NULL: nothing is, or hollow */

@@ -81,10 +81,10 @@ static enum rc resolve_guests(struct train_job *job)
                         most, job->transport->module.name, names);
     }
     const struct launcher launcher = world_launcher();
-    if (launcher.name && !launcher.is_by_hand)
+    if (launcher.name && !launcher.lets_join)
         return rc_raise(RC_INVAL,
-                        "--most-workers %llu: %s keeps the key of the run, without which nobody can join; start "
-                        "its members by --worker-hosts",
+                        "--most-workers %llu: nobody but %s knows the key of the run, without which nobody can join; "
+                        "have it write that by --join-file FILE",
                         most, launcher.name);
     job->exchange.n_guests = (int)most - job->n_workers;
     return RC_OK;

@@ -14,7 +14,8 @@
  *       fewest.
  *   V2  The run has done as many steps as have all their batches in every part of the parameters: a checkpoint of one
  *       that was stopped says so many, and whoever goes on from it takes each batch that is missing.
- *   V3  The time in which a worker asks for a batch is in no step's.
+ *   V3  The time in which a worker asks for a batch is in no step's. It asks where it was given none ahead, as at its
+ *       first step, and where few batches are left (ps/leases.h).
  *   V4  A worker other than worker 0 that alone gets SIGINT, SIGTERM or SIGHUP (a process: worlds that it may leave,
  *       world_leave()) does the batch that it has to its end, says so to the servers, and leaves: the others go on, and
  *       it ends well. The signal of worker 0, of a server, of a process of threads or mpi, or by the run's launcher

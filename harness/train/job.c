@@ -455,6 +455,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
                                 .n_guests = job->exchange.n_guests,
+                                .n_servers = job->n_servers,
                                 .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),
                                            .abort_ns = (uint64_t)(1e9 * job->opts.stall_abort_s) } };
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/manifest.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/world.h"
 
@@ -22,6 +23,9 @@ const struct opt gang_opt_table[] = {
     OPT_BOOL_(struct gang_opts, joins, "join", "false",
               "this process is none of those hosts: it joins their run while it goes on, which they let it by "
               "--elastic --most-workers N; the other options as theirs"),
+    OPT_TEXT_(struct gang_opts, join_file, "join-file", "", "FILE",
+              "this process joins the run whose gradmark launch --join-file wrote that: in place of --join, "
+              "--worker-hosts and --key-file"),
     OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
               "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
               "needed where a host is not this one"),
@@ -41,6 +45,17 @@ static enum rc check_alone(const struct verb_call *call, const struct gang_opts 
             return rc_raise(RC_INVAL, "--%s: needs --worker-hosts, which names the members of the run", names[i]);
     if (o->ps_hosts[0] != '\0')
         return rc_raise(RC_INVAL, "--ps-hosts %.100s: needs --worker-hosts, too", o->ps_hosts);
+    return RC_OK;
+}
+
+static enum rc check_join_file(const struct verb_call *call, const struct gang_opts *o)
+{
+    static const char *const names[] = { "worker-hosts", "ps-hosts", "job", "task", "join", "key-file" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (verb_given(call, names[i]))
+            return rc_raise(RC_INVAL, "--join-file %.100s: says all that --%s could; leave one of the two out",
+                            o->join_file, names[i]);
     return RC_OK;
 }
 
@@ -71,6 +86,14 @@ static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_cal
     enum rc rc = RC_OK;
 
     *is_found = false;
+    if (o->join_file[0] != '\0') {
+        if (is_other_world)
+            FAIL(RC_INVAL, "--join-file %.100s: needs --world tcp, but that is %s", o->join_file, train->world);
+        TRY(check_join_file(call, o));
+        TRY(gang_of_join_file(out, o->join_file));
+        *is_found = true;
+        return RC_OK;
+    }
     if (o->worker_hosts[0] == '\0' && o->ps_hosts[0] == '\0' && tf_config && !is_other_world) {
         TRY(gang_of_tf_config(out, tf_config));
         *is_found = true;
@@ -122,17 +145,20 @@ out:
 static enum rc check_join(const struct verb_call *call, const struct gang_opts *o, const struct train_opts *train,
                           enum gang_job default_job)
 {
-    if (!o->joins)
+    if (!o->joins && o->join_file[0] == '\0')
         return RC_OK;
     if (verb_given(call, "task"))
         return rc_raise(RC_INVAL, "--task %llu: a process that joins is none of the hosts that are given; leave it out",
                         (unsigned long long)o->task);
     if (default_job == GANG_PS || strcmp(o->job, gang_job_key(GANG_PS)) == 0)
-        return rc_raise(RC_INVAL, "--join: workers can join a run, and servers cannot; gradmark train");
+        return rc_raise(RC_INVAL, "--join%s: workers can join a run, and servers cannot; gradmark train",
+                        o->joins ? "" : "-file");
     if (!verb_given(call, "most-workers") || !train->elastic)
-        return rc_raise(RC_INVAL, "--join: needs --elastic and --most-workers N, as the run has them that it joins");
+        return rc_raise(RC_INVAL, "--join%s: needs --elastic and --most-workers N, as the run has them that it joins",
+                        o->joins ? "" : "-file");
     if (train->restarts > 0 || train->save[0] || train->timeline[0])
-        return rc_raise(RC_INVAL, "--join: a process that joins keeps nothing of the run; leave out --%s",
+        return rc_raise(RC_INVAL, "--join%s: a process that joins keeps nothing of the run; leave out --%s",
+                        o->joins ? "" : "-file",
                         train->restarts > 0 ? "restarts"
                         : train->save[0]    ? "save"
                                             : "timeline");
@@ -143,13 +169,15 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
                      enum gang_job default_job)
 {
     struct gang g = { .listening_fd = -1 };
+    const char *key_file = o->join_file[0] != '\0' ? o->join_file : o->key_file;
     char key[PATH_MAX + 2];
     bool is_found = false;
     enum rc rc = RC_OK;
 
     if (gang_is_told()) {
-        if (o->worker_hosts[0] != '\0' || o->ps_hosts[0] != '\0')
-            FAIL(RC_INVAL, "--worker-hosts: gradmark launch has started this process, and says who else there is");
+        if (o->worker_hosts[0] != '\0' || o->ps_hosts[0] != '\0' || o->join_file[0] != '\0')
+            FAIL(RC_INVAL, "--%s: gradmark launch has started this process, and says who else there is",
+                 o->join_file[0] != '\0' ? "join-file" : "worker-hosts");
         return check_alone(call, o);
     }
     TRY(find_gang(&g, &is_found, call, o, train, default_job));
@@ -161,15 +189,16 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
         g.host_rank = 0;
         g.n_host_ranks = 1;
     }
-    TRY(gang_check_key(&g, o->key_file[0] != '\0', train->insecure));
-    if (o->key_file[0] != '\0') {
+    TRY(gang_check_key(&g, key_file[0] != '\0', train->insecure));
+    if (key_file[0] != '\0') {
         unsigned char unused[GANG_KEY_BYTES];
-        TRY(gang_read_key_file(unused, o->key_file)); /* now: what is wrong with it is an error of the input */
+        TRY(gang_read_key_file(unused, key_file)); /* now: what is wrong with it is an error of the input */
     }
-    (void)snprintf(key, sizeof key, "@%s", o->key_file);
+    (void)snprintf(key, sizeof key, "@%s", key_file);
     g.start_s = o->start_timeout_s;
-    TRY(set_training(call, train, &g));
-    TRY(gang_export(&g, o->key_file[0] != '\0' ? key : NULL));
+    if (o->join_file[0] == '\0')
+        TRY(set_training(call, train, &g)); /* else they follow from its options, as in the run that it joins */
+    TRY(gang_export(&g, key_file[0] != '\0' ? key : NULL));
 out:
     gang_free(&g);
     return rc;
@@ -183,10 +212,10 @@ static bool may_differ(const char *name)
     static const struct {
         const char *option;
     } row[] = {
-        { "out" },    { "save" },          { "timeline" },        { "trajectory" }, { "messages" }, { "cost" },
-        { "data" },   { "profile" },       { "interface" },       { "job" },        { "task" },     { "key-file" },
-        { "lines" },  { "autotune-file" }, { "start-timeout" },   { "threads" },    { "bind" },     { "wait" },
-        { "resume" }, { "world" },         { "exchange-memory" }, { "join" },
+        { "out" },    { "save" },          { "timeline" },        { "trajectory" }, { "messages" },  { "cost" },
+        { "data" },   { "profile" },       { "interface" },       { "job" },        { "task" },      { "key-file" },
+        { "lines" },  { "autotune-file" }, { "start-timeout" },   { "threads" },    { "bind" },      { "wait" },
+        { "resume" }, { "world" },         { "exchange-memory" }, { "join" },       { "join-file" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -197,19 +226,21 @@ static bool may_differ(const char *name)
 
 char *gang_options_text(const struct verb_call *call)
 {
-    char value[1100], *text = NULL;
+    char value[1100], version[96], *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
     if (!to)
         return NULL;
+    manifest_version(version, sizeof version);
+    fprintf(to, "version=%s\n", version);
     for (int g = 0; g < call->n_groups; g++) {
         const struct opt_group *group = &call->group[g];
         for (const struct opt *o = group->table; o->type != OPT_END; o++) {
             if (!group->module && may_differ(o->name))
                 continue;
             opt_format(o, group->into, value, sizeof value);
-            fprintf(to, "%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
+            fprintf(to, "--%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
                     value);
         }
     }
@@ -220,7 +251,7 @@ char *gang_options_text(const struct verb_call *call)
     return text;
 }
 
-/* The first line in which a and b differ: name[64] := its option, and each one's value. */
+/* The first line in which a and b differ: name[64] := what it is of, and each one's value. */
 static bool find_difference(const char *a, const char *b, char name[64], char of_a[128], char of_b[128])
 {
     while (*a && *b) {
@@ -256,7 +287,7 @@ enum rc gang_agree_on_options(struct world *w, const struct verb_call *call)
     TRY(world_broadcast(w, of_0, (size_t)n_bytes));
     gang_own_text(who, sizeof who);
     if (find_difference(own, of_0, name, mine, others))
-        FAIL(RC_INVAL, "%s has --%s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
+        FAIL(RC_INVAL, "%s has %s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
     if (strlen(own) != n_bytes)
         FAIL(RC_INVAL, "%s has other options than rank 0: all members of a run need the same program", who);
     TRY(world_barrier(w)); /* nobody trains before all have compared */

@@ -13,7 +13,7 @@ enum { PATH_BYTES = 4096 };
 
 struct launch_verb_opts {
     uint64_t np, port, restarts;
-    const char *hosts, *agent, *interface;
+    const char *hosts, *agent, *interface, *join_file;
     double start_timeout_s;
     bool prefix, recovery;
 };
@@ -30,12 +30,17 @@ static const struct opt table[] = {
     OPT_TEXT_(
         struct launch_verb_opts, interface, "interface", "", "NAME|ADDRESS",
         "network interface of this host at which others reach rank 0, where that runs here; without it: the first "
-        "one that is not the loopback"),
+        "one that is not the loopback, and of a run on this host alone the loopback"),
     OPT_U64_(struct launch_verb_opts, port, "port", "", 1, 65535, "",
              "where rank 0 listens when it runs on another host; without it: a random one"),
     OPT_F64_(
         struct launch_verb_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
         "nobody begins before all processes are there; after so long those that are missing are named, and all end"),
+    OPT_TEXT_(
+        struct launch_verb_opts, join_file, "join-file", "", "FILE",
+        "written for processes that join the run: where rank 0 listens, and the key; it is there while the run "
+        "lasts, for its owner alone; gradmark train --join-file FILE with the run's options, on any host to which "
+        "it was copied; others than this one have to reach rank 0 (--interface)"),
     OPT_BOOL_(struct launch_verb_opts, prefix, "prefix", "false", "[rank] before each line of output"),
     OPT_BOOL_(struct launch_verb_opts, recovery, "recovery", "false",
               "a process that is killed does not end the others, as --on-loss report wants it; the exit code is rank "
@@ -84,6 +89,7 @@ static enum rc launch_verb_run(struct verb_call *call)
                                       .hosts = o->hosts,
                                       .agent = o->agent,
                                       .interface = o->interface,
+                                      .join_file = o->join_file,
                                       .port = o->port,
                                       .start_s = o->start_timeout_s,
                                       .has_prefix = o->prefix,

@@ -328,7 +328,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     if (own->tune.wanted)
         autotune_ask_world(&world, &run.plan, &run.job);
     world.cost = &cost;
-    if (world.n_guests > 0 && world_launcher().is_by_hand)
+    if (world.n_guests > 0)
         world.identity = identity = gang_options_text(call);
     progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
     if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/stop_stack.h"
 #include "harness/world/wait.h"
 
 struct background {
@@ -24,15 +25,19 @@ struct background {
 static void *background_main(void *arg)
 {
     struct background *b = arg;
+    struct stop_stack stack;
 
+    stop_stack_open(&stack);
     for (uint32_t seen = 0;; seen++) {
         while (!doorbell_wait(&b->begin, seen, false, UINT64_MAX / 2))
             continue;
         if (atomic_load(&b->closing))
-            return NULL;
+            break;
         b->fn(b->arg);
         doorbell_ring(&b->end);
     }
+    stop_stack_close(&stack);
+    return NULL;
 }
 
 enum rc background_open(struct background **out, void (*fn)(void *arg), void *arg)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/world/stop_stack.h"
 #include "harness/world/world.h"
 
 enum { POLL_NS = 1000000 };
@@ -28,10 +29,8 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
-/* The handler's, where it comes upon the thread that called stop_catch(). A matrix product whose code oneDNN has made
- * at run time may keep values further below the stack pointer than the ABI promises it: a handler on the same stack
- * wrote over them, and the product then over the heap. */
-static unsigned char handler_stack[1 << 16];
+/* The handler's, where it comes upon the thread that called stop_catch() (stop_stack.A1). */
+static unsigned char handler_stack[STOP_STACK_BYTES];
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop_test.c WORLD | process - ranks that go at their own pace, of which one receives a signal, end after the same
- * step; and what a process does with the signals. The exit code tells; in mpi that of each rank. The linker puts
- * clock_gettime of this file before the system's: a signal while the handler of another one runs.
+ * stop_test.c WORLD | process | stacks - ranks that go at their own pace, of which one receives a signal, end after the
+ * same step; what a process does with the signals; and on which stack its handler runs in each kind of thread that
+ * computes (stop_stack.A1). The exit code tells; in mpi that of each rank. The linker puts clock_gettime of this file,
+ * which the handler calls, before the system's: a signal while the handler of another one runs, and where it runs.
  */
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,7 +18,11 @@
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/cluster/cluster.h"
+#include "harness/world/background.h"
 #include "harness/world/stop.h"
+#include "harness/world/stop_stack.h"
+#include "harness/world/task.h"
+#include "harness/world/thread_pool.h"
 #include "harness/world/world.h"
 
 enum { MOST_STEPS = 400, N_RANKS = 5, N_RACES = 60, NOBODY = -1 };
@@ -167,8 +173,31 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 
 static atomic_int signal_in_handler; /* raised where the handler of another one asks for the time; 0: none */
 
+static struct { /* what the handlers of signals saw that raise_here() sent to its own thread */
+    atomic_int n_handled, n_on_own_stack;
+} seen;
+static _Thread_local const char
+    *volatile raised_at; /* of a thread that has sent itself a signal: its stack; NULL: it has not */
+
+/* Of a handler: is this stack the alternate one of its thread, and not that on which the signal was raised? */
+static void look_at_stack(void)
+{
+    const char here = 0, *at = &here;
+    stack_t now;
+
+    if (!raised_at)
+        return;
+    const ptrdiff_t distance = at - raised_at;
+    const bool is_inside = sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK) &&
+                           at >= (const char *)now.ss_sp && at < (const char *)now.ss_sp + now.ss_size;
+    const bool is_same = distance > -STOP_STACK_BYTES && distance < STOP_STACK_BYTES;
+    atomic_fetch_add(&seen.n_handled, 1);
+    atomic_fetch_add(&seen.n_on_own_stack, is_inside && !is_same);
+}
+
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
+    look_at_stack();
     const int number = atomic_exchange(&signal_in_handler, 0);
     const int result = __real_clock_gettime(clock, out);
     if (number != 0)
@@ -243,14 +272,117 @@ static int check_process(void)
     return n_failures > 0;
 }
 
+/* --- on which stack --- */
+
+/* The handler has run when raise() returns. */
+static void raise_here(void)
+{
+    const char here = 0;
+
+    raised_at = &here;
+    (void)raise(SIGTERM);
+    raised_at = NULL;
+}
+
+enum { N_POOL = 4 };
+
+/* None ends before all have begun: so each thread has one. */
+static void raise_in_pool(void *arg, int task, int thread)
+{
+    atomic_int *n_begun = arg;
+
+    (void)task, (void)thread;
+    atomic_fetch_add(n_begun, 1);
+    while (atomic_load(n_begun) < N_POOL)
+        (void)sched_yield();
+    raise_here();
+}
+
+static void raise_in_background(void *arg)
+{
+    (void)arg;
+    raise_here();
+}
+
+static enum rc raise_in_rank(struct world *w, void *arg)
+{
+    (void)w, (void)arg;
+    raise_here();
+    return RC_OK;
+}
+
+static enum rc raise_in_task(struct world *w, void *arg)
+{
+    const struct task_opts opts = { .name = "raise", .core = TASK_ANYWHERE, .fn = raise_in_rank };
+    struct task *task = NULL;
+    enum rc rc;
+
+    (void)arg;
+    TRY(world_spawn(&task, w, &opts));
+    TRY(world_join(&task));
+out:
+    return rc;
+}
+
+/* So many handlers have run since the last call, each on a stack of its own. */
+static int were_on_own_stack(const char *where, int n)
+{
+    const int n_handled = atomic_exchange(&seen.n_handled, 0), n_own = atomic_exchange(&seen.n_on_own_stack, 0);
+
+    if (n_handled == n && n_own == n)
+        return 0;
+    fprintf(stderr, "%s: of %d handlers %d ran, %d of them on a stack of their own\n", where, n, n_handled, n_own);
+    return 1;
+}
+
+static int check_stacks(void)
+{
+    const struct world_opts opts = { .cluster = NULL };
+    const struct world_ops *threads;
+    struct thread_pool *pool = NULL;
+    struct background *background = NULL;
+    atomic_int n_begun = 0;
+    stack_t first, after;
+    int n_failures = 0;
+    enum rc rc;
+
+    stop_catch();
+    raise_here();
+    n_failures += were_on_own_stack("the main thread", 1);
+    (void)sigaltstack(NULL, &first);
+    TRY(world_find(&threads, "threads"));
+    TRY(world_run(threads, &opts, 3, raise_in_rank, NULL));
+    n_failures += were_on_own_stack("ranks", 3);
+    TRY(world_run(threads, &opts, 2, raise_in_task, NULL));
+    n_failures += were_on_own_stack("tasks", 2);
+    TRY(thread_pool_open(&pool, N_POOL, false));
+    thread_pool_run(pool, raise_in_pool, &n_begun, N_POOL);
+    n_failures += were_on_own_stack("threads of a pool", N_POOL);
+    TRY(background_open(&background, raise_in_background, NULL));
+    background_start(background);
+    background_wait(background);
+    n_failures += were_on_own_stack("a background thread", 1);
+    (void)sigaltstack(NULL, &after);
+    n_failures += after.ss_sp != first.ss_sp; /* of the others each had its own */
+    stop_release();
+out:
+    background_close(&background);
+    thread_pool_close(&pool);
+    if (rc != RC_OK)
+        fprintf(stderr, "stacks: %s\n", rc_message());
+    return n_failures > 0 || rc != RC_OK;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seed;
 
     if (argc == 2 && strcmp(argv[1], "process") == 0)
         return check_process();
+    if (argc == 2 && strcmp(argv[1], "stacks") == 0)
+        return check_stacks();
     if (argc == 3 && text_to_u64(argv[2], &seed)) /* sim and mpi run one world a process */
         return run_races(argv[1], strcmp(argv[1], "threads") == 0 ? N_RACES : 1, seed);
-    fprintf(stderr, "usage: stop_test process | WORLD SEED\n");
+    fprintf(stderr, "usage: stop_test process | stacks | WORLD SEED\n");
     return 2;
 }

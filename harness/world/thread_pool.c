@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/stop_stack.h"
 #include "harness/world/wait.h"
 
 struct pool_thread {
@@ -45,18 +46,22 @@ static void *pool_thread_main(void *arg)
 {
     struct pool_thread *own = arg;
     struct thread_pool *pool = own->pool;
+    struct stop_stack stack;
     uint32_t seen = 0; /* no run begins before all threads are started */
 
+    stop_stack_open(&stack);
     for (;;) {
         while (!doorbell_wait(&pool->begin, seen, pool->may_spin, UINT64_MAX / 2))
             continue;
         seen++;
         if (atomic_load(&pool->closing))
-            return NULL;
+            break;
         take_tasks(pool, own->thread);
         if (atomic_fetch_sub(&pool->n_working, 1) == 1)
             doorbell_ring(&pool->end);
     }
+    stop_stack_close(&stack);
+    return NULL;
 }
 
 enum rc thread_pool_open(struct thread_pool **out, int n_threads, bool may_spin)

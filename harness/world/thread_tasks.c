@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/stop_stack.h"
 #include "harness/world/wait.h"
 
 struct thread_task {
@@ -81,13 +82,17 @@ static void bind_cores(const struct thread_task *t)
 static void *task_main(void *arg)
 {
     struct thread_task *t = arg;
+    struct stop_stack stack;
 
+    stop_stack_open(&stack);
+    pthread_cleanup_push(stop_stack_close, &stack);
     pthread_cleanup_push(on_task_end, t);
     bind_cores(t);
     t->rc = t->opts.fn(t->base.world, t->opts.arg);
     if (t->rc != RC_OK)
         snprintf(t->message, sizeof t->message, "%s", rc_message()[0] != '\0' ? rc_message() : rc_text(t->rc));
     t->returned = true;
+    pthread_cleanup_pop(1);
     pthread_cleanup_pop(1);
     return NULL;
 }

@@ -126,7 +126,8 @@ struct launcher world_launcher(void)
                                   gang.n_ranks,
                                   gang.n_host_ranks,
                                   gang.n_host_ranks > 0 ? gang.host_rank : -1,
-                                  gang.is_by_hand };
+                                  gang.is_by_hand,
+                                  gang.is_by_hand || gang.has_join_file };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
         const int n_host_ranks = number_from(known[i].n_host_ranks);
@@ -136,9 +137,10 @@ struct launcher world_launcher(void)
                                       n_ranks,
                                       n_host_ranks > 0 ? n_host_ranks : 0,
                                       host_rank_from(known[i].host_rank),
+                                      false,
                                       false };
     }
-    return (struct launcher){ NULL, 0, 1, 1, 0, false };
+    return (struct launcher){ NULL, 0, 1, 1, 0, false, false };
 }
 
 /* Who it is need not be asked while there is no other: a rank ticks about twenty times in a step of 6 us. */

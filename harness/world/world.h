@@ -134,6 +134,7 @@ struct world_opts {
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
     int n_guests;                  /* W9; 0: none may join. Else RC_UNSUPPORTED but in tcp */
+    int n_servers;                 /* W9: the last so many ranks are the servers that a guest enters */
     const char *identity;          /* W9: what rank 0 tells a guest of the run; borrowed; NULL: nothing */
     enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
     int failure_exit_code; /* threads, mpi, tcp: of a process that does not return from run(), since a rank failed or
@@ -280,6 +281,7 @@ struct launcher {
     int n_host_ranks; /* of them on this host; 0: it does not tell */
     int host_rank;    /* of this one among those; -1: it does not tell */
     bool is_by_hand;  /* each process has a terminal of its own: world tcp by lists of hosts */
+    bool lets_join;   /* others can know what they need to join the run (W9) */
 };
 struct launcher world_launcher(void);
 

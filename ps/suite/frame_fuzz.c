@@ -62,7 +62,9 @@ static void repair_batch(const struct fuzz *f, unsigned char *bytes, int worker)
     const struct ps_server *s = f->server;
     const enum ps_op op = (enum ps_op)bytes_get(bytes + AT_OP, 2);
 
-    if (server_is_elastic(s) && ps_is_push(op))
+    if (server_is_elastic(s) && ps_is_push(op) && s->leases.ahead[worker] != NO_BATCH && bytes[AT_APPLY] % 2 == 1)
+        bytes_put(bytes + AT_APPLY, s->leases.ahead[worker] + 1, 8);
+    else if (server_is_elastic(s) && ps_is_push(op))
         bytes_put(bytes + AT_APPLY, s->leases.of[worker] + 1, 8);
     if (server_is_elastic(s) && op == PS_NEXT)
         bytes_put(bytes + AT_CLOCK, s->client[worker].has_begun ? s->leases.of[worker] + 1 : 0, 8);

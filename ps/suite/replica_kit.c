@@ -13,6 +13,7 @@
 #include "harness/world/child.h"
 #include "ps/ps.h"
 #include "ps/suite/ps_rank.h"
+#include "ps/wire.h"
 
 struct plan plan;
 static struct outcome *outcome; /* of this process's run */
@@ -137,8 +138,12 @@ static void linger(struct transport *t)
 
 enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 {
+    const unsigned char *header = x->head;
+
     linger(t);
     may_die(t);
+    if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_NEXT)
+        outcome->n_asked[t->world->rank]++;
     const enum rc rc = __real_transport_send(t, x);
     may_die(t);
     return rc;

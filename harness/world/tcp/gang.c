@@ -65,7 +65,7 @@ static int count_members(const char *text)
     return n;
 }
 
-static enum rc read_members(struct gang *g, const char *text)
+enum rc gang_read_members(struct gang *g, const char *text)
 {
     char one[GANG_JOB_BYTES + GANG_ADDRESS_BYTES];
     const int n = count_members(text);
@@ -130,6 +130,7 @@ bool gang_peek(struct gang *out)
         return false;
     out->n_ranks = count_members(members);
     out->is_by_hand = getenv(PREFIX "BY_HAND") != NULL;
+    out->has_join_file = getenv(PREFIX "JOIN_FILE") != NULL;
     out->joins = getenv(PREFIX "JOINS") != NULL;
     const bool is_well = (!here || read_here(out, here)) && out->rank < out->n_ranks;
     if (out->joins)
@@ -214,7 +215,7 @@ enum rc gang_read(struct gang *out)
     if (!members || !root)
         FAIL(RC_INVAL, "world tcp: " PREFIX "%s is not set: start with gradmark launch, --worker-hosts or TF_CONFIG",
              members ? "ROOT" : "MEMBERS");
-    TRY(read_members(out, members));
+    TRY(gang_read_members(out, members));
     if (!read_number(PREFIX "RANK", (uint64_t)out->n_ranks - 1, &out->rank))
         TRY(wrong("RANK", getenv(PREFIX "RANK") ? getenv(PREFIX "RANK") : "", "is no rank of the gang"));
     if (here && !read_here(out, here))
@@ -249,7 +250,7 @@ void gang_own_text(char *out, size_t n_bytes)
     struct gang g = { .listening_fd = -1 };
 
     (void)snprintf(out, n_bytes, "this process");
-    if (members && !getenv(PREFIX "JOINS") && read_members(&g, members) == RC_OK &&
+    if (members && !getenv(PREFIX "JOINS") && gang_read_members(&g, members) == RC_OK &&
         read_number(PREFIX "RANK", (uint64_t)g.n_ranks - 1, &g.rank))
         gang_member_text(&g, g.rank, out, n_bytes);
     gang_free(&g);

@@ -14,6 +14,7 @@
  *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
  *                          makes it; optional
  *   GRADMARK_GANG_BY_HAND  each member was started on its own, and has a terminal of its own; optional
+ *   GRADMARK_GANG_JOIN_FILE  by which others may join the run; set by gradmark launch --join-file; optional
  *   GRADMARK_GANG_JOINS    this process is none of them, but joins their run as a guest (world.W9); optional
  *   GRADMARK_GANG_START_S  how long to wait for all members; optional
  *
@@ -41,14 +42,15 @@ struct gang {
     int rank, n_ranks;
     int host_rank, n_host_ranks; /* among the members of this host */
     char root[GANG_ADDRESS_BYTES];
-    int listening_fd;  /* -1: none is given */
-    bool is_by_hand;   /* GRADMARK_GANG_BY_HAND */
-    bool joins;        /* GRADMARK_GANG_JOINS; rank is n_ranks then */
-    bool has_launcher; /* that key came by standard input: launch.h, L1 */
-    bool has_key;      /* else key is zeros, as in all runs without one */
+    int listening_fd;   /* -1: none is given */
+    bool is_by_hand;    /* GRADMARK_GANG_BY_HAND */
+    bool has_join_file; /* GRADMARK_GANG_JOIN_FILE */
+    bool joins;         /* GRADMARK_GANG_JOINS; rank is n_ranks then */
+    bool has_launcher;  /* that key came by standard input: launch.h, L1 */
+    bool has_key;       /* else key is zeros, as in all runs without one */
     unsigned char key[GANG_KEY_BYTES];
     double start_s;
-    int n_guests;              /* that may join, as world_opts say */
+    int n_guests, n_servers;   /* that may join, and whom they enter, as world_opts say */
     const char *identity;      /* likewise; borrowed */
     uint64_t guest_silence_ns; /* likewise: stall.abort_ns */
 };
@@ -74,6 +76,8 @@ bool gang_split_address(const char *address, char *host, uint16_t *port);
 
 /* Does this host name or address reach a host from itself alone? */
 bool gang_is_loopback(const char *host);
+/* The text, member and n_ranks of g from GRADMARK_GANG_MEMBERS. RC_INVAL names that; RC_NOMEM. */
+enum rc gang_read_members(struct gang *g, const char *text) MUST_CHECK;
 /* Listen at HOST:PORT; where the name is that of the loopback on this host alone, as systems have it of their own name,
  * at all its addresses. RC_INVAL, RC_IO. */
 enum rc gang_listen(int *fd, const char *address) MUST_CHECK;
@@ -99,9 +103,15 @@ enum rc gang_of_tf_config(struct gang *out, const char *text) MUST_CHECK;
 /* Set GRADMARK_GANG_*; key: of GRADMARK_GANG_KEY, NULL: none. RC_NOMEM. */
 enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;
 /* The key of a run from a file that gradmark keys makes: three lines, "gradmark-keys 1", "public ...", "secret ...",
- * the last two of 40 characters each: a digest of the secret. RC_IO; RC_INVAL: it is none, or others than its owner may
- * read or change it. Messages name --key-file. */
+ * the last two of 40 characters each: a digest of the secret; or from one of gang_write_join_file(). RC_IO; RC_INVAL:
+ * it is none, or others than its owner may read or change it. Messages name --key-file. */
 enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path) MUST_CHECK;
+/* What a process on any host has to know to join a run, in a file for its owner alone, who has it there at once or not
+ * at all: four lines, "gradmark-join 1", "key ..." of 64 hexadecimal digits, "root HOST:PORT", and "members ...", as
+ * GRADMARK_GANG_* have them. RC_INVAL: path is there already, or cannot be; RC_IO. Messages name --join-file. */
+enum rc gang_write_join_file(const char *path, const char *root, const char *key, const char *members) MUST_CHECK;
+/* Of a process that joins; gang_read_key_file() has the key. RC_IO, RC_NOMEM; RC_INVAL: as there. */
+enum rc gang_of_join_file(struct gang *out, const char *path) MUST_CHECK;
 /* RC_INVAL: a member is beyond loopback, and there is no key. */
 enum rc gang_check_key(const struct gang *g, bool has_key, bool is_insecure) MUST_CHECK;
 

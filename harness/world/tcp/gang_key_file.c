@@ -10,16 +10,20 @@
 #include "harness/world/tcp/gang.h"
 
 #define FIRST_LINE "gradmark-keys 1\n"
+#define JOIN_LINE "gradmark-join 1\nkey " /* gang_join_file.c */
 #define SECRET "\nsecret "
 #define PURPOSE "gradmark world tcp" /* so that the key is of no use to who has another digest of the secret */
 
-enum { TEXT_BYTES = 40, MOST_BYTES = 256 };
+enum { TEXT_BYTES = 40, MOST_BYTES = 256, HEX_BYTES = 2 * GANG_KEY_BYTES };
 
 static enum rc take_secret(unsigned char key[GANG_KEY_BYTES], const char *text, const char *path)
 {
     const char *secret = strstr(text, SECRET);
     crypto_generichash_state digest;
 
+    if (strncmp(text, JOIN_LINE, strlen(JOIN_LINE)) == 0 && strcspn(text + strlen(JOIN_LINE), "\n") == HEX_BYTES &&
+        sodium_hex2bin(key, GANG_KEY_BYTES, text + strlen(JOIN_LINE), HEX_BYTES, NULL, NULL, NULL) == 0)
+        return RC_OK;
     if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0 || !secret ||
         strcspn(secret + strlen(SECRET), "\n") != TEXT_BYTES)
         return rc_raise(RC_INVAL, "--key-file %.200s: is no key file as gradmark keys makes it", path);

@@ -215,6 +215,88 @@ static void keys_come_from_files_of_their_owner(void **state)
     assert_non_null(strstr(rc_message(), "--key-file /tmp/gradmark-gang-"));
 }
 
+#define KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff"
+
+/* A folder of its own, with the path of a file that is not there. */
+static void make_place(char path[64])
+{
+    char folder[] = "/tmp/gradmark-gang-XXXXXX";
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, 64, "%s/join", folder);
+}
+
+static void remove_place(char path[64])
+{
+    (void)unlink(path);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0); /* so nothing else was left there */
+}
+
+static void who_joins_is_told_by_a_file(void **state)
+{
+    unsigned char key[GANG_KEY_BYTES] = { 0 };
+    struct stat about;
+    char path[64];
+    struct gang g;
+
+    (void)state;
+    make_place(path);
+    assert_int_equal(gang_write_join_file(path, "far:7000", KEY, "rank@far,rank@near"), RC_OK);
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    assert_int_equal(gang_of_join_file(&g, path), RC_OK);
+    assert_string_equal(g.root, "far:7000");
+    assert_int_equal(g.n_ranks, 2);
+    assert_member(&g, 1, "rank 1 at near");
+    assert_true(g.joins);
+    gang_free(&g);
+    assert_int_equal(gang_read_key_file(key, path), RC_OK);
+    for (int i = 0; i < GANG_KEY_BYTES - 1; i++)
+        assert_int_equal(key[i], i);
+    assert_int_equal(key[GANG_KEY_BYTES - 1], 0xff);
+    assert_refused(gang_write_join_file(path, "other:1", KEY, "rank@other"), "is there already, of another run");
+    assert_int_equal(gang_of_join_file(&g, path), RC_OK); /* and stays as it was */
+    assert_string_equal(g.root, "far:7000");
+    gang_free(&g);
+    remove_place(path);
+    assert_refused(gang_write_join_file("/none/join", "a:1", KEY, "rank@a"),
+                   "--join-file /none/join: cannot be written");
+}
+
+static void a_wrong_join_file_is_named(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "gradmark-keys 1\npublic " PUBLIC "\nsecret " SECRET "\n",
+        "gradmark-join 2\nkey " KEY "\nroot a:1\nmembers rank@a\n",
+        "gradmark-join 1\nroot a:1\nkey " KEY "\nmembers rank@a\n",
+        "gradmark-join 1\nkey " KEY "\nroot a\nmembers rank@a\n",
+        "gradmark-join 1\nkey " KEY "\nroot a:1\nmembers rank@a", /* cut off */
+    };
+    const char right[] = "gradmark-join 1\nkey " KEY "\nroot a:1\nmembers rank@a\n";
+    unsigned char key[GANG_KEY_BYTES];
+    char path[64];
+    struct gang g;
+
+    (void)state;
+    make_place(path);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_file(path, wrong[i], 0600);
+        assert_refused(gang_of_join_file(&g, path), "is no file that gradmark launch --join-file wrote");
+    }
+    write_file(path, "gradmark-join 1\nkey 00\nroot a:1\nmembers rank@a\n", 0600);
+    assert_refused(gang_read_key_file(key, path), "is no key file");
+    write_file(path, right, 0604);
+    assert_refused(gang_of_join_file(&g, path), "others than its owner may use it; chmod 600");
+    write_file(path, right, 0600);
+    assert_int_equal(gang_of_join_file(&g, path), RC_OK);
+    gang_free(&g);
+    remove_place(path);
+    assert_int_equal(gang_of_join_file(&g, "/none/join"), RC_IO);
+    assert_non_null(strstr(rc_message(), "--join-file /none/join: cannot be read"));
+}
+
 static void hosts_beyond_this_one_need_a_key(void **state)
 {
     struct gang_hosts h = two_and_one("worker", 0);
@@ -241,7 +323,9 @@ static void hosts_beyond_this_one_need_a_key(void **state)
 
 static struct launch_opts launch_of(uint64_t n_ranks, const char *hosts)
 {
-    return (struct launch_opts){ .n_ranks = n_ranks, .hosts = hosts, .agent = "", .interface = "", .start_s = 5 };
+    return (struct launch_opts){
+        .n_ranks = n_ranks, .hosts = hosts, .agent = "", .interface = "", .join_file = "", .start_s = 5
+    };
 }
 
 static void hosts_are_filled_in_order(void **state)
@@ -314,6 +398,8 @@ int main(void)
         cmocka_unit_test(wrong_tf_config_is_named),
         cmocka_unit_test(the_environment_tells),
         cmocka_unit_test(keys_come_from_files_of_their_owner),
+        cmocka_unit_test(who_joins_is_told_by_a_file),
+        cmocka_unit_test(a_wrong_join_file_is_named),
         cmocka_unit_test(hosts_beyond_this_one_need_a_key),
         cmocka_unit_test(hosts_are_filled_in_order),
         cmocka_unit_test(a_launch_here_listens_on_the_loopback),

@@ -15,6 +15,7 @@
 
 #include "harness/base/text.h"
 #include "harness/world/stop.h"
+#include "harness/world/tcp/gang.h"
 #include "harness/world/tcp/launch_child.h"
 #include "harness/world/wait.h"
 
@@ -39,6 +40,7 @@ struct run {
     int failed;        /* the first that failed; -1: none */
     uint64_t ends_ns;  /* when those that are left are killed; 0: not yet known */
     int passed_signal; /* 0: none */
+    bool has_join_file;
 };
 
 /* --- to start --- */
@@ -218,6 +220,8 @@ static void run_free(struct run *run)
         for (int i = 0; i < N_STREAMS; i++)
             launch_lines_fini(&c->stream[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO, run->opts->has_prefix ? r : -1);
     }
+    if (run->has_join_file)
+        (void)unlink(run->opts->join_file);
     free(run->child);
     free(run->polled);
     launch_plan_close(&run->plan);
@@ -244,6 +248,10 @@ enum rc launch_run(const struct launch_opts *opts, int *exit_code)
         run.child[r].in_fd = -1;
         for (int i = 0; i < N_STREAMS; i++)
             run.child[r].stream[i].fd = -1;
+    }
+    if (opts->join_file[0] != '\0') {
+        TRY(gang_write_join_file(opts->join_file, run.plan.root, run.plan.key, run.plan.members));
+        run.has_join_file = true;
     }
     (void)signal(SIGPIPE, SIG_IGN); /* of processes that have ended */
     stop_catch_first();

@@ -6,7 +6,7 @@
  *   L1  A process reads on its standard input: a line with the key of the run, and later bytes, each the number of a
  *       signal that it is to take as its own. Its end is that of the launcher: a process that goes on 5 s after it is
  *       killed by itself (gang_watch_launcher()). So nothing is left of a run, on other hosts neither.
- *   L2  The key is made for each run, and is on no command line.
+ *   L2  The key is made for each run, and is on no command line; in a file only where join_file asks for it.
  *   L3  Output comes line by line: no two processes' are mixed within one.
  *   L4  When one fails, the others have GRACE to end by themselves, as their world makes them; then they are killed.
  * All have ended and are reaped when launch_run() returns.
@@ -23,9 +23,11 @@ struct launch_opts {
     uint64_t n_ranks;      /* 0: one for each slot of hosts */
     const char *hosts;     /* "HOST[:SLOTS],...", "": this one, with any number of slots */
     const char *agent;     /* program and arguments that get a host and a command line for a shell; "": ssh */
-    const char *interface; /* at which other hosts reach this one, as host_address.h says; "": any */
+    const char *interface; /* at which other hosts reach this one, as host_address.h says; "": any, and of a
+                              run on this host alone its loopback, so that nobody can join it from another one */
     uint64_t port;         /* of rank 0 where that is on another host; 0: any */
     double start_s;        /* of the gang */
+    const char *join_file; /* gang_write_join_file(), gone when launch_run() returns; "": none */
     bool has_prefix;       /* "[rank] " before each line */
     bool goes_on;          /* a process that fails is no reason to end the others: the exit code is rank 0's */
     char *const *argv;     /* NULL-terminated: the program, by its path, and its arguments */
@@ -62,7 +64,7 @@ enum rc launch_plan_open(struct launch_plan *out, const struct launch_opts *opts
 void launch_plan_close(struct launch_plan *p); /* accepts a zeroed one, whose listening_fd is -1 */
 /* GRADMARK_GANG_* of a process, i < LAUNCH_N_VARIABLES, as NAME=VALUE; false: it has none such. The caller frees *out;
  * NULL: no memory. */
-enum { LAUNCH_N_VARIABLES = 8 };
+enum { LAUNCH_N_VARIABLES = 9 };
 bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i);
 
 /* --- of a process that was started so --- */

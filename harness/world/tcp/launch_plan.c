@@ -149,7 +149,7 @@ static enum rc find_root(struct launch_plan *p, const struct launch_opts *opts)
     enum rc rc = RC_OK;
 
     if (p->process[0].is_local) {
-        if (!p->is_one_host)
+        if (!p->is_one_host || (opts->join_file[0] && opts->interface[0]))
             TRY(host_address(address, opts->interface));
         return listen_here(p, address);
     }
@@ -216,14 +216,14 @@ void launch_plan_close(struct launch_plan *p)
 
 bool launch_variable(char **out, const struct launch_plan *p, const struct launch_opts *opts, int rank, int i)
 {
-    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",    "ROOT",
-                                                           "KEY",     "START_S", "LISTENS", "RESTARTS" };
-    const size_t n_bytes = strlen(p->members) + 400 + (opts->restarts ? strlen(opts->restarts) : 0);
+    static const char *const names[LAUNCH_N_VARIABLES] = { "MEMBERS", "RANK",    "HERE",     "ROOT",     "KEY",
+                                                           "START_S", "LISTENS", "RESTARTS", "JOIN_FILE" };
     const struct launch_process *x = &p->process[rank];
     char value[64] = "";
     const char *text = value;
 
-    if ((i == 6 && (rank > 0 || p->listening_fd < 0)) || (i == 7 && !opts->restarts))
+    if ((i == 6 && (rank > 0 || p->listening_fd < 0)) || (i == 7 && !opts->restarts) ||
+        (i == 8 && opts->join_file[0] == '\0'))
         return false;
     if (i == 0)
         text = p->members;
@@ -239,8 +239,11 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
         (void)snprintf(value, sizeof value, "%.6g", opts->start_s);
     else if (i == 6)
         (void)snprintf(value, sizeof value, "%d", p->listening_fd);
-    else
+    else if (i == 7)
         text = opts->restarts;
+    else
+        text = opts->join_file;
+    const size_t n_bytes = strlen(text) + 64;
     *out = malloc(n_bytes);
     if (*out)
         (void)snprintf(*out, n_bytes, "GRADMARK_GANG_%s=%s", names[i], text);

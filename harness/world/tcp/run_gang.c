@@ -19,6 +19,7 @@ int main(int argc, char **argv)
                                       .hosts = "",
                                       .agent = "",
                                       .interface = "",
+                                      .join_file = "",
                                       .start_s = 30,
                                       .goes_on = goes_on,
                                       .argv = argv + first + 1 };

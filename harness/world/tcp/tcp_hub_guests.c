@@ -62,7 +62,7 @@ bool hub_admit_guest(struct tcp_hub *h, struct hub_stranger *s, uint64_t now_ns,
 
 static bool is_host(const struct tcp_hub *h, int rank)
 {
-    return strcmp(h->gang->member[rank].job, gang_job_key(GANG_PS)) == 0;
+    return rank >= h->n_ranks - h->gang->n_servers;
 }
 
 static void post(struct hub_guest *guest, const struct tcp_message *m)

@@ -12,7 +12,7 @@
  *   G4  The first failure is the run's; the hub tells it to all members. A connection that ends without TCP_LEAVE is
  *       one: of its rank (W5), or is that rank's loss where losses are reported (W8).
  *   G5  A guest (world.W9) says hello as TCP_GUEST_RANK. It gets the least number that nobody has had, once rank 0 has
- *       opened the doors; it is in when all hosts of guests, who are the parameter servers, know of it. Before that
+ *       opened the doors; it is in when all hosts of guests, who are the servers of world_opts, know of it. Before that
  *       nobody waits for it. Its number is gone with its connection.
  *
  *   message      from       body

@@ -119,7 +119,7 @@ out:
 
 static bool is_server(const struct tcp_rank *self)
 {
-    return strcmp(self->gang.member[self->rank].job, gang_job_key(GANG_PS)) == 0;
+    return self->rank >= self->gang.n_ranks - self->gang.n_servers;
 }
 
 static enum rc begin_watch(struct tcp_world *t, const struct world_opts *opts)
@@ -140,6 +140,13 @@ out:
     return rc;
 }
 
+/* Are there ranks on other hosts, or may guests come from there? */
+static bool is_beyond_host(const struct tcp_world *t, const struct world_opts *opts)
+{
+    return t->base.n_host_ranks < t->base.n_ranks ||
+           (opts->n_guests > 0 && t->self->address[0] != '\0' && !host_address_is_loopback(t->self->address));
+}
+
 enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct world_opts *opts, int n_ranks)
 {
     const struct gang *gang = &self->gang;
@@ -154,6 +161,7 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
         gang_watch_launcher();
     self->rank = gang->rank;
     self->gang.n_guests = opts->n_guests;
+    self->gang.n_servers = opts->n_servers;
     self->gang.identity = opts->identity;
     self->gang.guest_silence_ns = opts->stall.abort_ns;
     if (n_ranks != 0 && n_ranks != gang->n_ranks)
@@ -165,7 +173,7 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     t->base.n_ranks = gang->n_ranks;
     tcp_find_host_ranks(t);
     t->base.n_busy_host_ranks = t->base.n_host_ranks;
-    if (t->base.n_host_ranks < t->base.n_ranks && (!opts->interface || opts->interface[0] == '\0'))
+    if (is_beyond_host(t, opts) && (!opts->interface || opts->interface[0] == '\0'))
         t->base.interface = self->address;
     if (self->host_of[self->rank] != 0)
         TRY(tcp_link_clock_offset(self->link, &measured_ns));

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/stop_stack.h"
 
 extern const struct world_ops world_threads;
 
@@ -170,7 +171,10 @@ static void bind_cores(struct thread_world *t)
 static void *thread_main(void *arg)
 {
     struct thread_world *t = arg;
+    struct stop_stack stack;
 
+    stop_stack_open(&stack);
+    pthread_cleanup_push(stop_stack_close, &stack);
     pthread_cleanup_push(on_thread_end, t);
     t->tasks.main = pthread_self();
     bind_cores(t);
@@ -178,6 +182,7 @@ static void *thread_main(void *arg)
     if (rc != RC_OK)
         record_own_failure(t, rc);
     t->returned = true;
+    pthread_cleanup_pop(1);
     pthread_cleanup_pop(1);
     return NULL;
 }
