@@ -32,6 +32,7 @@ static enum rc prepare_stage(struct train_stages_run *run, const struct train_op
     enum rc rc;
 
     TRY(train_prepare_stage(job, opts, call->group, call->n_groups, n_given_ranks, stage));
+    job->restarts = *run->restarts;
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, run->n_stages * job->n_workers, run->n_stages * job->n_ranks));
 out:
@@ -308,6 +309,7 @@ enum rc train_stages_report(struct train_stages_run *run, struct world *w)
     run->is_written = true;
     if (save[0]) /* first: records that cannot be written take nothing else with them */
         TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+    run->is_saved = save[0] != '\0';
     TRY(train_summarise(&s, &run->whole, &run->result));
     TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_write(to, &run->whole, &run->result, &s));

@@ -26,11 +26,12 @@ struct train_stages_run {
     const char *out;       /* --out */
     struct train_job *job; /* [n_stages]; of a launched world that of this process alone, and the first, are prepared */
     const struct train_watch *watch;
+    const struct train_restarts *restarts; /* before this run */
     /* out, on rank 0 of all: */
     struct train_job whole;        /* the first job with the parameters of all stages; owns nothing */
     struct train_result result;    /* of the first stage, with the final parameters of all */
     struct stage_figures *figures; /* [n_stages]; owned */
-    bool is_written;
+    bool is_written, is_saved;     /* results were to be written; the checkpoint is */
 };
 
 /* G1. rank: of all. */
