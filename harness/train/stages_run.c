@@ -40,6 +40,8 @@ static enum rc prepare_stage(struct train_stages_run *run, const struct train_op
     enum rc rc;
 
     TRY(train_prepare_stage(job, opts, run->group, run->n_groups, n_given_ranks, stage));
+    if (run->restarts)
+        job->restarts = *run->restarts;
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, run->n_stages * job->n_workers, run->n_stages * job->n_ranks));
 out:

@@ -28,13 +28,14 @@ struct train_stages_run {
     const char *out;       /* --out */
     struct train_job *job; /* [n_stages]; of a launched world that of this process alone, and the first, are prepared */
     const struct train_watch *watch;
+    const struct train_restarts *restarts; /* how often it was begun again; NULL: never */
     /* On rank 0 behind the last step of a run that is stopped, before its world ends; NULL: nothing is done. */
     enum rc (*on_stop)(struct train_stages_run *run, struct world *w);
     /* out, on rank 0 of all: */
     struct train_job whole;        /* the first job with the parameters of all stages; owns nothing */
     struct train_result result;    /* of the first stage, with the final parameters of all */
     struct stage_figures *figures; /* [n_stages]; owned */
-    bool is_written;
+    bool is_written, is_saved;     /* results were to be written; the checkpoint is */
 };
 
 /* G1. rank: of all. */

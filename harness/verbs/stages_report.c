@@ -68,6 +68,7 @@ enum rc stages_report(struct train_stages_run *run, struct world *w)
     run->is_written = true;
     if (save[0]) /* first: records that cannot be written take nothing else with them */
         TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+    run->is_saved = save[0] != '\0';
     TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_stages_write(to, run));
     TRY(report_commit(to));

@@ -305,10 +305,9 @@ out:
 
 /* Has it failed only in what comes behind the training and its checkpoint? A run that lost ranks, and so did fewer
  * steps than it was to do, can go on from that. */
-static bool is_trained(const struct run *run)
+static bool is_trained(bool is_saved, const struct train_job *job, const struct train_result *result)
 {
-    return run->is_saved &&
-           (train_n_whole_steps(&run->job, &run->result) == run->job.n_steps || run->result.stop_signal != 0);
+    return is_saved && (train_n_whole_steps(job, result) == job->n_steps || result->stop_signal != 0);
 }
 
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
@@ -339,7 +338,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     TRY(train_explain_lost_root(&run.job, job_shard_explain(&run.job, train_explain_refusal(&world, ran))));
     TRY(end_run(call, &run, &cost));
 out:
-    if (may_restart && is_trained(&run))
+    if (may_restart && is_trained(run.is_saved, &run.job, &run.result))
         call->failure_exit_code = RESTART_NOT;
     free(identity);
     train_result_free(&run.result);
@@ -381,7 +380,7 @@ out:
 }
 
 /* --stages */
-static enum rc run_stages(struct verb_call *call)
+static enum rc run_stages(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
 {
     const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
@@ -389,7 +388,8 @@ static enum rc run_stages(struct verb_call *call)
                                     .n_groups = call->n_groups,
                                     .n_stages = (int)own->train.stages,
                                     .out = own->out,
-                                    .on_stop = stages_report };
+                                    .on_stop = stages_report,
+                                    .restarts = restarts };
     struct world_cost cost = { 0 };
     enum rc rc;
 
@@ -417,6 +417,8 @@ static enum rc run_stages(struct verb_call *call)
         call->exit_code = run.result.stop_signal ? VERB_STOPPED + run.result.stop_signal : 0;
     }
 out:
+    if (may_restart && is_trained(run.is_saved, &run.whole, &run.result))
+        call->failure_exit_code = RESTART_NOT;
     train_stages_free(&run);
     return rc;
 }
@@ -442,12 +444,11 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
         FAIL(RC_INVAL, "--stages %llu: not with --sets", (unsigned long long)own->train.stages);
     if (own->train.sets > 0)
         return run_sets(call);
-    if (own->train.stages > 1)
-        return run_stages(call);
     if (own->train.restarts > 0)
         TRY(restart_run(call, &own->train, &restarts, &runs_here));
     if (runs_here)
-        TRY(run_once(call, &restarts, own->train.restarts > 0 || is_in_gang));
+        TRY(own->train.stages > 1 ? run_stages(call, &restarts, own->train.restarts > 0 || is_in_gang)
+                                  : run_once(call, &restarts, own->train.restarts > 0 || is_in_gang));
 out:
     return rc;
 }
