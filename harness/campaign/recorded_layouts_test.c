@@ -135,7 +135,8 @@ static void a_run_of_stages(void **state)
     recorded_close(&kept);
 }
 
-/* Ranks that records tell of may be those of the first stage alone; how many hosts all have the summary says. */
+/* Ranks that records tell of may be those of the first stage alone, or of all; how many hosts and servers there are the
+ * summary says: of two hosts, and of one server of each of four stages. */
 static void hosts_of_all_stages(void **state)
 {
     struct kit *k = *state;
@@ -143,12 +144,18 @@ static void hosts_of_all_stages(void **state)
     FILE *to = fopen(kit_path(k, "run.jsonl"), "w");
 
     assert_non_null(to);
-    recorded_launch(to, &LAYOUTS[3].of, 0, -1,
-                    &(struct recorded_kit){ .summary = ",\"layout\":\"1x4x1\",\"hosts_count\":2" });
+    struct made_point m = LAYOUTS[3].of;
+    m.mode = "ps";
+    m.n_servers = 4;
+    recorded_launch(to, &m, 0, -1,
+                    &(struct recorded_kit){ .summary = ",\"layout\":\"1x4x1\",\"hosts_count\":2,\"servers_count\":1",
+                                            .n_ranks_per_host = 1 });
     assert_int_equal(fclose(to), 0);
     open_kept(&kept, kit_path(k, "run.jsonl"));
     assert_int_equal(kept.campaign.point[0].n_host_cores, 4);
     assert_false(kept.campaign.point[0].oversubscribed);
+    assert_int_equal(kept.campaign.point[0].n_servers, 1);
+    assert_int_equal(point_n_cores(&kept.campaign.point[0]), 4 + 4);
     recorded_close(&kept);
 }
 

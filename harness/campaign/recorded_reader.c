@@ -136,7 +136,7 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
     }
     r->is_open = true;
     r->has_summary = false;
-    r->n_servers = r->n_own_cores = r->n_hosts = 0;
+    r->n_servers = r->n_own_cores = r->n_hosts = r->n_stage_servers = 0;
     r->hosts = (struct hosts){ .n = 0 };
     r->n_launches_begun++;
 out:
@@ -157,10 +157,10 @@ static enum rc end_launch(struct reader *r)
     if (r->are_files)
         TRY(reader_check_twice(r));
     /* A launcher may let each process have one core: hosts have those of all their ranks at least. */
-    const json_int_t n_hosts = larger(larger(r->hosts.n, r->n_hosts), 1);
+    const json_int_t n_hosts = r->n_hosts > 0 ? r->n_hosts : larger(r->hosts.n, 1);
     const json_int_t n_cores = count_at(about->manifest, "cores_count") * n_hosts;
     p->n_host_cores = (long)larger(p->n_host_cores, larger(n_cores, r->n_own_cores));
-    p->n_servers = (int)r->n_servers;
+    p->n_servers = (int)(p->n_stages > 1 ? r->n_stage_servers : r->n_servers);
     p->n_curves = ++p->n_launches;
     p->is_given_up = p->is_fate_unknown = false; /* what failed before was repeated */
     c->n_launches_done++;
@@ -198,6 +198,7 @@ static void read_summary_facts(struct reader *r, json_t *record)
 
     r->has_summary = true;
     r->n_hosts = count_at(record, "hosts_count");
+    r->n_stage_servers = count_at(record, "servers_count");
     p->n_threads = n_threads > 0 ? (int)n_threads : 1;
     p->servers_beside = json_is_true(json_object_get(record, "servers_beside_workers"));
     p->n_steps = (uint64_t)json_integer_value(json_object_get(record, "steps_count"));

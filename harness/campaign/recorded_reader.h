@@ -23,6 +23,7 @@ struct reader { /* into, path and is_partial as the caller sets them, else zeros
     size_t point;                      /* its */
     json_int_t n_servers, n_own_cores; /* of its ranks */
     json_int_t n_hosts;                /* as its summary tells; 0: it does not */
+    json_int_t n_stage_servers;        /* likewise: of each stage, whatever ranks there are records of */
     struct hosts hosts;                /* likewise */
 };
 
