@@ -51,7 +51,8 @@
  *   R7  What is forwarded is sent from where it was received. It is released when the heir has released it: at once, or
  *       where its gradient is kept for a round, when that has ended there, which is before it ends here (R2).
  *   R8  A server ends when it has worker 0's last LEAVE, which comes when every slice's STATE is there: nobody needs
- *       any slice then. A LEAVE goes to every server that lives, and is of all slices that it holds.
+ *       any slice then. A LEAVE goes to every server that lives, and is of all slices that it holds. A server that has
+ *       given its own STATE makes no new heir: only from then on another one may have ended.
  *   R9  A slice is lost, and the run ends, when its holder is lost and its heir is lost with it or has a partial
  *       replica: the first server behind them says so. So of N servers N - 1 may be lost, one after the other, each
  *       when all slices are in two places again.

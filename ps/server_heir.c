@@ -18,11 +18,13 @@ static bool holder_is_due(const struct ps_server *s)
     return !server_is_holder(s) && world_is_lost(s->env.world, s->chain.home);
 }
 
-/* Whom a holder that has no heir makes one; -1: nobody. */
+/* Whom a holder that has no heir makes one; -1: nobody. R8: nor once it has given its own final state, as others may
+ * have ended then. */
 static int new_heir(const struct ps_server *s)
 {
     const int own = s->env.world->rank - s->env.n_workers;
-    const bool has_none = s->env.n_replicas > 0 && server_is_holder(s) && !s->chain.is_on;
+    const bool is_needed = s->env.n_replicas > 0 && !s->rank->has_given_state;
+    const bool has_none = is_needed && server_is_holder(s) && !s->chain.is_on;
     const int next = has_none ? ps_living(&s->env, ps_heir(own, s->env.n_servers)) : -1;
 
     return next == own ? -1 : next;
