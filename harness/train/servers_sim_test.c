@@ -398,10 +398,12 @@ static void in_flight(void **state)
                   more[1].bound_ratio, more[2].step_s[0], more[2].bound_ratio);
     assert_int_equal(one.n_in_flight, 1);
     assert_true(one.params_hash != 0 && one.bound_ratio <= 1 && one.bound_ratio > 0.15);
+    /* The bound is of servers that all live: where one is lost, a copy is made, and another has its messages, too. */
+    const double least[] = { 0.6, 0.6, 0.5 };
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(more[i].n_in_flight, 8);
         assert_true(more[i].params_hash == one.params_hash);
-        assert_true(more[i].bound_ratio <= 1 && more[i].bound_ratio > 0.6);
+        assert_true(more[i].bound_ratio <= 1 && more[i].bound_ratio > least[i]);
     }
     assert_true(more[0].step_s[0] < 0.3 * one.step_s[0]);
     assert_int_equal(more[2].n_lost, 1);

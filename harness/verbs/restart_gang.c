@@ -48,7 +48,7 @@ static enum rc read_list(struct train_restarts *out, bool *is_saved, const char 
 /* Can this training go on from a checkpoint? */
 static enum rc check_training(const struct verb_call *call, const struct train_opts *opts, uint64_t most)
 {
-    static const char *const kept[] = { "trajectory", "messages" };
+    static const char *const of_one_start[] = { "trajectory", "messages", "autotune" };
     const unsigned long long n = most;
 
     if (opts->save[0] == '\0')
@@ -60,10 +60,10 @@ static enum rc check_training(const struct verb_call *call, const struct train_o
         return rc_raise(RC_INVAL, "--restarts %llu: is given to launch and to train; leave out that behind the --", n);
     if (opts->sets > 0 || opts->stages > 1)
         return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s", n, opts->sets > 0 ? "sets" : "stages");
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (verb_given(call, kept[i]))
-            return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s, which has nothing of the steps before", n,
-                            kept[i]);
+    for (size_t i = 0; i < sizeof of_one_start / sizeof *of_one_start; i++)
+        if (verb_given(call, of_one_start[i]))
+            return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s, which each start would begin anew", n,
+                            of_one_start[i]);
     return RC_OK;
 }
 
