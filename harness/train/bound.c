@@ -53,16 +53,15 @@ void train_find_efficiency(struct train_summary *s, const struct train_job *job,
             throughput / (train_n_counted(job, r) * (double)job->opts.stages * s->baseline_samples_per_s);
         return;
     }
-    if (job->profile && job->shard.n_shards > 1) {
+    if (job->profile && job->shard.n_shards > 1)
         s->baseline_samples_per_s = 1e9 * job->profile->batch / (double)profile_step_ns(job->profile);
-        s->efficiency_ratio = throughput / (train_n_counted(job, r) * s->baseline_samples_per_s);
-    } else if (r->limits.baseline_step_s > 0) {
+    else if (r->limits.baseline_step_s > 0)
         s->baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
+    if (!isnan(s->baseline_samples_per_s))
         s->efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
             global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
                 ? (double)NAN
                 : throughput / (train_n_counted(job, r) * s->baseline_samples_per_s); /* F2 */
-    }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s->efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
 }
