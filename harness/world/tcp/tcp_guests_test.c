@@ -118,7 +118,7 @@ static void say_hello(struct tcp_stream *s, uint32_t rank)
     bytes_put(body, rank, 4);
     bytes_put(body + 4, N_RANKS, 4);
     bytes_put(body + 8, ON_LOSS_REPORT, 4);
-    memcpy(body + TCP_HELLO_FIXED_BYTES, MEMBERS, strlen(MEMBERS));
+    memcpy(body + TCP_HELLO_FIXED_BYTES, MEMBERS, sizeof MEMBERS);
     assert_true(flush(s, false));
     assert_true(say(s, TCP_HELLO, 0, body, TCP_HELLO_FIXED_BYTES + strlen(MEMBERS)));
 }
@@ -232,7 +232,7 @@ static void all_hear(const struct run *r, int guest, enum tcp_guest_state state,
 
     bytes_put(body, (uint64_t)guest, 4);
     bytes_put(body + 4, (uint64_t)state, 4);
-    memcpy(body + TCP_GUEST_FIXED_BYTES, text, strlen(text));
+    memcpy(body + TCP_GUEST_FIXED_BYTES, text, strlen(text) + 1);
     for (int i = 0; i < N_RANKS; i++)
         hear_only(r->member[i], TCP_GUEST, body, TCP_GUEST_FIXED_BYTES + strlen(text));
 }
@@ -406,7 +406,7 @@ static int misbehave(const struct run *r, uint64_t seed)
 static void what_is_no_message_ends_its_guest_alone_G5(void **state)
 {
     const int n_guests = (int)n_fuzzed;
-    struct heard *heard = calloc((size_t)(N_RANKS * n_guests), sizeof *heard);
+    struct heard *heard = calloc(N_RANKS * (size_t)n_guests, sizeof *heard);
     int n_said = 0, n_came = 0, n_gone = 0;
     struct run r;
 
