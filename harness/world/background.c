@@ -20,14 +20,14 @@ struct background {
     void (*tick)(void *arg); /* NULL: none */
     void *tick_arg;
     uint32_t n_starts; /* used by the caller only */
+    struct stop_stack stack;
 };
 
 static void *background_main(void *arg)
 {
     struct background *b = arg;
-    struct stop_stack stack;
 
-    stop_stack_open(&stack);
+    stop_stack_open(&b->stack);
     for (uint32_t seen = 0;; seen++) {
         while (!doorbell_wait(&b->begin, seen, false, UINT64_MAX / 2))
             continue;
@@ -36,7 +36,7 @@ static void *background_main(void *arg)
         b->fn(b->arg);
         doorbell_ring(&b->end);
     }
-    stop_stack_close(&stack);
+    stop_stack_close(&b->stack);
     return NULL;
 }
 
@@ -49,7 +49,10 @@ enum rc background_open(struct background **out, void (*fn)(void *arg), void *ar
         FAIL(RC_NOMEM, "no memory for a background thread");
     b->fn = fn;
     b->arg = arg;
+    stop_stack_init(&b->stack); /* H6 */
     const int error = pthread_create(&b->id, NULL, background_main, b);
+    if (error != 0)
+        stop_stack_close(&b->stack);
     if (error != 0)
         FAIL(RC_NOMEM, "cannot start a background thread: %s", strerror(error));
     *out = b;

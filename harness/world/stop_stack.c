@@ -6,27 +6,27 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-void stop_stack_open(struct stop_stack *out)
+void stop_stack_init(struct stop_stack *out)
 {
     void *memory = mmap(NULL, STOP_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const stack_t stack = { .ss_sp = memory, .ss_size = STOP_STACK_BYTES };
 
-    *out = (struct stop_stack){ .memory = NULL };
-    if (memory == MAP_FAILED)
-        return;
-    if (sigaltstack(&stack, &out->before) == 0)
-        out->memory = memory;
-    else
-        (void)munmap(memory, STOP_STACK_BYTES);
+    *out = (struct stop_stack){ .memory = memory != MAP_FAILED ? memory : NULL };
+}
+
+void stop_stack_open(struct stop_stack *s)
+{
+    const stack_t stack = { .ss_sp = s->memory, .ss_size = STOP_STACK_BYTES };
+
+    s->is_open = s->memory && sigaltstack(&stack, &s->before) == 0;
 }
 
 void stop_stack_close(void *stack)
 {
     struct stop_stack *s = stack;
 
-    if (!s->memory)
-        return;
-    (void)sigaltstack(&s->before, NULL);
-    (void)munmap(s->memory, STOP_STACK_BYTES);
-    s->memory = NULL;
+    if (s->is_open)
+        (void)sigaltstack(&s->before, NULL);
+    if (s->memory)
+        (void)munmap(s->memory, STOP_STACK_BYTES);
+    *s = (struct stop_stack){ .memory = NULL };
 }

@@ -14,18 +14,22 @@
 #define HARNESS_WORLD_STOP_STACK_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 enum { STOP_STACK_BYTES = 1 << 16 };
 
 struct stop_stack {
     void *memory; /* NULL: none */
+    bool is_open;
     stack_t before;
 };
 
-/* From now on handlers that come upon this thread run there; without memory for it on the thread's own stack. */
-void stop_stack_open(struct stop_stack *out);
-/* As before; by the same thread, before it ends. A struct stop_stack, as pthread_cleanup_push() wants it; again:
- * nothing. */
+/* Its memory; without any, handlers run on the thread's own stack. Allocates. */
+void stop_stack_init(struct stop_stack *out);
+/* From now on handlers that come upon this thread run there. Does not allocate. */
+void stop_stack_open(struct stop_stack *s);
+/* As before stop_stack_init(); of one that is open by the same thread, before it ends. A struct stop_stack, as
+ * pthread_cleanup_push() wants it; again: nothing. */
 void stop_stack_close(void *stack);
 
 #endif

@@ -20,6 +20,7 @@ struct pool_thread {
     struct thread_pool *pool;
     pthread_t id;
     int thread;
+    struct stop_stack stack;
 };
 
 struct thread_pool {
@@ -46,10 +47,9 @@ static void *pool_thread_main(void *arg)
 {
     struct pool_thread *own = arg;
     struct thread_pool *pool = own->pool;
-    struct stop_stack stack;
     uint32_t seen = 0; /* no run begins before all threads are started */
 
-    stop_stack_open(&stack);
+    stop_stack_open(&own->stack);
     for (;;) {
         while (!doorbell_wait(&pool->begin, seen, pool->may_spin, UINT64_MAX / 2))
             continue;
@@ -60,7 +60,7 @@ static void *pool_thread_main(void *arg)
         if (atomic_fetch_sub(&pool->n_working, 1) == 1)
             doorbell_ring(&pool->end);
     }
-    stop_stack_close(&stack);
+    stop_stack_close(&own->stack);
     return NULL;
 }
 
@@ -76,7 +76,10 @@ enum rc thread_pool_open(struct thread_pool **out, int n_threads, bool may_spin)
     for (int i = 1; i < n_threads; i++) {
         struct pool_thread *own = &pool->threads[i];
         *own = (struct pool_thread){ .pool = pool, .thread = i };
+        stop_stack_init(&own->stack);                                            /* G8 */
         const int error = pthread_create(&own->id, NULL, pool_thread_main, own); /* G6: inherits the caller's cores */
+        if (error != 0)
+            stop_stack_close(&own->stack);
         if (error != 0)
             FAIL(RC_NOMEM, "cannot start thread %d of %d: %s", i + 1, n_threads, strerror(error));
         pool->n_started++;

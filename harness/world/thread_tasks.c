@@ -84,6 +84,7 @@ static void *task_main(void *arg)
     struct thread_task *t = arg;
     struct stop_stack stack;
 
+    stop_stack_init(&stack);
     stop_stack_open(&stack);
     pthread_cleanup_push(stop_stack_close, &stack);
     pthread_cleanup_push(on_task_end, t);

@@ -118,7 +118,7 @@ static void say_hello(struct tcp_stream *s, uint32_t rank)
     bytes_put(body, rank, 4);
     bytes_put(body + 4, N_RANKS, 4);
     bytes_put(body + 8, ON_LOSS_REPORT, 4);
-    memcpy(body + TCP_HELLO_FIXED_BYTES, MEMBERS, strlen(MEMBERS));
+    memcpy(body + TCP_HELLO_FIXED_BYTES, MEMBERS, sizeof MEMBERS);
     assert_true(flush(s, false));
     assert_true(say(s, TCP_HELLO, 0, body, TCP_HELLO_FIXED_BYTES + strlen(MEMBERS)));
 }
@@ -232,7 +232,7 @@ static void all_hear(const struct run *r, int guest, enum tcp_guest_state state,
 
     bytes_put(body, (uint64_t)guest, 4);
     bytes_put(body + 4, (uint64_t)state, 4);
-    memcpy(body + TCP_GUEST_FIXED_BYTES, text, strlen(text));
+    memcpy(body + TCP_GUEST_FIXED_BYTES, text, strlen(text) + 1);
     for (int i = 0; i < N_RANKS; i++)
         hear_only(r->member[i], TCP_GUEST, body, TCP_GUEST_FIXED_BYTES + strlen(text));
 }
@@ -285,16 +285,11 @@ static void a_guest_is_in_when_the_servers_know_G5(void **state)
 
 /* --- what is none of the protocol --- */
 
-/* The hub ends the connection of a guest that says this, at once or when it has the welcome. */
-static void ends(const struct run *r, bool is_welcome, uint32_t type, size_t n_bytes)
+/* Until the hub has ended the connection. */
+static void await_end(struct tcp_stream *s, uint32_t type, size_t n_bytes)
 {
-    static const unsigned char body[MOST_GUEST_BYTES + 1];
     const uint64_t began_ns = wait_clock_ns();
-    struct tcp_stream *s = come(r);
 
-    if (is_welcome)
-        (void)hear_welcome(s, "doors");
-    (void)post(s, true, type, 0, body, n_bytes);
     while (flush(s, true)) {
         struct pollfd p = { .fd = tcp_stream_fd(s), .events = POLLIN };
         forget_heard(s);
@@ -302,6 +297,17 @@ static void ends(const struct run *r, bool is_welcome, uint32_t type, size_t n_b
             fail_msg("a guest stays that says %zu bytes of type %u", n_bytes, type);
         (void)poll(&p, 1, 10);
     }
+}
+
+/* The hub ends the connection of a guest that says this. */
+static void ends(const struct run *r, uint32_t type, size_t n_bytes)
+{
+    static const unsigned char body[MOST_GUEST_BYTES + 1];
+    struct tcp_stream *s = come(r);
+
+    (void)hear_welcome(s, "doors");
+    (void)post(s, true, type, 0, body, n_bytes);
+    await_end(s, type, n_bytes);
     tcp_stream_close(&s);
 }
 
@@ -314,25 +320,23 @@ static void what_a_guest_may_not_say_ends_its_connection_G5(void **state)
     begin(&r, 1);
     s = come(&r);
     assert_true(post(s, true, TCP_ENTER, 0, "early", 5)); /* it has no number yet */
-    while (flush(s, true))
-        continue;
+    await_end(s, TCP_ENTER, 5);
     tcp_stream_close(&s);
     assert_true(say(r.member[0], TCP_DOORS, 0, "doors", 5));
     for (uint32_t type = 0; type <= TCP_HALT + 1; type++)
         if (type != TCP_ENTER && type != TCP_BEAT && type != TCP_PING && type != TCP_LEAVE)
-            ends(&r, true, type, 8);
-    ends(&r, true, UINT32_MAX, 0);
-    ends(&r, true, TCP_BEAT, 7);
-    ends(&r, true, TCP_BEAT, 9);
-    ends(&r, true, TCP_ENTER, MOST_GUEST_BYTES + 1);
+            ends(&r, type, 8);
+    ends(&r, UINT32_MAX, 0);
+    ends(&r, TCP_BEAT, 7);
+    ends(&r, TCP_BEAT, 9);
+    ends(&r, TCP_ENTER, MOST_GUEST_BYTES + 1);
     s = come(&r);
     assert_int_equal(hear_welcome(s, "doors"), 0); /* none of them had entered */
     assert_true(say(s, TCP_BEAT, 0, "12345678", 8));
     assert_true(say(s, TCP_ENTER, 0, "once", 4));
     all_hear(&r, 0, TCP_GUEST_CAME, "once");
     (void)post(s, true, TCP_ENTER, 0, "twice", 5);
-    while (flush(s, true))
-        forget_heard(s);
+    await_end(s, TCP_ENTER, 5);
     tcp_stream_close(&s);
     all_hear(&r, 0, TCP_GUEST_LOST, "");
     end(&r);
@@ -402,7 +406,7 @@ static int misbehave(const struct run *r, uint64_t seed)
 static void what_is_no_message_ends_its_guest_alone_G5(void **state)
 {
     const int n_guests = (int)n_fuzzed;
-    struct heard *heard = calloc((size_t)(N_RANKS * n_guests), sizeof *heard);
+    struct heard *heard = calloc(N_RANKS * (size_t)n_guests, sizeof *heard);
     int n_said = 0, n_came = 0, n_gone = 0;
     struct run r;
 

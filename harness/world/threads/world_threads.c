@@ -173,6 +173,7 @@ static void *thread_main(void *arg)
     struct thread_world *t = arg;
     struct stop_stack stack;
 
+    stop_stack_init(&stack);
     stop_stack_open(&stack);
     pthread_cleanup_push(stop_stack_close, &stack);
     pthread_cleanup_push(on_thread_end, t);
