@@ -259,11 +259,11 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(resolve_kind(job, group, n_groups));
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
     TRY(job_optimizer_resolve(job, group, n_groups));
+    note_modules(job); /* whose memory counts where stages are cut to a limit */
     TRY(job_stages_resolve(job, &network));
     TRY(job_shard_resolve(job));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
-    note_modules(job);
     TRY(count_params_and_flops(job));
     TRY(job_servers_resolve(job, network));
     TRY(integrity_name_segments(job, network));
