@@ -150,9 +150,9 @@ static enum rc answer_request(struct ps_server *s, int w, int slot)
         return RC_OK;
     if (s->client[w].reply_params && n_bytes > 0)
         body = memcpy(s->client[w].reply_params + first, param, n_bytes);
-    /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
-    if (!server_lends_params(&s->env))
-        world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
+    /* Simulated cost of handing it over, a copy made above, by the transport, or of what it is lent by the system: each
+     * float is read and written. */
+    world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
     TRY(server_post_reply(s, w, slot, &r->answer, body));
     if (s->env.ring)
         server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
