@@ -93,6 +93,15 @@ out:
     return rc;
 }
 
+/* Does the command only show its help? */
+static bool asks_for_help(char *const *command)
+{
+    for (; *command; command++)
+        if (strcmp(*command, "--help") == 0 || strcmp(*command, "-h") == 0)
+            return true;
+    return false;
+}
+
 enum rc restart_gang(const struct launch_opts *launch, uint64_t most, char *const *command, int *exit_code)
 {
     struct verb_call call = { .stage = STAGE_INPUT };
@@ -101,6 +110,8 @@ enum rc restart_gang(const struct launch_opts *launch, uint64_t most, char *cons
     char list[LIST_BYTES] = "";
     enum rc rc;
 
+    if (asks_for_help(command))
+        return launch_run(launch, exit_code);
     TRY(check_command(&call, launch, most, command));
     struct train_opts *opts = train_opts_of(&call);
     const struct restart_file before = restart_file_at(opts->save);
