@@ -67,9 +67,9 @@ static void device_equals_host_E4(void **state)
         "--model lenet --mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
         /* what crosses between stages and shards */
         "--model lenet --mode single --stages 3 --micro-batches 2 --batch 4 --steps 6 --eval-samples 20",
-        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --stages 2 --micro-batches 4 "
-        "--batch 8 "
-        "--schedule gpipe --recompute --steps 4 --eval-samples 7 --momentum 0.9",
+        "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --schedule gpipe --steps 3",
+        "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --recompute --steps 3",
+        "--model lenet --mode allreduce --workers 2 --stages 2 --micro-batches 2 --batch 4 --momentum 0.9 --steps 4",
         "--model lenet --mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
         "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --micro-batches 2 --batch 4 --steps 6",
         /* the optimiser's arrays */
