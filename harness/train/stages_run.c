@@ -194,31 +194,33 @@ static void note_moved(struct train_result *out, const struct stage_figures *fig
     }
 }
 
-/* Collective over the stages of worker 0, its pipe. */
+/* Of the stages of one worker, its pipe. In a process of all ranks `run` is every stage's: the first alone writes. */
 static enum rc gather(struct train_stages_run *run, struct world *pipe, const struct train_job *job,
                       struct train_result *result)
 {
     const struct stage_figures own = figures_of(job, result);
+    struct stage_figures figures[NETWORK_MAX_STAGES];
     struct stage_limits limits[NETWORK_MAX_STAGES];
     double flops = 0;
     enum rc rc;
 
-    TRY(world_allgather(pipe, &own, run->figures, sizeof own));
+    TRY(world_allgather(pipe, &own, figures, sizeof own));
     TRY(places_gather(result, pipe, job, result));
-    for (int i = 0; i < run->n_stages; i++)
-        flops += run->figures[i].flops_ratio;
-    for (int i = 0; i < run->n_stages; i++)
-        run->figures[i].flops_ratio /= flops;
     if (pipe->rank > 0)
         return RC_OK;
+    for (int i = 0; i < run->n_stages; i++)
+        flops += figures[i].flops_ratio;
+    for (int i = 0; i < run->n_stages; i++) {
+        run->figures[i] = figures[i];
+        run->figures[i].flops_ratio /= flops;
+        limits[i] = figures[i].limits;
+    }
     run->whole = *job;
     run->whole.n_params = job->stages.whole_params;
     run->whole.n_state = job->stages.whole_state;
     run->whole.flops_per_sample = flops;
-    run->whole.memory = most_memory(run->figures, run->n_stages);
-    for (int i = 0; i < run->n_stages; i++)
-        limits[i] = run->figures[i].limits;
-    note_moved(result, run->figures, run->n_stages, job->opts.accumulate);
+    run->whole.memory = most_memory(figures, run->n_stages);
+    note_moved(result, figures, run->n_stages, job->opts.accumulate);
     TRY(stages_find_bound(&result->pipe_bound_s, job, limits, result->overlap.overlaps));
     run->result = *result;
     *result = (struct train_result){ 0 };
