@@ -56,7 +56,7 @@ static enum rc open_parts(struct allreduce_bench *b)
 
     TRY(open_memory(b));
     host_env.precision = PRECISION_FP32;
-    if (!is_on_device(b) && backend->touches_memory && !backend->host_memory)
+    if (!is_on_device(b) && compute_has_own_memory(backend))
         TRY(compute_open(&b->host, &compute_cpu, &host_env));
     TRY(transport_open(&b->transport, env->transport, b->world));
     b->transport->fails_together = true;

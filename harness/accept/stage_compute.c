@@ -81,7 +81,7 @@ static double work_of(const struct bench *b, enum work_kind kind)
 static enum rc bench_open(struct bench *b, struct stage_env *env)
 {
     struct compute *c = env->compute;
-    const bool is_device = c->ops->touches_memory && !c->ops->host_memory;
+    const bool is_device = compute_has_own_memory(c->ops);
     const size_t wanted_bytes = is_device ? STREAM_DEVICE_BYTES : STREAM_HOST_BYTES;
     const size_t available_bytes = c->ops->memory_available ? c->ops->memory_available(c) : SIZE_MAX;
     const size_t n_bytes = available_bytes / MEMORY_PART < wanted_bytes ? available_bytes / MEMORY_PART : wanted_bytes;

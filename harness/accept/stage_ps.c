@@ -225,7 +225,7 @@ static enum rc bench_open(struct bench *b)
     enum rc rc = RC_OK;
 
     host.precision = PRECISION_FP32;
-    if (env->backend->touches_memory && !env->backend->host_memory)
+    if (compute_has_own_memory(env->backend))
         TRY(compute_open(&b->host, &compute_cpu, &host));
     TRY(world_split(env->world, 0, is_server(b) ? env->world->n_ranks : env->world->rank, &b->world));
     TRY(world_split(env->world, is_server(b) ? -1 : 0, env->world->rank, &b->workers));

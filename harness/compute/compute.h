@@ -422,6 +422,11 @@ void compute_pass(struct compute *c, uint64_t ns);
 void compute_tick(struct compute *c); /* C6 */
 
 /* C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
+/* It has memory of its own, which the host cannot reach. */
+static inline bool compute_has_own_memory(const struct compute_backend *b)
+{
+    return b->touches_memory && !b->host_memory;
+}
 enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;
 void compute_memory_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 /* Host memory for put() and get(), zeroed; of a backend without host_open(), ordinary memory. RC_NOMEM: "WHAT: ...". */

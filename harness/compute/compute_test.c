@@ -42,7 +42,7 @@ static const struct compute_backend *backend_found(const char *name)
 /* C3 is not checked for a GPU emulated on the CPU: the emulation allocates. */
 static struct compute_suite_options options_for(const struct compute_backend *b, enum precision precision)
 {
-    const bool is_device = b->touches_memory && !b->host_memory;
+    const bool is_device = compute_has_own_memory(b);
 
     return (struct compute_suite_options){ .precision = precision,
                                            .n_threads_most = is_device ? 1 : 0,

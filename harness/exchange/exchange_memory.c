@@ -14,7 +14,7 @@ bool exchange_memory_is_staged(const struct sync_mode *mode, const struct collec
 {
     const bool is_queued = collective && collective->module.caps & COLL_DEVICE;
 
-    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory && !is_queued;
+    return mode_exchanges(&mode->module) && compute_has_own_memory(compute) && !is_queued;
 }
 
 size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collective_ops *collective,

@@ -66,7 +66,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
     if (job->opts.verify_every > 0 && !job->compute->host_memory)
         n_bytes += floats(job->n_params);
     n_bytes += n_crossing * micro_batch * floats(job->shard.most_elems);
-    if (!job->compute->host_memory && !job->profile) /* engine/device_pipe.h */
+    if (compute_has_own_memory(job->compute) && !job->profile) /* engine/device_pipe.h */
         n_bytes += (K > 0 ? K + 1 : 0) * micro_batch * floats(job->shard.most_elems) +
                    2 * N_STAGE_WAYS * job_stages_places(job) * micro_batch * floats(job->stages.most_passed_elems);
     if (job->omitted & OMIT_RANK0_SAVE)

@@ -67,7 +67,7 @@ size_t job_stages_held(const struct train_job *job, size_t n_micro_batches)
 size_t job_stages_places(const struct train_job *job)
 {
     const size_t n_held = job_stages_held(job, job->opts.accumulate);
-    const bool is_device = job->compute->touches_memory && !job->compute->host_memory && !job->profile;
+    const bool is_device = compute_has_own_memory(job->compute) && !job->profile;
 
     return !is_device || job->opts.stages <= 1 ? 0 : n_held > DEVICE_PIPE_LEAST ? n_held : DEVICE_PIPE_LEAST;
 }

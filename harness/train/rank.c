@@ -107,7 +107,7 @@ static const struct compute_backend *backend_of(const struct rank *r)
 {
     const struct compute_backend *wanted = r->job->compute;
 
-    return rank_is_worker(r) || !wanted->touches_memory || wanted->host_memory ? wanted : &compute_cpu;
+    return rank_is_worker(r) || !compute_has_own_memory(wanted) ? wanted : &compute_cpu;
 }
 
 static enum rc open_compute(struct rank *r)

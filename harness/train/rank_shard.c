@@ -205,7 +205,7 @@ static enum rc open_device(struct rank_shard *s)
     enum rc rc = RC_OK;
 
     s->given = s->env;
-    if (!backend->touches_memory || backend->host_memory)
+    if (!compute_has_own_memory(backend))
         return RC_OK;
     TRY(compute_open(&s->host, &compute_cpu, &(struct compute_env){ .n_threads = 1 }));
     if (s->whole->profile)

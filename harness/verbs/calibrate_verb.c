@@ -51,7 +51,7 @@ static enum rc measure_servers(struct calibration *c, const struct run *run, str
     struct compute *compute = NULL;
     enum rc rc = RC_OK;
 
-    if (run->machine.compute->host_memory || !run->machine.compute->touches_memory)
+    if (!compute_has_own_memory(run->machine.compute))
         return RC_OK;
     TRY(machine_open_compute(&compute, &run->machine, w, &compute_cpu));
     TRY(compute_bench_measure(&bench, w, compute));

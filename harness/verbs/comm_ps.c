@@ -54,7 +54,7 @@ static enum rc find_ranks(struct run *run)
         return rc_raise(RC_INVAL,
                         "--servers %d: %d ranks were launched, and no worker is left; %d or fewer would be right",
                         n_servers, run->machine.n_ranks, run->machine.n_ranks - 1);
-    if (run->machine.compute->touches_memory && !run->machine.compute->host_memory)
+    if (compute_has_own_memory(run->machine.compute))
         return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
                         run->machine.compute->module.name);
     return RC_OK;

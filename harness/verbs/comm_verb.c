@@ -37,7 +37,7 @@ struct run { /* shared by the ranks of this process */
 /* Data is in the memory of a GPU. */
 static bool is_on_device(const struct run *run)
 {
-    return run->machine.compute->touches_memory && !run->machine.compute->host_memory;
+    return compute_has_own_memory(run->machine.compute);
 }
 
 /* RC_OK: it can; else why not. */

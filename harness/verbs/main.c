@@ -20,15 +20,6 @@ static const struct verb *const verbs[] = { &verb_compare,   &verb_train,   &ver
                                             &verb_pack,      &verb_keys,    &verb_info,     &verb_launch,
                                             &verb_serve,     NULL };
 
-/* True when the arguments ask for help: --help or -h among them. */
-static bool wants_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    return false;
-}
-
 static void print_usage(FILE *to)
 {
     fputs("gradmark: measures what it costs to make the next parameters from the gradients of many workers\n\n"
@@ -136,7 +127,7 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
 
-    if (wants_help(argc, argv))
+    if (verb_help_is_wanted(argv))
         return help_verb(v, argc, argv);
     enum rc rc = verb_call_open(&call, v, argc, argv);
     if (rc == RC_OK)

@@ -86,20 +86,10 @@ static enum rc check_command(struct verb_call *call, const struct launch_opts *l
     if (!is_here)
         FAIL(RC_INVAL,
              "--restarts %llu: rank 0 is to run on another host, whose checkpoint is not seen here; start it there, "
-             "with "
-             "that host first in -H",
+             "with that host first in -H",
              n);
 out:
     return rc;
-}
-
-/* Does the command only show its help? */
-static bool asks_for_help(char *const *command)
-{
-    for (; *command; command++)
-        if (strcmp(*command, "--help") == 0 || strcmp(*command, "-h") == 0)
-            return true;
-    return false;
 }
 
 enum rc restart_gang(const struct launch_opts *launch, uint64_t most, char *const *command, int *exit_code)
@@ -110,7 +100,7 @@ enum rc restart_gang(const struct launch_opts *launch, uint64_t most, char *cons
     char list[LIST_BYTES] = "";
     enum rc rc;
 
-    if (asks_for_help(command))
+    if (verb_help_is_wanted(command))
         return launch_run(launch, exit_code);
     TRY(check_command(&call, launch, most, command));
     struct train_opts *opts = train_opts_of(&call);

@@ -134,6 +134,14 @@ bool verb_given(const struct verb_call *call, const char *option)
     return opt_given(call->group, call->n_groups, option);
 }
 
+bool verb_help_is_wanted(char *const words[])
+{
+    for (; *words && strcmp(*words, "--") != 0; words++)
+        if (strcmp(*words, "--help") == 0 || strcmp(*words, "-h") == 0)
+            return true;
+    return false;
+}
+
 void verb_help(FILE *to, const struct verb *v)
 {
     struct opt_group group[VERB_MAX_GROUPS];

@@ -81,6 +81,8 @@ void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which is of no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
+/* Is --help or -h one of words[0..], before "--" and the NULL behind the last? */
+bool verb_help_is_wanted(char *const words[]);
 /* Every option of the verb. */
 void verb_help(FILE *to, const struct verb *v);
 
