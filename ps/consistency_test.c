@@ -12,9 +12,9 @@
 
 #include "harness/base/rng.h"
 #include "harness/cluster/cluster.h"
-#include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
+#include "ps/suite/ps_rank.h"
 
 enum { N_WORKERS = 4, N_SERVERS = 2, N_PARAMS = 2 * N_WORKERS, N_STEPS = 6, N_RULES = 8 };
 
@@ -174,23 +174,12 @@ out:
 
 static enum rc body(struct world *w, void *arg)
 {
-    const struct segment segment = { 0, N_PARAMS };
     struct check *c = arg;
-    struct compute *compute = NULL;
-    struct buckets buckets = { 0 };
-    struct placement placement = { 0 };
+    struct ps_rank rank;
+    struct sync_env env;
     enum rc rc;
 
-    TRY(compute_open(&compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&buckets, &segment, 1, &(struct bucket_opts){ 0, 0 }));
-    TRY(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, N_SERVERS));
-    const struct sync_env env = { .world = w,
-                                  .compute = compute,
-                                  .buckets = &buckets,
-                                  .placement = &placement,
-                                  .n_workers = N_WORKERS,
-                                  .n_servers = N_SERVERS,
-                                  .timeout_ms = 20000 };
+    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
     for (uint64_t i = 0; i < c->n_schedules; i++) {
         struct rank r = { .c = c, .w = w, .schedule = i, .rule = &rules[i % N_RULES] };
         TRY(run_schedule(&r, &env));
@@ -198,9 +187,7 @@ static enum rc body(struct world *w, void *arg)
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    placement_close(&placement);
-    buckets_close(&buckets);
-    compute_close(&compute);
+    ps_rank_close(&rank);
     return rc;
 }
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
+#include "ps/suite/ps_rank.h"
 
 enum { N_WORKERS = 2, N_SERVERS = 2, N_PARAMS = 2 * N_WORKERS, POLL_NS = 2000 };
 enum { NONE = 0, PUSH = EXCHANGE_PUSH, PULL = EXCHANGE_PULL, BOTH = EXCHANGE_PUSH | EXCHANGE_PULL };
@@ -126,42 +126,24 @@ static void check_served(struct check *c, const struct sync *sync)
 static enum rc body(struct world *w, void *arg)
 {
     static const float zeros[N_PARAMS] = { 0 };
-    const struct segment segment = { 0, N_PARAMS };
     struct check *c = arg;
-    struct compute *compute = NULL;
-    struct transport *transport = NULL;
-    struct sync *sync = NULL;
-    struct buckets buckets = { 0 };
-    struct placement placement = { 0 };
+    struct ps_rank rank;
+    struct sync_env env;
     enum rc rc;
 
-    TRY(compute_open(&compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&buckets, &segment, 1, &(struct bucket_opts){ 0, 0 }));
-    TRY(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, N_SERVERS));
-    TRY(transport_open(&transport, c->transport, w));
-    const struct sync_env env = { .world = w,
-                                  .compute = compute,
-                                  .transport = transport,
-                                  .buckets = &buckets,
-                                  .placement = &placement,
-                                  .n_workers = N_WORKERS,
-                                  .n_servers = N_SERVERS,
-                                  .slice_param = zeros,
-                                  .timeout_ms = 20000 };
-    TRY(sync_ps.open(&sync, &env));
-    TRY(w->rank < N_WORKERS ? work_steps(c, w, sync) : sync_ps.serve(sync, 0));
+    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
+    TRY(transport_open(&rank.transport, c->transport, w));
+    env.transport = rank.transport;
+    env.slice_param = zeros;
+    TRY(sync_ps.open(&rank.sync, &env));
+    TRY(w->rank < N_WORKERS ? work_steps(c, w, rank.sync) : sync_ps.serve(rank.sync, 0));
     if (w->rank >= N_WORKERS)
-        check_served(c, sync);
+        check_served(c, rank.sync);
     TRY(world_barrier(w));
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    transport_close(&transport);
-    if (sync)
-        sync_ps.close(&sync);
-    placement_close(&placement);
-    buckets_close(&buckets);
-    compute_close(&compute);
+    ps_rank_close(&rank);
     return rc;
 }
 

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
+#include "ps/suite/ps_rank.h"
 
 enum { N_WORKERS = 3, N_SERVERS = 2, N_PARAMS = 2 * N_WORKERS, N_PUSHES = 16, N_CASES = 4, POLL_NS = 2000 };
 
@@ -119,31 +119,18 @@ out:
 
 static enum rc body(struct world *w, void *arg)
 {
-    const struct segment segment = { 0, N_PARAMS };
     struct check *c = arg;
-    struct compute *compute = NULL;
-    struct buckets buckets = { 0 };
-    struct placement placement = { 0 };
+    struct ps_rank rank;
+    struct sync_env env;
     enum rc rc;
 
-    TRY(compute_open(&compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&buckets, &segment, 1, &(struct bucket_opts){ 0, 0 }));
-    TRY(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, N_SERVERS));
-    const struct sync_env env = { .world = w,
-                                  .compute = compute,
-                                  .buckets = &buckets,
-                                  .placement = &placement,
-                                  .n_workers = N_WORKERS,
-                                  .n_servers = N_SERVERS,
-                                  .timeout_ms = 20000 };
+    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
     for (int k = 0; k < N_CASES; k++)
         TRY(run_case(c, w, &env, k));
 out:
     if (rc != RC_OK)
         world_abort(w, rc);
-    placement_close(&placement);
-    buckets_close(&buckets);
-    compute_close(&compute);
+    ps_rank_close(&rank);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "harness/compute/compute.h"
 #include "harness/exchange/sync_mode.h"
 #include "harness/net/transport.h"
 
@@ -17,6 +18,28 @@ struct ps_rank {
     struct sync *sync;
     float *param, *grad; /* malloc()ed; NULL: none */
 };
+
+/* One segment of n_params in one bucket, split among n_servers, and *env for it: without a transport and a rule. */
+static inline enum rc ps_rank_open_split(struct ps_rank *r, struct sync_env *env, struct world *w, size_t n_params,
+                                         int n_workers, int n_servers)
+{
+    const struct segment segment = { 0, n_params };
+    enum rc rc;
+
+    *r = (struct ps_rank){ .w = w };
+    TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
+    TRY(buckets_open(&r->buckets, &segment, 1, &(struct bucket_opts){ 0, 0 }));
+    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, n_servers));
+    *env = (struct sync_env){ .world = w,
+                              .compute = r->compute,
+                              .buckets = &r->buckets,
+                              .placement = &r->placement,
+                              .n_workers = n_workers,
+                              .n_servers = n_servers,
+                              .timeout_ms = 20000 };
+out:
+    return rc;
+}
 
 /* Accepts one that is not open, or in part. */
 static inline void ps_rank_close(struct ps_rank *r)
