@@ -16,6 +16,8 @@
 #include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
 
+#define LENET "--model lenet --batch 4 "
+
 static void train(struct train_result *out, const char *options, const struct sync_mode *mode,
                   const struct compute_backend *compute)
 {
@@ -40,43 +42,44 @@ static void device_equals_host_E4(void **state)
 {
     static const char *const runs[] = {
         "--model linear --mode single --steps 30 --momentum 0.9",
-        "--model lenet --mode single --steps 20",
-        "--model lenet --mode none --workers 2 --steps 10",
-        "--model lenet --mode allreduce --workers 3 --steps 20 --weight-decay 0.001",
-        "--model lenet --mode allreduce --reducer root --workers 2 --steps 10",
-        "--model lenet --mode ps --workers 1 --servers 2 --steps 20",
-        "--model lenet --mode allreduce --workers 3 --steps 10 --bucket-bytes 20000 --partition-bytes 4096",
-        "--model lenet --mode ps --workers 1 --servers 2 --steps 10 --bucket-bytes 20000 --priority on",
-        "--model lenet --forward-only --steps 4",
-        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6 --eval-samples 7",
-        "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
+        LENET "--mode single --steps 20",
+        LENET "--mode none --workers 2 --steps 10",
+        LENET "--mode allreduce --workers 3 --steps 20 --weight-decay 0.001",
+        LENET "--mode allreduce --reducer root --workers 2 --steps 10",
+        LENET "--mode ps --workers 1 --servers 2 --steps 20",
+        LENET "--mode allreduce --workers 3 --steps 10 --bucket-bytes 20000 --partition-bytes 4096",
+        LENET "--mode ps --workers 1 --servers 2 --steps 10 --bucket-bytes 20000 --priority on",
+        LENET "--forward-only --steps 4",
+        "--model resnet8 --batch 4 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6"
+        " --eval-samples 7",
+        "--model resnet8 --batch 4 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
         /* each reducer that has bits of its own, in slots where it sums in the memory of a host */
-        "--model lenet --mode allreduce --reducer shm --exchange-memory private --workers 3 --steps 8",
-        "--model lenet --mode allreduce --reducer hierarchical --exchange-memory private --workers 3 --steps 8",
-        "--model lenet --mode allreduce --reducer tree --workers 3 --steps 8",
-        "--model lenet --mode allreduce --reducer halving-doubling --workers 3 --steps 8",
+        LENET "--mode allreduce --reducer shm --exchange-memory private --workers 3 --steps 8",
+        LENET "--mode allreduce --reducer hierarchical --exchange-memory private --workers 3 --steps 8",
+        LENET "--mode allreduce --reducer tree --workers 3 --steps 8",
+        LENET "--mode allreduce --reducer halving-doubling --workers 3 --steps 8",
         /* what works on the copies in between */
-        "--model lenet --mode allreduce --workers 3 --steps 8 --compression bf16",
-        "--model lenet --mode allreduce --workers 3 --steps 8 --compression fp16 --overlap on --bucket-bytes 20000",
-        "--model lenet --mode allreduce --workers 3 --steps 8 --compression topk:0.1 --bucket-bytes 20000",
-        "--model lenet --mode ps --workers 1 --servers 2 --steps 8 --compression topk:0.1",
-        "--model lenet --mode ps --workers 1 --servers 2 --steps 9 --push-every 3 --pull-every 2",
-        "--model lenet --mode ps --workers 2 --servers 2 --steps 8 --consistency sync --placement whole",
-        "--model lenet --mode allreduce --workers 3 --steps 8 --average-every 3",
-        "--model lenet --mode allreduce --workers 2 --steps 8 --split unequal:1,3",
-        "--model lenet --mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
+        LENET "--mode allreduce --workers 3 --steps 8 --compression bf16",
+        LENET "--mode allreduce --workers 3 --steps 8 --compression fp16 --overlap on --bucket-bytes 20000",
+        LENET "--mode allreduce --workers 3 --steps 8 --compression topk:0.1 --bucket-bytes 20000",
+        LENET "--mode ps --workers 1 --servers 2 --steps 8 --compression topk:0.1",
+        LENET "--mode ps --workers 1 --servers 2 --steps 9 --push-every 3 --pull-every 2",
+        LENET "--mode ps --workers 2 --servers 2 --steps 8 --consistency sync --placement whole",
+        LENET "--mode allreduce --workers 3 --steps 8 --average-every 3",
+        LENET "--mode allreduce --workers 2 --steps 8 --split unequal:1,3",
+        LENET "--mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
         /* what crosses between stages and shards */
         "--model lenet --mode single --stages 3 --micro-batches 2 --batch 4 --steps 6 --eval-samples 20",
         "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --schedule gpipe --steps 3",
         "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --recompute --steps 3",
         "--model lenet --mode allreduce --workers 2 --stages 2 --micro-batches 2 --batch 4 --momentum 0.9 --steps 4",
-        "--model lenet --mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
+        LENET "--mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
         "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --micro-batches 2 --batch 4 --steps 6",
         /* the optimiser's arrays */
-        "--model lenet --mode single --steps 8 --optimizer adam --lr 0.001",
-        "--model lenet --mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",
-        "--model lenet --mode allreduce --workers 2 --steps 8 --optimizer adagrad --lr 0.01 --bucket-bytes 20000",
-        "--model lenet --mode ps --workers 1 --servers 2 --steps 8 --optimizer adam --lr 0.001",
+        LENET "--mode single --steps 8 --optimizer adam --lr 0.001",
+        LENET "--mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",
+        LENET "--mode allreduce --workers 2 --steps 8 --optimizer adagrad --lr 0.01 --bucket-bytes 20000",
+        LENET "--mode ps --workers 1 --servers 2 --steps 8 --optimizer adam --lr 0.001",
     };
 
     (void)state;
