@@ -192,6 +192,16 @@ static void rings_of_stages_share_a_card(void **state)
     assert_near(period_of("2x2x1", "ranks_per_host_count=2", stage, SCHEDULE_1F1B, 2, 1), 23);
 }
 
+/* Forward 1, its value 4 and 0.5 of latency, 1 + 1, the gradient 2 and 0.5, 1. */
+static void tensors_are_waited_for(void **state)
+{
+    const struct played_stage stage[] = { { .forward_s = 1, .backward_s = 1, .value = { 4e9, 1 } },
+                                          { .forward_s = 1, .backward_s = 1, .grad = { 2e9, 1 } } };
+
+    (void)state;
+    assert_near(period_of("1x2x1", "ranks_per_host_count=1,link_latency_s=0.5", stage, SCHEDULE_GPIPE, 2, 1), 11);
+}
+
 /* Three stages of 1 + 1, tensors of 4 s, three micro-batches by 1f1b: values of the first stage are sent 1-5, 5-9, 9-;
  * those of the middle one 6-10, 10-14. The last one's first gradient leaves at 12 and enters the middle one's card
  * beside the last value, of which 1 is left: that one is there at 14, the gradient, then of 3, at 17. The middle one
@@ -221,6 +231,7 @@ int main(void)
         cmocka_unit_test(an_exchange_is_behind_the_last_backward),
         cmocka_unit_test(activations_cross_with_computing),
         cmocka_unit_test(rings_of_stages_share_a_card),
+        cmocka_unit_test(tensors_are_waited_for),
         cmocka_unit_test(tensors_share_cards_both_ways),
     };
 
