@@ -120,7 +120,7 @@ static const struct layouts_case CASES[] = {
         { { IN_MODEL "allreduce", 2, 0, 3, 1250, 1.01, 16, 3 }, 1, 2 } },
       "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (95 %: 1.20 to 1.30), 2.50 x those of 1x2x1 (95 %: "
       "2.40 to 2.61).\n" MOVES_3_AND_1 "lenet, 2 ranks: cannot tell whether 2x1x1 or 1x2x1 is at the target loss "
-                                       "first: 1.00 x (95 %: 0.96 to 1.04): they "
+      "first: 1.00 x (95 %: 0.96 to 1.04): they "
       "may well be equal.\n"
       "lenet, 2 ranks: 2x1x1 is at the target loss sooner than 2x1x2, which takes 2.00 x as long (95 %: 1.92 to "
       "2.09).\n" HOLM(6) },
