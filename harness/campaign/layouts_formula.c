@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/campaign/layout_play.h"
 #include "models/engine/network_shard.h"
 #include "models/engine/stage_timing.h"
 #include "models/engine/training.h"
@@ -38,59 +39,6 @@ out:
     return rc;
 }
 
-static double rate_ratio(const struct cluster *c)
-{
-    switch (c->protocol) {
-    case PROTOCOL_TCP:
-        return c->tcp.rate_ratio;
-    case PROTOCOL_RDMA:
-        return c->rdma.rate_ratio;
-    case PROTOCOL_GRPC:
-        return c->grpc.rate_ratio;
-    default:
-        return 1;
-    }
-}
-
-static double protocol_latency_s(const struct cluster *c)
-{
-    switch (c->protocol) {
-    case PROTOCOL_TCP:
-        return c->tcp.latency_s;
-    case PROTOCOL_RDMA:
-        return c->rdma.latency_s;
-    case PROTOCOL_GRPC:
-        return c->grpc.latency_s;
-    default:
-        return 0;
-    }
-}
-
-/* Of a message from rank to rank + ahead of all, for some of the ranks that are `every` apart: does it leave the host?
- */
-static bool crosses(const struct cluster *c, int n_ranks, int first, int every, int ahead)
-{
-    for (int rank = first; rank + ahead < n_ranks; rank += every)
-        if (rank / c->n_ranks_per_host != (rank + ahead) / c->n_ranks_per_host)
-            return true;
-    return false;
-}
-
-struct link {
-    double latency_s, bytes_per_s;
-};
-
-/* leaves: the host. */
-static struct link link_of(const struct cluster *c, bool leaves)
-{
-    const bool has_local = c->local_bytes_per_s > 0;
-
-    if (!leaves && has_local)
-        return (struct link){ c->local_latency_s, c->local_bytes_per_s };
-    return (struct link){ c->link_latency_s + protocol_latency_s(c),
-                          c->link_bytes_per_s * rate_ratio(c) * c->n_nics_per_host };
-}
-
 static uint64_t params_of(const struct layout_model *m, const struct network_stages *s, int stage)
 {
     uint64_t n = 0;
@@ -120,18 +68,16 @@ struct stage_part {
     struct network *network; /* the stage, or its shard with the most rows; owned */
     bool is_shard;
     uint64_t n_common, n_own;     /* parameters that all replicas have, and that those with the same shard have */
-    struct link group;            /* to the others of a shard's group */
-    struct shard_traffic traffic; /* in that, of the profile */
+    struct shard_traffic traffic; /* to the others of a shard's group, of the profile */
 };
 
-static void note_group(struct stage_part *out, const struct layout_model *m, const struct layout *l, int stage)
+static struct shard_traffic traffic_of(const struct layout_model *m, const struct network *shard)
 {
-    const int S = l->n_stages;
+    struct shard_traffic t = network_shard_traffic(shard);
 
-    out->group = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), stage, S, S));
-    out->traffic = network_shard_traffic(out->network);
-    out->traffic.gathered_elems = elems_of(m, out->traffic.gathered_elems);
-    out->traffic.scattered_elems = elems_of(m, out->traffic.scattered_elems);
+    t.gathered_elems = elems_of(m, t.gathered_elems);
+    t.scattered_elems = elems_of(m, t.scattered_elems);
+    return t;
 }
 
 static enum rc part_open(struct stage_part *out, const struct layout_model *m, const struct layout *l,
@@ -147,7 +93,7 @@ static enum rc part_open(struct stage_part *out, const struct layout_model *m, c
         TRY(network_open_shard(&part.network, uncut, 0, l->n_shards));
         part.n_common = elems_of(m, network_common_params(uncut));
         part.n_own = elems_of(m, part.network->n_params) - part.n_common;
-        note_group(&part, m, l, stage);
+        part.traffic = traffic_of(m, part.network);
     } else {
         part.network = uncut;
         uncut = NULL;
@@ -158,29 +104,6 @@ out:
     network_close(&part.network);
     network_close(&uncut);
     return rc;
-}
-
-/* A ring of n ranks that are `every` apart, the first one `first`. */
-static double ring_s(const struct layout_model *m, const struct layout *l, int first, int n, uint64_t n_elems)
-{
-    const int every = layout_n_ranks(l) / n;
-    const struct link link = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), first, every, every));
-
-    return n > 1 ? 2.0 * (n - 1) * (link.latency_s + sizeof(float) * (double)n_elems / n / link.bytes_per_s) : 0;
-}
-
-/* Of what all replicas of a stage have a ring, and of what those with the same shard have another. part: of all stages.
- */
-static double exchange_s(const struct layout_model *m, const struct layout *l, const struct stage_part *part, int stage)
-{
-    const struct stage_part *own = &part[stage];
-    uint64_t n_shared = own->n_common;
-
-    for (int i = 0; i < l->n_stages; i++) /* other rings share the cards of hosts with several ranks */
-        if (i != stage && m->cluster->n_ranks_per_host > 1)
-            n_shared += part[i].n_common < own->n_common ? part[i].n_common : own->n_common;
-    return ring_s(m, l, stage, l->n_workers, n_shared) +
-           (own->is_shard ? ring_s(m, l, stage, l->n_workers / l->n_shards, own->n_own) : 0);
 }
 
 /* Bytes that a rank of a ring of n sends of so many elements. */
@@ -217,23 +140,49 @@ static double seconds_of(uint64_t ns, uint64_t B, int batch)
     return 1e-9 * (double)ns * (double)B / batch;
 }
 
-static void fill_times(struct stage_times *t, const struct layout_model *m, const struct network_stages *s,
-                       const struct layout *l, uint64_t B)
+/* Of n ranks, each of which sends all of them but one part twice. */
+static struct sent around_ring(uint64_t n_elems, int n)
 {
-    for (int i = 0, node = 0; i < s->n_stages; i++) {
-        const struct link link = link_of(m->cluster, crosses(m->cluster, layout_n_ranks(l), i, l->n_stages, 1));
-        t[i] = (struct stage_times){ .latency_s = link.latency_s,
-                                     .pass_s = (double)passed_bytes(m, s, i, B) / link.bytes_per_s,
-                                     .has_one_card = m->cluster->n_ranks_per_host == 1 };
-        for (; node < s->end[i]; node++) {
-            t[i].forward_s += seconds_of(m->profile->layer[node].forward_ns, B, m->profile->batch);
-            t[i].backward_s += seconds_of(m->profile->layer[node].backward_ns, B, m->profile->batch);
-        }
+    return (struct sent){ (double)ring_bytes(n_elems, n), n > 1 && n_elems > 0 ? 2 * (n - 1) : 0 };
+}
+
+/* To each other one of a group of K. */
+static struct sent in_group(uint64_t n_elems, int n_messages, int K)
+{
+    return (struct sent){ sizeof(float) * (double)n_elems / (K - 1), n_elems > 0 ? n_messages : 0 };
+}
+
+/* B: of a micro-batch. */
+static void add_computing(struct played_stage *t, const struct layout_model *m, const struct network_stages *s,
+                          int stage, uint64_t B)
+{
+    for (int node = stage > 0 ? s->end[stage - 1] : 0; node < s->end[stage]; node++) {
+        t->forward_s += seconds_of(m->profile->layer[node].forward_ns, B, m->profile->batch);
+        t->backward_s += seconds_of(m->profile->layer[node].backward_ns, B, m->profile->batch);
     }
 }
 
+static struct played_stage played(const struct layout_model *m, const struct network_stages *s, const struct layout *l,
+                                  const struct stage_part *part, int stage, uint64_t B)
+{
+    const int W = l->n_workers, K = l->n_shards;
+    const double n_bytes = sizeof(float) * (double)(part->n_common + part->n_own);
+    struct played_stage t = { .value = { (double)passed_bytes(m, s, stage, B), 1 },
+                              .grad = { (double)passed_bytes(m, s, stage - 1, B), 1 },
+                              .common = around_ring(part->n_common, W),
+                              .update_s = UPDATE_PASSES * n_bytes / m->cluster->memory_bytes_per_s };
+
+    add_computing(&t, m, s, stage, B);
+    if (part->is_shard) {
+        t.gather = in_group(B * part->traffic.gathered_elems, part->traffic.n_gathers, K);
+        t.scatter = in_group(B * part->traffic.scattered_elems, part->traffic.n_scatters, K);
+        t.own = around_ring(part->n_own, W / K);
+    }
+    return t;
+}
+
 /* The most expensive stage over the mean. */
-static double imbalance_of(const struct stage_times *t, int n_stages)
+static double imbalance_of(const struct played_stage *t, int n_stages)
 {
     double most = 0, sum = 0;
 
@@ -243,24 +192,6 @@ static double imbalance_of(const struct stage_times *t, int n_stages)
         sum += s;
     }
     return sum > 0 ? most * n_stages / sum : 1;
-}
-
-/* Of an exchange of which so much is hidden. */
-static double left_of(double exchange_s, double hidden_s)
-{
-    return exchange_s > hidden_s ? exchange_s - hidden_s : 0;
-}
-
-/* What a stage computes for a micro-batch, and what crosses meanwhile in its groups. */
-static void add_crossings(struct stage_times *t, const struct stage_part *part, uint64_t B)
-{
-    const double element_s = sizeof(float) / part->group.bytes_per_s;
-    const struct shard_traffic *n = &part->traffic;
-
-    if (!part->is_shard)
-        return;
-    t->forward_s += (double)(B * n->gathered_elems) * element_s + n->n_gathers * part->group.latency_s;
-    t->backward_s += (double)(B * n->scattered_elems) * element_s + n->n_scatters * part->group.latency_s;
 }
 
 /* What follows from one stage, and is that of the stage that has most. */
@@ -283,33 +214,42 @@ out:
     return rc;
 }
 
+static enum rc find_period(struct layout_point *p, const struct layout_model *m, const struct played_stage *stage,
+                           enum stage_schedule schedule)
+{
+    struct layout_links links = { .n_kinds = 0 };
+    struct topology t;
+    enum rc rc;
+
+    topology_init(&t, m->cluster, 0, layout_n_ranks(&p->layout));
+    TRY(layout_links_open(&links, &t, &p->layout));
+    TRY(layout_play(&p->formula_s, stage, &links, schedule, p->layout.n_stages, p->n_micro_batches));
+out:
+    layout_links_close(&links);
+    return rc;
+}
+
 enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *m, const struct layouts_terms *terms)
 {
     const int S = p->layout.n_stages;
     const enum stage_schedule schedule = strcmp(terms->schedule, "gpipe") == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B;
     const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0 && p->layout.n_shards == 1;
     const uint64_t B = p->batch / p->n_micro_batches;
-    struct stage_times times[NETWORK_MAX_STAGES] = { { 0 } };
+    struct played_stage stage[NETWORK_MAX_STAGES] = { { 0 } };
     struct stage_part part[NETWORK_MAX_STAGES] = { { .network = NULL } };
     struct network_stages cuts;
     enum rc rc;
 
     TRY(network_balance(&cuts, m->network, m->cost, S));
-    for (int i = 0; i < S; i++)
-        TRY(part_open(&part[i], m, &p->layout, &cuts, i));
-    fill_times(times, m, &cuts, &p->layout, B);
-    p->imbalance_ratio = imbalance_of(times, S);
-    p->bubble_ratio = stage_bubble_ratio(S, p->n_micro_batches);
     for (int i = 0; i < S; i++) {
-        const uint64_t n_bytes = sizeof(float) * (part[i].n_common + part[i].n_own);
-        const double of_stage_s = exchange_s(m, &p->layout, part, i);
-        add_crossings(&times[i], &part[i], B);
-        times[i].tail_s = UPDATE_PASSES * (double)n_bytes / m->cluster->memory_bytes_per_s +
-                          left_of(of_stage_s, overlaps ? times[i].backward_s : 0);
-        p->exchange_s = of_stage_s > p->exchange_s ? of_stage_s : p->exchange_s;
+        TRY(part_open(&part[i], m, &p->layout, &cuts, i));
+        stage[i] = played(m, &cuts, &p->layout, &part[i], i, B);
+        stage[i].overlaps = overlaps;
         TRY(apply_stage(p, m, &cuts, &part[i], i, schedule));
     }
-    TRY(stage_least_period(&p->formula_s, times, schedule, S, p->n_micro_batches));
+    p->imbalance_ratio = imbalance_of(stage, S);
+    p->bubble_ratio = stage_bubble_ratio(S, p->n_micro_batches);
+    TRY(find_period(p, m, stage, schedule));
 out:
     for (int i = 0; i < S; i++)
         network_close(&part[i].network);

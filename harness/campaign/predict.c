@@ -14,11 +14,17 @@
 
 /* --- what was measured --- */
 
+/* Y5 */
+static bool is_cut(const struct point *point)
+{
+    return point->n_launches > 0 && (point->n_stages > 1 || point->n_shards > 1);
+}
+
 /* A size that says something of an exchange, of ranks that have all of a network each. */
 static bool is_usable(const struct point *point)
 {
     return point->n_launches > 0 && mode_exchanges(point->mode) && point->n_workers + point->n_servers > 1 &&
-           point->n_stages == 1 && point->n_shards == 1;
+           !is_cut(point);
 }
 
 static bool is_same_setting(const struct point *a, const struct point *b)
@@ -96,14 +102,20 @@ static enum rc find_settings(struct prediction *p)
     struct predicted_setting *s = NULL;
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < c->n_points; i++)
+    for (size_t i = 0; i < c->n_points; i++) {
+        p->n_cut += is_cut(&c->point[i]);
         if (is_usable(&c->point[i])) {
             TRY(find_setting(&s, p, &c->point[i]));
             TRY(add_measured(s, p, &c->point[i]));
         }
+    }
+    if (p->n_settings == 0 && p->n_cut > 0)
+        FAIL(RC_INVAL,
+             "%s: its launches of two ranks and more cut the model into stages or shards, which is not predicted; "
+             "gradmark simulate --layout WxSxK tells what a layout takes",
+             p->terms->runs);
     if (p->n_settings == 0)
-        FAIL(RC_INVAL, "%s: no launches of two ranks and more that exchange something%s", p->terms->runs,
-             campaign_has_layouts(c) ? " and have all of a network each; simulate --layout predicts others" : "");
+        FAIL(RC_INVAL, "%s: no launches of two ranks and more that exchange something", p->terms->runs);
     for (size_t i = 0; i < p->n_settings; i++)
         TRY(check_setting(p, &p->setting[i]));
     if (!c->is_virtual && json_array_size(p->runs.hosts) < 2)

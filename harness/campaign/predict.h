@@ -20,6 +20,8 @@
  *   Y3  Too little data is refused, with what is missing: a setting of fewer than two sizes with two ranks or more, a
  *       point launched once (simulated ones repeat exactly), runs of one host, a cluster without measured links.
  *   Y4  The same input gives the same bytes.
+ *   Y5  Points with stages or shards are left out, and how many is told: of more ranks there are several layouts, each
+ *       with bubbles and crossings of its own, which no ratio of a smaller one tells. layouts.h predicts them.
  */
 #ifndef HARNESS_CAMPAIGN_PREDICT_H
 #define HARNESS_CAMPAIGN_PREDICT_H
@@ -69,6 +71,7 @@ struct prediction { /* owned */
     struct predicted_setting *setting;
     struct simulation *simulation;
     size_t n_settings, n_simulations;
+    size_t n_cut; /* Y5 */
 };
 
 /* Read all, check it (Y3), and plan. RC_INVAL names what is wrong, or missing. */

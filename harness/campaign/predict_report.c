@@ -80,6 +80,11 @@ static char *notes(const struct prediction *p)
         return NULL;
     fprintf(to, "step: the mean of a worker; simulated: on %s, as its links and processors were measured\n",
             p->terms->cluster);
+    if (p->n_cut > 0)
+        fprintf(to,
+                "left out: %zu point%s with stages or shards; gradmark simulate --layout WxSxK tells what a layout "
+                "takes\n",
+                p->n_cut, p->n_cut == 1 ? "" : "s");
     for (size_t i = 0; i < p->n_settings; i++) {
         const struct predicted_setting *s = &p->setting[i];
         const struct predicted_size *check = &s->size[s->n_measured - 1], *last = &s->size[s->n_sizes - 1];

@@ -3,9 +3,9 @@
  * verdict.c - what a campaign found, in plain words.
  *
  * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
- * need cores too with as many cores; which of the layouts of as many ranks (verdict_layouts.c); what a mode keeps of
- * the throughput without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided
- * together (paired.C4).
+ * need cores too with as many cores; which of the layouts of as many ranks is faster, and at the target loss sooner
+ * (verdict_layouts.c); what a mode keeps of the throughput without exchange, whether the target loss is reached sooner
+ * than alone. Which of it holds is decided together (paired.C4).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point 
         .kind = kind,
         .a = a,
         .b = b,
-        .x = kind == CLAIM_TARGET ? campaign_compare(b, a, AT(seconds_to_target_s))
-                                  : campaign_compare(a, b, AT(throughput_samples_per_s)),
+        .x = kind == CLAIM_TARGET || kind == CLAIM_LAYOUT_TARGET ? campaign_compare(b, a, AT(seconds_to_target_s))
+                                                                 : campaign_compare(a, b, AT(throughput_samples_per_s)),
     };
     return RC_OK;
 }
@@ -466,6 +466,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         [CLAIM_PRICE] = tell_price,
         [CLAIM_TARGET] = tell_target,
         [CLAIM_LAYOUT] = claim_tell_layouts,
+        [CLAIM_LAYOUT_TARGET] = claim_tell_layouts_target,
     };
     struct claims all = { .campaign = c };
     enum rc rc = RC_OK;
@@ -476,7 +477,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
     TRY(judge(&all));
     for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);
-        if (claim_is_tested(&all, &all.claim[i]))
+        if (all.claim[i].kind != CLAIM_LAYOUT_TARGET && claim_is_tested(&all, &all.claim[i])) /* CLAIM_LAYOUT has it */
             pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
     }
     for (size_t i = 0; i < c->n_points; i++)

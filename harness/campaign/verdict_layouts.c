@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verdict_layouts.c - which layout is the fastest of those of as many ranks, and why.
+ * verdict_layouts.c - which layout is the fastest of those of as many ranks, and why; and which is at the target loss
+ * first.
  *
  * Whatever can be launched with layouts takes part, but for modes without exchange, and what has more threads than
  * cores. All pairs are claimed, so that the one that turns out to be the fastest may be named (paired.C4).
@@ -8,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/campaign/target.h"
 #include "harness/campaign/verdict_parts.h"
 
 enum { MAX_CONTESTANTS = 64, NAMED_BYTES = LAYOUT_NAME_BYTES + 32 };
@@ -41,6 +43,29 @@ static int most_ranks(const struct campaign *c)
     return most;
 }
 
+/* Of the same contest, as many as there are already. */
+static enum rc add_pairs(struct claims *all, enum claim_kind kind, const struct point *const *p, int n)
+{
+    const size_t contest = all->n_claims + 1;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n; k++) {
+            TRY(claims_add(all, kind, p[i], p[k]));
+            all->claim[all->n_claims - 1].contest = contest;
+        }
+out:
+    return rc;
+}
+
+static bool some_reached(const struct point *const *p, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (target_n_reached(p[i]) > 0)
+            return true;
+    return false;
+}
+
 enum rc claims_add_layouts(struct claims *all, const struct point *like)
 {
     const struct point *p[MAX_CONTESTANTS];
@@ -48,12 +73,9 @@ enum rc claims_add_layouts(struct claims *all, const struct point *like)
 
     for (int n_ranks = most_ranks(all->campaign); n_ranks > 0; n_ranks--) {
         const int n = find_contestants(p, all->campaign, like, n_ranks, false);
-        const size_t contest = all->n_claims + 1;
-        for (int i = 0; i < n; i++)
-            for (int k = i + 1; k < n; k++) {
-                TRY(claims_add(all, CLAIM_LAYOUT, p[i], p[k]));
-                all->claim[all->n_claims - 1].contest = contest;
-            }
+        TRY(add_pairs(all, CLAIM_LAYOUT, p, n));
+        if (some_reached(p, n))
+            TRY(add_pairs(all, CLAIM_LAYOUT_TARGET, p, n));
         for (int i = 0; i < n; i++)
             if (mode_exchanges(p[i]->mode) && p[i]->n_workers + p[i]->n_servers > 1)
                 TRY(claims_add_price(all, p[i]));
@@ -66,7 +88,8 @@ out:
 
 struct contest {
     const struct claims *all;
-    const struct point *p[MAX_CONTESTANTS]; /* the fastest first */
+    enum claim_kind kind;
+    const struct point *p[MAX_CONTESTANTS]; /* the fastest first, or the one that is soonest at the target loss */
     int n;
     char who[LAUNCH_NAME_BYTES + 32]; /* "lenet, 2 ranks" */
 };
@@ -82,6 +105,21 @@ static int by_throughput(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static double to_target_s(const struct point *p)
+{
+    return point_mean(p, offsetof(struct launch, seconds_to_target_s));
+}
+
+/* What did not reach the target is last. */
+static int by_target(const void *a, const void *b)
+{
+    const double x = to_target_s(*(const struct point *const *)a), y = to_target_s(*(const struct point *const *)b);
+
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
 static void name_who(char *out, size_t n_bytes, const struct point *p)
 {
     char setting[LAUNCH_NAME_BYTES];
@@ -95,11 +133,11 @@ static void open_contest(struct contest *out, const struct claims *all, const st
 {
     const struct claim *end = all->claim + all->n_claims;
 
-    *out = (struct contest){ .all = all, .p = { first->a }, .n = 1 };
+    *out = (struct contest){ .all = all, .kind = first->kind, .p = { first->a }, .n = 1 };
     for (const struct claim *k = first; k < end && k->contest == first->contest && out->n < MAX_CONTESTANTS; k++)
-        if (k->kind == CLAIM_LAYOUT && k->a == first->a)
+        if (k->kind == first->kind && k->a == first->a)
             out->p[out->n++] = k->b;
-    qsort(out->p, (size_t)out->n, sizeof *out->p, by_throughput);
+    qsort(out->p, (size_t)out->n, sizeof *out->p, first->kind == CLAIM_LAYOUT ? by_throughput : by_target);
     name_who(out->who, sizeof out->who, first->a);
 }
 
@@ -121,7 +159,7 @@ static const struct claim *claim_on(const struct contest *c, const struct point 
 {
     const struct claim *k = c->all->claim;
 
-    while (k->kind != CLAIM_LAYOUT || !((k->a == p && k->b == q) || (k->a == q && k->b == p)))
+    while (k->kind != c->kind || !((k->a == p && k->b == q) || (k->a == q && k->b == p)))
         k++;
     return k;
 }
@@ -139,10 +177,10 @@ static struct lead lead_of(const struct claim *k, const struct point *p)
     return (struct lead){ 1 / x->ratio, 1 / x->ratio_high, 1 / x->ratio_low, 1 / x->robust_ratio };
 }
 
-/* Surely, and by its pairs too? */
-static bool leads_all(const struct contest *c)
+/* Surely, and by its pairs too, the first n_all of all? */
+static bool leads_all(const struct contest *c, int n_all)
 {
-    for (int i = 1; i < c->n; i++) {
+    for (int i = 1; i < n_all; i++) {
         const struct claim *k = claim_on(c, c->p[0], c->p[i]);
         if (!k->holds || !(lead_of(k, c->p[0]).ratio > 1))
             return false;
@@ -228,19 +266,130 @@ static void tell_why(const struct contest *c, FILE *to)
     fprintf(to, "\n");
 }
 
+/* Of its contest. */
+static bool is_first(const struct claims *all, const struct claim *k)
+{
+    return k == all->claim || k[-1].kind != k->kind || k[-1].contest != k->contest;
+}
+
 void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *to)
 {
     struct contest c;
 
-    if (k > all->claim && k[-1].kind == CLAIM_LAYOUT && k[-1].contest == k->contest)
+    if (!is_first(all, k))
         return;
     open_contest(&c, all, k);
-    if (all->campaign->is_virtual || leads_all(&c))
+    if (all->campaign->is_virtual || leads_all(&c, c.n))
         tell_winner(&c, to);
     else
         for (int i = 1; i < c.n; i++)
             tell_pair(&c, c.p[i], to);
     tell_why(&c, to);
+}
+
+/* --- the time to the target loss --- */
+
+/* Those that reached it in every launch are at the front. Returns how many. */
+static int keep_reached(struct contest *c)
+{
+    const struct point *missed[MAX_CONTESTANTS];
+    int n = 0, n_missed = 0;
+
+    for (int i = 0; i < c->n; i++)
+        if (target_n_reached(c->p[i]) == c->p[i]->n_launches)
+            c->p[n++] = c->p[i];
+        else
+            missed[n_missed++] = c->p[i];
+    for (int i = 0; i < n_missed; i++)
+        c->p[n + i] = missed[i];
+    return n;
+}
+
+static void tell_missed(const struct contest *c, const struct point *p, FILE *to)
+{
+    char name[NAMED_BYTES];
+
+    fprintf(to, "%s: %s reached the target loss in %zu of %zu launch%s: no verdict on it.\n", c->who,
+            name_of(name, c, p), target_n_reached(p), p->n_launches, p->n_launches == 1 ? "" : "es");
+}
+
+/* "2x1x1 is at the target loss first, after 4 s: 2x1x2 takes 1.21 x as long (95 %: 1.15 to 1.28), 1x2x1 1.84 x." */
+static void tell_soonest(const struct contest *c, int n, FILE *to)
+{
+    const bool is_virtual = c->all->campaign->is_virtual;
+    char name[NAMED_BYTES];
+
+    fprintf(to, "%s: %s is at the target loss first, after %.3g s: ", c->who, name_of(name, c, c->p[0]),
+            to_target_s(c->p[0]));
+    for (int i = 1; i < n; i++) {
+        const struct claim *k = claim_on(c, c->p[0], c->p[i]);
+        const struct lead lead = lead_of(k, c->p[0]);
+        fprintf(to, "%s%s %s%.2f x%s", i > 1 ? ", " : "", name_of(name, c, c->p[i]), i > 1 ? "" : "takes ",
+                is_virtual ? to_target_s(c->p[i]) / to_target_s(c->p[0]) : lead.ratio, i > 1 ? "" : " as long");
+        if (!is_virtual)
+            fprintf(to, " (95 %%: %.2f to %.2f)", lead.low, lead.high);
+        if (!is_virtual)
+            claim_tell_far_pairs(&k->x, lead.robust, to);
+    }
+    fprintf(to, "%s.\n", is_virtual ? " (simulated: no spread)" : "");
+}
+
+/* Does some pair of the first n differ surely? */
+static bool some_differ(const struct contest *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n; k++)
+            if (claim_on(c, c->p[i], c->p[k])->holds)
+                return true;
+    return false;
+}
+
+static void tell_none_sooner(const struct contest *c, int n, FILE *to)
+{
+    char name[NAMED_BYTES];
+
+    fprintf(to, "%s: no layout is surely sooner at the target loss than another: ", c->who);
+    for (int i = 0; i < n; i++)
+        fprintf(to, "%s%s after %.3g s", i > 0 ? ", " : "", name_of(name, c, c->p[i]), to_target_s(c->p[i]));
+    fprintf(to, "%s.\n", c->p[0]->n_launches < 2 ? "; fewer than 2 launches of each" : "");
+}
+
+static void tell_target_pair(const struct contest *c, const struct point *other, FILE *to)
+{
+    const struct claim *k = claim_on(c, c->p[0], other);
+    const struct point *soon = k->x.ratio > 1 ? k->a : k->b, *late = soon == k->a ? k->b : k->a;
+    const struct lead lead = lead_of(k, soon);
+    char name[2][NAMED_BYTES];
+
+    if (!k->holds) {
+        fprintf(to, "%s: cannot tell whether %s or %s is at the target loss first: ", c->who, name_of(name[0], c, k->a),
+                name_of(name[1], c, k->b));
+        claim_tell_doubt(c->all, k, to);
+        return;
+    }
+    fprintf(to, "%s: %s is at the target loss sooner than %s, which takes %.2f x as long (95 %%: %.2f to %.2f)", c->who,
+            name_of(name[0], c, soon), name_of(name[1], c, late), lead.ratio, lead.low, lead.high);
+    claim_tell_far_pairs(&k->x, lead.robust, to);
+    fprintf(to, ".\n");
+}
+
+void claim_tell_layouts_target(const struct claims *all, const struct claim *k, FILE *to)
+{
+    struct contest c;
+
+    if (!is_first(all, k))
+        return;
+    open_contest(&c, all, k);
+    const int n = keep_reached(&c);
+    if (n > 1 && (all->campaign->is_virtual || leads_all(&c, n)))
+        tell_soonest(&c, n, to);
+    else if (n > 1 && !some_differ(&c, n))
+        tell_none_sooner(&c, n, to);
+    else
+        for (int i = 1; i < n; i++)
+            tell_target_pair(&c, c.p[i], to);
+    for (int i = n; i < c.n; i++)
+        tell_missed(&c, c.p[i], to);
 }
 
 void layouts_tell_shared_cores(const struct campaign *c, const struct point *like, FILE *to)

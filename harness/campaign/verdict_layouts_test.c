@@ -14,6 +14,10 @@ struct layouts_case {
     "Of " #n " verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of " \
     "launches in the same block.\n"
 
+#define MOVES_3_AND_1                                                                                             \
+    "lenet, 2 ranks: 2x1x2 moves 3 MB of activations and 6 MB of gradients a rank and step; 2x1x1 moves 4 MB of " \
+    "gradients a rank and step. A worker's rank needs 9 MB, there 3.\n"
+
 static const struct layouts_case CASES[] = {
     /* surely the fastest of as many ranks; one rank alone takes no part. The first of another kind explains */
     { 2,
@@ -100,6 +104,40 @@ static const struct layouts_case CASES[] = {
       "worker's rank needs 3 MB, there 6.\n"
       "lenet, layout 2x2x1: ps keeps 75 % of the throughput of no exchange at all.\n"
       "lenet, layout 2x2x1: allreduce keeps 50 % of the throughput of no exchange at all.\n" },
+    /* the target loss: the fastest need not be the first there */
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, 8, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 500, 1.01, 16, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1250, 1.01, 10, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (95 %: 1.20 to 1.30), 2.50 x those of 1x2x1 (95 %: "
+      "2.40 to 2.61).\n" MOVES_3_AND_1
+      "lenet, 2 ranks: 2x1x1 is at the target loss first, after 8 s: 2x1x2 takes 1.25 x as long (95 %: 1.20 to 1.30), "
+      "1x2x1 2.00 x (95 %: 1.92 to 2.09).\n" HOLM(6) },
+    /* as soon as the next one, but not as all; and what is missing of its launches has no verdict */
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, 8, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 500, 1.01, 8, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1250, 1.01, 16, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (95 %: 1.20 to 1.30), 2.50 x those of 1x2x1 (95 %: "
+      "2.40 to 2.61).\n" MOVES_3_AND_1 "lenet, 2 ranks: cannot tell whether 2x1x1 or 1x2x1 is at the target loss "
+      "first: 1.00 x (95 %: 0.96 to 1.04): they "
+      "may well be equal.\n"
+      "lenet, 2 ranks: 2x1x1 is at the target loss sooner than 2x1x2, which takes 2.00 x as long (95 %: 1.92 to "
+      "2.09).\n" HOLM(6) },
+    { 2,
+      { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, 8, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 3, 500, 1.01, 8, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 3, 1250, 1.01, NAN, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (95 %: 1.20 to 1.30), 2.50 x those of 1x2x1 (95 %: "
+      "2.40 to 2.61).\n" MOVES_3_AND_1
+      "lenet, 2 ranks: no layout is surely sooner at the target loss than another: 2x1x1 after 8 s, 1x2x1 after 8 s.\n"
+      "lenet, 2 ranks: 2x1x2 reached the target loss in 0 of 3 launches: no verdict on it.\n" HOLM(4) },
+    { 0,
+      { { { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, 8, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 1250, 1, 4, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 wins: 1.25 x the samples/s of 2x1x1 (simulated: no spread).\n" MOVES_3_AND_1
+      "lenet, 2 ranks: 2x1x2 is at the target loss first, after 4 s: 2x1x1 takes 2.00 x as long (simulated: no "
+      "spread).\n" },
 };
 
 static void which_wins_and_why(void **state)

@@ -5,12 +5,12 @@
 
 #include "harness/campaign/campaign.h"
 
-enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT };
+enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT, CLAIM_LAYOUT_TARGET };
 
 struct claim {
     enum claim_kind kind;
     const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone; two layouts */
-    struct comparison x;       /* a over b; of the target: b's seconds over a's */
+    struct comparison x;       /* a over b; of the target, by layouts too: b's seconds over a's */
     bool holds;                /* C4 */
     size_t contest;            /* of layouts: those of as many ranks have the same number; others have 0 */
 };
@@ -33,11 +33,15 @@ void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE 
 
 /* --- verdict_layouts.c --- */
 
-/* Of the points comparable to like, all pairs of layouts of as many ranks that have launches and cores, and what each
- * mode keeps of the throughput without exchange. */
+/* Of the points comparable to like, all pairs of layouts of as many ranks that have launches and cores: which is faster
+ * and, where some launch of them reached the target loss, which reaches it sooner; and what each mode keeps of the
+ * throughput without exchange. */
 enum rc claims_add_layouts(struct claims *all, const struct point *like) MUST_CHECK;
 /* All claims on layouts of as many ranks: told with the first of them. */
 void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *to);
+/* Likewise on their time to the target loss. What has not reached it in every launch is counted, without a verdict, as
+ * in target.J2. */
+void claim_tell_layouts_target(const struct claims *all, const struct claim *k, FILE *to);
 /* Of the points comparable to like: which layouts are not compared because they have more threads than cores. */
 void layouts_tell_shared_cores(const struct campaign *c, const struct point *like, FILE *to);
 

@@ -102,6 +102,12 @@ static void stages_wait_for_their_groups(void **state)
     limits[1].scatter_s = 0;
     assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
     assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25);
+    job.stages.forward_s[0] = NAN; /* no profile: by its own times, of a micro-batch; 3 and 5 forward, 6 and 10 back */
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_true(isnan(bound_s) && !stages_have_profile(&job));
+    limits[0].forward_s = 3, limits[0].backward_s = 6, limits[1].forward_s = 5, limits[1].backward_s = 10;
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_near(bound_s, 3 + 5 + 10 + 6 + 0.25);
     limits[1].exchange_s = NAN;
     assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
     assert_true(isnan(bound_s));

@@ -27,6 +27,7 @@ struct rank_pipe {
     size_t most_elems;      /* of a tensor */
     struct span_ring *ring; /* NULL: no timeline */
     uint64_t action_began_ns;
+    uint64_t others_ns;    /* others_ns() when it began */
     bool acts;             /* an action of a gradient is in progress */
     struct xfer *in, *out; /* [N_STAGE_WAYS][n_micro_batches] */
 };
@@ -76,6 +77,12 @@ static void note(const struct rank_pipe *p, const char *what, size_t micro_batch
     span_ring_add(p->ring, &s);
 }
 
+/* What has passed so far within actions, and was no computing. */
+static uint64_t others_ns(const struct rank *r)
+{
+    return r->pipe_waited_ns + r->pipe_sending_ns + r->shard_waited_ns;
+}
+
 static void begins(void *arg, struct stage_action action)
 {
     struct rank_pipe *p = arg;
@@ -89,13 +96,19 @@ static void begins(void *arg, struct stage_action action)
     if (!action.is_backward)
         rank_drill(r, PHASE_STEP, step, (int64_t)action.micro_batch);
     p->action_began_ns = world_now_ns(p->rank->world);
+    p->others_ns = others_ns(r);
     p->acts = true;
 }
 
 static void ended(void *arg, struct stage_action action)
 {
     struct rank_pipe *p = arg;
+    struct rank *r = p->rank;
+    const uint64_t passed_ns = world_now_ns(r->world) - p->action_began_ns;
+    const uint64_t computed_ns = passed_ns - (others_ns(r) - p->others_ns);
+    uint64_t *least_ns = action.is_backward ? &r->least_backward_ns : &r->least_forward_ns;
 
+    *least_ns = *least_ns == 0 || computed_ns < *least_ns ? computed_ns : *least_ns;
     p->acts = false;
     note(p, action.is_backward ? "backward" : "forward", action.micro_batch, p->action_began_ns);
 }
@@ -154,9 +167,12 @@ static enum rc pass(void *arg, enum stage_way way, size_t micro_batch, const flo
 {
     struct rank_pipe *p = arg;
     struct xfer *out = xfer_of(p->out, p, way, micro_batch);
+    const uint64_t began_ns = world_now_ns(p->rank->world);
 
     *out = rank_message(is_hollow(p), x, n_elems, neighbour(p, way, true), tag_of(way, micro_batch));
-    return transport_send(p->transport, out);
+    const enum rc rc = transport_send(p->transport, out);
+    p->rank->pipe_sending_ns += world_now_ns(p->rank->world) - began_ns;
+    return rc;
 }
 
 static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)

@@ -126,6 +126,8 @@ static enum rc evaluate_and_keep(struct rank *r)
     result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
     result->pipe_waited_s = 1e-9 * (double)r->pipe_waited_ns;
+    result->least_forward_s = 1e-9 * (double)r->least_forward_ns;
+    result->least_backward_s = 1e-9 * (double)r->least_backward_ns;
     result->n_held = network_most_held(r->training);
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;

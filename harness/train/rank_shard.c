@@ -89,6 +89,7 @@ static enum rc await_all(struct rank_shard *s, const char *what)
             TRY(await(s, &s->out[k]));
     const uint64_t ended_ns = world_now_ns(s->rank->world);
     s->figures.waited_ns += ended_ns - began_ns;
+    s->rank->shard_waited_ns += ended_ns - began_ns;
     note(s, what, began_ns, ended_ns);
 out:
     return rc;

@@ -62,11 +62,14 @@ struct rank {            /* everything one rank owns while it trains */
         int64_t owed_ns;              /* a pause that is still to be made; below 0: one was too long */
     } slowed;
     struct rank_feed feed;
-    struct rank_pipe *pipe;      /* of a worker with stages; else NULL */
-    struct rank_shard *shard;    /* of --shard-dense; else NULL */
-    struct pipeline_stage stage; /* that one's */
-    uint64_t pipe_waited_ns;     /* for the stages beside this one */
-    uint64_t input_waited_ns;    /* network_data_waited_ns() when the last gradient was there */
+    struct rank_pipe *pipe;                       /* of a worker with stages; else NULL */
+    struct rank_shard *shard;                     /* of --shard-dense; else NULL */
+    struct pipeline_stage stage;                  /* that one's */
+    uint64_t pipe_waited_ns;                      /* for the stages beside this one */
+    uint64_t pipe_sending_ns;                     /* to begin to send to them */
+    uint64_t shard_waited_ns;                     /* for the others of its group of shards */
+    uint64_t least_forward_ns, least_backward_ns; /* of all micro-batches of a stage, but for these three; 0: none */
+    uint64_t input_waited_ns;                     /* network_data_waited_ns() when the last gradient was there */
     float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 

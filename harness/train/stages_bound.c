@@ -13,17 +13,26 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+bool stages_have_profile(const struct train_job *job)
+{
+    return !isnan(job->stages.forward_s[0]);
+}
+
 /* Of a micro-batch. */
 static void fill_times(struct stage_times *out, const struct train_job *job, const struct stage_limits *limits)
 {
     const struct job_stages *s = &job->stages;
     const double B = (double)job->opts.batch / (double)job->opts.accumulate;
 
+    const bool is_profiled = stages_have_profile(job);
+
     for (int i = 0; i < s->env.cuts.n_stages; i++)
-        out[i] = (struct stage_times){ .forward_s = B * s->forward_s[i] + limits[i].gather_s,
-                                       .backward_s = B * s->backward_s[i] + limits[i].scatter_s,
-                                       .latency_s = limits[i].latency_s,
-                                       .pass_s = limits[i].pass_s };
+        out[i] = (struct stage_times){
+            .forward_s = (is_profiled ? B * s->forward_s[i] : limits[i].forward_s) + limits[i].gather_s,
+            .backward_s = (is_profiled ? B * s->backward_s[i] : limits[i].backward_s) + limits[i].scatter_s,
+            .latency_s = limits[i].latency_s,
+            .pass_s = limits[i].pass_s
+        };
 }
 
 enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits,
@@ -37,11 +46,10 @@ enum rc stages_find_bound(double *bound_s, const struct train_job *job, const st
     enum rc rc = RC_OK;
 
     *bound_s = NAN;
-    if (isnan(s->forward_s[0]))
-        return RC_OK;
     fill_times(times, job, limits);
     for (int i = 0; i < n; i++) {
-        if (isnan(limits[i].exchange_s))
+        const bool is_known = stages_have_profile(job) || limits[i].forward_s > 0;
+        if (!is_known || isnan(limits[i].exchange_s))
             return RC_OK;
         times[i].tail_s = is_behind ? limits[i].exchange_s : 0;
         longest_s = larger(longest_s, limits[i].exchange_s);
@@ -71,4 +79,5 @@ void record_stages(struct record *r, const struct train_job *job, const struct t
     record_f64(r, "stage_imbalance_ratio", job_stages_imbalance(job));
     record_f64(r, "bubble_ratio", job_stages_bubble_ratio(job));
     record_f64(r, "pipeline_bound_s", result->pipe_bound_s > 0 ? result->pipe_bound_s : NAN);
+    record_text(r, "pipeline_bound_by", stages_have_profile(job) ? "profile" : "run");
 }

@@ -143,7 +143,9 @@ static struct stage_limits limits_of(const struct train_job *job, const struct t
         s->most_passed_elems > 0 ? (double)s->passed_elems[s->number] / (double)s->most_passed_elems : 0;
     const struct train_limits *l = &r->limits;
 
-    return (struct stage_limits){ .latency_s = r->pipe_latency_s,
+    return (struct stage_limits){ .forward_s = r->least_forward_s,
+                                  .backward_s = r->least_backward_s,
+                                  .latency_s = r->pipe_latency_s,
                                   .pass_s = share * r->pipe_pass_s,
                                   .gather_s = r->gather_s,
                                   .scatter_s = r->scatter_s,

@@ -381,7 +381,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct checkpoint final;       /* after the last step; moments NULL unless the job keeps them; running means: rank
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
-    double pipe_waited_s;               /* of rank 0, in all steps: for the stages beside it; 0: there are none */
+    double pipe_waited_s;                     /* of rank 0, in all steps: for the stages beside it; 0: there are none */
+    double least_forward_s, least_backward_s; /* of rank 0: computing of a micro-batch; 0: it is no stage */
     size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */

@@ -16,7 +16,6 @@ struct timing {
     size_t n_steps;
     double *arrived_s;          /* [n_stages][N_STAGE_WAYS][n_steps n]: at that stage; NaN: not yet */
     double *now_s;              /* [n_stages]: the end of the last action of a stage */
-    double *card_s;             /* [n_stages]: when its card has sent all so far */
     size_t *n_done;             /* [n_stages]: actions, of all steps */
     double step_end_s[N_STEPS]; /* of stage 0, its tail included */
 };
@@ -30,15 +29,12 @@ static double *arrival(const struct timing *t, int stage, enum stage_way way, si
 /* One behind the other on the link, which has the rate of the stage before it. */
 static void send(const struct timing *t, int to, enum stage_way way, size_t micro_batch, double at_s)
 {
-    const int from = way == WAY_VALUE ? to - 1 : to + 1;
-    const struct stage_times *link = &t->times[way == WAY_VALUE ? from : to];
-    const bool waits = t->times[from].has_one_card && t->card_s[from] > at_s;
-    const double alone_s = (waits ? t->card_s[from] : at_s) + link->latency_s + link->pass_s;
+    const struct stage_times *link = &t->times[way == WAY_VALUE ? to - 1 : to];
+    const double alone_s = at_s + link->latency_s + link->pass_s;
     const double behind_s =
         micro_batch > 0 ? *arrival(t, to, way, micro_batch - 1) + link->pass_s : alone_s; /* P1: in order */
 
     *arrival(t, to, way, micro_batch) = alone_s > behind_s ? alone_s : behind_s;
-    t->card_s[from] = *arrival(t, to, way, micro_batch) - link->latency_s;
 }
 
 /* The step has been done by a stage. */
@@ -92,9 +88,8 @@ static enum rc play_steps(struct timing *t)
 
     t->arrived_s = malloc(n_arrivals * sizeof *t->arrived_s);
     t->now_s = calloc((size_t)t->n_stages, sizeof *t->now_s);
-    t->card_s = calloc((size_t)t->n_stages, sizeof *t->card_s);
     t->n_done = calloc((size_t)t->n_stages, sizeof *t->n_done);
-    if (t->arrived_s == NULL || t->now_s == NULL || t->card_s == NULL || t->n_done == NULL)
+    if (t->arrived_s == NULL || t->now_s == NULL || t->n_done == NULL)
         FAIL(RC_NOMEM, "no memory for the timing of %zu micro-batches in %d stages", t->n, t->n_stages);
     for (size_t i = 0; i < n_arrivals; i++)
         t->arrived_s[i] = NAN;
@@ -102,7 +97,6 @@ static enum rc play_steps(struct timing *t)
 out:
     free(t->arrived_s);
     free(t->now_s);
-    free(t->card_s);
     free(t->n_done);
     return rc;
 }

@@ -17,9 +17,7 @@ struct stage_times { /* of a micro-batch */
     /* Of its output on the way to the stage behind, and of the gradient of it on the way back: what goes at once takes
      * so long, and what is behind it comes pass_s later at the least. The last stage's: not read. */
     double latency_s, pass_s;
-    double tail_s;     /* of each step, behind the last backward, before the stage begins the next one: its exchange */
-    bool has_one_card; /* what this stage sends to both sides goes one behind the other, too: a prediction, and no
-                          bound, as a network that shares a card fairly may have the later one there first */
+    double tail_s; /* of each step, behind the last backward, before the stage begins the next one: its exchange */
 };
 
 /* *step_s: of one step, from the first forward to the end of the last backward, without any tail. RC_NOMEM. */
