@@ -103,11 +103,11 @@ static int n_taken(struct ps_server *s, size_t k)
     return n;
 }
 
-/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
- * each other one an addition. */
-static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
+/* What is kept of piece k where apply_round() does not sum it block by block: one gradient, where it is or unpacked; or
+ * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
+ * NULL: hollow. */
+static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
 {
-    const float *sum = NULL;
     int n_summed = 0;
 
     for (int w = 0; w < s->env.n_workers; w++) {
@@ -117,9 +117,8 @@ static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
         if (n_kept == 1)
             return server_unpacked(s, &r->body, r->kept.ptr);
         unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
-        sum = s->sum;
     }
-    return sum;
+    return s->sum;
 }
 
 /* Are there several gradients of piece k, all as floats? */
@@ -157,7 +156,7 @@ static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
     enum rc rc = RC_OK;
 
     if (!are_floats(s, k, n_kept))
-        return server_apply(s, k, sum_round(s, k, n_kept), n_kept, lr);
+        return server_apply(s, k, whole_sum(s, k, n_kept), n_kept, lr);
     set_optimizer(s, k, n_kept, lr);
     for (size_t at = 0; at < n_elems; at += BLOCK_ELEMS) {
         const size_t left = n_elems - at, n = left < BLOCK_ELEMS ? left : BLOCK_ELEMS;
