@@ -2,7 +2,8 @@
 /*
  * round_test.c TRANSPORT - large pieces, which servers update block by block and answer from where they are: after each
  * step of a synchronous server every element is what the gradients of all workers make of it, to the bit; and what an
- * asynchronous one answers, or one with a backup worker, is of one version, whatever others push meanwhile.
+ * asynchronous one answers, or one with a backup worker, is of one version, whatever others push meanwhile, and however
+ * late it is read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static const struct consistency rules[N_RULES] = { { CONSISTENCY_SYNC, 0 },
 struct check {
     const struct transport_ops *transport;
     _Atomic int n_failures; /* on all ranks */
+    _Atomic int n_pushed;   /* of a rule: by workers that do not read late */
 };
 
 struct rank {
@@ -69,6 +71,24 @@ static void check_read(const struct rank *r, int step)
     }
 }
 
+/* Worker 0, which others do not wait for, takes its answer when each of them has pushed some times more. */
+static enum rc exchange_late(struct rank *r, struct piece_cost *cost)
+{
+    enum { N_MORE = 3 * (N_WORKERS - 1), N_ALL = N_STEPS * (N_WORKERS - 1) };
+    const struct piece_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, 1.0f, r->param, r->grad };
+    enum rc rc;
+
+    const int n_before = r->c->n_pushed;
+    TRY(sync_ps.post(r->sync, &both));
+    while (r->c->n_pushed < n_before + N_MORE && r->c->n_pushed < N_ALL) {
+        TRY(world_check(r->w));
+        world_pause(r->w, 100000);
+    }
+    TRY(sync_ps.end(r->sync, r->param, cost));
+out:
+    return rc;
+}
+
 static enum rc work(struct rank *r)
 {
     enum rc rc = RC_OK;
@@ -77,7 +97,11 @@ static enum rc work(struct rank *r)
         struct piece_cost cost = { 0 };
         for (size_t i = 0; i < N_PARAMS; i++)
             r->grad[i] = consistency_waits_for_all(r->rule) ? gradient_at(i, r->w->rank, step) : 1.0f;
-        TRY(sync_ps.exchange(r->sync, 0, 1.0f, r->param, r->grad, &cost));
+        if (r->w->rank == 0 && r->rule->kind == CONSISTENCY_ASYNC)
+            TRY(exchange_late(r, &cost));
+        else
+            TRY(sync_ps.exchange(r->sync, 0, 1.0f, r->param, r->grad, &cost));
+        r->c->n_pushed += r->w->rank > 0;
         check_read(r, step);
     }
     TRY(sync_ps.final(r->sync, r->param, NULL));
@@ -93,6 +117,7 @@ static enum rc run_rule(struct rank *r, const struct sync_env *rest)
 
     for (size_t i = 0; i < N_PARAMS; i++)
         r->param[i] = 0;
+    r->c->n_pushed = 0;
     TRY(transport_open(&transport, r->c->transport, r->w));
     env.transport = transport;
     env.consistency = *r->rule;

@@ -24,10 +24,8 @@
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
- * until the next request in the same slot proves that the reply arrived. The body of a reply is the server's own
- * parameter array, unless the push of another worker could change it before it is sent (server_lends_params()): then
- * over a transport that does not copy what is posted each worker has a reply buffer, into which the parameters are
- * copied.
+ * until the next request in the same slot, or of the same piece, proves that the reply arrived. The body of a reply is
+ * where the parameters are, which the push of another worker does not change before that: server_version.c.
  */
 #include "ps/server.h"
 
@@ -42,20 +40,11 @@
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
 
-/* Needs a posted reply a copy of the server's? See the head of this file. */
-static bool copies_replies(const struct sync_env *env, const struct transport *transport)
-{
-    return !server_lends_params(env) && !(transport->ops->module.caps & TR_COPIES);
-}
-
-/* Allocate parameters, the body of STATE and the reply buffers. Worker 0's reply buffer is the memory of STATE, which
- * it gets in place of an answer to a push. */
+/* Allocate parameters and the body of STATE. */
 static enum rc open_params(struct ps_server *s)
 {
     const struct sync_env *env = &s->env;
     const size_t n_elems = s->n_elems;
-    const int n_copies = copies_replies(env, s->env.transport) ? sync_most_workers(env) : 0;
-    const int n_others = n_copies > 0 ? n_copies - 1 : 0;
     const int sums =
         (env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
     const size_t n_state = 1 + (size_t)optimizer_n_moments(&env->optimizer);
@@ -63,17 +52,15 @@ static enum rc open_params(struct ps_server *s)
 
     if (!env->compute->ops->touches_memory || n_elems == 0)
         return RC_OK;
-    TRY(arena_open_ticking(
-        &s->arena, (size_t)(1 + n_others + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
-        env->compute->env.tick, env->compute->env.arg));
+    TRY(arena_open_ticking(&s->arena,
+                           (size_t)(1 + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
+                           env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
     if (env->slice_param) /* else it is there with a snapshot */
         memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, n_state * n_elems);
     if (sums)
         s->sum = arena_floats(&s->arena, n_elems);
-    for (int w = 0; w < n_copies; w++)
-        s->client[w].reply_params = w == 0 ? s->state : arena_floats(&s->arena, n_elems);
 out:
     return rc;
 }
@@ -154,6 +141,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     enum rc rc;
 
     TRY(server_open_slice(&s, env, own, NULL));
+    TRY(server_open_versions(s));
     before.slice_param = env->before_param;
     before.slice_state.moments = env->before_moments;
     if (ps_has_heirs(env))
@@ -181,6 +169,7 @@ void ps_server_close(struct ps_server **sp)
     server_close_leases(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);
+    server_close_versions(s);
     free(s->client);
     free(s->arrival);
     for (size_t k = 0; s->piece && k < s->env.buckets->n_pieces; k++)
@@ -213,7 +202,7 @@ static enum rc post_state(struct ps_server *s)
 
     TRY(server_end_reply(s, &s->client[0].request[0]));
     if (s->param) {
-        memcpy(s->state, s->param, n_elems * sizeof(float));
+        server_gather(s, s->state);
         TRY(optimizer_moments(&s->optimizer, s->state + n_elems));
     }
     TRY(server_post_reply(s, 0, 0, &h, s->state));
@@ -425,6 +414,7 @@ static void abandon_reply(struct ps_server *s, struct request *r)
     if (r->reply_posted)
         (void)!transport_wait(s->env.transport, &r->reply, DO_NOT_WAIT);
     r->reply_posted = false;
+    server_release_version(r);
 }
 
 /* Worker w is lost: what it has sent and not got an answer to is dropped, and it counts as one that has left. */

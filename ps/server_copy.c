@@ -18,6 +18,7 @@ struct part { /* that is sent */
 
 struct copy {
     unsigned char *words;
+    float *params;     /* the slice, gathered; NULL: it is in one version */
     struct part *part; /* [most_parts], of the holder; NULL: this end takes it */
     int n_parts, most_parts;
     int n_taken, n_due; /* of the heir: parts so far; gradients that are kept and to come yet */
@@ -53,7 +54,9 @@ static void *part_at(struct ps_server *s, size_t i)
         return s->chain.copy->words + i * COPY_WORDS_BYTES;
     if (server_is_hollow(s))
         return NULL;
-    return i == n_word_parts(s) ? s->param : s->optimizer.moment[i - n_word_parts(s) - 1];
+    if (i == n_word_parts(s))
+        return s->chain.copy->params ? s->chain.copy->params : s->param;
+    return s->optimizer.moment[i - n_word_parts(s) - 1];
 }
 
 static enum rc open_copy(struct ps_server *s)
@@ -75,6 +78,7 @@ static void close_copy(struct ps_server *s)
     if (!c)
         return;
     free(c->words);
+    free(c->params);
     free(c->part);
     free(c);
     s->chain.copy = NULL;
@@ -136,6 +140,20 @@ static enum rc post_kept(struct ps_server *s, int w, uint32_t slot)
                      (size_t)push_body_bytes(&r->body));
 }
 
+/* Y1 */
+static enum rc gather_params(struct ps_server *s)
+{
+    struct copy *c = s->chain.copy;
+
+    if (s->versions.n_others == 0)
+        return RC_OK;
+    c->params = malloc(s->n_elems * sizeof *c->params);
+    if (!c->params)
+        return rc_raise(RC_NOMEM, "parameter server: no memory for the copy of %zu parameters", s->n_elems);
+    server_gather(s, c->params);
+    return RC_OK;
+}
+
 enum rc copy_begin(struct ps_server *s, int heir)
 {
     const int n_slots = sync_most_workers(&s->env) * PS_CREDITS;
@@ -150,6 +168,7 @@ enum rc copy_begin(struct ps_server *s, int heir)
     s->chain.heir = s->env.n_workers + heir;
     s->chain.n_held = 0;
     s->chain.is_on = true;
+    TRY(gather_params(s));
     copy_words_write(s->chain.copy->words, s);
     TRY(post_copy(s));
     for (int i = 0; i < n_slots; i++)

@@ -50,6 +50,7 @@ static enum rc take_place(struct ps_server *r)
 
     if (r->env.n_replicas == 0)
         TRY(snapshot_restore(r));
+    TRY(server_open_versions(r));
     replica_end_held(r, DO_NOT_WAIT);
     r->is_heir = true;
     for (int w = 0; w < sync_most_workers(&r->env); w++) {

@@ -31,7 +31,24 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
     if (!r->reply_posted)
         return RC_OK;
     r->reply_posted = false;
-    return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
+    const enum rc rc = transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
+    server_release_version(r);
+    return rc;
+}
+
+/* Worker w asks for piece k in a slot: end what it has had there, and (server_version.c, V2) of that piece. */
+static enum rc end_replies(struct ps_server *s, int w, uint32_t slot, size_t k)
+{
+    enum rc rc;
+
+    TRY(server_end_reply(s, &s->client[w].request[slot]));
+    for (int i = 0; i < PS_CREDITS; i++) {
+        struct request *r = &s->client[w].request[i];
+        if (r->n_readers && r->answer.piece == k)
+            TRY(server_end_reply(s, r));
+    }
+out:
+    return rc;
 }
 
 /* Added to the tags of its slice here. */
@@ -53,7 +70,7 @@ static enum rc post(struct ps_server *s, struct request *r, int worker, int slot
                               .head = r->reply_header,
                               .n_head_bytes = PS_HEADER_BYTES,
                               .ptr = body,
-                              .lends = h->op != PS_STATE && server_lends_params(&s->env),
+                              .lends = h->op != PS_STATE,
                               .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
     const enum rc rc = transport_send(s->env.transport, &r->reply);
@@ -133,8 +150,6 @@ static enum rc answer_request(struct ps_server *s, int w, int slot)
 {
     struct request *r = &s->client[w].request[slot];
     const struct piece_state *p = &s->piece[r->answer.piece];
-    const size_t n_bytes = r->answer.n_elems * sizeof(float), first = p->part.offset_elems;
-    float *param = server_is_hollow(s) ? NULL : s->param + first, *body = param;
     const bool is_timed = r->waits || s->env.ring; /* else the clock need not be read */
     const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
     const uint32_t lead = p->clocks.clock[w] - p->clocks.slowest;
@@ -148,12 +163,12 @@ static enum rc answer_request(struct ps_server *s, int w, int slot)
     s->facts.lead_max_count = lead > s->facts.lead_max_count ? lead : s->facts.lead_max_count;
     if (r->is_silent)
         return RC_OK;
-    if (s->client[w].reply_params && n_bytes > 0)
-        body = memcpy(s->client[w].reply_params + first, param, n_bytes);
-    /* Simulated cost of handing it over, a copy made above, by the transport, or of what it is lent by the system: each
-     * float is read and written. */
-    world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
-    TRY(server_post_reply(s, w, slot, &r->answer, body));
+    /* Simulated cost of handing it over, a copy made by the transport, or of what it is lent by the system: each float
+     * is read and written. */
+    world_charge(s->env.world, 0, 2.0 * (double)(r->answer.n_elems * sizeof(float)));
+    TRY(server_post_reply(s, w, slot, &r->answer, server_param(s, r->answer.piece)));
+    if (r->answer.n_elems > 0)
+        server_hold_version(s, r);
     if (s->env.ring)
         server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
 out:
@@ -314,7 +329,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     const uint64_t served_ns = world_now_ns(s->env.world);
-    TRY(server_end_reply(s, r));
+    TRY(end_replies(s, worker, a->slot, h->piece));
     snapshot_catch_up(s, worker, h->piece, h->step);
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
@@ -346,7 +361,7 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     struct request *r = request_of(s, a);
     enum rc rc;
 
-    TRY(server_end_reply(s, r));
+    TRY(end_replies(s, worker, a->slot, h->piece));
     r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server_round.c - updates of a piece: by one gradient, or by those that are kept until a round is full. */
+#include <string.h>
+
 #include "harness/world/world.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
+
+enum {
+    COPIED_ELEMS = 4096
+}; /* of a block that is copied and updated there: gradient and both versions are in a cache */
 
 /* What the next update of piece k, by the sum of n_grads, is made with. */
 static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
@@ -13,15 +19,22 @@ static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
     s->optimizer.n_updates = s->n_updates_before + server_n_updates(&s->piece[k]);
 }
 
-/* Elements [first, first + n) of the slice, by grad[n]; NULL: hollow. */
-static enum rc apply_range(struct ps_server *s, size_t first, size_t n, const float *grad)
+/* Elements [at, at + n) of piece k, by grad[n], NULL: hollow; into version v, which may be another than the newest. */
+static enum rc apply_range(struct ps_server *s, size_t k, int v, size_t at, size_t n, const float *grad)
 {
-    return optimizer_step_range(&s->optimizer, first, n, server_is_hollow(s) ? NULL : s->param + first,
-                                server_is_hollow(s) ? NULL : grad);
+    const size_t first = s->piece[k].part.offset_elems + at;
+
+    if (server_is_hollow(s))
+        return optimizer_step_range(&s->optimizer, first, n, NULL, NULL);
+    float *param = server_version(s, k, v) + at;
+    if (v != s->piece[k].version)
+        memcpy(param, server_param(s, k) + at, n * sizeof *param);
+    return optimizer_step_range(&s->optimizer, first, n, param, grad);
 }
 
-static void note_update(struct ps_server *s, size_t k)
+static void note_update(struct ps_server *s, size_t k, int v)
 {
+    s->piece[k].version = v;
     s->piece[k].clock++;
     s->n_unsaved++;
 }
@@ -29,12 +42,17 @@ static void note_update(struct ps_server *s, size_t k)
 /* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
 enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
 {
-    const struct range part = s->piece[k].part;
-    enum rc rc;
+    const size_t n_elems = s->piece[k].part.n_elems;
+    const int v = server_next_version(s, k);
+    const size_t n_most = v == s->piece[k].version ? n_elems : COPIED_ELEMS;
+    enum rc rc = RC_OK;
 
     set_optimizer(s, k, n_grads, lr);
-    TRY(apply_range(s, part.offset_elems, part.n_elems, grad));
-    note_update(s, k);
+    for (size_t at = 0; at < n_elems; at += n_most) {
+        const size_t n = n_elems - at < n_most ? n_elems - at : n_most;
+        TRY(apply_range(s, k, v, at, n, grad ? grad + at : NULL));
+    }
+    note_update(s, k, v);
 out:
     return rc;
 }
@@ -85,11 +103,11 @@ static int n_taken(struct ps_server *s, size_t k)
     return n;
 }
 
-/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
- * each other one an addition. */
-static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
+/* What is kept of piece k where apply_round() does not sum it block by block: one gradient, where it is or unpacked; or
+ * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
+ * NULL: hollow. */
+static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
 {
-    const float *sum = NULL;
     int n_summed = 0;
 
     for (int w = 0; w < s->env.n_workers; w++) {
@@ -99,9 +117,8 @@ static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
         if (n_kept == 1)
             return server_unpacked(s, &r->body, r->kept.ptr);
         unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
-        sum = s->sum;
     }
-    return sum;
+    return s->sum;
 }
 
 /* Are there several gradients of piece k, all as floats? */
@@ -134,18 +151,19 @@ static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
 static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
 {
     enum { BLOCK_ELEMS = 16384 };
-    const struct range part = s->piece[k].part;
+    const size_t n_elems = s->piece[k].part.n_elems;
+    const int v = server_next_version(s, k);
     enum rc rc = RC_OK;
 
     if (!are_floats(s, k, n_kept))
-        return server_apply(s, k, sum_round(s, k, n_kept), n_kept, lr);
+        return server_apply(s, k, whole_sum(s, k, n_kept), n_kept, lr);
     set_optimizer(s, k, n_kept, lr);
-    for (size_t at = 0; at < part.n_elems; at += BLOCK_ELEMS) {
-        const size_t left = part.n_elems - at, n = left < BLOCK_ELEMS ? left : BLOCK_ELEMS;
+    for (size_t at = 0; at < n_elems; at += BLOCK_ELEMS) {
+        const size_t left = n_elems - at, n = left < BLOCK_ELEMS ? left : BLOCK_ELEMS;
         sum_block(s, k, at, n);
-        TRY(apply_range(s, part.offset_elems + at, n, s->sum));
+        TRY(apply_range(s, k, v, at, n, s->sum));
     }
-    note_update(s, k);
+    note_update(s, k, v);
 out:
     return rc;
 }

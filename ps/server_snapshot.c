@@ -59,6 +59,17 @@ static int n_moments(const struct ps_server *s)
     return optimizer_n_moments(&s->env.optimizer);
 }
 
+/* The newest versions, in the order of the slice: of buckets, which come last first, that of their pieces. */
+static void write_params(struct stream *to, const struct ps_server *s)
+{
+    const struct buckets *b = s->env.buckets;
+
+    for (size_t i = b->n_buckets; i-- > 0;)
+        for (size_t k = b->bucket[i].first_piece; k < b->bucket[i].first_piece + b->bucket[i].n_pieces; k++)
+            if (s->piece[k].part.n_elems > 0)
+                write_bytes(to, server_param(s, k), s->piece[k].part.n_elems * sizeof(float));
+}
+
 static void write_slice(struct stream *to, const struct ps_server *s)
 {
     write_word(to, MAGIC);
@@ -73,7 +84,7 @@ static void write_slice(struct stream *to, const struct ps_server *s)
     }
     for (int w = 0; w < s->env.n_workers; w++)
         write_word(to, s->client[w].state != TRAINING);
-    write_bytes(to, s->param, s->n_elems * sizeof(float));
+    write_params(to, s);
     for (int i = 0; i < n_moments(s); i++)
         write_bytes(to, s->optimizer.moment[i], s->n_elems * sizeof(float));
 }

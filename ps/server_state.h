@@ -38,6 +38,7 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
     float lr;                /* likewise: of its push */
     uint64_t waits_since_ns; /* likewise */
     bool reply_posted;
+    int *n_readers; /* of the version that the reply is sent from (server_version.c); NULL: of none */
     struct xfer reply;
     unsigned char reply_header[PS_HEADER_BYTES];
     bool is_pending; /* it is forwarded, and not served yet: ... */
@@ -61,13 +62,14 @@ struct client { /* a worker, as the server sees it */
     int n_refused;              /* of its messages, by P5 */
     uint64_t n_batches;         /* leases.h: of server 0: that it has done */
     bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is not answered */
-    float *reply_params;        /* copy of the slice for replies, each at its place; NULL: the transport borrows
-                                   ps_server.param */
 };
 
 struct piece_state {
-    struct range part;          /* of it in the slice */
-    uint64_t clock;             /* updates of it so far (P2) */
+    struct range part; /* of it in the slice */
+    int version;       /* its newest one */
+    int *n_readers; /* [1 + versions.n_others]: replies that are sent from each; NULL: there is one version, or none is
+                     */
+    uint64_t clock; /* updates of it so far (P2) */
     uint64_t n_rolled_back;     /* of that, updates that are not in the parameters (snapshot.N3) */
     uint32_t n_rounds_restored; /* sync: those that a lost server has ended (snapshot.N6) */
     uint64_t min_transit_ns;    /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
@@ -90,13 +92,21 @@ struct chain {               /* replica.h; of a slice, of its holder to the heir
     } * held;
 };
 
+struct versions {   /* server_version.c */
+    int n_others;   /* 0: version 0 is the only one */
+    float **other;  /* [n_others]: of the slice, versions 1 and up */
+    int *n_readers; /* what those of all pieces are in */
+    struct arena arena;
+};
+
 struct ps_server {
     struct sync_env env;
     int slice;      /* whose: number of a server */
     size_t n_elems; /* of the slice */
     struct optimizer optimizer;
     struct arena arena;
-    float *param;              /* the slice; NULL: hollow */
+    float *param; /* the slice: version 0 of each piece; NULL: hollow */
+    struct versions versions;
     uint64_t n_updates_before; /* of each piece, of the training that this one goes on with */
     float *state;              /* the body of STATE; NULL: hollow */
     float *sum;                /* of the gradients of a round, or one that was compressed, as long as the slice; NULL:
@@ -165,13 +175,6 @@ static inline bool server_is_hollow(const struct ps_server *s)
     return s->param == NULL && s->n_elems > 0;
 }
 
-/* Are answers sent from where the parameters are? No push changes what an answer has before that has come: there is no
- * other worker, or an update takes the gradients of all, who push again behind their answers (wire.P4). */
-static inline bool server_lends_params(const struct sync_env *env)
-{
-    return sync_most_workers(env) == 1 || consistency_waits_for_all(&env->consistency);
-}
-
 /* leases.h */
 static inline bool server_is_elastic(const struct ps_server *s)
 {
@@ -217,6 +220,23 @@ enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
+
+/* --- server_version.c --- */
+
+/* As many as V2 needs, before the first answer of the slice. RC_NOMEM. */
+enum rc server_open_versions(struct ps_server *s) MUST_CHECK;
+void server_close_versions(struct ps_server *s);
+/* Where version number v of piece k is; NULL: hollow. */
+float *server_version(const struct ps_server *s, size_t k, int v);
+/* The newest one. */
+float *server_param(const struct ps_server *s, size_t k);
+/* out[n_elems] := the slice, as it is now. */
+void server_gather(const struct ps_server *s, float *out);
+/* V1: which version the next update of piece k is written to. */
+int server_next_version(const struct ps_server *s, size_t k);
+/* V1: r is answered, or not any more, with the newest version of its piece, from where that is. */
+void server_hold_version(struct ps_server *s, struct request *r);
+void server_release_version(struct request *r);
 
 /* --- server_round.c --- */
 

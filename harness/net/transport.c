@@ -435,6 +435,11 @@ enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked)
                     ops ? "transport " : "a run that sends nothing", ops ? ops->module.name : "", others);
 }
 
+bool transport_sends_lent(const struct transport *t, size_t n_body_bytes)
+{
+    return t->ops->sends_lent ? t->ops->sends_lent(t, n_body_bytes) : !(t->ops->module.caps & TR_COPIES);
+}
+
 uint64_t transport_n_strangers(const struct transport *t)
 {
     return t->ops->n_strangers ? t->ops->n_strangers(t) : 0;

@@ -133,6 +133,8 @@ struct transport_ops {
      * transport_loss_due() (T12). */
     enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
     void (*release)(struct transport *t, struct message *m); /* nulls m */
+    /* Optional (may be NULL): default not with TR_COPIES. transport_sends_lent(). */
+    bool (*sends_lent)(const struct transport *t, size_t n_body_bytes);
     /* Optional (may be NULL): default 0. transport_n_strangers(). */
     uint64_t (*n_strangers)(const struct transport *t);
     /* Not collective; abandons whatever is still posted. Lingers until sent data left. */
@@ -182,6 +184,9 @@ enum rc transport_recv_message(struct transport *t, struct message *out, int tim
 void transport_release(struct transport *t, struct message *m);
 void transport_close(struct transport **t); /* NULL-safe, nulls */
 
+/* Is a body of so many bytes, of a send that lends, sent from where it is, and so lent until transport_wait()? Else it
+ * is the sender's again behind transport_send(). */
+bool transport_sends_lent(const struct transport *t, size_t n_body_bytes);
 /* What others than the ranks can read of what goes over t, as records have it: "curve": lengths and times; "clear":
  * all that passes them; "local": nothing, it stays on this host, in memory or behind the rights of files. */
 const char *transport_encryption(const struct transport *t);

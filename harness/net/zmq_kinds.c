@@ -51,6 +51,11 @@ uint64_t transport_zmq_n_outside(const struct transport *t)
     return z->gate ? zmq_gate_n_outside(z->gate) : 0;
 }
 
+static bool zmq_sends_lent(const struct transport *t, size_t n_body_bytes)
+{
+    return outbox_sends_lent(((const struct zmq *)t)->outbox, n_body_bytes);
+}
+
 /* A rank's own connection is outside until its handshake has ended and the gate's thread has seen that: it gets a
  * while.
  */
@@ -86,6 +91,7 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
         .complete = zmq_complete,                                                                                  \
         .recv_message = zmq_recv_message,                                                                          \
         .release = zmq_release,                                                                                    \
+        .sends_lent = zmq_sends_lent,                                                                              \
         .n_strangers = zmq_n_strangers,                                                                            \
         .close = zmq_close_transport,                                                                              \
     }

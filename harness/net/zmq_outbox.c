@@ -210,10 +210,15 @@ out:
     return rc;
 }
 
+bool outbox_sends_lent(const struct outbox *o, size_t n_body_bytes)
+{
+    return n_body_bytes >= LEND_LEAST_BYTES && !o->env.is_copying;
+}
+
 enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, struct outbox_sent *out)
 {
     struct peer *p = &o->peer[x->peer];
-    const bool is_lent = x->lends && x->n_bytes >= LEND_LEAST_BYTES && !o->env.is_copying;
+    const bool is_lent = x->lends && outbox_sends_lent(o, x->n_bytes);
     struct frame head = { .kind = is_lent ? FRAME_DIVIDED : FRAME_MESSAGE,
                           .sender = o->env.rank,
                           .tag = x->tag,

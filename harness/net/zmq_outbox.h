@@ -73,6 +73,8 @@ struct outbox_sent {         /* a message that was posted */
 /* Queue the message of x, copied, or (O5) with its body where it is, and hand over what the window lets through. Never
  * blocks. RC_PEER: the peer has closed its end (O4). RC_NOMEM, RC_IO. */
 enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, struct outbox_sent *out) MUST_CHECK;
+/* O5: would a body of so many bytes be? */
+bool outbox_sends_lent(const struct outbox *o, size_t n_body_bytes);
 /* O5: is the body of x the caller's again? Then *lent is NULL. */
 bool outbox_take_back(struct outbox *o, struct frame_lent **lent);
 /* O5, after an error of a transfer with the peer: drop all that is queued for it, and its connection. */

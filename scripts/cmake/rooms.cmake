@@ -57,7 +57,7 @@ function(gradmark_test name)
   if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^train\\.pairs\\.")
     return() # hundreds of short runs, for what is refused and what is recorded; train.exchange.* and others look for races
   endif()
-  if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^net\\.(ipc|tcp)\\.|^net\\.zmq_flood$|^ps\\.slots\\.(ipc|tcp)$|^bench\\.ps_bench$")
+  if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^net\\.(ipc|tcp)\\.|^net\\.zmq_flood$|^ps\\.(slots|round)\\.(ipc|tcp)$|^bench\\.ps_bench$")
     return() # sockets between threads of a process: what hands bytes over is in libzmq, into which the sanitizer does not see
   endif()
   if(NOT TEST_TIMEOUT)

@@ -48,6 +48,11 @@ out:
     return rc;
 }
 
+static bool fault_sends_lent(const struct transport *t, size_t n_body_bytes)
+{
+    return transport_sends_lent(((const struct faulty *)t)->inner, n_body_bytes);
+}
+
 static enum rc fault_post_send(struct transport *t, struct xfer *x)
 {
     struct faulty *f = self(t);
@@ -136,6 +141,7 @@ enum rc transport_fault_open(struct transport **out, const struct transport_ops 
         .module.name = "fault",
         .module.caps = inner->module.caps,
         .post_send = fault_post_send,
+        .sends_lent = fault_sends_lent,
         .post_recv = fault_post_recv,
         .complete = fault_complete,
         .recv_message = fault_recv_message,

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * version_test.c - versions of a piece (server_version.c): what an answer is sent from stays as it was, to the bit,
+ * while others push as often as they like; it is no copy; and there are never more versions than workers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+#include "ps/ps.h"
+#include "ps/server.h"
+#include "ps/server_state.h"
+#include "ps/snapshot.h"
+#include "ps/suite/ps_rank.h"
+
+enum {
+    N_WORKERS = 3,
+    N_SERVERS = 2,
+    N_PIECES = 2,
+    N_LONG = 10000, /* elements of piece 1, first in the slice: an update of a held version of it takes some blocks */
+    N_SHORT = 6,    /* of piece 0, behind it */
+    N_SLICE = N_LONG + N_SHORT,
+    SHORT = 0,
+    LONG = 1,
+    N_STEPS = 6
+};
+
+struct bench { /* two servers, which never run, the second one the heir of the first; what that answers */
+    struct transport transport; /* first: as ops see it */
+    struct transport_ops ops;
+    struct world world[N_SERVERS];
+    struct ps_rank rank;
+    struct ps_server *server[N_SERVERS];
+    const float
+        *reply[N_WORKERS][PS_CREDITS]; /* where the body of the last answer is; NULL: it has ended, or has none */
+    int n_ended;
+    float grad[N_WORKERS][N_LONG]; /* of each worker's last push */
+    /* What is to be: of the slice; and at each worker's last answer with LONG. */
+    float param[N_SLICE], velocity[N_SLICE], read[N_WORKERS][N_LONG];
+    char folder[32];
+};
+
+/* --- a transport that keeps where a body is --- */
+
+static const float **reply_of(struct transport *t, const struct xfer *x)
+{
+    return &((struct bench *)t)->reply[x->peer][x->tag % PS_CREDITS];
+}
+
+static enum rc keep_sent(struct transport *t, struct xfer *x)
+{
+    assert_null(*reply_of(t, x));
+    *reply_of(t, x) = x->n_bytes > 0 ? x->ptr : NULL;
+    return RC_OK;
+}
+
+static enum rc end_sent(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    (void)timeout_ms;
+    *reply_of(t, x) = NULL;
+    ((struct bench *)t)->n_ended++;
+    return RC_OK;
+}
+
+static void release_nothing(struct transport *t, struct message *m)
+{
+    (void)t, (void)m;
+}
+
+static bool sends_long_lent(const struct transport *t, size_t n_body_bytes)
+{
+    (void)t;
+    return n_body_bytes >= N_LONG * sizeof(float);
+}
+
+/* --- servers --- */
+
+struct terms {
+    struct consistency rule;
+    unsigned caps;
+    bool (*sends_lent)(const struct transport *t, size_t n_body_bytes); /* NULL: as caps say */
+};
+
+static const struct terms async = { { CONSISTENCY_ASYNC, 0 }, 0, NULL };
+
+static void open_server(struct bench *b, const struct terms *terms, int i)
+{
+    b->world[i] = (struct world){ .ops = b->world[0].ops, .rank = N_WORKERS + i, .n_ranks = N_WORKERS + N_SERVERS };
+    const struct sync_env env = { .world = &b->world[i],
+                                  .compute = b->rank.compute,
+                                  .transport = &b->transport,
+                                  .buckets = &b->rank.buckets,
+                                  .placement = &b->rank.placement,
+                                  .consistency = terms->rule,
+                                  .optimizer = optimizer_sgd(0.5, 0),
+                                  .n_workers = N_WORKERS,
+                                  .n_servers = N_SERVERS,
+                                  .n_steps = 99,
+                                  .slice_param = b->param,
+                                  .snapshots = b->folder,
+                                  .snapshot_every = 1 };
+    if (ps_server_open(&b->server[i], &env) != RC_OK)
+        fail_msg("%s", rc_message());
+}
+
+static struct bench *open_bench(const struct terms *terms)
+{
+    const struct segment segment[N_PIECES] = { { 0, N_SERVERS * N_LONG }, { N_SERVERS * N_LONG, N_SHORT } };
+    const struct bucket_opts each = { sizeof(float), 0 };
+    const struct placement_opts chunks = { PLACEMENT_CHUNK, N_LONG * sizeof(float) };
+    struct bench *b = calloc(1, sizeof *b);
+
+    assert_non_null(b);
+    (void)snprintf(b->folder, sizeof b->folder, "gm_version_test.XXXXXX");
+    assert_non_null(mkdtemp(b->folder));
+    b->ops = (struct transport_ops){ .module.name = "bench",
+                                     .module.caps = terms->caps,
+                                     .post_send = keep_sent,
+                                     .sends_lent = terms->sends_lent,
+                                     .complete = end_sent,
+                                     .release = release_nothing };
+    b->transport = (struct transport){ .ops = &b->ops, .world = &b->world[0] };
+    assert_int_equal(world_find(&b->world[0].ops, "threads"), RC_OK);
+    assert_int_equal(compute_open(&b->rank.compute, &compute_cpu, &(struct compute_env){ 0 }), RC_OK);
+    assert_int_equal(buckets_open(&b->rank.buckets, segment, N_PIECES, &each), RC_OK);
+    assert_int_equal(placement_open(&b->rank.placement, &chunks, segment, N_PIECES, N_SERVERS), RC_OK);
+    for (size_t i = 0; i < N_SLICE; i++)
+        b->param[i] = (float)(i % 97);
+    for (int i = 0; i < N_SERVERS; i++)
+        open_server(b, terms, i);
+    assert_int_equal(b->server[0]->n_elems, N_SLICE);
+    assert_int_equal(b->server[0]->piece[LONG].part.offset_elems, 0);
+    assert_int_equal(b->server[0]->piece[SHORT].part.offset_elems, N_LONG);
+    return b;
+}
+
+static void close_bench(struct bench *b)
+{
+    static const char *const suffix[] = { "0", "0.clocks", "1", "1.clocks" };
+
+    for (int i = 0; i < N_SERVERS; i++)
+        ps_server_close(&b->server[i]);
+    placement_close(&b->rank.placement);
+    buckets_close(&b->rank.buckets);
+    compute_close(&b->rank.compute);
+    for (int i = 0; i < 4; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "%s/server-%s", b->folder, suffix[i]);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(b->folder), 0);
+    free(b);
+}
+
+/* --- pushes --- */
+
+static struct range part_of(const struct bench *b, size_t k)
+{
+    return b->server[0]->piece[k].part;
+}
+
+/* Worker w pushes piece k, whose elements are small whole numbers, in a slot. */
+static void push(struct bench *b, int w, uint32_t slot, uint32_t k, uint32_t step)
+{
+    const struct range part = part_of(b, k);
+    const struct ps_header h = {
+        .op = PS_PUSH, .n_elems = (uint32_t)part.n_elems, .piece = k, .step = step, .lr = 0.25f
+    };
+    struct arrival a = { .message = { .ptr = b->grad[w], .n_bytes = part.n_elems * sizeof(float), .peer = w },
+                         .worker = w,
+                         .slot = slot };
+
+    for (size_t i = 0; i < part.n_elems; i++)
+        b->grad[w][i] = (float)((i + 3 * (size_t)w + 5 * step) % 11);
+    assert_int_equal(server_serve(b->server[0], &a, &h), RC_OK);
+}
+
+/* The update by the mean of the gradients of workers v and w, which may be one. */
+static void expect_update(struct bench *b, int v, int w, uint32_t k)
+{
+    const struct range part = part_of(b, k);
+
+    for (size_t i = 0; i < part.n_elems; i++) {
+        const size_t at = part.offset_elems + i;
+        b->velocity[at] = 0.5f * b->velocity[at] + 0.5f * (b->grad[v][i] + b->grad[w][i]);
+        b->param[at] -= 0.25f * b->velocity[at];
+    }
+}
+
+/* Worker w has just got its answer with LONG: that is where the parameters are. */
+static void note_read(struct bench *b, int w, uint32_t slot)
+{
+    assert_ptr_equal(b->reply[w][slot], server_param(b->server[0], LONG));
+    memcpy(b->read[w], b->param, sizeof b->read[w]);
+}
+
+/* The answer that a worker has, wherever that is, is as it was; where it has none, slot is -1. */
+static void expect_read(const struct bench *b, const int slot[N_WORKERS])
+{
+    for (int w = 0; w < N_WORKERS; w++)
+        if (slot[w] >= 0)
+            assert_memory_equal(b->reply[w][slot[w]], b->read[w], sizeof b->read[w]);
+}
+
+static void expect_slice(const struct bench *b)
+{
+    float *is = malloc(N_SLICE * sizeof *is);
+
+    assert_non_null(is);
+    server_gather(b->server[0], is);
+    assert_memory_equal(is, b->param, sizeof b->param);
+    assert_memory_equal(b->server[0]->optimizer.moment[0], b->velocity, sizeof b->velocity);
+    free(is);
+}
+
+/* Answers that hold any version of LONG. */
+static int n_held(const struct bench *b)
+{
+    const struct ps_server *s = b->server[0];
+    int n = 0;
+
+    for (int v = 0; v <= s->versions.n_others; v++) {
+        assert_true(s->piece[LONG].n_readers[v] >= 0);
+        n += s->piece[LONG].n_readers[v];
+    }
+    return n;
+}
+
+/* Worker 1 reads once and then nothing for long, workers 0 and 2 push in turns. */
+static void slow_reader(struct bench *b)
+{
+    const int slot[N_WORKERS] = { 0, 3, 2 };
+
+    push(b, 1, 3, LONG, 0);
+    expect_update(b, 1, 1, LONG);
+    note_read(b, 1, 3);
+    for (uint32_t step = 0; step < N_STEPS; step++)
+        for (int w = 0; w < N_WORKERS; w += 2) {
+            const int none_yet[N_WORKERS] = { -1, 3, -1 };
+            expect_read(b, step == 0 ? none_yet : slot);
+            push(b, w, (uint32_t)slot[w], LONG, step);
+            expect_update(b, w, w, LONG);
+            note_read(b, w, (uint32_t)slot[w]);
+            expect_slice(b);
+        }
+    expect_read(b, slot);
+    assert_int_equal(n_held(b), N_WORKERS);
+}
+
+/* --- tests --- */
+
+static void what_is_read_stays_V1(void **state)
+{
+    static const struct terms terms[] = {
+        { { CONSISTENCY_ASYNC, 0 }, 0, NULL },
+        { { CONSISTENCY_SSP, 9 }, 0, NULL },
+        { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, sends_long_lent },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+        struct bench *b = open_bench(&terms[i]);
+        assert_int_equal(b->server[0]->versions.n_others, N_WORKERS - 1);
+        slow_reader(b);
+        close_bench(b);
+    }
+}
+
+/* Rounds of two workers, and the third one's late push, whose answer it has for long. */
+static void rounds_make_versions_too_V1(void **state)
+{
+    const struct terms terms = { { CONSISTENCY_SYNC, 1 }, 0, NULL };
+    struct bench *b = open_bench(&terms);
+
+    (void)state;
+    for (uint32_t step = 0; step < N_STEPS; step++) {
+        const int slot[N_WORKERS] = { step == 0 ? -1 : 0, step == 0 ? -1 : 3, -1 };
+        push(b, 2, 2, LONG, step);
+        expect_read(b, slot);
+        push(b, 0, 0, LONG, step);
+        expect_update(b, 0, 2, LONG);
+        note_read(b, 0, 0);
+        note_read(b, 2, 2);
+        expect_slice(b);
+        if (step == 0) { /* late */
+            push(b, 1, 3, LONG, 0);
+            note_read(b, 1, 3);
+        }
+        expect_read(b, (const int[N_WORKERS]){ 0, 3, 2 });
+    }
+    close_bench(b);
+}
+
+/* Who pushes again, in whatever slot, or is lost, has ended what it held: V2. Else updates are in place: V1. */
+static void what_nobody_holds_is_changed_in_place_V1_V2(void **state)
+{
+    struct bench *b = open_bench(&async);
+    const float *first = server_param(b->server[0], LONG);
+
+    (void)state;
+    push(b, 0, 0, LONG, 0);
+    push(b, 0, 5, LONG, 1);
+    assert_int_equal(b->n_ended, 1);
+    assert_null(b->reply[0][0]);
+    assert_ptr_equal(b->reply[0][5], first);
+    assert_int_equal(n_held(b), 1);
+    push(b, 0, 5, SHORT, 0); /* the slot, and with it the version of LONG */
+    assert_int_equal(n_held(b), 0);
+    push(b, 1, 0, LONG, 0);
+    assert_ptr_equal(b->reply[1][0], first);
+    push(b, 2, 0, LONG, 0);
+    assert_ptr_not_equal(b->reply[2][0], first);
+    assert_int_equal(n_held(b), 2);
+    server_drop_now(b->server[0], 1);
+    assert_int_equal(n_held(b), 1);
+    push(b, 0, 0, LONG, 2);
+    assert_ptr_equal(b->reply[0][0], first); /* again */
+    assert_int_equal(n_held(b), 2);
+    close_bench(b);
+}
+
+/* Where nothing is sent from where it is, or nobody pushes before all have read, there is one version. */
+static void others_have_one_version_V2(void **state)
+{
+    const struct terms one[] = { { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, NULL }, { { CONSISTENCY_SYNC, 0 }, 0, NULL } };
+    const struct terms some = { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, sends_long_lent };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bench *b = open_bench(&one[i]);
+        assert_int_equal(b->server[0]->versions.n_others, 0);
+        for (int w = 0; w < N_WORKERS; w++)
+            push(b, w, 0, LONG, 0);
+        for (int w = 0; w < N_WORKERS; w++)
+            assert_ptr_equal(b->reply[w][0], b->server[0]->param);
+        close_bench(b);
+    }
+    struct bench *b = open_bench(&some);
+    for (int w = 0; w < N_WORKERS; w++) {
+        push(b, w, 0, SHORT, 0);
+        expect_update(b, w, w, SHORT);
+        assert_ptr_equal(b->reply[w][0], b->server[0]->param + N_LONG);
+    }
+    expect_slice(b);
+    assert_int_equal(b->server[1]->here[1]->versions.n_others, 0); /* that only follows */
+    close_bench(b);
+}
+
+/* Pieces in different versions are whole in what worker 0 looks at, and in a snapshot. */
+static void a_slice_is_gathered(void **state)
+{
+    const struct ps_header look = { .op = PS_LOOK };
+    struct arrival a = { .message.peer = 0, .worker = 0 };
+    struct bench *b = open_bench(&async);
+    float *restored = malloc(N_SLICE * sizeof *restored);
+
+    (void)state;
+    assert_non_null(restored);
+    slow_reader(b);
+    for (int w = 1; w < N_WORKERS; w++) {
+        push(b, w, 6, SHORT, 0);
+        expect_update(b, w, w, SHORT);
+    }
+    assert_int_not_equal(b->server[0]->piece[LONG].version, b->server[0]->piece[SHORT].version);
+    assert_int_equal(server_serve(b->server[0], &a, &look), RC_OK);
+    assert_memory_equal(b->reply[0][0], b->param, sizeof b->param);
+    assert_memory_equal(b->reply[0][0] + N_SLICE, b->velocity, sizeof b->velocity);
+    assert_int_equal(snapshot_if_due(b->server[0]), RC_OK);
+    struct ps_server *heir = b->server[1]->here[1];
+    assert_int_equal(snapshot_restore(heir), RC_OK);
+    server_gather(heir, restored);
+    assert_memory_equal(restored, b->param, sizeof b->param);
+    free(restored);
+    close_bench(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_read_stays_V1),
+        cmocka_unit_test(rounds_make_versions_too_V1),
+        cmocka_unit_test(what_nobody_holds_is_changed_in_place_V1_V2),
+        cmocka_unit_test(others_have_one_version_V2),
+        cmocka_unit_test(a_slice_is_gathered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
