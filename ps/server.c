@@ -20,7 +20,9 @@
  * FETCHING -> LEFT by server_answer_fetch(), when all other workers have left or are lost. With replicas every change
  * is made behind the one of the replica (replica.h): what is forwarded and not made yet is "ending" or "pending", and a
  * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step
- * before; and worker 0, LEFT, sends LEAVE, with which the server ends. A LEAVE is of all slices that the server holds.
+ * before; and worker 0, LEFT, sends LEAVE, with which the server ends. A LEAVE is of all slices that the server holds,
+ * but of a run that hands out batches, in which another worker's is of one. An heir takes NEXT, JOIN and LEAVE again,
+ * too (server_lease_is_again()).
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
@@ -129,8 +131,10 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
     s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
-    for (int w = env->n_workers; w < most_workers; w++)
-        s->client[w].state = ABSENT;
+    for (int w = 0; w < most_workers; w++) {
+        s->client[w].is_seen = w < env->n_workers;
+        s->client[w].state = s->client[w].is_seen ? TRAINING : ABSENT;
+    }
     TRY(open_pieces(s));
     server_open_stop(s);
     TRY(server_open_leases(s));
@@ -221,12 +225,27 @@ out:
     return rc;
 }
 
+/* Of an elastic run with replicas: who has left has been answered that. Where this server is lost behind STATE, the
+ * others may end, and nobody would be there to say it again. */
+static enum rc end_leaves(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int w = 1; server_is_elastic(s) && ps_has_heirs(&s->env) && w < sync_most_workers(&s->env); w++) {
+        const enum rc ended = server_end_reply(s, &s->client[w].request[0]);
+        TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
+    }
+out:
+    return rc;
+}
+
 enum rc server_answer_fetch(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
     if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
         return RC_OK;
+    TRY(end_leaves(s));
     TRY(post_state(s));
     s->has_given_state = true;
     s->client[0].state = LEFT;
@@ -263,7 +282,9 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
         return false;
     if (h->op == PS_FETCH)
         return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
-    return ps_is_push(h->op) && c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
+    if (!ps_is_push(h->op))
+        return server_is_elastic(s) && server_lease_is_again(s, a, h);
+    return c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
            (s->is_restored || h->piece == c->request[a->slot].answer.piece) &&
            h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
 }
@@ -319,11 +340,11 @@ static enum rc leave(struct ps_server *s, int worker)
     enum rc rc = RC_OK;
 
     if (server_is_elastic(s))
-        TRY(server_end_reply(s, &s->client[worker].request[0]));
+        TRY(server_begin_request(s, worker, 0));
     server_leave(s, worker);
     server_note_change(s, worker, WORKER_LEFT);
     if (server_is_elastic(s))
-        TRY(server_post_reply(s, worker, 0, &h, NULL));
+        TRY(server_answer_alone(s, worker, &h));
 out:
     return rc;
 }
@@ -379,6 +400,14 @@ out:
     return rc;
 }
 
+/* Does it change what a replica has? */
+static bool is_change(const struct ps_server *s, enum ps_op op)
+{
+    if (op == PS_JOIN) /* who comes too late is told so, and that is all */
+        return !server_joins_late(s);
+    return op != PS_PULL && op != PS_LOOK;
+}
+
 /* Handle one request as the state table above says. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
@@ -393,14 +422,16 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
     if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
             return server_push_again(s, a, &h);
+        if (h.op != PS_FETCH)
+            return server_lease_again(s, a);
         s->client[0].request[0].is_silent = false;
         return RC_OK;
     }
     if (check_request(s, a, &h, &why) != RC_OK)
         return server_refuse(s, a->worker, a->slot, why);
-    if (h.op == PS_LEAVE && !s->is_replica)
+    if (h.op == PS_LEAVE && !s->is_replica && (!server_is_elastic(s) || is_last_leave(s, a, &h)))
         return take_leave(s, a, &h);
-    if (replica_is_kept(s) && h.op != PS_PULL && h.op != PS_LOOK)
+    if (replica_is_kept(s) && is_change(s, h.op))
         return replica_forward(s, a, &h);
     return server_serve(s, a, &h);
 }

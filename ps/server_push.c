@@ -21,6 +21,7 @@
 
 #include "harness/world/span.h"
 #include "harness/world/world.h"
+#include "ps/heir.h"
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
@@ -32,6 +33,14 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
         return RC_OK;
     r->reply_posted = false;
     return transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
+}
+
+enum rc server_begin_request(struct ps_server *s, int worker, int slot)
+{
+    struct request *r = &s->client[worker].request[slot];
+
+    r->is_silent = server_is_silent(s);
+    return ps_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r));
 }
 
 /* Added to the tags of its slice here. */
@@ -314,12 +323,11 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     const uint64_t served_ns = world_now_ns(s->env.world);
-    TRY(server_end_reply(s, r));
+    TRY(server_begin_request(s, worker, slot));
     snapshot_catch_up(s, worker, h->piece, h->step);
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
-    r->is_silent = server_is_silent(s);
     server_begin_batch(s, worker, h);
     TRY(count_push(s, a, h, served_ns));
     r->answer.next = server_next_batch(s, worker);
