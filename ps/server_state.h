@@ -313,8 +313,15 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
 enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
 /* RC_MISMATCH: the request with the header h is of another model, or of other options. */
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* --- server_fetch.c --- */
+
+/* Reply STATE, as it is now, to worker 0. */
+enum rc server_post_state(struct ps_server *s) MUST_CHECK;
 /* Answer worker 0's FETCH, if all others have left. */
 enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
+
+/* --- server.c, of workers that come to their end --- */
+
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
 /* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */
