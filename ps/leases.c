@@ -146,6 +146,13 @@ bool leases_fit(const struct leases *l)
            l->n_done + (uint64_t)n_in == l->n_begun;
 }
 
+void leases_clear(struct leases *l)
+{
+    for (int w = 0; w < l->most_workers; w++)
+        l->of[w] = l->ahead[w] = NO_BATCH;
+    l->n_busy = l->n_given = 0;
+}
+
 size_t batch_set_bytes(uint64_t n_batches)
 {
     return (size_t)(n_batches / WORD_BITS + 1) * sizeof(uint64_t);

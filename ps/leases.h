@@ -114,6 +114,8 @@ void leases_give_back(struct leases *l, int w);
 
 /* Can the book have become so (B1, B2)? Of one that was read from a message. */
 bool leases_fit(const struct leases *l);
+/* Nobody has anything, and nothing is given back: of one that does not fit, and is not used any more. */
+void leases_clear(struct leases *l);
 
 /* Could somebody who has none get one? */
 static inline bool leases_has_some(const struct leases *l)

@@ -359,5 +359,9 @@ bool copy_words_read(struct ps_server *s, unsigned char *words, int *n_due)
 
     pass_words(&c, s);
     *n_due = c.n_due;
-    return !c.is_wrong && state_fits(s);
+    if (!c.is_wrong && state_fits(s))
+        return true;
+    if (server_has_book(s))
+        leases_clear(&s->leases);
+    return false;
 }
