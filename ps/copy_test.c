@@ -103,7 +103,7 @@ static void tell_nobody(void *arg, const char *line)
     (void)arg, (void)line;
 }
 
-static void open_bench(struct bench *b, enum consistency_kind kind)
+static void open_bench(struct bench *b, enum consistency_kind kind, bool is_elastic)
 {
     const struct segment segment[N_PIECES] = { { 0, 14 }, { 14, 10 } };
     const struct bucket_opts each = { sizeof(float), 0 };
@@ -131,7 +131,8 @@ static void open_bench(struct bench *b, enum consistency_kind kind)
                                 .n_servers = N_SERVERS,
                                 .n_replicas = 1,
                                 .n_steps = 9,
-                                .stop_at = kind == CONSISTENCY_ASYNC ? 9 : 0,
+                                .stop_at = kind == CONSISTENCY_ASYNC && !is_elastic ? 9 : 0,
+                                .n_batches = is_elastic ? 9 : 0,
                                 .slice_param = b->param,
                                 .before_param = b->param,
                                 .tell = tell_nobody };
@@ -175,7 +176,9 @@ static void push(struct bench *b, struct ps_server *s, int worker, uint32_t slot
     while (s->piece[k].part.n_elems == 0)
         k++;
     const uint32_t n = (uint32_t)s->piece[k].part.n_elems;
-    const struct ps_header h = { .op = PS_PUSH, .n_elems = n, .piece = k, .step = step, .lr = 0.25f };
+    struct ps_header h = { .op = PS_PUSH, .n_elems = n, .piece = k, .step = step, .lr = 0.25f };
+    if (server_is_elastic(s)) /* of what it has ahead, but for its first one */
+        h.batch = 1 + (step > 0 ? s->leases.ahead[worker] : s->leases.of[worker]);
     for (uint32_t i = 0; i < n; i++)
         memcpy(part.body + i * sizeof(float), &(float){ (float)(worker + 1) * (float)(i + step) }, sizeof(float));
     part.n_bytes = n * sizeof(float);
@@ -219,7 +222,11 @@ static enum rc deliver(struct bench *b, struct ps_server *heir, const struct par
 static const struct {
     enum consistency_kind kind;
     int n_kept; /* gradients in the copy */
-} cases[] = { { CONSISTENCY_ASYNC, 0 }, { CONSISTENCY_SSP, 0 }, { CONSISTENCY_SYNC, 1 } };
+    bool is_elastic;
+} cases[] = { { CONSISTENCY_ASYNC, 0, false },
+              { CONSISTENCY_SSP, 0, false },
+              { CONSISTENCY_SYNC, 1, false },
+              { CONSISTENCY_ASYNC, 0, true } };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
 static void expect_equal_params(const struct ps_server *a, const struct ps_server *b)
@@ -231,6 +238,25 @@ static void expect_equal_params(const struct ps_server *a, const struct ps_serve
     assert_memory_equal(of_a, of_b, a->n_elems * sizeof(float));
 }
 
+/* Who has which batch, and what is handed out next. Worker 1 has done a batch, and now worker 0; 2 was lost. */
+static void the_books_are_the_same(struct ps_server *a, struct ps_server *b)
+{
+    assert_int_equal(a->leases.n_done, 2);
+    assert_int_equal(b->leases.n_done, 2);
+    for (int w = 0; w < 2; w++) {
+        assert_true(a->leases.of[w] != NO_BATCH && a->leases.of[w] == b->leases.of[w]);
+        assert_true(a->leases.ahead[w] == b->leases.ahead[w]);
+        assert_int_equal(a->client[w].n_batches, b->client[w].n_batches);
+    }
+    while (leases_has_some(&a->leases)) { /* what was given back first, and so counted */
+        leases_end(&a->leases, 0);
+        leases_end(&b->leases, 0);
+        assert_int_equal(leases_take(&a->leases, 0), leases_take(&b->leases, 0));
+    }
+    assert_false(leases_has_some(&b->leases));
+    assert_true(a->leases.n_again > 0 && a->leases.n_again == b->leases.n_again);
+}
+
 static void a_copy_of_the_copy_is_the_same_Y1(void **state)
 {
     (void)state;
@@ -238,7 +264,7 @@ static void a_copy_of_the_copy_is_the_same_Y1(void **state)
         static struct bench b;
         static struct part of_holder[MOST_PARTS];
         enum refused why;
-        open_bench(&b, cases[i].kind);
+        open_bench(&b, cases[i].kind, cases[i].is_elastic);
         struct ps_server *holder = open_holder(&b), *heir = open_server(&b, HEIR);
         copy_out(&b, holder, HEIR);
         const int n = b.n_parts;
@@ -270,6 +296,8 @@ static void a_copy_of_the_copy_is_the_same_Y1(void **state)
         push(&b, replica, 0, 3, 1);
         expect_equal_params(replica, holder);
         assert_memory_equal(replica->optimizer.moment[0], holder->optimizer.moment[0], holder->n_elems * sizeof(float));
+        if (cases[i].is_elastic)
+            the_books_are_the_same(holder, replica);
         close_server(&heir);
         close_server(&holder);
         close_bench(&b);
@@ -325,7 +353,7 @@ static void wrong_copies_are_refused_Y4(void **state)
     int n_taken = 0, n_refused = 0;
 
     for (int i = 0; i < N_CASES; i++) {
-        open_bench(&b, cases[i].kind);
+        open_bench(&b, cases[i].kind, cases[i].is_elastic);
         struct ps_server *holder = open_holder(&b);
         for (uint64_t seed = 0; seed < n / N_CASES; seed++) {
             struct ps_server *heir = open_server(&b, HEIR);

@@ -111,6 +111,48 @@ void leases_give_back(struct leases *l, int w)
     give(l, &l->ahead[w], 0);
 }
 
+/* The batch of place i among all that are leased, ahead or given back; NO_BATCH: none. */
+static uint64_t batch_in(const struct leases *l, int i)
+{
+    const int n = l->most_workers;
+
+    if (i < n)
+        return l->of[i];
+    if (i < 2 * n)
+        return l->ahead[i - n];
+    return i - 2 * n < l->n_given ? l->given[(l->first_given + i - 2 * n) % l->most_given] & ~UNBEGUN : NO_BATCH;
+}
+
+bool leases_fit(const struct leases *l)
+{
+    const int n_places = 2 * l->most_workers + l->most_given;
+    int n_in = 0, n_busy = 0;
+
+    for (int w = 0; w < l->most_workers; w++) {
+        n_busy += l->of[w] != NO_BATCH;
+        if (l->ahead[w] != NO_BATCH && l->of[w] == NO_BATCH)
+            return false;
+    }
+    for (int i = 0; i < n_places; i++) {
+        const uint64_t batch = batch_in(l, i);
+        n_in += batch != NO_BATCH;
+        if (batch != NO_BATCH && batch >= l->n_begun)
+            return false;
+        for (int k = 0; k < i && batch != NO_BATCH; k++)
+            if (batch_in(l, k) == batch)
+                return false;
+    }
+    return l->n_begun <= l->n_batches && n_busy == l->n_busy && n_in <= l->most_given && l->n_done <= l->n_begun &&
+           l->n_done + (uint64_t)n_in == l->n_begun;
+}
+
+void leases_clear(struct leases *l)
+{
+    for (int w = 0; w < l->most_workers; w++)
+        l->of[w] = l->ahead[w] = NO_BATCH;
+    l->n_busy = l->n_given = 0;
+}
+
 size_t batch_set_bytes(uint64_t n_batches)
 {
     return (size_t)(n_batches / WORD_BITS + 1) * sizeof(uint64_t);

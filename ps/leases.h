@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leases.h - an elastic run (exchange.E13): which worker computes which batch is decided while it runs. Server 0 has
- * the book that says who has which; every server notes of which batches it has the gradients. Of server*.c alone; what
- * a worker does is in sync_ps.c.
+ * the book that says who has which; every server notes of which batches it has the gradients. With replicas (replica.h)
+ * both are followed with the slice that they belong to, and "server 0" is here who holds its slice. Of server*.c alone;
+ * what a worker does is in sync_ps.c.
  *
  * A run has n_batches of them, by number. A worker computes one at a time. With the answers to its pushes of it to
  * server 0 it gets the one that it is to go on with, ahead of time; so nobody waits for a message in between. Where
@@ -63,6 +64,13 @@
  *   B9  A guest joins at server 0 before it does at others, and worker 0 asks these for the final state (FETCH) when
  *       server 0 has given its own, which is when all have left there, guests included. So who has joined server 0
  *       finds the others open, and a run that ends waits for nobody who has not joined.
+ *  B10  With replicas the book goes with slice 0, and what a server notes with its own: PUSH, NEXT, JOIN, LEAVE and
+ *       the loss of a worker are made by the replica first (replica.R2), and which batch that gives to whom follows
+ *       from the changes before alone: no clock, and no message that changes nothing, has a part in it. So whoever
+ *       takes a server's place gives no batch to a second worker, and takes none for new that somebody has, or has
+ *       done; what a worker was answered, or not, it is answered again (replica.R4).
+ *  B11  A round is n_workers batches more that are done: when it ended is beside the book, and goes with it, by the
+ *       clock of who had it then; no round ends before the one before it.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
@@ -75,7 +83,7 @@
 
 #define NO_BATCH UINT64_MAX
 
-struct leases { /* server 0's book; owned */
+struct leases { /* the book; owned */
     int most_workers;
     uint64_t n_batches;
     uint64_t n_begun; /* all below were leased, or still are */
@@ -103,6 +111,11 @@ uint64_t leases_ahead(struct leases *l, int w);
 void leases_return(struct leases *l, int w);
 /* Worker w is gone, whether it has a lease or not. */
 void leases_give_back(struct leases *l, int w);
+
+/* Can the book have become so (B1, B2)? Of one that was read from a message. */
+bool leases_fit(const struct leases *l);
+/* Nobody has anything, and nothing is given back: of one that does not fit, and is not used any more. */
+void leases_clear(struct leases *l);
 
 /* Could somebody who has none get one? */
 static inline bool leases_has_some(const struct leases *l)

@@ -148,13 +148,22 @@ static void what_was_not_begun_is_not_again(void **state)
 struct schedule {
     uint64_t seed, counter;
     int n_workers, n_gone, n_times_done[MOST_BATCHES];
-    bool is_gone[MOST_WORKERS];
+    bool is_gone[MOST_WORKERS], fits_not;
     struct leases l;
 };
 
 static uint64_t draw(struct schedule *s, uint64_t n)
 {
     return rng_u64(s->seed, RNG_TEST, s->counter++) % n;
+}
+
+/* Has a worker ended what it had, and not begun with what it has ahead? A server does both at once. */
+static bool is_between(const struct schedule *s)
+{
+    for (int w = 0; w < s->n_workers; w++)
+        if (s->l.of[w] == NO_BATCH && s->l.ahead[w] != NO_BATCH)
+            return true;
+    return false;
 }
 
 /* Worker w does what it has, or is gone, but for the last that is left. False: it has nothing, and gets nothing. */
@@ -164,6 +173,7 @@ static bool turn(struct schedule *s, int w)
 
     if (batch != NO_BATCH && draw(s, 2) == 0)
         (void)leases_ahead(&s->l, w);
+    s->fits_not |= !is_between(s) && !leases_fit(&s->l);
     if (s->n_gone + 1 < s->n_workers && draw(s, 8) == 0) {
         leases_give_back(&s->l, w);
         s->is_gone[w] = true;
@@ -198,6 +208,7 @@ static void each_batch_is_done_once_in_any_schedule_B2(void **state)
                          s.n_times_done[b]);
         assert_true(s.l.n_again <= 2 * (uint64_t)s.n_gone);
         assert_int_equal(s.l.n_done, n_batches);
+        assert_false(s.fits_not);
         leases_close(&s.l);
     }
 }
@@ -234,7 +245,12 @@ static void facts_are_of_the_part_that_has_least(void **state)
     struct buckets buckets = { .n_pieces = 3 };
     struct piece_state piece[3] = { { .part = { 0, 4 } }, { .part = { 4, 0 } }, { .part = { 4, 4 } } };
     struct batch_set has[3];
-    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5 }, .piece = piece, .has = has };
+    struct batch_set none = { .n_batches = 5, .word = (uint64_t[1]){ 0 } };
+    struct piece_state all = { .part = { 0, 4 } };
+    struct buckets one = { .n_pieces = 1 };
+    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5, .n_workers = 2 }, .piece = piece, .has = has };
+    struct ps_server followed = { .env = s.env, .piece = &all, .has = &none, .is_replica = true, .slice = 1 };
+    struct ps_server *here[] = { &s, &followed };
     struct server_facts facts = { 0 };
 
     (void)state;
@@ -244,9 +260,17 @@ static void facts_are_of_the_part_that_has_least(void **state)
         assert_true(batch_set_add(&has[0], of_first[i]));
     for (size_t i = 0; i < 4; i++)
         assert_true(batch_set_add(&has[2], of_last[i]));
+    followed.env.buckets = &one;
+    s.here = here;
+    s.n_here = 2;
     server_batch_facts(&s, &facts);
+    assert_true(facts.has_book);
     assert_int_equal(facts.batches_held_count, 3);
     assert_int_equal(facts.batches_whole_count, 2);
+    followed.is_heir = true; /* what it has is from now on in this server alone */
+    server_batch_facts(&s, &facts);
+    assert_int_equal(facts.batches_held_count, 0);
+    assert_int_equal(facts.batches_whole_count, 0);
     for (int k = 0; k < 3; k++)
         batch_set_close(&has[k]);
 }
@@ -258,9 +282,10 @@ static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
     struct piece_state piece[2] = { { .part = { 0, 4 } }, { .part = { 4, 4 } } };
     struct batch_set has[2];
     struct client client[2] = { { .has_begun = true }, { .has_begun = true } };
-    struct ps_server s = {
-        .env = { .buckets = &buckets, .n_batches = 8 }, .piece = piece, .has = has, .client = client
-    };
+    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 8, .n_workers = 100 }, /* no round ends here */
+                           .piece = piece,
+                           .has = has,
+                           .client = client };
     const struct arrival a = { .worker = 0 };
     const struct ps_header first = { .op = PS_PUSH, .batch = 1 }, ahead = { .op = PS_PUSH, .batch = 3 },
                            of_other = { .op = PS_PUSH, .batch = 2 };
@@ -310,6 +335,45 @@ static void a_guest_has_none_at_first_B8(void **state)
     leases_close(&l);
 }
 
+/* One that was read from a message: B1, B2. */
+static void a_book_that_cannot_be_does_not_fit(void **state)
+{
+    struct leases l;
+
+    (void)state;
+    assert_int_equal(leases_open(&l, 3, 3, 20), RC_OK);
+    assert_int_equal(leases_ahead(&l, 0), 3);
+    assert_int_equal(leases_ahead(&l, 2), 4);
+    leases_give_back(&l, 2); /* 2, and 4 */
+    leases_end(&l, 1);
+    assert_true(leases_fit(&l));
+    const struct {
+        uint64_t *at, value;
+    } wrong[] = {
+        { &l.of[1], 1 },           /* done, and nobody counts him busy */
+        { &l.of[0], 5 },           /* never begun */
+        { &l.of[0], 3 },           /* its own one ahead */
+        { &l.ahead[0], 0 },        /* leased to it */
+        { &l.ahead[0], 2 },        /* given back */
+        { &l.ahead[1], 1 },        /* ahead of nothing */
+        { &l.given[0], 4 },        /* given back twice */
+        { &l.n_begun, 4 },         /* 4 was not begun */
+        { &l.n_begun, 6 },         /* 5 is nowhere */
+        { &l.n_done, 0 },          /* so is 1 */
+        { &l.n_batches, 4 },       /* more were begun than are there */
+        { &l.n_done, UINT64_MAX }, /* no sum of these wraps around */
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const uint64_t before = *wrong[i].at;
+        *wrong[i].at = wrong[i].value;
+        if (leases_fit(&l))
+            fail_msg("case %zu fits", i);
+        *wrong[i].at = before;
+        assert_true(leases_fit(&l));
+    }
+    leases_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_guest_has_none_at_first_B8),
         cmocka_unit_test(a_set_takes_each_batch_once_B4),
         cmocka_unit_test(facts_are_of_the_part_that_has_least),
+        cmocka_unit_test(a_book_that_cannot_be_does_not_fit),
     };
 
     return cmocka_run_group_tests_name("leases", tests, NULL, NULL);

@@ -7,8 +7,9 @@
  * redirect.c.
  *
  * The heir's replica is a server as any other (struct ps_server), which gets every change that the holder gets, in the
- * same order, and answers nobody: a forward is a PUSH, GIVE, LEAVE or FETCH as it came, or LOST; or a LEAVE that the
- * worker sent of the slice that is at home here. LOOK and PULL change nothing, and are not forwarded.
+ * same order, and answers nobody: a forward is a PUSH, GIVE, LEAVE or FETCH as it came, or NEXT or JOIN of a run that
+ * hands out batches, or LOST; or a LEAVE that the worker sent of the slice that is at home here. LOOK and PULL change
+ * nothing, and are not forwarded, nor is a JOIN that comes too late (leases.B9).
  *
  *   event                    holder                                     heir
  *   a change comes           replica_forward(), behind all checks:      -
@@ -40,7 +41,8 @@
  *       or was told is done, is in one place alone, while both live; and while a copy is on its way, nothing changes.
  *   R3  The replica is never behind its holder. So a request that the heir gets anew, since its holder was lost, is of
  *       the step that comes next, and was in no place, or of the step before that, and is in the replica: each counts
- *       once. A copy has what was answered last in each slot, so this holds of the heir's heir as well.
+ *       once. A copy has what was answered last in each slot, so this holds of the heir's heir as well. Likewise NEXT,
+ *       which says what is done, and no two of a worker say the same; JOIN of who is there; LEAVE of who has left.
  *   R4  A request that was served silently is answered once at most: when its worker sends it again, in the slot in
  *       which it had sent it (wire.P4).
  *   R5  What is checked when it is forwarded is as right when it is served: a worker has one request at most in a slot,
@@ -52,7 +54,8 @@
  *       where its gradient is kept for a round, when that has ended there, which is before it ends here (R2).
  *   R8  A server ends when it has worker 0's last LEAVE, which comes when every slice's STATE is there: nobody needs
  *       any slice then. A LEAVE goes to every server that lives, and is of all slices that it holds. A server that has
- *       given its own STATE makes no new heir: only from then on another one may have ended.
+ *       given its own STATE makes no new heir: only from then on another one may have ended. In a run that hands out
+ *       batches workers but the first leave slice by slice, and are answered, before STATE is given of that slice.
  *   R9  A slice is lost, and the run ends, when its holder is lost and its heir is lost with it or has a partial
  *       replica: the first server behind them says so. So of N servers N - 1 may be lost, one after the other, each
  *       when all slices are in two places again.

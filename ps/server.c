@@ -20,7 +20,9 @@
  * FETCHING -> LEFT by server_answer_fetch(), when all other workers have left or are lost. With replicas every change
  * is made behind the one of the replica (replica.h): what is forwarded and not made yet is "ending" or "pending", and a
  * worker with such a LEAVE or FETCH is as one that has left; an heir takes a FETCH again, and a push of the step
- * before; and worker 0, LEFT, sends LEAVE, with which the server ends. A LEAVE is of all slices that the server holds.
+ * before; and worker 0, LEFT, sends LEAVE, with which the server ends. A LEAVE is of all slices that the server holds,
+ * but of a run that hands out batches, in which another worker's is of one. An heir takes NEXT, JOIN and LEAVE again,
+ * too (server_lease_is_again()).
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency (server_push.c), which may keep a worker waiting for its answer. The transport borrows a reply
@@ -116,8 +118,10 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
     s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
-    for (int w = env->n_workers; w < most_workers; w++)
-        s->client[w].state = ABSENT;
+    for (int w = 0; w < most_workers; w++) {
+        s->client[w].is_seen = w < env->n_workers;
+        s->client[w].state = s->client[w].is_seen ? TRAINING : ABSENT;
+    }
     TRY(open_pieces(s));
     server_open_stop(s);
     TRY(server_open_leases(s));
@@ -179,51 +183,6 @@ void ps_server_close(struct ps_server **sp)
     *sp = NULL;
 }
 
-/* Of the piece that has had the fewest, of those that are here. */
-static uint64_t least_updates(const struct ps_server *s)
-{
-    uint64_t n_least = UINT64_MAX;
-
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && server_n_updates(&s->piece[k]) < n_least)
-            n_least = server_n_updates(&s->piece[k]);
-    return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
-}
-
-/* Reply STATE, as it is now, to worker 0. */
-static enum rc post_state(struct ps_server *s)
-{
-    const size_t n_elems = s->n_elems;
-    const struct ps_header h = { .op = PS_STATE,
-                                 .n_elems = (uint32_t)n_elems,
-                                 .clock = least_updates(s),
-                                 .n_moments = (uint32_t)optimizer_n_moments(&s->env.optimizer) };
-    enum rc rc;
-
-    TRY(server_end_reply(s, &s->client[0].request[0]));
-    if (s->param) {
-        server_gather(s, s->state);
-        TRY(optimizer_moments(&s->optimizer, s->state + n_elems));
-    }
-    TRY(server_post_reply(s, 0, 0, &h, s->state));
-out:
-    return rc;
-}
-
-enum rc server_answer_fetch(struct ps_server *s)
-{
-    enum rc rc = RC_OK;
-
-    if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
-        return RC_OK;
-    TRY(post_state(s));
-    s->has_given_state = true;
-    s->client[0].state = LEFT;
-    s->n_left++;
-out:
-    return rc;
-}
-
 /* P4: a new request may come in its slot, and others than of pieces alone. */
 static enum rc check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op)
 {
@@ -252,7 +211,9 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
         return false;
     if (h->op == PS_FETCH)
         return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
-    return ps_is_push(h->op) && c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
+    if (!ps_is_push(h->op))
+        return server_is_elastic(s) && server_lease_is_again(s, a, h);
+    return c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
            (s->is_restored || h->piece == c->request[a->slot].answer.piece) &&
            h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
 }
@@ -308,11 +269,11 @@ static enum rc leave(struct ps_server *s, int worker)
     enum rc rc = RC_OK;
 
     if (server_is_elastic(s))
-        TRY(server_end_reply(s, &s->client[worker].request[0]));
+        TRY(server_begin_request(s, worker, 0));
     server_leave(s, worker);
     server_note_change(s, worker, WORKER_LEFT);
     if (server_is_elastic(s))
-        TRY(server_post_reply(s, worker, 0, &h, NULL));
+        TRY(server_answer_alone(s, worker, &h));
 out:
     return rc;
 }
@@ -335,7 +296,7 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
     if (h->op == PS_NEXT)
         return server_next(s, a, h);
     if (h->op == PS_LOOK)
-        return post_state(s);
+        return server_post_state(s);
     if (h->op == PS_JOIN)
         return server_join(s, a);
     server_end_batch(s, a->worker, h);
@@ -368,6 +329,14 @@ out:
     return rc;
 }
 
+/* Does it change what a replica has? */
+static bool is_change(const struct ps_server *s, enum ps_op op)
+{
+    if (op == PS_JOIN) /* who comes too late is told so, and that is all */
+        return !server_joins_late(s);
+    return op != PS_PULL && op != PS_LOOK;
+}
+
 /* Handle one request as the state table above says. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
@@ -382,14 +351,16 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
     if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
             return server_push_again(s, a, &h);
+        if (h.op != PS_FETCH)
+            return server_lease_again(s, a);
         s->client[0].request[0].is_silent = false;
         return RC_OK;
     }
     if (check_request(s, a, &h, &why) != RC_OK)
         return server_refuse(s, a->worker, a->slot, why);
-    if (h.op == PS_LEAVE && !s->is_replica)
+    if (h.op == PS_LEAVE && !s->is_replica && (!server_is_elastic(s) || is_last_leave(s, a, &h)))
         return take_leave(s, a, &h);
-    if (replica_is_kept(s) && h.op != PS_PULL && h.op != PS_LOOK)
+    if (replica_is_kept(s) && is_change(s, h.op))
         return replica_forward(s, a, &h);
     return server_serve(s, a, &h);
 }

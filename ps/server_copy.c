@@ -253,6 +253,8 @@ static enum rc end_partial(struct ps_server *s)
     close_copy(s);
     s->is_partial = false;
     count_copy(s, n_bytes);
+    if (server_has_book(s))
+        server_tell_rounds(s);
     return replica_post_held(s); /* Y3 */
 }
 

@@ -30,13 +30,34 @@ static uint64_t pass(struct cursor *c, uint64_t value, uint64_t most)
     return read > most ? 0 : read;
 }
 
+static size_t n_rounds(const struct ps_server *s)
+{
+    return (size_t)(s->env.n_batches / (uint64_t)s->env.n_workers);
+}
+
+/* Of an elastic run, behind the others. */
+static size_t n_batch_words(const struct ps_server *s)
+{
+    enum { OF_FACTS = 3 + 4 * MOST_WORKER_CHANGES, OF_WORKER = 4, OF_BOOK = 4, OF_BOOK_WORKER = 2 };
+    const size_t n_workers = (size_t)sync_most_workers(&s->env);
+    size_t n = OF_FACTS + OF_WORKER * n_workers;
+
+    if (!server_is_elastic(s))
+        return 0;
+    if (server_has_book(s))
+        n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->leases.most_given + n_rounds(s);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
+    return n;
+}
+
 size_t copy_words_bytes(const struct ps_server *s)
 {
-    enum { OF_ALL = 4, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 7, OF_PIECE_WORKER = 2, OF_WORKER = 2 };
+    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 7, OF_PIECE_WORKER = 2, OF_WORKER = 3 };
     const size_t n_workers = (size_t)sync_most_workers(&s->env), n_pieces = s->env.buckets->n_pieces;
 
     return WORD_BYTES * (OF_ALL + OF_FACTS + n_pieces * (OF_PIECE + OF_PIECE_WORKER * n_workers) +
-                         n_workers * (OF_WORKER + (size_t)PS_CREDITS * (1 + HEADER_WORDS)));
+                         n_workers * (OF_WORKER + (size_t)PS_CREDITS * (1 + HEADER_WORDS)) + n_batch_words(s));
 }
 
 /* Y5 */
@@ -128,6 +149,7 @@ static void pass_worker(struct cursor *c, struct ps_server *s, int w)
     const enum worker_state read = (enum worker_state)pass(c, (uint64_t)state, ABSENT);
 
     of->may_push = pass(c, of->may_push, 1) != 0;
+    of->is_seen = pass(c, of->is_seen, 1) != 0;
     for (int i = 0; i < PS_CREDITS; i++)
         pass_slot(c, s, w, i);
     if (!c->reads)
@@ -171,16 +193,134 @@ static bool clocks_fit(const struct ps_server *s, size_t k)
     return n_kept == c->n_kept && (c->n_out == c->n_workers || (c->slowest == slowest && c->n_slowest == n_slowest));
 }
 
-static bool state_fits(const struct ps_server *s)
+/* A guest may be lost before it has joined, and was not seen then; who begins with the run was. */
+static bool worker_fits(const struct ps_server *s, int w)
 {
-    int n_left = 0;
+    const struct client *c = &s->client[w];
+
+    if (w < s->env.n_workers || c->state == ABSENT)
+        return c->is_seen == (w < s->env.n_workers) && (c->state != ABSENT || w >= s->env.n_workers);
+    return c->is_seen || c->state == LOST;
+}
+
+/* leases.B1, and who waits: a worker that is there, and has nothing. */
+static bool lease_fits(const struct ps_server *s, int w)
+{
+    const struct client *c = &s->client[w];
+    const bool is_there = c->state == TRAINING;
+
+    if (c->asks && (!is_there || !c->has_begun || !server_has_book(s)))
+        return false;
+    return !server_has_book(s) || s->leases.of[w] == NO_BATCH || (is_there && !c->asks);
+}
+
+static bool batches_fit(const struct ps_server *s)
+{
+    const size_t n_words = batch_set_bytes(s->env.n_batches) / sizeof(uint64_t);
 
     for (int w = 0; w < sync_most_workers(&s->env); w++)
-        n_left += s->client[w].state == LEFT || s->client[w].state == LOST;
+        if (!lease_fits(s, w))
+            return false;
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) /* no bit behind the last batch */
+        if (s->has[k].word[n_words - 1] >> s->env.n_batches % 64 != 0)
+            return false;
+    return !server_has_book(s) || leases_fit(&s->leases);
+}
+
+static bool state_fits(const struct ps_server *s)
+{
+    int n_left = 0, n_seen = 0;
+
+    for (int w = 0; w < sync_most_workers(&s->env); w++) {
+        const struct client *c = &s->client[w];
+        n_left += c->is_seen && (c->state == LEFT || c->state == LOST);
+        n_seen += c->is_seen;
+        if (!worker_fits(s, w))
+            return false;
+    }
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         if (s->piece[k].part.n_elems > 0 && !clocks_fit(s, k))
             return false;
-    return n_left == s->n_left;
+    return n_left == s->n_left && n_seen == s->n_seen && (!server_is_elastic(s) || batches_fit(s));
+}
+
+/* A batch, or NO_BATCH, as + 1 or 0. */
+static void pass_batch(struct cursor *c, const struct ps_server *s, uint64_t *batch)
+{
+    *batch = pass(c, *batch + 1, s->env.n_batches) - 1;
+}
+
+/* leases.h, B1 to B3 */
+static void pass_book(struct cursor *c, struct ps_server *s)
+{
+    struct leases *l = &s->leases;
+    int n_busy = 0;
+
+    l->n_begun = pass(c, l->n_begun, l->n_batches);
+    l->n_done = pass(c, l->n_done, l->n_batches);
+    l->n_again = pass(c, l->n_again, UINT64_MAX);
+    l->n_given = (int)pass(c, (uint64_t)l->n_given, (uint64_t)l->most_given);
+    for (int w = 0; w < l->most_workers; w++) {
+        pass_batch(c, s, &l->of[w]);
+        pass_batch(c, s, &l->ahead[w]);
+        n_busy += l->of[w] != NO_BATCH;
+    }
+    l->n_busy = n_busy;
+    l->first_given = c->reads ? 0 : l->first_given;
+    for (int i = 0; i < l->most_given; i++) {
+        uint64_t *given = &l->given[(l->first_given + i) % l->most_given];
+        const uint64_t read = pass(c, i < l->n_given ? *given : 0, UINT64_MAX);
+        *given = c->reads ? read : *given;
+    }
+    for (size_t i = 0; i < n_rounds(s); i++)
+        s->round_ns[i] = pass(c, s->round_ns[i], UINT64_MAX);
+}
+
+static void pass_changes(struct cursor *c, struct ps_server *s)
+{
+    struct server_facts *f = &s->facts;
+
+    f->repeated_parts_count = pass(c, f->repeated_parts_count, UINT64_MAX);
+    f->guest_batches_count = pass(c, f->guest_batches_count, UINT64_MAX);
+    f->changes_count = pass(c, f->changes_count, UINT64_MAX);
+    for (int i = 0; i < MOST_WORKER_CHANGES; i++) {
+        struct worker_change *of = &f->change[i];
+        of->what = (enum worker_change_kind)pass(c, (uint64_t)of->what, WORKER_LOST);
+        of->worker = (int32_t)pass(c, (uint64_t)of->worker, (uint64_t)sync_most_workers(&s->env));
+        of->n_done_count = pass(c, of->n_done_count, UINT64_MAX);
+        of->own_count = pass(c, of->own_count, UINT64_MAX);
+    }
+}
+
+/* B4: of which batches piece k has the gradients. */
+static void pass_has(struct cursor *c, struct batch_set *has)
+{
+    has->n_in = 0;
+    for (size_t i = 0; i < batch_set_bytes(has->n_batches) / sizeof *has->word; i++) {
+        has->word[i] = pass(c, has->word[i], UINT64_MAX);
+        for (uint64_t left = has->word[i]; left != 0; left &= left - 1)
+            has->n_in++;
+    }
+}
+
+/* Of an elastic run. */
+static void pass_batches(struct cursor *c, struct ps_server *s)
+{
+    s->n_asking = 0;
+    for (int w = 0; w < sync_most_workers(&s->env); w++) {
+        struct client *of = &s->client[w];
+        of->has_begun = pass(c, of->has_begun, 1) != 0;
+        of->asks = pass(c, of->asks, 1) != 0;
+        of->n_batches = pass(c, of->n_batches, UINT64_MAX);
+        of->asked = pass(c, of->asked, UINT64_MAX);
+        s->n_asking += of->asks;
+    }
+    pass_changes(c, s);
+    if (server_has_book(s))
+        pass_book(c, s);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0)
+            pass_has(c, &s->has[k]);
 }
 
 /* Of s, or into it. */
@@ -195,11 +335,14 @@ static void pass_words(struct cursor *c, struct ps_server *s)
     s->n_granted = pass(c, s->n_granted, UINT64_MAX);
     const int n_left = (int)pass(c, (uint64_t)(s->n_left - has_left), (uint64_t)n_workers);
     s->n_left = c->reads ? n_left : s->n_left;
+    s->n_seen = (int)pass(c, (uint64_t)s->n_seen, (uint64_t)n_workers);
     pass_facts(c, &s->facts);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         pass_piece(c, &s->piece[k]);
     for (int w = 0; w < n_workers; w++)
         pass_worker(c, s, w);
+    if (server_is_elastic(s))
+        pass_batches(c, s);
 }
 
 void copy_words_write(unsigned char *out, struct ps_server *s)
@@ -216,5 +359,9 @@ bool copy_words_read(struct ps_server *s, unsigned char *words, int *n_due)
 
     pass_words(&c, s);
     *n_due = c.n_due;
-    return !c.is_wrong && state_fits(s);
+    if (!c.is_wrong && state_fits(s))
+        return true;
+    if (server_has_book(s))
+        leases_clear(&s->leases);
+    return false;
 }

@@ -101,8 +101,11 @@ static enum rc look_at(struct ps_server *s)
     if (holder_is_due(s))
         TRY(take_place(s));
     const int next = new_heir(s);
-    if (next >= 0)
-        TRY(copy_begin(s, next));
+    if (next < 0)
+        goto out;
+    TRY(server_settle_all(s));
+    TRY(server_answer_next(s)); /* copy.Y1 */
+    TRY(copy_begin(s, next));
 out:
     return rc;
 }

@@ -2,13 +2,19 @@
 /* server_lease.c - what a server does in an elastic run: server 0 hands out batches, every one notes what it has of
  * them; see leases.h. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/world/world.h"
 #include "ps/server_state.h"
 
-/* Does this server have the book? */
-static bool hands_out(const struct ps_server *s)
+bool server_has_book(const struct ps_server *s)
 {
     return server_is_elastic(s) && s->slice == 0;
+}
+
+static size_t n_rounds(const struct ps_server *s)
+{
+    return (size_t)(s->env.n_batches / (uint64_t)s->env.n_workers);
 }
 
 enum rc server_open_leases(struct ps_server *s)
@@ -18,10 +24,11 @@ enum rc server_open_leases(struct ps_server *s)
 
     if (!server_is_elastic(s))
         return RC_OK;
-    if (hands_out(s))
+    if (server_has_book(s))
         TRY(leases_open(&s->leases, sync_most_workers(&s->env), s->env.n_workers, s->env.n_batches));
     s->has = calloc(n_pieces, sizeof *s->has);
-    if (!s->has)
+    s->round_ns = calloc(n_rounds(s) + 1, sizeof *s->round_ns);
+    if (!s->has || !s->round_ns)
         FAIL(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
     for (size_t k = 0; k < n_pieces; k++)
         TRY(batch_set_open(&s->has[k], s->env.n_batches));
@@ -35,7 +42,9 @@ void server_close_leases(struct ps_server *s)
     for (size_t k = 0; s->has && k < s->env.buckets->n_pieces; k++)
         batch_set_close(&s->has[k]);
     free(s->has);
+    free(s->round_ns);
     s->has = NULL;
+    s->round_ns = NULL;
 }
 
 /* Has this server all its parts of it? */
@@ -70,7 +79,7 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
                         (long long)h->batch - 1, (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
-    if (hands_out(s) && (!c->has_begun || !may_push_of(s, a->worker, h->batch - 1)))
+    if (server_has_book(s) && (!c->has_begun || !may_push_of(s, a->worker, h->batch - 1)))
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %llu, which it has not", a->worker,
                         (unsigned long long)h->batch - 1);
     return RC_OK;
@@ -83,9 +92,9 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
     const bool asks = h->op == PS_NEXT;
 
     *why = REFUSED_OUT_OF_ORDER;
-    if (asks && !hands_out(s))
+    if (asks && !server_has_book(s))
         return rc_raise(RC_MISMATCH, "worker %d asks for a batch, and this server hands out none", a->worker);
-    if (!hands_out(s))
+    if (!server_has_book(s))
         return RC_OK;
     const uint64_t done = c->has_begun ? s->leases.of[a->worker] + 1 : 0; /* NO_BATCH: 0, too: nothing ends then */
     const bool gives_back = !asks && h->clock == 0, is_over = asks && c->has_begun && done == 0;
@@ -101,7 +110,8 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
 enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why)
 {
-    const bool is_absent = s->client[a->worker].state == ABSENT;
+    const struct client *c = &s->client[a->worker];
+    const bool is_absent = c->state == ABSENT && !c->request[0].is_pending && !c->is_ending;
 
     *why = REFUSED_OUT_OF_ORDER;
     if (h->op != PS_JOIN || !is_absent || a->slot != 0)
@@ -122,6 +132,40 @@ static void stop_asking(struct ps_server *s, struct client *c)
     c->asks = false;
 }
 
+enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_header *h)
+{
+    struct request *r = &s->client[worker].request[0];
+
+    r->answer = *h;
+    return r->is_silent ? RC_OK : server_post_reply(s, worker, 0, h, NULL);
+}
+
+bool server_lease_is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    const struct client *c = &s->client[a->worker];
+    const bool is_answer = a->slot == 0 && c->request[0].answer.op == PS_BATCH;
+
+    if (h->op == PS_NEXT) /* no two in turn say the same of a worker: a batch is done once */
+        return is_answer && c->state == TRAINING && c->has_begun && c->asked == h->clock;
+    if (h->op == PS_JOIN)
+        return is_answer && c->state == TRAINING;
+    return h->op == PS_LEAVE && is_answer && a->worker > 0 && c->state == LEFT;
+}
+
+enum rc server_lease_again(struct ps_server *s, const struct arrival *a)
+{
+    struct client *c = &s->client[a->worker];
+    enum rc rc = RC_OK;
+
+    c->request[0].is_silent = false;
+    if (c->asks)
+        return RC_OK;
+    TRY(server_end_reply(s, &c->request[0]));
+    TRY(server_post_reply(s, a->worker, 0, &c->request[0].answer, NULL));
+out:
+    return rc;
+}
+
 /* What worker w asks for is there, or never will be. */
 static enum rc answer_one(struct ps_server *s, int w, uint64_t batch)
 {
@@ -129,7 +173,7 @@ static enum rc answer_one(struct ps_server *s, int w, uint64_t batch)
     const struct ps_header h = { .op = PS_BATCH, .clock = batch == NO_BATCH ? 0 : batch, .is_last = batch == NO_BATCH };
 
     stop_asking(s, c);
-    return server_post_reply(s, w, 0, &h, NULL);
+    return server_answer_alone(s, w, &h);
 }
 
 bool server_leases_are_due(const struct ps_server *s)
@@ -153,7 +197,7 @@ out:
 
 void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what)
 {
-    if (!hands_out(s) || leases_are_done(&s->leases))
+    if (!server_has_book(s) || leases_are_done(&s->leases))
         return;
     if (s->facts.changes_count < MOST_WORKER_CHANGES)
         s->facts.change[s->facts.changes_count] =
@@ -161,24 +205,52 @@ void server_note_change(struct ps_server *s, int worker, enum worker_change_kind
     s->facts.changes_count++;
 }
 
+bool server_joins_late(const struct ps_server *s)
+{
+    return server_has_book(s) && leases_are_done(&s->leases);
+}
+
+static void let_in(struct ps_server *s, int worker)
+{
+    s->client[worker].state = TRAINING;
+    s->client[worker].is_seen = true;
+    s->n_seen++;
+    server_note_change(s, worker, WORKER_JOINED);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        (void)clocks_join(&s->piece[k].clocks, worker);
+}
+
 enum rc server_join(struct ps_server *s, const struct arrival *a)
 {
-    struct client *c = &s->client[a->worker];
-    const bool is_late = hands_out(s) && leases_are_done(&s->leases); /* B9 */
-    const struct ps_header h = { .op = PS_BATCH, .is_last = is_late };
+    const struct ps_header h = { .op = PS_BATCH, .is_last = server_joins_late(s) };
     enum rc rc;
 
-    TRY(server_end_reply(s, &c->request[0]));
-    TRY(server_post_reply(s, a->worker, 0, &h, NULL));
-    if (is_late)
-        return RC_OK;
-    c->state = TRAINING;
-    s->n_seen++;
-    server_note_change(s, a->worker, WORKER_JOINED);
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        (void)clocks_join(&s->piece[k].clocks, a->worker);
+    TRY(server_begin_request(s, a->worker, 0));
+    if (!h.is_last)
+        let_in(s, a->worker); /* before the answer: R1 of replica.h holds even if that goes to nobody */
+    TRY(server_answer_alone(s, a->worker, &h));
 out:
     return rc;
+}
+
+/* A round is done: this one, at this time, which is no earlier than the one before (its time may be another server's).
+ */
+static void end_round(struct ps_server *s, size_t round)
+{
+    const uint64_t now_ns = world_now_ns(s->env.world);
+    const uint64_t before_ns = round > 0 ? s->round_ns[round - 1] : 0;
+
+    s->round_ns[round] = now_ns > before_ns ? now_ns : before_ns;
+    if (s->env.on_round)
+        s->env.on_round(s->env.on_round_arg, round, s->round_ns[round]);
+}
+
+void server_tell_rounds(const struct ps_server *s)
+{
+    const uint64_t n = s->leases.n_done / (uint64_t)s->env.n_workers;
+
+    for (size_t i = 0; s->env.on_round && i < n; i++)
+        s->env.on_round(s->env.on_round_arg, i, s->round_ns[i]);
 }
 
 static void end_batch(struct ps_server *s, int worker)
@@ -186,25 +258,25 @@ static void end_batch(struct ps_server *s, int worker)
     leases_end(&s->leases, worker);
     s->client[worker].n_batches++;
     s->facts.guest_batches_count += worker >= s->env.n_workers;
-    if (s->env.on_batch)
-        s->env.on_batch(s->env.on_batch_arg, s->leases.n_done);
+    if (s->leases.n_done % (uint64_t)s->env.n_workers == 0)
+        end_round(s, (size_t)(s->leases.n_done / (uint64_t)s->env.n_workers) - 1);
 }
 
 void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h)
 {
-    if (hands_out(s) && h->clock > 0)
+    if (server_has_book(s) && h->clock > 0)
         end_batch(s, worker);
 }
 
 void server_return_batch(struct ps_server *s, int worker)
 {
-    if (hands_out(s))
+    if (server_has_book(s))
         leases_return(&s->leases, worker);
 }
 
 void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h)
 {
-    if (!hands_out(s) || s->leases.of[worker] == h->batch - 1)
+    if (!server_has_book(s) || s->leases.of[worker] == h->batch - 1)
         return;
     end_batch(s, worker);
     (void)leases_take(&s->leases, worker);
@@ -212,7 +284,7 @@ void server_begin_batch(struct ps_server *s, int worker, const struct ps_header 
 
 uint64_t server_next_batch(struct ps_server *s, int worker)
 {
-    return hands_out(s) ? leases_ahead(&s->leases, worker) + 1 : 0; /* NO_BATCH: 0, too */
+    return server_has_book(s) ? leases_ahead(&s->leases, worker) + 1 : 0; /* NO_BATCH: 0, too */
 }
 
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
@@ -220,9 +292,11 @@ enum rc server_next(struct ps_server *s, const struct arrival *a, const struct p
     struct client *c = &s->client[a->worker];
     enum rc rc;
 
-    TRY(server_end_reply(s, &c->request[0]));
+    TRY(server_begin_request(s, a->worker, 0));
+    c->request[0].answer = (struct ps_header){ .op = PS_BATCH };
     server_end_batch(s, a->worker, h);
     c->has_begun = c->asks = true;
+    c->asked = h->clock;
     s->n_asking++;
     const uint64_t batch = leases_take(&s->leases, a->worker);
     if (batch != NO_BATCH)
@@ -234,7 +308,7 @@ out:
 
 void server_end_lease(struct ps_server *s, int worker)
 {
-    if (!hands_out(s))
+    if (!server_has_book(s))
         return;
     stop_asking(s, &s->client[worker]);
     if (s->leases.of[worker] != NO_BATCH && s->env.n_servers == 1 && has_whole(s, s->leases.of[worker]))
@@ -252,11 +326,20 @@ bool server_takes_part(struct ps_server *s, const struct ps_header *h)
     return false;
 }
 
-void server_batch_facts(const struct ps_server *s, struct server_facts *out)
+static void add_book(const struct ps_server *s, struct server_facts *out)
 {
+    const struct server_facts *of = &s->facts;
+
+    out->has_book = true;
     out->batches_done_count = s->leases.n_done;
     out->batches_again_count = s->leases.n_again;
-    out->batches_held_count = out->batches_whole_count = s->env.n_batches;
+    out->guest_batches_count = of->guest_batches_count;
+    out->changes_count = of->changes_count;
+    memcpy(out->change, of->change, sizeof out->change);
+}
+
+static void add_parts(const struct ps_server *s, struct server_facts *out)
+{
     for (size_t k = 0; s->has && k < s->env.buckets->n_pieces; k++) {
         const uint64_t n_whole = batch_set_first_missing(&s->has[k]);
         if (s->piece[k].part.n_elems == 0)
@@ -265,5 +348,18 @@ void server_batch_facts(const struct ps_server *s, struct server_facts *out)
             out->batches_held_count = s->has[k].n_in;
         if (n_whole < out->batches_whole_count)
             out->batches_whole_count = n_whole;
+    }
+}
+
+void server_batch_facts(const struct ps_server *s, struct server_facts *out)
+{
+    out->batches_held_count = out->batches_whole_count = s->env.n_batches;
+    for (int i = 0; i < s->n_here; i++) {
+        const struct ps_server *slice = s->here[i];
+        if (!server_is_holder(slice))
+            continue;
+        add_parts(slice, out);
+        if (server_has_book(slice))
+            add_book(slice, out);
     }
 }

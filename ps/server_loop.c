@@ -201,9 +201,9 @@ out:
 static bool has_news(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->has_new_left)
+        if (s->here[i]->has_new_left || (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
             return true;
-    return replica_is_due(s) || server_leases_are_due(s);
+    return replica_is_due(s);
 }
 
 /* Receive all that has arrived; wait only if nothing is left to do. */
@@ -356,6 +356,7 @@ static void add_taken(struct server_facts *out, const struct ps_server *s)
     out->replicate_ns += taken->replicate_ns;
     out->copies_count += taken->copies_count;
     out->copied_bytes += taken->copied_bytes;
+    out->repeated_parts_count += taken->repeated_parts_count;
     out->n_taken_over++;
 }
 

@@ -21,6 +21,7 @@
 
 #include "harness/world/span.h"
 #include "harness/world/world.h"
+#include "ps/heir.h"
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
@@ -36,16 +37,25 @@ enum rc server_end_reply(struct ps_server *s, struct request *r)
     return rc;
 }
 
-/* Worker w asks for piece k in a slot: end what it has had there, and (server_version.c, V2) of that piece. */
-static enum rc end_replies(struct ps_server *s, int w, uint32_t slot, size_t k)
+enum rc server_begin_request(struct ps_server *s, int worker, int slot)
 {
+    struct request *r = &s->client[worker].request[slot];
+
+    r->is_silent = server_is_silent(s);
+    return ps_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r));
+}
+
+/* Of piece k: end what the worker has had in the slot, and (server_version.c, V2) what it has had of the piece. */
+static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t k)
+{
+    const int rank = sync_rank_of(&s->env, worker);
     enum rc rc;
 
-    TRY(server_end_reply(s, &s->client[w].request[slot]));
+    TRY(server_begin_request(s, worker, slot));
     for (int i = 0; i < PS_CREDITS; i++) {
-        struct request *r = &s->client[w].request[i];
+        struct request *r = &s->client[worker].request[i];
         if (r->n_readers && r->answer.piece == k)
-            TRY(server_end_reply(s, r));
+            TRY(ps_forgive_loss(s->env.world, rank, server_end_reply(s, r)));
     }
 out:
     return rc;
@@ -329,12 +339,11 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     const uint64_t served_ns = world_now_ns(s->env.world);
-    TRY(end_replies(s, worker, a->slot, h->piece));
+    TRY(begin_of_piece(s, worker, slot, h->piece));
     snapshot_catch_up(s, worker, h->piece, h->step);
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
-    r->is_silent = server_is_silent(s);
     server_begin_batch(s, worker, h);
     TRY(count_push(s, a, h, served_ns));
     r->answer.next = server_next_batch(s, worker);
@@ -361,7 +370,7 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     struct request *r = request_of(s, a);
     enum rc rc;
 
-    TRY(end_replies(s, worker, a->slot, h->piece));
+    TRY(begin_of_piece(s, worker, (int)a->slot, h->piece));
     r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,

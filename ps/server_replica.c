@@ -88,7 +88,7 @@ enum rc replica_forward(struct ps_server *s, struct arrival *a, const struct ps_
     r->is_pending = true;
     r->pending_piece = h->piece;
     r->forwarded_ns = world_now_ns(s->env.world);
-    c->is_ending = !ps_is_push(h->op);
+    c->is_ending = h->op == PS_LEAVE || h->op == PS_FETCH;
     add_pending(&s->chain, a);
     a->message = (struct message){ .peer = -1 };
 out:
@@ -195,6 +195,8 @@ static enum rc serve_pending(struct ps_server *s)
         rc = serve_forwarded(s, &a);
     if (rc == RC_OK)
         rc = server_settle_all(s); /* R1: as the replica does, before the next change */
+    if (rc == RC_OK)
+        rc = server_answer_next(s); /* likewise */
     if (a.message.peer >= 0) {
         replica_end_forward(s, &s->client[a.worker].request[a.slot]); /* R7 */
         transport_release(s->env.transport, &a.message);
@@ -262,24 +264,42 @@ out:
 }
 
 /* What the holder has checked fits the replica, too, as R1 is. */
+static enum rc check_followed(const struct ps_server *replica, const struct arrival *a, const struct ps_header *h)
+{
+    const struct client *c = &replica->client[a->worker];
+    enum refused why;
+
+    if (c->state == LOST)
+        return rc_raise(RC_MISMATCH, "worker %d is lost", a->worker);
+    if (h->op == PS_LOST)
+        return RC_OK;
+    if (h->op == PS_JOIN && server_is_elastic(replica)) {
+        struct ps_header whole = *h; /* a forward says whose it is in place of its layout */
+        whole.layout = replica->layout;
+        return server_check_join(replica, a, &whole, &why);
+    }
+    if (c->state == ABSENT)
+        return rc_raise(RC_MISMATCH, "worker %d has not joined", a->worker);
+    if (ps_is_push(h->op))
+        return server_check_push(replica, a, h, &why);
+    if (h->op == PS_NEXT && (c->state != TRAINING || c->asks))
+        return rc_raise(RC_MISMATCH, "worker %d asks for a batch in state %d", a->worker, (int)c->state);
+    if (h->op == PS_NEXT || h->op == PS_LEAVE || h->op == PS_FETCH)
+        return server_check_done(replica, a, h, &why);
+    return rc_raise(RC_MISMATCH, "op %d changes nothing", (int)h->op);
+}
+
 static enum rc serve_followed(struct ps_server *replica, struct arrival *a, const struct ps_header *h)
 {
-    enum refused why;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (replica->client[a->worker].state == LOST)
-        FAIL(RC_MISMATCH, "worker %d is lost", a->worker);
-    if (h->op == PS_LOST) {
+    TRY(check_followed(replica, a, h));
+    if (h->op == PS_LOST)
         server_drop_now(replica, a->worker);
-        goto settle;
-    }
-    if (ps_is_push(h->op))
-        TRY(server_check_push(replica, a, h, &why));
-    else if (h->op != PS_LEAVE && h->op != PS_FETCH)
-        FAIL(RC_MISMATCH, "op %d changes nothing", (int)h->op);
-    TRY(server_serve(replica, a, h));
-settle:
+    else
+        TRY(server_serve(replica, a, h));
     TRY(server_settle_all(replica));
+    TRY(server_answer_next(replica));
 out:
     return rc;
 }

@@ -62,6 +62,8 @@ struct client { /* a worker, as the server sees it */
     int n_refused;              /* of its messages, by P5 */
     uint64_t n_batches;         /* leases.h: of server 0: that it has done */
     bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is not answered */
+    uint64_t asked;             /* leases.h: the batch that its last NEXT says is done, + 1 */
+    bool is_seen;               /* it is one of n_seen */
 };
 
 struct piece_state {
@@ -134,8 +136,9 @@ struct ps_server {
     uint64_t n_unsaved;       /* updates since the last one, of all pieces */
     FILE *notes;              /* snapshot.N6; NULL: none */
     unsigned char *noted_row; /* likewise: room for one */
-    struct leases leases;     /* leases.h: of server 0; else zeros */
+    struct leases leases;     /* leases.h: of slice 0, its replica too; else zeros */
     int n_asking;             /* workers whose NEXT waits */
+    uint64_t *round_ns;       /* [n_batches / n_workers], beside the book: when so many times n_workers were done */
     struct batch_set *has;    /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
     size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
     uint64_t n_granted;   /* pushes that workers have pushed or may push */
@@ -217,6 +220,9 @@ enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struc
 enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h) MUST_CHECK;
 /* Complete the send of the last reply to r, which has arrived if a new request came in its slot. */
 enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
+/* The request of the worker in this slot is served: ends the reply before it. RC_OK too where the worker is lost by
+ * now, which is noticed elsewhere: the change is made as the replica makes it (replica.R1). */
+enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
 /* Into the timeline: what was done with piece k, or for -1 with none. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
@@ -253,6 +259,9 @@ enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
 
 /* --- server_lease.c: of a run that is not elastic, nothing --- */
 
+/* Has this slice the book? */
+bool server_has_book(const struct ps_server *s);
+
 /* RC_NOMEM. */
 enum rc server_open_leases(struct ps_server *s) MUST_CHECK;
 void server_close_leases(struct ps_server *s);
@@ -263,6 +272,16 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
  * RC_MISMATCH, *why. */
 enum rc server_check_done(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
+/* Of a request in slot 0 that is served: its answer, which has no body; to nobody where it is silent (replica.R4). */
+enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_header *h) MUST_CHECK;
+/* NEXT, JOIN or LEAVE a, with the header h, is in this server, whose home was lost before it answered (replica.R3). */
+bool server_lease_is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h);
+/* Answer it, unless it is a NEXT that still waits. */
+enum rc server_lease_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
+/* Would a guest that joins now come too late (leases.B9)? */
+bool server_joins_late(const struct ps_server *s);
+/* The end of each round that is done, to env.on_round. */
+void server_tell_rounds(const struct ps_server *s);
 /* The batch of the worker is done that such a message says. */
 void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h);
 /* The worker leaves, and has not begun with what it has ahead. */
@@ -286,9 +305,9 @@ enum rc server_join(struct ps_server *s, const struct arrival *a) MUST_CHECK;
 void server_end_lease(struct ps_server *s, int worker);
 /* Does the push with the header h count (leases.B4)? Then the part has its batch from now on. */
 bool server_takes_part(struct ps_server *s, const struct ps_header *h);
-/* For the report of server 0: the worker came or went, before all batches were done. */
+/* For the report, beside the book: the worker came or went, before all batches were done. */
 void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what);
-/* What of *out is about batches. */
+/* What of *out is about batches, of all slices that the rank s holds. */
 void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 
 /* --- server_refuse.c --- */
@@ -314,8 +333,15 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
 enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
 /* RC_MISMATCH: the request with the header h is of another model, or of other options. */
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* --- server_fetch.c --- */
+
+/* Reply STATE, as it is now, to worker 0. */
+enum rc server_post_state(struct ps_server *s) MUST_CHECK;
 /* Answer worker 0's FETCH, if all others have left. */
 enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
+
+/* --- server.c, of workers that come to their end --- */
+
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
 /* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */

@@ -139,7 +139,7 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = n_pushed(p, ps_home(i, n)) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = is_elastic(p) ? 0 : n_pushed(p, ps_home(i, n)) };
         if (p->link[i].holder != i) /* whoever took its place gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -149,9 +149,9 @@ out:
     return ps_abandon(p, rc);
 }
 
-/* Of a run that hands out batches: the answers say that each server knows. So whoever leaves in the middle of it (B7)
- * may be gone before the others. Server 0 is the last one: until then what is pushed is of a batch that this worker
- * has. */
+/* Of a run that hands out batches: each slice gets a LEAVE of its own, and the answers say that each has it, and its
+ * replica. So whoever leaves in the middle of it (B7) may be gone before the others. Slice 0 is the last one: until
+ * then what is pushed is of a batch that this worker has. */
 static enum rc leave_elastic(struct ps *p)
 {
     const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch }, want = { .op = PS_BATCH };
@@ -242,7 +242,7 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
     if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
-        TRY(is_elastic(self(s)) ? leave_elastic(self(s)) : leave(self(s)));
+        TRY(is_elastic(self(s)) && !is_first ? leave_elastic(self(s)) : leave(self(s)));
 out:
     return rc;
 }

@@ -42,7 +42,8 @@
  *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
  *   JOIN    guest     I am a worker from now on           BATCH, is_last 1: all are done, it is none (leases.h)
  *   NEXT    worker    to server 0: a batch, please; the   BATCH, once there is one, or all are done (leases.h)
- *                     one before is done. Where the answer to a push has one, nobody asks
+ *                     one before is done. Where the answer to a push has one, nobody asks. Server 0 is who holds its
+ *                     slice (replica.h)
  *
  *   REFUSED server    the request was not taken (P5, P6)  -
  *   LOST    server    to its heir: this worker is lost    HELD
@@ -51,8 +52,10 @@
  *                     slice as it is now (copy.h)
  *
  * What a server forwards to its heir (replica.h) is a request as it came, a LEAVE, LOST or COPY; at 32 it says whose:
- * u16 slot, u16 slice, u32 worker + 1. Such runs hand out no batches. With replicas worker 0 does not leave with its
- * FETCH: it sends LEAVE when it has every STATE.
+ * u16 slot, u16 slice, u32 worker + 1. Requests that change nothing are not forwarded: LOOK, PULL, and a JOIN that
+ * comes too late. With replicas worker 0 does not leave with its FETCH: it sends LEAVE when it has every STATE. That is
+ * of all slices that the server holds; the LEAVE of another worker is too, but in a run that hands out batches, where
+ * it is answered, each slice gets one of its own, by its tag (protocol.h).
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
  * have no elements. PULL has no elements, and no step; NEXT, JOIN and BATCH have neither, and are of no piece.

@@ -240,8 +240,8 @@ struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ra
     const size_t n_elems = x->has_servers             ? n_arrays * placement_most_elems(&x->placement)
                            : call.n_elems > n_longest ? call.n_elems
                                                       : n_longest;
-    const uint64_t n_of_replicas =
-        2 * (uint64_t)env->opts.n_replicas * (uint64_t)env->n_workers * (x->flight.most_pieces + 1);
+    const uint64_t n_of_replicas = 2 * (uint64_t)env->opts.n_replicas *
+                                   (uint64_t)(env->n_workers + env->opts.n_guests) * (x->flight.most_pieces + 1);
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages + n_of_replicas,
                                     .silence_ms = env->timeout_ms / 2,
@@ -296,8 +296,8 @@ static enum rc open_mode(struct exchange *x)
                                    .before_moments = x->slice[1].moments,
                                    .on_push = env->on_push,
                                    .on_push_arg = env->on_push_arg,
-                                   .on_batch = env->on_batch,
-                                   .on_batch_arg = env->on_batch_arg,
+                                   .on_round = env->on_round,
+                                   .on_round_arg = env->on_round_arg,
                                    .timeout_ms = env->timeout_ms,
                                    .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));

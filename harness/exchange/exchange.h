@@ -52,7 +52,7 @@
  *       step a worker takes one (exchange_next_batch()), for which it waits where none was handed out ahead. What a
  *       worker has that is lost another one gets, so that in each parameter the gradient of each batch counts, once
  *       (ps/leases.h). Without overlap and periods, which keep back gradients, and only with consistency async, without
- *       replicas and snapshots.
+ *       snapshots.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
  * one, and no bucket has both; the update divides each sum by the number of all workers. What they begin with each rank
@@ -137,8 +137,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool messages;                             /* note messages (exchange_messages) */
     void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
     void *on_push_arg;
-    void (*on_batch)(void *arg, uint64_t n_done); /* sync_env.on_batch; NULL: nothing */
-    void *on_batch_arg;
+    void (*on_round)(void *arg, size_t round, uint64_t ended_ns); /* sync_env.on_round; NULL: nothing */
+    void *on_round_arg;
     size_t n_steps;          /* of this run, which rings are sized for */
     uint64_t n_steps_before; /* of the training, before it */
 };

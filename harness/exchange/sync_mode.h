@@ -74,7 +74,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
     uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
     uint64_t n_batches;             /* likewise: of this run, which next_batch() hands out (exchange.E13), only with
-                                       async, without replicas and snapshots; 0: it does not */
+                                       async, without snapshots; 0: it does not */
     struct compression compression; /* S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
@@ -93,9 +93,10 @@ struct sync_env {                /* borrowed; outlives the sync */
     /* Optional (may be NULL). A server's: before each push that it takes; step: of its worker. For drills. */
     void (*on_push)(void *arg, uint64_t step);
     void *on_push_arg;
-    /* Optional (may be NULL). Of the server that hands out batches: one more is done, n_done in all. */
-    void (*on_batch)(void *arg, uint64_t n_done);
-    void *on_batch_arg;
+    /* Optional (may be NULL). Of a server that has the book of batches, or follows it: round number `round`, n_workers
+     * batches more, was done at ended_ns, no earlier than the round before. It may say so of a round again. */
+    void (*on_round)(void *arg, size_t round, uint64_t ended_ns);
+    void *on_round_arg;
 };
 
 /* Workers, as servers number them: those that begin with the run, then guests, whose ranks are behind the servers'. */
@@ -153,7 +154,8 @@ struct server_facts {                        /* of a server, since it began */
     uint32_t n_taken_over; /* servers whose place it has taken; what they had served is counted here */
     uint64_t copies_count, copied_bytes; /* replicas made again of the slices that it holds (ps/copy.h) */
     uint32_t n_alone;                    /* of these slices, those that have no whole replica now */
-    /* With env.n_batches. Of the server that hands them out: done; handed out again, as a worker was gone. */
+    bool has_book;                       /* with env.n_batches: it hands them out, at the end of the run */
+    /* Of that one: done; handed out again, as a worker was gone. */
     uint64_t batches_done_count, batches_again_count;
     uint64_t batches_held_count;  /* whose gradients every part of its slice has; of no part: n_batches */
     uint64_t batches_whole_count; /* of these, from the first one on, before one is missing */

@@ -31,9 +31,12 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
           "where workers come and go none waits for the steps of the others; needs --consistency async" },
-        { x->n_replicas > 0 || x->snapshots,
-          "who takes a server's place does not know which worker has which batch; leave out --replicas and "
-          "--server-save" },
+        { x->snapshots != NULL,
+          "who goes on from a snapshot does not know which worker has which batch; leave out --server-save, or use "
+          "--replicas 1" },
+        { x->n_replicas > 0 && x->n_guests > 0,
+          "who joins is not told of a server that is lost, nor who has its place; leave out --most-workers or "
+          "--replicas" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
@@ -177,18 +180,18 @@ const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job,
     return out;
 }
 
-/* The first server's, which has the book; NULL: it is not there. */
-static const struct server_facts *book_of(const struct train_job *job, const struct train_result *r)
+/* Of the server that has the book at the end; NULL: it is not there. */
+static const struct server_facts *book_of(const struct train_result *r)
 {
     for (int i = r->n_workers; i < r->n_ranks; i++)
-        if (r->rank[i].number == job->n_workers)
+        if (r->rank[i].served.has_book)
             return &r->rank[i].served;
     return NULL;
 }
 
 size_t elastic_changes(const struct train_job *job, const struct train_result *r, const struct worker_change **out)
 {
-    const struct server_facts *f = elastic_is_on(job) ? book_of(job, r) : NULL;
+    const struct server_facts *f = elastic_is_on(job) ? book_of(r) : NULL;
 
     *out = f ? f->change : NULL;
     return !f ? 0 : f->changes_count < MOST_WORKER_CHANGES ? (size_t)f->changes_count : MOST_WORKER_CHANGES;

@@ -26,7 +26,7 @@ const struct opt train_opt_table[] = {
               "which are dropped"),
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
-             "nothing is; then a new follower is made; with --on-loss report"),
+             "nothing is; then a new follower is made; with --on-loss report or --elastic"),
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
@@ -185,7 +185,8 @@ const struct opt train_run_table[] = {
              "workers; without it: 1, in mpi all ranks that are not servers"),
     OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
               "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
-              "none with it, as the others get what it had; implies --on-loss report"),
+              "none with it, as the others get what it had, nor does a server with --replicas 1; implies --on-loss "
+              "report"),
     OPT_U64_(
         struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "workers",
         "with --elastic in world tcp: --workers begin the run, and others may join it later (--join), until so many "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_elastic.c - what a rank of an elastic run does for it (elastic.h): a worker asks for batches, the first server
- * notes when they are done. */
+/* rank_elastic.c - what a rank of an elastic run does for it (elastic.h): a worker asks for batches, and who has the
+ * book notes when they are done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +35,9 @@ enum rc rank_elastic_open(struct rank *r)
     return RC_OK;
 }
 
-void rank_note_batch(void *arg, uint64_t n_done)
+void rank_note_round(void *arg, size_t round, uint64_t ended_ns)
 {
-    const struct rank *r = arg;
-    const uint64_t n_workers = (uint64_t)r->job->n_workers;
-
-    if (n_done % n_workers == 0)
-        r->round_ns[n_done / n_workers - 1] = world_now_ns(r->world);
+    ((const struct rank *)arg)->round_ns[round] = ended_ns;
 }
 
 /* V4: is this rank alone to go, before `step`? */
@@ -162,8 +158,8 @@ enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
     TRY(world_gather(gathered, r->round_ns, to->round_ns, n_rounds * sizeof *r->round_ns));
     if (r->world->rank != 0)
         return RC_OK;
-    for (int i = to->n_workers; i < to->n_ranks; i++) { /* of the first server, which is there: it has the book */
-        if (to->rank[i].number != r->job->n_workers)
+    for (int i = to->n_workers; i < to->n_ranks; i++) { /* of the server that has the book at the end */
+        if (!to->rank[i].served.has_book)
             continue;
         to->n_rounds = (size_t)(to->rank[i].served.batches_done_count / (uint64_t)r->job->n_workers);
         memmove(to->round_ns, to->round_ns + (size_t)i * n_rounds, n_rounds * sizeof *to->round_ns);

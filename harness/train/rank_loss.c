@@ -102,13 +102,16 @@ enum rc rank_explain_timeout(const struct rank *r, enum rc rc)
 /* An error that ends the run. A lost server is named even if another rank's loss was noticed first. */
 static enum rc explain(const struct rank *r, enum rc rc)
 {
-    for (int s = r->job->n_workers; may_be_loss(r, rc) && s < r->job->n_ranks; s++)
-        if (world_is_lost(r->world, s))
-            return raise_loss(r, s,
-                              r->job->exchange.n_replicas > 0
-                                  ? "it was a server, and its parameters are lost with it and with their replica, or "
-                                    "before that was whole"
-                                  : "it was a server, and its parameters are lost with it");
+    const bool has_replicas = r->job->exchange.n_replicas > 0;
+    char text[RC_MESSAGE_BYTES];
+
+    for (int s = r->job->n_workers; may_be_loss(r, rc) && s < r->job->n_ranks; s++) {
+        if (!world_is_lost(r->world, s))
+            continue;
+        (void)snprintf(text, sizeof text, "it was server %d, and its parameters are lost with it%s",
+                       s - r->job->n_workers, has_replicas ? " and with their replica, or before that was whole" : "");
+        return raise_loss(r, s, text);
+    }
     return rc;
 }
 

@@ -284,8 +284,8 @@ enum rc rank_leave(struct rank *r) MUST_CHECK;
 
 /* RC_NOMEM. */
 enum rc rank_elastic_open(struct rank *r) MUST_CHECK;
-/* exchange_env.on_batch; arg: the rank. */
-void rank_note_batch(void *arg, uint64_t n_done);
+/* exchange_env.on_round; arg: the rank. */
+void rank_note_round(void *arg, size_t round, uint64_t ended_ns);
 /* Before a step, in no step's time: which batch it is of; r->is_over: there is none for it, as all are done. */
 enum rc rank_take_batch(struct rank *r) MUST_CHECK;
 /* Whose batch of which step of the run `step` of this rank is of, as train.L1 numbers them. */

@@ -142,7 +142,8 @@ enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 
     linger(t);
     may_die(t);
-    if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_NEXT)
+    const bool is_forward = t->world->rank >= N_WORKERS && !is_guest(t->world);
+    if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_NEXT && !is_forward)
         outcome->n_asked[t->world->rank]++;
     const enum rc rc = __real_transport_send(t, x);
     may_die(t);
@@ -199,7 +200,7 @@ static enum rc rank_open(struct ps_rank *r)
     const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1,
               before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
-    const bool has_replicas = !plan.snapshots && !plan.is_elastic;
+    const bool has_replicas = !plan.snapshots && (!plan.is_elastic || plan.replicates);
     float param[N_PARAMS];
     enum rc rc;
 
@@ -409,10 +410,12 @@ static void run_here(void)
     }
     outcome->n_held = UINT64_MAX;
     for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
+        outcome->n_books += facts[r].has_book;
         outcome->n_batches_done += facts[r].batches_done_count;
         outcome->n_again += facts[r].batches_again_count;
         outcome->n_repeated += facts[r].repeated_parts_count;
-        outcome->n_held = facts[r].batches_held_count < outcome->n_held ? facts[r].batches_held_count : outcome->n_held;
+        if (!outcome->is_dead[r] && facts[r].batches_held_count < outcome->n_held)
+            outcome->n_held = facts[r].batches_held_count;
         for (int i = 0; i < STALENESS_BINS; i++)
             outcome->n_pushes += facts[r].pushes_count[i];
         outcome->n_late += facts[r].late_count;

@@ -60,8 +60,9 @@ struct plan { /* of a run */
     int leaves_after;
     uint64_t seed;         /* of pauses; 0: none */
     const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
-    bool is_elastic;       /* in place of both: N_BATCHES are handed out, and batch b is step b / N_WORKERS of worker b
-                              modulo that */
+    bool is_elastic;       /* in place of both, unless it replicates: N_BATCHES are handed out, and batch b is step b /
+                              N_WORKERS of worker b       modulo that */
+    bool replicates;       /* such a run has replicas, too */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
@@ -75,6 +76,7 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
+    int n_books;                                          /* of an elastic run: servers that are left with the book */
     int n_asked[MOST_RANKS];                              /* of an elastic run: NEXT */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];

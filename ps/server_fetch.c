@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_fetch.c - what a server has, to worker 0: when it asks in the middle of the run (LOOK), and at its end
+ * (FETCH).
+ */
+#include "ps/heir.h"
+#include "ps/server_state.h"
+
+/* Of the piece that has had the fewest, of those that are here. */
+static uint64_t least_updates(const struct ps_server *s)
+{
+    uint64_t n_least = UINT64_MAX;
+
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0 && server_n_updates(&s->piece[k]) < n_least)
+            n_least = server_n_updates(&s->piece[k]);
+    return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
+}
+
+enum rc server_post_state(struct ps_server *s)
+{
+    const size_t n_elems = s->n_elems;
+    const struct ps_header h = { .op = PS_STATE,
+                                 .n_elems = (uint32_t)n_elems,
+                                 .clock = least_updates(s),
+                                 .n_moments = (uint32_t)optimizer_n_moments(&s->env.optimizer) };
+    enum rc rc;
+
+    TRY(server_end_reply(s, &s->client[0].request[0]));
+    if (s->param) {
+        server_gather(s, s->state);
+        TRY(optimizer_moments(&s->optimizer, s->state + n_elems));
+    }
+    TRY(server_post_reply(s, 0, 0, &h, s->state));
+out:
+    return rc;
+}
+
+/* Of an elastic run with replicas: who has left has been answered that. Where this server is lost behind STATE, the
+ * others may end, and nobody would be there to say it again. */
+static enum rc end_leaves(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int w = 1; server_is_elastic(s) && ps_has_heirs(&s->env) && w < sync_most_workers(&s->env); w++) {
+        const enum rc ended = server_end_reply(s, &s->client[w].request[0]);
+        TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
+    }
+out:
+    return rc;
+}
+
+enum rc server_answer_fetch(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
+        return RC_OK;
+    TRY(end_leaves(s));
+    TRY(server_post_state(s));
+    s->has_given_state = true;
+    s->client[0].state = LEFT;
+    s->n_left++;
+out:
+    return rc;
+}
