@@ -7,7 +7,7 @@
 #include "harness/train/train.h"
 
 struct stage_limits {             /* of one stage, measured; seconds */
-    double forward_s, backward_s; /* the least that it computed for a micro-batch in this run; 0: none */
+    double forward_s, backward_s; /* the least that worker 0 computed for a micro-batch in this run; 0: none */
     double latency_s;             /* of a message to the stage behind */
     double pass_s;                /* of a tensor to it, behind the latency */
     double gather_s, scatter_s;   /* of a micro-batch in a group of shards, forward and backward; 0: it has none */
