@@ -88,7 +88,7 @@ static void note_line(void *arg, const char *line)
     (void)arg;
     if (strstr(line, "have a replica again") && sscanf(line, "the parameters of server %d", &slice) == 1)
         outcome->is_safe[slice] = true;
-    if (strstr(line, "are lost"))
+    if (strstr(line, "are lost") && !atomic_exchange(&outcome->has_last_words, true)) /* two may say so at once */
         (void)snprintf(outcome->last_words, sizeof outcome->last_words, "%s", line);
 }
 

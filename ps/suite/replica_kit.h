@@ -71,7 +71,7 @@ struct outcome { /* in memory that a copy of this process shares */
     float final[N_PARAMS], moment[N_PARAMS];
     uint64_t n_updates; /* as worker 0 is told */
     int n_begun[MOST_WORKERS], n_ended[MOST_WORKERS];
-    int n_joined, n_late_guests, n_left;
+    atomic_int n_joined, n_late_guests, n_left;
     uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
@@ -88,6 +88,7 @@ struct outcome { /* in memory that a copy of this process shares */
     int n_copies; /* replicas made again, as records have it, and their bytes; slices that have none */
     uint64_t n_copied_bytes;
     int n_alone;
+    atomic_bool has_last_words;
     char last_words[RC_MESSAGE_BYTES];                                 /* a line about a slice that is lost */
     float grad[MOST_WORKERS][N_PARAMS], param[MOST_WORKERS][N_PARAMS]; /* of workers: not lost with them */
 };
