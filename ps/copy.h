@@ -13,11 +13,11 @@
  * A slice of no elements has no arrays. Hollow, arrays are as many hollow bytes.
  *
  * Invariants
- *   Y1  The copy is of one moment: no change is pending when it begins, nobody waits for a batch that is there, and from
- *       then on changes are forwarded, and made when HELD says so (replica.R2), which comes behind the HELD of the
- *       copy. So arrays and gradients are sent from where they are; and pushes wait as long as copying takes, not
- *       pulls. Parameters whose pieces are in several versions (server_version.c) are gathered first, in an array that
- *       is freed with the copy.
+ *   Y1  The copy is of one moment: no change is pending when it begins, nobody waits for a batch that is there, and
+ *       from then on changes are forwarded, and made when HELD says so (replica.R2), which comes behind the HELD of
+ *       the copy. So arrays and gradients are sent from where they are; and pushes wait as long as copying takes, not
+ *       pulls. Parameters whose pieces are in several versions (server_version.c) are gathered first, in an array
+ *       that is freed with the copy.
  *   Y2  What is forwarded since comes behind it, in the same order (transport.T4).
  *   Y3  The copy counts as the first forward: its HELD is number 1.
  *   Y4  A part that is not the next one, or not as long, or words that no slice of this run has, are refused and

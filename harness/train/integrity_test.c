@@ -168,9 +168,8 @@ static void assert_caught(int n_workers, int rank, int flip, int every, int foun
     struct one_run run;
     char options[256];
 
-    snprintf(options, sizeof options,
-             "--model lenet --batch 4 --steps 20 --verify-every %d --flip-bit %d --flip-step %d %s", every, rank, flip,
-             more);
+    snprintf(options, sizeof options, "--model lenet --steps 20 --verify-every %d --flip-bit %d --flip-step %d %s",
+             every, rank, flip, more);
     train(&run, n_workers, options);
     if (is_root(&run)) {
         const struct train_checks *c = &run.result.checks;
@@ -241,7 +240,7 @@ static void the_segment_is_the_flipped_one(void **state)
         struct one_run run;
         char options[200];
         snprintf(options, sizeof options,
-                 "--model lenet --batch 4 --steps 6 --verify-every 3 --flip-bit 1 --bucket-bytes 4 --seed %d", seed);
+                 "--model lenet --steps 6 --verify-every 3 --flip-bit 1 --bucket-bytes 4 --seed %d", seed);
         train(&run, 3, options);
         const size_t drawn = (size_t)(rng_u64((uint64_t)seed, RNG_FLIP, 0) % run.job.n_params);
         const struct segment s = run.job.segment[run.result.checks.corruption[0].segment];
@@ -268,9 +267,9 @@ static void healthy_runs_stay_as_they_are(void **state)
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         struct one_run plain, checked;
         char text[200];
-        snprintf(text, sizeof text, "--model lenet --batch 4 --steps 9 %s --verify-every 3", options[i]);
+        snprintf(text, sizeof text, "--model lenet --steps 9 %s --verify-every 3", options[i]);
         train(&checked, 3, text);
-        snprintf(text, sizeof text, "--model lenet --batch 4 --steps 9 %s", options[i]);
+        snprintf(text, sizeof text, "--model lenet --steps 9 %s", options[i]);
         train(&plain, 3, text);
         assert_int_equal(checked.result.checks.n_corruptions, 0);
         assert_int_equal(integrity_check_result(&checked.job, &checked.result), RC_OK);
@@ -293,10 +292,10 @@ static void steps_count_on(void **state)
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    train(&first, 3, "--model lenet --batch 4 --steps 8");
+    train(&first, 3, "--model lenet --steps 8");
     assert_int_equal(checkpoint_save(&first.result.final, path), RC_OK);
-    snprintf(text, sizeof text,
-             "--model lenet --batch 4 --steps 20 --resume %s --verify-every 5 --flip-bit 0 --flip-step 12", path);
+    snprintf(text, sizeof text, "--model lenet --steps 20 --resume %s --verify-every 5 --flip-bit 0 --flip-step 12",
+             path);
     train(&second, 3, text);
     assert_int_equal(second.result.checks.n_done, 2); /* behind steps 9 and 14 */
     assert_int_equal(second.result.checks.corruption[0].step_index, 14);
@@ -312,8 +311,8 @@ static void a_slow_rank_changes_no_bit(void **state)
     struct one_run plain, slow;
 
     (void)state;
-    train(&plain, 2, "--model lenet --batch 4 --steps 6");
-    train(&slow, 2, "--model lenet --batch 4 --steps 6 --slow-rank 0 --slow-ratio 0.9");
+    train(&plain, 2, "--model lenet --steps 6");
+    train(&slow, 2, "--model lenet --steps 6 --slow-rank 0 --slow-ratio 0.9");
     assert_memory_equal(plain.result.final.param, slow.result.final.param, plain.result.final.n_params * sizeof(float));
     end(&plain);
     end(&slow);
@@ -394,7 +393,7 @@ static void nothing_is_found(void **state)
     char options[128];
 
     (void)state;
-    snprintf(options, sizeof options, "--world %s --model lenet --batch 4 --steps 9 --verify-every 4", args[2]);
+    snprintf(options, sizeof options, "--world %s --model lenet --steps 9 --verify-every 4", args[2]);
     train(&run, number(args[3]), options);
     if (is_root(&run)) {
         assert_int_equal(run.result.checks.n_corruptions, 0);
@@ -414,8 +413,7 @@ static void as_slow_as_ordered(void **state)
     char options[200];
 
     (void)state;
-    snprintf(options, sizeof options,
-             "--world sim --model lenet --batch 4 --steps 10 --slow-rank 1 --slow-ratio 0.8 %s",
+    snprintf(options, sizeof options, "--world sim --model lenet --steps 10 --slow-rank 1 --slow-ratio 0.8 %s",
              strcmp(args[2], "overlap") == 0 ? "--overlap on --bucket-bytes 4Ki" : "");
     train(&run, 3, options);
     assert_int_equal(train_summarise(&s, &run.job, &run.result), RC_OK);
