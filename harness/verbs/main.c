@@ -46,6 +46,8 @@ static int print_verb_help(const char *name)
 
 static int print_help(int argc, char **argv)
 {
+    if (verb_help_is_wanted(argv)) /* of help itself */
+        argc = 0;
     if (argc > 0 && strcmp(argv[0], "--all") != 0)
         return print_verb_help(argv[0]);
     print_usage(stdout);
@@ -105,17 +107,21 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
     return stage == STAGE_INPUT ? 2 : 1;
 }
 
-/* Handle --help among other options. Those are checked first: a wrong command line gets its error, not the help. */
+/* Handle --help among other options. Those are checked first: a wrong command line gets its error, not the help; but
+ * --help alone needs nothing else. */
 static int help_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
+    enum rc rc = RC_OK;
     int n_kept = 0;
 
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
             argv[n_kept++] = argv[i];
-    const enum rc rc = verb_call_open(&call, v, n_kept, argv);
-    verb_call_close(&call);
+    if (n_kept > 0) {
+        rc = verb_call_open(&call, v, n_kept, argv);
+        verb_call_close(&call);
+    }
     if (rc != RC_OK)
         return tell(v, rc, STAGE_INPUT);
     fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
