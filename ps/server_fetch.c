@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_fetch.c - what a server has, to worker 0: when it asks in the middle of the run (LOOK), and at its end
- * (FETCH).
- */
+/* server_fetch.c - what a server has, to worker 0: when it asks in the run (LOOK), and at its end (FETCH). */
 #include "ps/heir.h"
 #include "ps/server_state.h"
 

@@ -7,9 +7,8 @@
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
 
-enum {
-    COPIED_ELEMS = 4096
-}; /* of a block that is copied and updated there: gradient and both versions are in a cache */
+/* Of a block that is copied and updated there: gradient and both versions are in a cache. */
+enum { COPIED_ELEMS = 4096 };
 
 /* What the next update of piece k, by the sum of n_grads, is made with. */
 static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)

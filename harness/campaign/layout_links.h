@@ -19,13 +19,14 @@
 #include "harness/cluster/topology.h"
 #include "harness/train/layout.h"
 
-enum layout_crossing {                 /* of a stage */
-                       CROSSES_VALUE,  /* activations, to the stage behind */
-                       CROSSES_GRAD,   /* their gradients, to the stage before */
-                       CROSSES_GROUP,  /* from each rank of a group of shards to each other one */
-                       CROSSES_COMMON, /* around the ring of all replicas */
-                       CROSSES_OWN,    /* around the rings of those that have the same shard */
-                       N_LAYOUT_CROSSINGS
+/* Of a stage. */
+enum layout_crossing {
+    CROSSES_VALUE,  /* activations, to the stage behind */
+    CROSSES_GRAD,   /* their gradients, to the stage before */
+    CROSSES_GROUP,  /* from each rank of a group of shards to each other one */
+    CROSSES_COMMON, /* around the ring of all replicas */
+    CROSSES_OWN,    /* around the rings of those that have the same shard */
+    N_LAYOUT_CROSSINGS
 };
 
 struct shared_link { /* one of those that are crossed by the same */
@@ -38,9 +39,10 @@ struct link_crossed { /* by so many messages of a kind */
     double n_messages;
 };
 
-struct layout_links { /* owned */
-    size_t n_kinds;   /* stages x N_LAYOUT_CROSSINGS: kind stage x N_LAYOUT_CROSSINGS + crossing */
-    double *latency_s /* [n_kinds]: of a message, alone; the longest */, *limit_bytes_per_s /* [n_kinds]: alone */;
+struct layout_links {          /* owned */
+    size_t n_kinds;            /* stages x N_LAYOUT_CROSSINGS: kind stage x N_LAYOUT_CROSSINGS + crossing */
+    double *latency_s;         /* [n_kinds]: of a message, alone; the longest */
+    double *limit_bytes_per_s; /* [n_kinds]: alone */
     struct shared_link *link;
     struct link_crossed *crossed;
     size_t n_links;
