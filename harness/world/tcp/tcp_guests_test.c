@@ -319,7 +319,7 @@ static void what_a_guest_may_not_say_ends_its_connection_G5(void **state)
     (void)state;
     begin(&r, 1);
     s = come(&r);
-    assert_true(post(s, true, TCP_ENTER, 0, "early", 5)); /* it has no number yet */
+    (void)post(s, true, TCP_ENTER, 0, "early", 5); /* it has no number yet; the end may show as soon as it is sent */
     await_end(s, TCP_ENTER, 5);
     tcp_stream_close(&s);
     assert_true(say(r.member[0], TCP_DOORS, 0, "doors", 5));
