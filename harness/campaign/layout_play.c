@@ -8,13 +8,8 @@
 /* Steps that are played to find the period, and those of them before it: by then no stage waits for the first fill. */
 enum { N_STEPS = 4, N_BEFORE = 2 };
 
-enum part { /* of what a stage does: the first two of each micro-batch and way, the others of a step */
-            PART_COMPUTE,
-            PART_GROUP,
-            PART_COMMON,
-            PART_OWN,
-            PART_UPDATE
-};
+/* Of what a stage does: the first two of each micro-batch and way, the others of a step. */
+enum part { PART_COMPUTE, PART_GROUP, PART_COMMON, PART_OWN, PART_UPDATE };
 
 enum state {
     STATE_READY,    /* to begin its next part, once what that waits for has arrived */
@@ -51,11 +46,6 @@ struct play {
     double step_end_s[N_STEPS]; /* of stage 0 */
 };
 
-static size_t kind_of(int stage, enum layout_crossing crossing)
-{
-    return (size_t)stage * N_LAYOUT_CROSSINGS + (size_t)crossing;
-}
-
 /* micro_batch: counted on from step to step. */
 static double *arrival(const struct play *p, int stage, enum stage_way way, size_t micro_batch)
 {
@@ -76,7 +66,7 @@ static bool is_last_action(const struct play *p, int stage)
 
 static void begin_to_cross(struct play *p, int stage, enum layout_crossing crossing, double n_bytes)
 {
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
 
     f->is_on_its_way = true;
     f->left_bytes = n_bytes;
@@ -86,7 +76,7 @@ static void begin_to_cross(struct play *p, int stage, enum layout_crossing cross
 static void send_tensor(struct play *p, int stage, enum layout_crossing crossing)
 {
     const struct played_stage *s = &p->stage[stage];
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
 
     if (f->is_on_its_way)
         f->n_queued++;
@@ -96,11 +86,11 @@ static void send_tensor(struct play *p, int stage, enum layout_crossing crossing
 
 static void tensor_is_there(struct play *p, int stage, enum layout_crossing crossing)
 {
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
     const bool is_value = crossing == CROSSES_VALUE;
 
     *arrival(p, is_value ? stage + 1 : stage - 1, is_value ? WAY_VALUE : WAY_GRAD, f->n_arrived++) =
-        p->now_s + p->links->latency_s[kind_of(stage, crossing)];
+        p->now_s + p->links->latency_s[layout_kind(stage, crossing)];
     if (f->n_queued == 0)
         return;
     f->n_queued--;
@@ -113,7 +103,7 @@ static void has_crossed(struct play *p, int stage, const struct sent *sent)
     struct place *own = &p->place[stage];
 
     own->state = STATE_BUSY;
-    own->until_s = p->now_s + sent->n_messages * p->links->latency_s[kind_of(stage, own->waits_for)];
+    own->until_s = p->now_s + sent->n_messages * p->links->latency_s[layout_kind(stage, own->waits_for)];
 }
 
 /* --- what stages do --- */
@@ -168,7 +158,7 @@ static void begin_sending(struct play *p, int stage)
     own->state = STATE_CROSSING;
     if (sent->n_messages > 0 && !has_begun)
         begin_to_cross(p, stage, own->waits_for, sent->n_bytes);
-    if (!p->flow[kind_of(stage, own->waits_for)].is_on_its_way)
+    if (!p->flow[layout_kind(stage, own->waits_for)].is_on_its_way)
         has_crossed(p, stage, sent);
 }
 
