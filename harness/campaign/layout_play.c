@@ -9,7 +9,7 @@
 enum { N_STEPS = 4, N_BEFORE = 2 };
 
 /* Of what a stage does: the first two of each micro-batch and way, the others of a step. */
-enum part { PART_COMPUTE, PART_GROUP, PART_COMMON, PART_OWN, PART_UPDATE };
+enum part { PART_COMPUTE, PART_GROUP, PART_OWN, PART_COMMON, PART_UPDATE };
 
 enum state {
     STATE_READY,    /* to begin its next part, once what that waits for has arrived */
@@ -97,6 +97,31 @@ static void tensor_is_there(struct play *p, int stage, enum layout_crossing cros
     send_tensor(p, stage, crossing);
 }
 
+static bool overlaps(const struct played_stage *s, enum layout_crossing crossing)
+{
+    return s->overlaps && (crossing == CROSSES_OWN || (crossing == CROSSES_COMMON && !s->is_one_bucket));
+}
+
+/* Beside the last backward; where the ring of the shard has crossed, or there is none. */
+static void begin_common(struct play *p, int stage)
+{
+    const struct played_stage *s = &p->stage[stage];
+
+    if (overlaps(s, CROSSES_COMMON) && s->common.n_messages > 0)
+        begin_to_cross(p, stage, CROSSES_COMMON, s->common.n_bytes);
+}
+
+/* Of a step's rings that of the shard goes first. */
+static void begin_rings(struct play *p, int stage)
+{
+    const struct played_stage *s = &p->stage[stage];
+
+    if (overlaps(s, CROSSES_OWN) && s->own.n_messages > 0)
+        begin_to_cross(p, stage, CROSSES_OWN, s->own.n_bytes);
+    else
+        begin_common(p, stage);
+}
+
 /* What the stage waits for until latencies have passed, too. */
 static void has_crossed(struct play *p, int stage, const struct sent *sent)
 {
@@ -140,8 +165,8 @@ static bool begin_action(struct play *p, int stage)
     if (waits && !(*arrival(p, stage, a.is_backward ? WAY_GRAD : WAY_VALUE, micro_batch) <= p->now_s))
         return false;
     be_busy(p, stage, a.is_backward ? s->backward_s : s->forward_s);
-    if (s->overlaps && is_last_action(p, stage) && s->common.n_messages > 0)
-        begin_to_cross(p, stage, CROSSES_COMMON, s->common.n_bytes);
+    if (is_last_action(p, stage))
+        begin_rings(p, stage);
     return true;
 }
 
@@ -152,7 +177,7 @@ static void begin_sending(struct play *p, int stage)
     };
     const struct sent *sent = sent_of(p, stage);
     struct place *own = &p->place[stage];
-    const bool has_begun = own->part == PART_COMMON && p->stage[stage].overlaps;
+    const bool has_begun = overlaps(&p->stage[stage], of_part[own->part]);
 
     own->waits_for = of_part[own->part];
     own->state = STATE_CROSSING;
@@ -187,7 +212,7 @@ static void end_action(struct play *p, int stage)
         send_tensor(p, stage, CROSSES_GRAD);
     if (!is_backward && stage + 1 < p->n_stages)
         send_tensor(p, stage, CROSSES_VALUE);
-    own->part = is_last_action(p, stage) ? PART_COMMON : PART_COMPUTE;
+    own->part = is_last_action(p, stage) ? PART_OWN : PART_COMPUTE;
     own->n_done += own->part == PART_COMPUTE; /* the last one counts when its step ends */
 }
 
@@ -258,6 +283,8 @@ static void end_flow(struct play *p, size_t kind)
     const enum layout_crossing crossing = (enum layout_crossing)(kind % N_LAYOUT_CROSSINGS);
 
     p->flow[kind].is_on_its_way = false;
+    if (crossing == CROSSES_OWN)
+        begin_common(p, stage);
     if (crossing == CROSSES_VALUE || crossing == CROSSES_GRAD)
         tensor_is_there(p, stage, crossing);
     else if (p->place[stage].state == STATE_CROSSING && p->place[stage].waits_for == crossing)
