@@ -365,8 +365,8 @@ static enum rc resolve_exchanging(struct train_job *job)
     enum rc rc;
 
     resolve_exchange(job);
-    TRY(job_shard_check_order(job));
     TRY(job_overlap_resolve(job));
+    TRY(job_shard_find_order(job));
     TRY(job_servers_check(job));
     job->wait = train_wait_policy(job->opts.wait);
 out:

@@ -374,24 +374,22 @@ out:
     return rc;
 }
 
-enum rc job_shard_check_order(const struct train_job *job)
+enum rc job_shard_find_order(struct train_job *job)
 {
-    const int K = job->shard.n_shards;
     struct train_job plain = *job;
     size_t n_first = 0, n = 0;
     enum rc rc = RC_OK;
 
-    if (!job_shard_is_cut(job) || !job->exchange.overlap || !job->exchange.priority)
-        return RC_OK;
     plain.resume.param = NULL; /* nothing of it is looked at */
-    for (int k = 0; k < K; k++) {
+    for (int k = 0; job_shard_is_cut(job) && !job->shard.pieces_differ && k < job->shard.n_shards; k++) {
         TRY(count_pieces(&n, &plain, k));
         n_first = k == 0 ? n : n_first;
-        if (n != n_first)
+        job->shard.pieces_differ = n != n_first;
+        if (n != n_first && job->exchange.priority && (job->exchange.overlap || job->may_overlap))
             FAIL(RC_INVAL,
-                 "--priority on: with --overlap on worker 0 orders the pieces of all, and shard %d of --shard-dense %d "
+                 "--priority on: with --overlap %s worker 0 orders the pieces of all, and shard %d of --shard-dense %d "
                  "has %zu where shard 0 has %zu; --priority off",
-                 k, K, n, n_first);
+                 job->opts.overlap, k, job->shard.n_shards, n, n_first);
     }
 out:
     return rc;

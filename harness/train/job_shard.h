@@ -34,9 +34,9 @@ enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
 /* Of a job whose network's options, or profile, are known. RC_INVAL: it has no dense layers, or too few outputs of one.
  * RC_NOMEM. */
 enum rc job_shard_resolve(struct train_job *job) MUST_CHECK;
-/* Of a job whose exchange is resolved: can worker 0 order the pieces of all (exchange.E14), where it does? RC_INVAL,
- * RC_NOMEM. */
-enum rc job_shard_check_order(const struct train_job *job) MUST_CHECK;
+/* Of a job whose exchange and overlap are resolved: set shard.pieces_differ. RC_INVAL: they do, and --priority on
+ * orders them. RC_NOMEM. */
+enum rc job_shard_find_order(struct train_job *job) MUST_CHECK;
 /* job_memory_resolve(), of the shard that has the most. network: NULL of a profile. */
 enum rc job_shard_memory(struct train_job *job, const struct network *network) MUST_CHECK;
 /* job_memory_of_rank(), of a stage of the job's network that is thought of: of the rank that needs most. */

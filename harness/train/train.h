@@ -175,6 +175,7 @@ struct job_shard { /* of --shard-dense above 1, and of a stage that has dense la
     size_t most_elems;            /* of a piece of activations that crosses, for one image; the most of all shards */
     struct shard_traffic traffic; /* of a rank's own job */
     const struct transport_ops *transport;
+    bool pieces_differ; /* shards are cut into different numbers of them, which nobody can order (exchange.E14) */
 };
 
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
