@@ -11,8 +11,8 @@
  * Invariants
  *   O1  --overlap auto: on where workers are on several hosts, in allreduce with more than one piece to exchange, and
  *       nothing else of the job stands in the way; else off. The bits are the same (exchange.E3).
- *   O2  --priority auto: on where --overlap auto has come to on; but not with --alternate-exchange, nor with shards that
- *       are not cut into equally many pieces (exchange.E14), which cannot have it; else off.
+ *   O2  --priority auto: on where --overlap auto has come to on; but not with --alternate-exchange, nor with shards
+ *       that are not cut into equally many pieces (exchange.E14), which cannot have it; else off.
  *   O3  What off or on asks for is done, or refused, as if there were no auto.
  *   O4  All workers choose alike, from what all of them know.
  */
