@@ -18,15 +18,15 @@
 #include "harness/train/suite/train_kit.h"
 
 enum { TEXT_BYTES = 512 };
-#define LENET "--model lenet --batch 4 --steps 6 --momentum 0.9 --bucket-bytes 8000"
+#define LENET "--model lenet --batch 4 --steps 4 --momentum 0.9 --bucket-bytes 8000"
 #define SLIM_VGG                                                                                              \
-    "--model vgg16 --width-divisor 16 --image-size 40 --classes 10 --batch 2 --steps 3 --bucket-bytes 30000 " \
+    "--model vgg16 --width-divisor 16 --image-size 40 --classes 10 --batch 2 --steps 2 --bucket-bytes 30000 " \
     "--eval-samples 0"
 
 static const char *const options_of[] = {
     LENET " --workers 2 --shard-dense 2",
     LENET " --workers 4 --shard-dense 2 --partition-bytes 3000",
-    "--model lenet --batch 4 --steps 6 --bucket-bytes 8000 --workers 4 --shard-dense 4 --accumulate 2 --optimizer adam "
+    "--model lenet --batch 4 --steps 4 --bucket-bytes 8000 --workers 4 --shard-dense 4 --accumulate 2 --optimizer adam "
     "--lr 0.001",
     LENET " --workers 6 --shard-dense 3 --reducer halving-doubling --partition-bytes 1000",
     SLIM_VGG " --workers 2 --shard-dense 2",
@@ -77,7 +77,8 @@ static void the_bits_are_those_without_overlap(void **state)
         for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
             struct train_result on;
             const bool differ = strstr(options_of[i], "--shard-dense 3"), is_pipe = strstr(options_of[i], "--stages");
-            if ((differ && strstr(ways[k], "--priority")) || (is_pipe && strstr(ways[k], "--slow-rank")))
+            if ((differ && strstr(ways[k], "--priority")) ||
+                (strstr(ways[k], "--slow-rank") && (is_pipe || i % 2 == 0)))
                 continue;
             run(&on, options_of[i], ways[k]);
             assert_true(on.overlap.overlaps);
