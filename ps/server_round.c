@@ -7,8 +7,8 @@
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
 
-/* Of a block that is copied and updated there: gradient and both versions are in a cache. */
-enum { COPIED_ELEMS = 4096 };
+/* Of a block that is summed or copied, and updated there: it is in a cache then. */
+enum { BLOCK_ELEMS = 16384 };
 
 /* What the next update of piece k, by the sum of n_grads, is made with. */
 static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
@@ -36,24 +36,6 @@ static void note_update(struct ps_server *s, size_t k, int v)
     s->piece[k].version = v;
     s->piece[k].clock++;
     s->n_unsaved++;
-}
-
-/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
-enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
-{
-    const size_t n_elems = s->piece[k].part.n_elems;
-    const int v = server_next_version(s, k);
-    const size_t n_most = v == s->piece[k].version ? n_elems : COPIED_ELEMS;
-    enum rc rc = RC_OK;
-
-    set_optimizer(s, k, n_grads, lr);
-    for (size_t at = 0; at < n_elems; at += n_most) {
-        const size_t n = n_elems - at < n_most ? n_elems - at : n_most;
-        TRY(apply_range(s, k, v, at, n, grad ? grad + at : NULL));
-    }
-    note_update(s, k, v);
-out:
-    return rc;
 }
 
 /* The body at `from`, NULL: hollow, into s->sum, or added to it. */
@@ -102,7 +84,7 @@ static int n_taken(struct ps_server *s, size_t k)
     return n;
 }
 
-/* What is kept of piece k where apply_round() does not sum it block by block: one gradient, where it is or unpacked; or
+/* What is kept of piece k where it is not summed block by block: one gradient, where it is or unpacked; or
  * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
  * NULL: hollow. */
 static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
@@ -145,26 +127,46 @@ static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
     }
 }
 
-/* One update of piece k by all that is kept of it. Gradients as floats are summed and applied in blocks, each of which
- * is in a cache when it is applied: the same bits. */
-static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
+/* What piece k is updated by: the sum of n_grads. */
+struct update {
+    const float *grad; /* [n_elems]; NULL: hollow, or is_kept */
+    bool is_kept;      /* the sum of what is kept, all as floats, which is made block by block */
+    int n_grads;
+    float lr;
+};
+
+/* In blocks or as a whole: the same bits. */
+static enum rc apply(struct ps_server *s, size_t k, const struct update *u)
 {
-    enum { BLOCK_ELEMS = 16384 };
     const size_t n_elems = s->piece[k].part.n_elems;
     const int v = server_next_version(s, k);
+    const size_t n_most = u->is_kept || v != s->piece[k].version ? BLOCK_ELEMS : n_elems;
     enum rc rc = RC_OK;
 
-    if (!are_floats(s, k, n_kept))
-        return server_apply(s, k, whole_sum(s, k, n_kept), n_kept, lr);
-    set_optimizer(s, k, n_kept, lr);
-    for (size_t at = 0; at < n_elems; at += BLOCK_ELEMS) {
-        const size_t left = n_elems - at, n = left < BLOCK_ELEMS ? left : BLOCK_ELEMS;
-        sum_block(s, k, at, n);
-        TRY(apply_range(s, k, v, at, n, s->sum));
+    set_optimizer(s, k, u->n_grads, u->lr);
+    for (size_t at = 0; at < n_elems; at += n_most) {
+        const size_t n = n_elems - at < n_most ? n_elems - at : n_most;
+        if (u->is_kept)
+            sum_block(s, k, at, n);
+        TRY(apply_range(s, k, v, at, n, u->is_kept ? s->sum : u->grad ? u->grad + at : NULL));
     }
     note_update(s, k, v);
 out:
     return rc;
+}
+
+/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
+{
+    return apply(s, k, &(struct update){ .grad = grad, .n_grads = n_grads, .lr = lr });
+}
+
+/* One update of piece k by all that is kept of it. */
+static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
+{
+    if (!are_floats(s, k, n_kept))
+        return server_apply(s, k, whole_sum(s, k, n_kept), n_kept, lr);
+    return apply(s, k, &(struct update){ .is_kept = true, .n_grads = n_kept, .lr = lr });
 }
 
 /* What was kept of it is not needed any more. */

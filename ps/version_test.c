@@ -26,7 +26,7 @@ enum {
     N_WORKERS = 3,
     N_SERVERS = 2,
     N_PIECES = 2,
-    N_LONG = 10000, /* elements of piece 1, first in the slice: an update of a held version of it takes some blocks */
+    N_LONG = 40000, /* elements of piece 1, first in the slice: an update of a held version of it takes some blocks */
     N_SHORT = 6,    /* of piece 0, behind it */
     N_SLICE = N_LONG + N_SHORT,
     SHORT = 0,

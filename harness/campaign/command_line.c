@@ -130,13 +130,6 @@ static bool has_stages(const struct sweep *s, const struct point *p)
     return p->n_stages > 1;
 }
 
-/* Shards' activations cross while a worker computes, and nothing beside that. */
-static bool may_overlap(const struct sweep *s, const struct point *p)
-{
-    (void)s;
-    return p->n_shards == 1 && mode_takes(p->mode, "overlap");
-}
-
 /* Is the option of use to a run of p? */
 static bool is_of_use(const struct sweep *s, const struct point *p, const char *name)
 {
@@ -145,7 +138,7 @@ static bool is_of_use(const struct sweep *s, const struct point *p, const char *
         bool (*uses)(const struct sweep *s, const struct point *p);
     } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes },
                     { "accumulate", has_stages },    { "schedule", has_stages },   { "recompute", has_stages },
-                    { "overlap", may_overlap },      { "feed-queue", is_fed } };
+                    { "feed-queue", is_fed } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)

@@ -46,7 +46,7 @@ static void add(struct counts *c, int stage, enum layout_crossing crossing, int 
 {
     struct topology_link link[TOPOLOGY_MAX_PATH];
     const int n = topology_path(c->topology, from, to, link);
-    const size_t kind = (size_t)stage * N_LAYOUT_CROSSINGS + (size_t)crossing;
+    const size_t kind = layout_kind(stage, crossing);
     double latency_s = 2 * topology_message_s(c->topology, from, to);
     double *limit = &c->links->limit_bytes_per_s[kind];
 

@@ -40,13 +40,18 @@ struct link_crossed { /* by so many messages of a kind */
 };
 
 struct layout_links {          /* owned */
-    size_t n_kinds;            /* stages x N_LAYOUT_CROSSINGS: kind stage x N_LAYOUT_CROSSINGS + crossing */
+    size_t n_kinds;            /* stages x N_LAYOUT_CROSSINGS: layout_kind() */
     double *latency_s;         /* [n_kinds]: of a message, alone; the longest */
     double *limit_bytes_per_s; /* [n_kinds]: alone */
     struct shared_link *link;
     struct link_crossed *crossed;
     size_t n_links;
 };
+
+static inline size_t layout_kind(int stage, enum layout_crossing crossing)
+{
+    return (size_t)stage * N_LAYOUT_CROSSINGS + (size_t)crossing;
+}
 
 /* RC_NOMEM. */
 enum rc layout_links_open(struct layout_links *out, const struct topology *t, const struct layout *l) MUST_CHECK;

@@ -8,13 +8,8 @@
 /* Steps that are played to find the period, and those of them before it: by then no stage waits for the first fill. */
 enum { N_STEPS = 4, N_BEFORE = 2 };
 
-enum part { /* of what a stage does: the first two of each micro-batch and way, the others of a step */
-            PART_COMPUTE,
-            PART_GROUP,
-            PART_COMMON,
-            PART_OWN,
-            PART_UPDATE
-};
+/* Of what a stage does: the first two of each micro-batch and way, the others of a step. */
+enum part { PART_COMPUTE, PART_GROUP, PART_OWN, PART_COMMON, PART_UPDATE };
 
 enum state {
     STATE_READY,    /* to begin its next part, once what that waits for has arrived */
@@ -51,11 +46,6 @@ struct play {
     double step_end_s[N_STEPS]; /* of stage 0 */
 };
 
-static size_t kind_of(int stage, enum layout_crossing crossing)
-{
-    return (size_t)stage * N_LAYOUT_CROSSINGS + (size_t)crossing;
-}
-
 /* micro_batch: counted on from step to step. */
 static double *arrival(const struct play *p, int stage, enum stage_way way, size_t micro_batch)
 {
@@ -76,7 +66,7 @@ static bool is_last_action(const struct play *p, int stage)
 
 static void begin_to_cross(struct play *p, int stage, enum layout_crossing crossing, double n_bytes)
 {
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
 
     f->is_on_its_way = true;
     f->left_bytes = n_bytes;
@@ -86,7 +76,7 @@ static void begin_to_cross(struct play *p, int stage, enum layout_crossing cross
 static void send_tensor(struct play *p, int stage, enum layout_crossing crossing)
 {
     const struct played_stage *s = &p->stage[stage];
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
 
     if (f->is_on_its_way)
         f->n_queued++;
@@ -96,15 +86,40 @@ static void send_tensor(struct play *p, int stage, enum layout_crossing crossing
 
 static void tensor_is_there(struct play *p, int stage, enum layout_crossing crossing)
 {
-    struct flow *f = &p->flow[kind_of(stage, crossing)];
+    struct flow *f = &p->flow[layout_kind(stage, crossing)];
     const bool is_value = crossing == CROSSES_VALUE;
 
     *arrival(p, is_value ? stage + 1 : stage - 1, is_value ? WAY_VALUE : WAY_GRAD, f->n_arrived++) =
-        p->now_s + p->links->latency_s[kind_of(stage, crossing)];
+        p->now_s + p->links->latency_s[layout_kind(stage, crossing)];
     if (f->n_queued == 0)
         return;
     f->n_queued--;
     send_tensor(p, stage, crossing);
+}
+
+static bool overlaps(const struct played_stage *s, enum layout_crossing crossing)
+{
+    return s->overlaps && (crossing == CROSSES_OWN || (crossing == CROSSES_COMMON && !s->is_one_bucket));
+}
+
+/* Beside the last backward; where the ring of the shard has crossed, or there is none. */
+static void begin_common(struct play *p, int stage)
+{
+    const struct played_stage *s = &p->stage[stage];
+
+    if (overlaps(s, CROSSES_COMMON) && s->common.n_messages > 0)
+        begin_to_cross(p, stage, CROSSES_COMMON, s->common.n_bytes);
+}
+
+/* Of a step's rings that of the shard goes first. */
+static void begin_rings(struct play *p, int stage)
+{
+    const struct played_stage *s = &p->stage[stage];
+
+    if (overlaps(s, CROSSES_OWN) && s->own.n_messages > 0)
+        begin_to_cross(p, stage, CROSSES_OWN, s->own.n_bytes);
+    else
+        begin_common(p, stage);
 }
 
 /* What the stage waits for until latencies have passed, too. */
@@ -113,7 +128,7 @@ static void has_crossed(struct play *p, int stage, const struct sent *sent)
     struct place *own = &p->place[stage];
 
     own->state = STATE_BUSY;
-    own->until_s = p->now_s + sent->n_messages * p->links->latency_s[kind_of(stage, own->waits_for)];
+    own->until_s = p->now_s + sent->n_messages * p->links->latency_s[layout_kind(stage, own->waits_for)];
 }
 
 /* --- what stages do --- */
@@ -150,8 +165,8 @@ static bool begin_action(struct play *p, int stage)
     if (waits && !(*arrival(p, stage, a.is_backward ? WAY_GRAD : WAY_VALUE, micro_batch) <= p->now_s))
         return false;
     be_busy(p, stage, a.is_backward ? s->backward_s : s->forward_s);
-    if (s->overlaps && is_last_action(p, stage) && s->common.n_messages > 0)
-        begin_to_cross(p, stage, CROSSES_COMMON, s->common.n_bytes);
+    if (is_last_action(p, stage))
+        begin_rings(p, stage);
     return true;
 }
 
@@ -162,13 +177,13 @@ static void begin_sending(struct play *p, int stage)
     };
     const struct sent *sent = sent_of(p, stage);
     struct place *own = &p->place[stage];
-    const bool has_begun = own->part == PART_COMMON && p->stage[stage].overlaps;
+    const bool has_begun = overlaps(&p->stage[stage], of_part[own->part]);
 
     own->waits_for = of_part[own->part];
     own->state = STATE_CROSSING;
     if (sent->n_messages > 0 && !has_begun)
         begin_to_cross(p, stage, own->waits_for, sent->n_bytes);
-    if (!p->flow[kind_of(stage, own->waits_for)].is_on_its_way)
+    if (!p->flow[layout_kind(stage, own->waits_for)].is_on_its_way)
         has_crossed(p, stage, sent);
 }
 
@@ -197,7 +212,7 @@ static void end_action(struct play *p, int stage)
         send_tensor(p, stage, CROSSES_GRAD);
     if (!is_backward && stage + 1 < p->n_stages)
         send_tensor(p, stage, CROSSES_VALUE);
-    own->part = is_last_action(p, stage) ? PART_COMMON : PART_COMPUTE;
+    own->part = is_last_action(p, stage) ? PART_OWN : PART_COMPUTE;
     own->n_done += own->part == PART_COMPUTE; /* the last one counts when its step ends */
 }
 
@@ -268,6 +283,8 @@ static void end_flow(struct play *p, size_t kind)
     const enum layout_crossing crossing = (enum layout_crossing)(kind % N_LAYOUT_CROSSINGS);
 
     p->flow[kind].is_on_its_way = false;
+    if (crossing == CROSSES_OWN)
+        begin_common(p, stage);
     if (crossing == CROSSES_VALUE || crossing == CROSSES_GRAD)
         tensor_is_there(p, stage, crossing);
     else if (p->place[stage].state == STATE_CROSSING && p->place[stage].waits_for == crossing)

@@ -22,9 +22,10 @@ struct played_stage {             /* of a micro-batch, but for what is of a step
     double forward_s, backward_s; /* computing */
     struct sent value, grad;      /* to the stages beside it */
     struct sent gather, scatter;  /* in a group of shards, with forward and with backward */
-    struct sent common, own;      /* of a step: around each ring, the second one behind the first */
+    struct sent own, common;      /* of a step: around each ring, the second one behind the first */
     double update_s;              /* of a step */
-    bool overlaps;                /* what goes around the common ring begins with the last backward, not behind it */
+    bool overlaps;                /* what goes around the rings begins with the last backward, not behind it ... */
+    bool is_one_bucket;           /* ... but the common one, which is there with its end */
 };
 
 /* Of step after step, of which a stage may begin the next while others still do this one. stage[n_stages]. RC_NOMEM. */

@@ -163,8 +163,46 @@ static void an_exchange_is_behind_the_last_backward(void **state)
     assert_near(period_of("4x1x1", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 6 + 3 + 1);
     stage.common.n_bytes = 2e9;
     assert_near(period_of("4x1x1", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + 3 + 1);
-    stage.own = (struct sent){ 4e9, 2 };
-    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + 3 + (4 + 1) + 1);
+}
+
+/* The ring of a shard, of 4 s and 2 latencies, then that of all, of 2 s and 6 latencies; begun with a backward of 3,
+ * the first one is still on its way for 1 s behind it, and the second one crosses while the first one's latencies pass;
+ * of 5 instead of 2 for 4 s more. Without a ring of all, or of the shard, the other one is alone. */
+static void the_ring_of_a_shard_goes_first(void **state)
+{
+    const char *links = "ranks_per_host_count=1,link_latency_s=0.5";
+    struct played_stage stage = {
+        .forward_s = 2, .backward_s = 3, .own = { 4e9, 2 }, .common = { 2e9, 6 }, .update_s = 1
+    };
+
+    (void)state;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + (4 + 1) + (2 + 3) + 1);
+    stage.overlaps = true;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 4 + 2 + 3 + 1);
+    stage.common.n_bytes = 5e9;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 4 + 5 + 3 + 1);
+    stage.common.n_messages = 0;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 4 + 1 + 1);
+    stage.own.n_messages = 0;
+    stage.common.n_messages = 6;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 5 + 3 + 1);
+    stage.is_one_bucket = true;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + 5 + 3 + 1);
+    stage.own.n_messages = 2;
+    assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 4 + 1 + 5 + 3 + 1);
+}
+
+/* Two of a group scatter 2 s with each backward of 2 s, of 2 micro-batches, over the card that the ring of 3 s has half
+ * of from when that of the last one crosses: begun at 6 with the backward, of which 1 is left at 8, when 2 begin to be
+ * scattered, it is there at 10; of the scattered 1 is left then: 11. */
+static void rings_share_a_card_with_activations(void **state)
+{
+    struct played_stage stage = { .forward_s = 1, .backward_s = 2, .scatter = { 2e9, 1 }, .own = { 3e9, 2 } };
+
+    (void)state;
+    assert_near(period_of("4x1x2", "ranks_per_host_count=1", &stage, SCHEDULE_1F1B, 1, 2), 2 * (1 + 2 + 2) + 3);
+    stage.overlaps = true;
+    assert_near(period_of("4x1x2", "ranks_per_host_count=1", &stage, SCHEDULE_1F1B, 1, 2), 11);
 }
 
 /* Two of a group: each micro-batch gathers 3 s and 2 latencies of 0.5, and scatters 1 s and one. */
@@ -229,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_message_has_the_latency_of_its_path_L1),
         cmocka_unit_test(equal_stages_have_the_published_bubble),
         cmocka_unit_test(an_exchange_is_behind_the_last_backward),
+        cmocka_unit_test(the_ring_of_a_shard_goes_first),
+        cmocka_unit_test(rings_share_a_card_with_activations),
         cmocka_unit_test(activations_cross_with_computing),
         cmocka_unit_test(rings_of_stages_share_a_card),
         cmocka_unit_test(tensors_are_waited_for),

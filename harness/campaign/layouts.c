@@ -182,7 +182,7 @@ static enum rc fill(struct simulation *s, const struct layouts *l, const struct 
     TRY(simulation_add(s, "--schedule=%s", l->terms->schedule));
     TRY(simulation_add(s, "--mode=%s", row_mode_name(ROW_COLLECTIVE)));
     TRY(simulation_add(s, "--reducer=ring"));
-    TRY(simulation_add(s, "--overlap=%s", p->layout.n_shards > 1 ? "off" : l->terms->simulate.overlap));
+    TRY(simulation_add(s, "--overlap=%s", l->terms->simulate.overlap));
     TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)l->terms->simulate.bucket_bytes));
 out:
     return rc;

@@ -15,10 +15,10 @@
  *       few of these, and the data-parallel one always. It decides.
  *   A3  The formula: the schedule at the profile's times, with all replicas of a stage taken for one; tensors between
  *       stages, activations in groups of shards, and rings of gradients each have an even share of the links that they
- *       cross at once (layout_play.h). Behind the last backward the rings, of what all replicas have and of a shard,
- *       then the update; with --overlap on the last backward hides of the first ring what it can, without shards. It
- *       knows no jitter. Where replicas are alike on their hosts it is within 3 % of simulation (cli.layout), where
- *       some leave a host at other stages than others, within 10 %.
+ *       cross at once (layout_play.h). Behind the last backward the rings, of a shard and then of what all replicas
+ *       have, then the update; with --overlap on the last backward hides of both rings what it can, but of the second
+ *       one nothing where that is one bucket. It knows no jitter. Where replicas are alike on their hosts it is within
+ *       3 % of simulation (cli.layout), where some leave a host at other stages than others, within 10 %.
  */
 #ifndef HARNESS_CAMPAIGN_LAYOUTS_H
 #define HARNESS_CAMPAIGN_LAYOUTS_H

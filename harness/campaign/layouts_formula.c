@@ -233,7 +233,7 @@ enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *
 {
     const int S = p->layout.n_stages;
     const enum stage_schedule schedule = strcmp(terms->schedule, "gpipe") == 0 ? SCHEDULE_GPIPE : SCHEDULE_1F1B;
-    const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0 && p->layout.n_shards == 1;
+    const bool overlaps = strcmp(terms->simulate.overlap, "on") == 0;
     const uint64_t B = p->batch / p->n_micro_batches;
     struct played_stage stage[NETWORK_MAX_STAGES] = { { 0 } };
     struct stage_part part[NETWORK_MAX_STAGES] = { { .network = NULL } };
@@ -245,6 +245,7 @@ enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *
         TRY(part_open(&part[i], m, &p->layout, &cuts, i));
         stage[i] = played(m, &cuts, &p->layout, &part[i], i, B);
         stage[i].overlaps = overlaps;
+        stage[i].is_one_bucket = sizeof(float) * part[i].n_common <= terms->simulate.bucket_bytes;
         TRY(apply_stage(p, m, &cuts, &part[i], i, schedule));
     }
     p->imbalance_ratio = imbalance_of(stage, S);

@@ -113,7 +113,7 @@ static void words_of(char *out, size_t n_bytes, const struct sweep *s, const str
         snprintf(out + strlen(out), n_bytes - strlen(out), "%s ", l.argv[i]);
 }
 
-/* Each gets what is of use to it: no micro-batches without stages, no overlap with shards. */
+/* Each gets what is of use to it: no micro-batches without stages. */
 static void options_of_a_launch(void **state)
 {
     char words[] = "--world=threads --accumulate=4 --schedule=gpipe --overlap=on --recompute", text[2000];
@@ -132,8 +132,8 @@ static void options_of_a_launch(void **state)
           { "accumulate", "schedule", "recompute" } },
         { { "--workers=1 --stages=2 --shard-dense=1 ", "--accumulate=4 ", "--schedule=gpipe ", "--recompute=true " },
           { NULL } },
-        { { "--workers=2 --stages=1 --shard-dense=2 ", "--global-batch=64 " },
-          { "accumulate", "schedule", "recompute", "overlap" } },
+        { { "--workers=2 --stages=1 --shard-dense=2 ", "--global-batch=64 ", "--overlap=on " },
+          { "accumulate", "schedule", "recompute" } },
     };
     for (size_t i = 0; i < 4; i++) {
         words_of(text, sizeof text, &s, &s.campaign.point[i]);

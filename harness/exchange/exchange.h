@@ -55,12 +55,16 @@
  *       snapshots.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
- * one, and no bucket has both; the update divides each sum by the number of all workers. What they begin with each rank
- * has written itself: start() shares what is before them. Of a mode with MODE_COLLECTIVE whose collective has not
- * COLL_DEVICE, without overlap, average_every, compression, shared memory and undo. E15  With opts.n_guests so many
- * workers more may join the run while it goes on (world.W9): what exchange_open() and start() agree on with others is,
- * for a guest, that servers check its layout (ps/layout.h) when it joins, and its parameters are then theirs. It may
- * come, go and be lost as any other worker (ps/leases.h).
+ *       one, and no bucket has both; the update divides each sum by the number of all workers. What they begin with
+ *       each rank has written itself: start() shares what is before them. One task of a rank exchanges both, in the
+ *       order of the queue. That order has the pieces of shards, of which ranks may have different numbers, before the
+ *       common ones; with E6's order of worker 0, which tells numbers, all ranks have equally many pieces. So ranks
+ *       that meet in a piece have those before it in common, or not to wait for, and none waits for ever. Of a mode
+ *       with MODE_COLLECTIVE whose collective has not COLL_DEVICE, without average_every, compression, shared memory
+ *       and undo.
+ *  E15  With opts.n_guests so many workers more may join the run while it goes on (world.W9): what exchange_open() and
+ *       start() agree on with others is, for a guest, that servers check its layout (ps/layout.h) when it joins, and
+ *       its parameters are then theirs. It may come, go and be lost as any other worker (ps/leases.h).
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -143,11 +147,12 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     uint64_t n_steps_before; /* of the training, before it */
 };
 
-enum exchange_task {                        /* whose ring */
-                     EXCHANGE_MAIN,         /* of the main task: waits, and what is done inline; a server's: its work */
-                     EXCHANGE_QUEUE,        /* the piece that goes next, while it waits */
-                     EXCHANGE_COMMUNICATOR, /* with overlap */
-                     EXCHANGE_N_RINGS
+/* Whose ring. */
+enum exchange_task {
+    EXCHANGE_MAIN,         /* of the main task: waits, and what is done inline; a server's: its work */
+    EXCHANGE_QUEUE,        /* the piece that goes next, while it waits */
+    EXCHANGE_COMMUNICATOR, /* with overlap */
+    EXCHANGE_N_RINGS
 };
 
 /* Where a step's time went that was not computing, on the worker's clock, ns. */

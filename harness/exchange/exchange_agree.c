@@ -11,7 +11,7 @@
 enum { NAME_BYTES = 32 };
 
 struct way { /* in which a rank exchanges */
-    uint64_t digest, n_pieces, overlap, priority, cycle_ns, average_every;
+    uint64_t digest, n_pieces, n_ordered, overlap, priority, cycle_ns, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
     uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, snapshot_every, n_in_flight;
     char mode[NAME_BYTES], collective[NAME_BYTES];
@@ -53,6 +53,7 @@ static struct way own_way(const struct exchange *x)
     const struct exchange_opts *o = &x->env.opts;
     struct way way = { .digest = common_digest(x),
                        .n_pieces = n_common_pieces(x),
+                       .n_ordered = o->overlap && o->priority ? x->buckets.n_pieces : 0,
                        .overlap = o->overlap,
                        .priority = o->priority,
                        .cycle_ns = o->cycle_ns,
@@ -99,6 +100,11 @@ static enum rc compare(int rank, const struct way *its, const struct way *first)
     if (its->overlap != first->overlap || its->priority != first->priority)
         return rc_raise(RC_MISMATCH, "rank %d has overlap %s and priority %s, rank 0 %s and %s: " MUST_BE_EQUAL, rank,
                         on_off(its->overlap), on_off(its->priority), on_off(first->overlap), on_off(first->priority));
+    if (its->n_ordered != first->n_ordered) /* E14 */
+        return rc_raise(RC_MISMATCH,
+                        "rank %d has a shard of another number of pieces than rank 0, %llu in all and not %llu: with "
+                        "overlap and priority worker 0 orders those of all",
+                        rank, (unsigned long long)its->n_ordered, (unsigned long long)first->n_ordered);
     if (its->cycle_ns != first->cycle_ns)
         return rc_raise(RC_MISMATCH, "rank %d has a cycle of %g us, rank 0 of %g us: " MUST_BE_EQUAL, rank,
                         1e-3 * (double)its->cycle_ns, 1e-3 * (double)first->cycle_ns);

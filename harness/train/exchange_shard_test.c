@@ -27,6 +27,7 @@ struct plan {
     struct bucket_opts buckets;
     int odd_rank; /* has another layout of ... */
     bool is_of_common;
+    bool overlap, priority;
 };
 
 struct place {
@@ -63,17 +64,19 @@ static enum rc open_place(struct place *p)
     TRY(collective_find(&ring, &collective_kind, "ring"));
     TRY(transport_find(&inproc, "inproc"));
     const struct exchange_shard shard = { p->same, N_COMMON };
-    const struct exchange_env env = { .world = p->w,
-                                      .compute = p->compute,
-                                      .mode = &sync_allreduce,
-                                      .transport = inproc,
-                                      .collective = ring,
-                                      .segment = p->layout,
-                                      .n_segments = 3,
-                                      .n_workers = N_RANKS,
-                                      .shard = &shard,
-                                      .opts.buckets = p->plan->buckets,
-                                      .timeout_ms = 20000 };
+    const struct exchange_env env = {
+        .world = p->w,
+        .compute = p->compute,
+        .mode = &sync_allreduce,
+        .transport = inproc,
+        .collective = ring,
+        .segment = p->layout,
+        .n_segments = 3,
+        .n_workers = N_RANKS,
+        .shard = &shard,
+        .opts = { .buckets = p->plan->buckets, .overlap = p->plan->overlap, .priority = p->plan->priority },
+        .timeout_ms = 20000
+    };
     TRY(exchange_open(&p->x, &env));
 out:
     return rc;
@@ -94,6 +97,21 @@ static float expected(const struct place *p, size_t i)
     return (i < N_COMMON ? (float)i : (float)(1000 * (p->shard + 1)) + (float)i) - (float)N_STEPS * step;
 }
 
+/* Each rank at times of its own, so that some are at the pieces of their shard while others are at common ones. */
+static enum rc submit(struct place *p, int step, uint64_t now_ns)
+{
+    enum rc rc = RC_OK;
+
+    if (!exchange_wants_segments(p->x))
+        exchange_submit_all(p->x, now_ns);
+    for (size_t s = 3; exchange_wants_segments(p->x) && s-- > 0;) {
+        world_pause(p->w, 100000 * (uint64_t)((p->w->rank + 2 * step + 3 * (int)s) % 4));
+        TRY(exchange_submit(p->x, p->layout[s]));
+    }
+out:
+    return rc;
+}
+
 static enum rc train(struct place *p)
 {
     uint64_t now_ns = 0;
@@ -107,7 +125,7 @@ static enum rc train(struct place *p)
         for (size_t i = 0; i < p->n_params; i++)
             exchange_grad(p->x)[i] = 6.0f * (float)(p->w->rank + 1);
         now_ns = world_now_ns(p->w);
-        exchange_submit_all(p->x, now_ns);
+        TRY(submit(p, step, now_ns));
         TRY(exchange_await_all(p->x, &now_ns));
     }
     for (size_t i = 0; i < p->n_params; i++)
@@ -154,8 +172,26 @@ static void sums_are_over_those_that_have_them(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++)
-        if (run((struct plan){ buckets[i], -1, false }) != RC_OK)
-            fail_msg("plan %zu: %s", i, rc_message());
+        for (int overlap = 0; overlap < 2; overlap++)
+            if (run((struct plan){ .buckets = buckets[i], .odd_rank = -1, .overlap = overlap }) != RC_OK)
+                fail_msg("plan %zu, overlap %d: %s", i, overlap, rc_message());
+}
+
+/* Both shards are 2 pieces of 16 bytes, or of 12 bytes 2 and 3. */
+static void an_order_of_worker_0_is_of_equally_many_pieces(void **state)
+{
+    struct plan plan = { .buckets = { 0, 16 }, .odd_rank = -1, .overlap = true, .priority = true };
+
+    (void)state;
+    if (run(plan) != RC_OK)
+        fail_msg("%s", rc_message());
+    plan.buckets.partition_bytes = 12;
+    assert_int_equal(run(plan), RC_MISMATCH);
+    if (!strstr(rc_message(), "rank 1 has a shard of another number of pieces than rank 0, 8 in all and not 7: with "
+                              "overlap and priority worker 0 orders those of all"))
+        fail_msg("%s", rc_message());
+    plan.overlap = false; /* then nobody orders */
+    assert_int_equal(run(plan), RC_OK);
 }
 
 static void other_plans_are_found(void **state)
@@ -163,10 +199,11 @@ static void other_plans_are_found(void **state)
     static const struct bucket_opts by_segments = { 4, 0 };
 
     (void)state;
-    assert_int_equal(run((struct plan){ by_segments, 3, true }), RC_MISMATCH);
+    assert_int_equal(run((struct plan){ .buckets = by_segments, .odd_rank = 3, .is_of_common = true }), RC_MISMATCH);
     if (!strstr(rc_message(), "rank 3 cuts the gradients into 2 pieces, rank 0 into 2, or elsewhere"))
         fail_msg("%s", rc_message());
-    assert_int_equal(run((struct plan){ by_segments, 3, false }), RC_MISMATCH); /* the second one of shard 1 */
+    assert_int_equal(run((struct plan){ .buckets = by_segments, .odd_rank = 3 }),
+                     RC_MISMATCH); /* the second one of shard 1 */
     if (!strstr(rc_message(), "of the ranks with one shard number 1 cuts it in another way than number 0"))
         fail_msg("%s", rc_message());
 }
@@ -175,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_over_those_that_have_them),
+        cmocka_unit_test(an_order_of_worker_0_is_of_equally_many_pieces),
         cmocka_unit_test(other_plans_are_found),
     };
 

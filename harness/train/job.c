@@ -23,6 +23,7 @@
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_resume.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/job_shard.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
 #include "harness/train/local_sgd.h"
@@ -365,6 +366,7 @@ static enum rc resolve_exchanging(struct train_job *job)
 
     resolve_exchange(job);
     TRY(job_overlap_resolve(job));
+    TRY(job_shard_find_order(job));
     TRY(job_servers_check(job));
     job->wait = train_wait_policy(job->opts.wait);
 out:

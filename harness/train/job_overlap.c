@@ -31,7 +31,6 @@ static const char *why_off(const struct train_job *job)
         { !(job->world->module.caps & (WORLD_LAUNCHED | WORLD_VIRTUAL_TIME)), one_host },
         { job->collective && job->collective->module.caps & COLL_DEVICE,
           "was not measured to be faster where the reducer sums on the device" },
-        { o->shard_dense > 1, "--shard-dense exchanges activations while a step is computed" },
         { o->average_every > 0, "--average-every averages parameters behind the step" },
         { o->trajectory[0] != '\0', "--trajectory wants the parameters that a step begins with" },
         { alternation_is_on(job) && strcmp(o->priority, "on") == 0, "--alternate-exchange goes with --priority off" },
@@ -48,7 +47,7 @@ static enum rc has_pieces(bool *out, const struct train_job *job)
     struct buckets b = { 0 };
     enum rc rc;
 
-    TRY(buckets_open(&b, job->segment, job->n_segments, &job->exchange.buckets));
+    TRY(buckets_open_cut(&b, job->segment, job->n_segments, &job->exchange.buckets, job->shard.n_common_params));
     *out = b.n_pieces > 1;
 out:
     buckets_close(&b);
@@ -104,7 +103,7 @@ struct overlap_choice job_overlap_choose(const struct train_job *job, int n_host
         snprintf(c.reason, sizeof c.reason, "workers are on %d hosts", n_hosts);
     c.overlaps = n_hosts > 1 && tasks_may_send;
     if (is_auto(job->opts.priority))
-        c.by_priority = c.overlaps && !alternation_is_on(job);
+        c.by_priority = c.overlaps && !alternation_is_on(job) && !job->shard.pieces_differ;
     return c;
 }
 

@@ -5,13 +5,14 @@
  *
  * Between hosts a step of VGG-16's shape took 1.00 times the longer one of computing and exchange with overlap and
  * priority, 1.27 times with overlap alone, 1.98 times without (results/2026-11-26-overlap-check, measured with
- * allreduce). On one host exchanging takes the cores that computing needs, and was not faster beside it.
+ * allreduce), and with its dense layers in 2 shards 0.79 and 0.73 of one without (results/2026-11-27-shard-overlap). On
+ * one host exchanging takes the cores that computing needs, and was not faster beside it.
  *
  * Invariants
  *   O1  --overlap auto: on where workers are on several hosts, in allreduce with more than one piece to exchange, and
  *       nothing else of the job stands in the way; else off. The bits are the same (exchange.E3).
- *   O2  --priority auto: on where --overlap auto has come to on; but not with --alternate-exchange, which cannot have
- *       it; else off.
+ *   O2  --priority auto: on where --overlap auto has come to on; but not with --alternate-exchange, nor with shards
+ *       that are not cut into equally many pieces (exchange.E14), which cannot have it; else off.
  *   O3  What off or on asks for is done, or refused, as if there were no auto.
  *   O4  All workers choose alike, from what all of them know.
  */

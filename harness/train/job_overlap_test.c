@@ -37,6 +37,8 @@ static void what_stands_in_the_way(void **state)
         { CUT " --overlap off", 0, false, "" },
         { CUT " --overlap on", 0, false, "" },
         { "--mode none --workers 2", 0, false, "" },
+        { CUT " --shard-dense 2", 0, true, "" },
+        { ALLREDUCE " --shard-dense 2", 0, true, "" },
         { ALLREDUCE, 0, false, "the gradients are one piece" },
         { ALLREDUCE " --bucket-bytes 1Mi", 0, false, "the gradients are one piece" },
         { "--mode allreduce --bucket-bytes 8Ki", 0, false, "nothing crosses between workers" },
@@ -86,6 +88,9 @@ static void hosts_decide(void **state)
         { "--priority on", 4, true, true, true, "workers are on 4 hosts" },
         { "--priority on", 1, true, false, true, "all workers are on one host" },
         { "--alternate-exchange 2", 4, true, true, false, "workers are on 4 hosts" },
+        { "--shard-dense 2", 4, true, true, true, "workers are on 4 hosts" },
+        { "--shard-dense 2 --priority on", 4, true, true, true, "workers are on 4 hosts" },
+        { "--workers 3 --shard-dense 3 --partition-bytes 1024", 4, true, true, false, "workers are on 4 hosts" },
         { "--overlap on", 4, true, true, false, "" },
         { "--overlap on", 1, true, true, false, "" },
         { "--overlap on --priority on", 4, true, true, true, "" },
@@ -98,8 +103,9 @@ static void hosts_decide(void **state)
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job = { 0 };
         char options[256];
-        (void)snprintf(options, sizeof options, "--model lenet --steps 40 " CUT "%s%s", c[i].options[0] ? " " : "",
-                       c[i].options);
+        (void)snprintf(
+            options, sizeof options, "--model lenet --steps 40 --world sim --mode allreduce --bucket-bytes 8Ki%s%s%s",
+            strstr(c[i].options, "--workers") ? "" : " --workers 2", c[i].options[0] ? " " : "", c[i].options);
         if (kit_prepare(&job, options) != RC_OK)
             fail_msg("%s: %s", options, rc_message());
         const struct overlap_choice chosen =

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exchange/buckets.h"
 #include "harness/net/transport.h"
 #include "harness/train/job_work.h"
 #include "models/engine/network_shard.h"
@@ -32,7 +33,6 @@ static const char *why_not(const struct train_job *job)
         { job->n_drivers > 0, "--input feed pushes samples to workers that need labels of others; --input direct" },
         { job->split_opts.kind != SPLIT_IID, "--split gives workers samples that the others of a group do not know" },
         { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },
-        { strcmp(o->overlap, "on") == 0, "workers exchange activations while they compute; --overlap off" },
         { strcmp(o->exchange_memory, "shared") == 0, "workers have different parameters; --exchange-memory private" },
         { job->exchange.compression.kind != COMPRESSION_NONE, "compression is built for whole gradients alone" },
         { o->average_every > 0, "--average-every averages what each rank has of a whole network" },
@@ -355,6 +355,44 @@ enum rc job_shard_explain(const struct train_job *job, enum rc rc)
         return rc;
     (void)snprintf(message, sizeof message, "%s", rc_message());
     return rc_raise(rc, "%.400s; rank %d has shard %d of group %d", message, rank, rank / S % K, rank / S / K);
+}
+
+/* --- what the shards of a job have in common --- */
+
+static enum rc count_pieces(size_t *out, const struct train_job *job, int number)
+{
+    struct train_job own = { .segment = NULL };
+    struct buckets b = { 0 };
+    enum rc rc;
+
+    TRY(job_shard_take(&own, job, number));
+    TRY(buckets_open_cut(&b, own.segment, own.n_segments, &job->exchange.buckets, own.shard.n_common_params));
+    *out = b.n_pieces;
+out:
+    buckets_close(&b);
+    job_shard_free(&own);
+    return rc;
+}
+
+enum rc job_shard_find_order(struct train_job *job)
+{
+    struct train_job plain = *job;
+    size_t n_first = 0, n = 0;
+    enum rc rc = RC_OK;
+
+    plain.resume.param = NULL; /* nothing of it is looked at */
+    for (int k = 0; job_shard_is_cut(job) && !job->shard.pieces_differ && k < job->shard.n_shards; k++) {
+        TRY(count_pieces(&n, &plain, k));
+        n_first = k == 0 ? n : n_first;
+        job->shard.pieces_differ = n != n_first;
+        if (n != n_first && job->exchange.priority && (job->exchange.overlap || job->may_overlap))
+            FAIL(RC_INVAL,
+                 "--priority on: with --overlap %s worker 0 orders the pieces of all, and shard %d of --shard-dense %d "
+                 "has %zu where shard 0 has %zu; --priority off",
+                 job->opts.overlap, k, job->shard.n_shards, n, n_first);
+    }
+out:
+    return rc;
 }
 
 /* --- what shards have come to --- */

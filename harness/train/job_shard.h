@@ -8,10 +8,14 @@
  *
  * Invariants
  *   H1  Of W workers, K of which are a group, worker r is shard r mod K of group r / K: with stages the ranks of the
- * same stage of K workers that follow one another. H2  Samples are those of train.L1, and losses each worker's own.
- * Parameters after each step are those of
+ *       same stage of K workers that follow one another.
+ *   H2  Samples are those of train.L1, and losses each worker's own. Parameters after each step are those of
  *       --shard-dense 1 but for rounding: gradients are the same sums in another order.
  *   H3  A checkpoint is of the whole network: it has no shards, and a run goes on from it with any --shard-dense.
+ *   H4  What crosses in a group is sent and waited for by the main task alone, what crosses of gradients with --overlap
+ *       on by the communicator alone, each over a transport of its own (world.W6, task.K6). The main task waits within
+ *       a step for main tasks at the same place of theirs, and for pieces of the step before; the communicator for
+ *       pieces that were submitted before: no two ranks wait for each other. The bits are those without overlap.
  */
 #ifndef HARNESS_TRAIN_JOB_SHARD_H
 #define HARNESS_TRAIN_JOB_SHARD_H
@@ -30,6 +34,9 @@ enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
 /* Of a job whose network's options, or profile, are known. RC_INVAL: it has no dense layers, or too few outputs of one.
  * RC_NOMEM. */
 enum rc job_shard_resolve(struct train_job *job) MUST_CHECK;
+/* Of a job whose exchange and overlap are resolved: set shard.pieces_differ. RC_INVAL: they do, and --priority on
+ * orders them. RC_NOMEM. */
+enum rc job_shard_find_order(struct train_job *job) MUST_CHECK;
 /* job_memory_resolve(), of the shard that has the most. network: NULL of a profile. */
 enum rc job_shard_memory(struct train_job *job, const struct network *network) MUST_CHECK;
 /* job_memory_of_rank(), of a stage of the job's network that is thought of: of the rank that needs most. */

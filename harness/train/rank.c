@@ -53,11 +53,6 @@ static void work_in_world(void *world, uint64_t ns)
     world_work(world, ns);
 }
 
-static void tick_world(void *world)
-{
-    world_tick(world);
-}
-
 static uint64_t now_of_world(void *world)
 {
     return world_now_ns(world);
@@ -115,7 +110,7 @@ static enum rc open_compute(struct rank *r)
     const struct compute_backend *backend = backend_of(r);
     struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
                                .pass = work_in_world,
-                               .tick = tick_world,
+                               .tick = world_tick_callback,
                                .arg = r->world,
                                .n_threads = rank_n_threads(r),
                                .may_spin = rank_pool_may_spin(r),

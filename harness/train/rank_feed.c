@@ -48,11 +48,6 @@ out:
     return rc;
 }
 
-static void tick_world(void *arg)
-{
-    world_tick(arg);
-}
-
 /* What a worker reads for itself without a driver. */
 static struct loader_env reads_of(void *arg, int worker)
 {
@@ -64,7 +59,7 @@ static struct loader_env reads_of(void *arg, int worker)
     return (struct loader_env){ .dataset = r->job->dataset,
                                 .part = has_part ? &r->part : NULL,
                                 .seed = r->job->opts.seed,
-                                .tick = tick_world,
+                                .tick = world_tick_callback,
                                 .tick_arg = r->feed.world };
 }
 

@@ -126,8 +126,6 @@ static enum rc evaluate_and_keep(struct rank *r)
     result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
     result->pipe_waited_s = 1e-9 * (double)r->pipe_waited_ns;
-    result->least_forward_s = 1e-9 * (double)r->least_forward_ns;
-    result->least_backward_s = 1e-9 * (double)r->least_backward_ns;
     result->n_held = network_most_held(r->training);
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
@@ -201,6 +199,22 @@ static void begin_result(struct rank *r)
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
 }
 
+static void keep_least(double *least_s, uint64_t ns)
+{
+    if (ns > 0 && (*least_s == 0 || 1e-9 * (double)ns < *least_s))
+        *least_s = 1e-9 * (double)ns;
+}
+
+/* Of all replicas of a stage: none of them can do better. */
+static void find_least(struct train_result *result)
+{
+    result->least_forward_s = result->least_backward_s = 0;
+    for (int i = 0; i < result->n_ranks; i++) {
+        keep_least(&result->least_forward_s, result->rank[i].least_forward_ns);
+        keep_least(&result->least_backward_s, result->rank[i].least_backward_ns);
+    }
+}
+
 /* Gather time stamps and host names on rank 0. Servers send unused stamps, as a gather is collective; they are the last
  * ranks, behind those that are read. */
 static enum rc gather_results(struct rank *r)
@@ -217,6 +231,8 @@ static enum rc gather_results(struct rank *r)
     info->steps_count = r->n_begun;
     info->stage_waited_ns = r->pipe_waited_ns;
     info->shard_waited_ns = rank_shard_waited_ns(r);
+    info->least_forward_ns = r->least_forward_ns;
+    info->least_backward_ns = r->least_backward_ns;
     info->counts = exchange_counts(r->exchange);
     info->sent_bytes = exchange_sent_bytes(r->exchange);
     (void)snprintf(info->encryption, sizeof info->encryption, "%s", exchange_encryption(r->exchange));
@@ -229,6 +245,7 @@ static enum rc gather_results(struct rank *r)
     TRY(rank_gather_rounds(r, gathered(r)));
     TRY(rank_trajectory_gather(r, gathered(r)));
     if (root) {
+        find_least(result);
         TRY(rank_note_losses(r));
         TRY(evaluate_and_keep(r));
     } else
@@ -236,11 +253,6 @@ static enum rc gather_results(struct rank *r)
     TRY(rank_shard_gather_figures(r));
 out:
     return rc;
-}
-
-static void tick(void *world)
-{
-    world_tick(world);
 }
 
 /* --omit rank0-save: one after the other (omission.h). */
@@ -256,7 +268,7 @@ static enum rc save_on_all(struct rank *r)
     c->writer_rank = (uint64_t)r->world->rank;
     for (int i = 0; i < r->job->n_workers; i++) {
         if (i == r->world->rank)
-            TRY(checkpoint_save_ticking(c, r->job->opts.save, tick, r->world));
+            TRY(checkpoint_save_ticking(c, r->job->opts.save, world_tick_callback, r->world));
         TRY(world_barrier(r->world));
     }
 out:

@@ -56,11 +56,6 @@ static void note_failure(struct train_saves *s, uint64_t n_steps)
     peer_tell(&(struct peer_opts){ 0 }, line);
 }
 
-static void tick(void *world)
-{
-    world_tick(world);
-}
-
 static enum rc write_checkpoint(struct rank *r, size_t step)
 {
     struct train_saves *s = &r->result.saves;
@@ -85,7 +80,7 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     }
     if (r->job->stages.number > 0) /* and the first stage */
         goto out;
-    if (checkpoint_save_ticking(c, r->job->opts.save, tick, r->world) == RC_OK)
+    if (checkpoint_save_ticking(c, r->job->opts.save, world_tick_callback, r->world) == RC_OK)
         s->n_written++;
     else
         note_failure(s, c->steps_count);

@@ -74,6 +74,7 @@ static void device_equals_host_E4(void **state)
         "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --recompute --steps 3",
         "--model lenet --mode allreduce --workers 2 --stages 2 --micro-batches 2 --batch 4 --momentum 0.9 --steps 4",
         LENET "--mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
+        LENET "--mode allreduce --workers 4 --shard-dense 2 --steps 6 --overlap on --bucket-bytes 8000",
         "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --micro-batches 2 --batch 4 --steps 6",
         /* the optimiser's arrays */
         LENET "--mode single --steps 8 --optimizer adam --lr 0.001",

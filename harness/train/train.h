@@ -175,6 +175,7 @@ struct job_shard { /* of --shard-dense above 1, and of a stage that has dense la
     size_t most_elems;            /* of a piece of activations that crosses, for one image; the most of all shards */
     struct shard_traffic traffic; /* of a rank's own job */
     const struct transport_ops *transport;
+    bool pieces_differ; /* shards are cut into different numbers of them, which nobody can order (exchange.E14) */
 };
 
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
@@ -305,6 +306,7 @@ struct train_rank_info {
     int64_t process;                           /* its number on the host */
     struct window_load load;                   /* of that process; all zero in sim */
     uint64_t stage_waited_ns, shard_waited_ns; /* of a worker, in all steps: for the stages beside it, for its group */
+    uint64_t least_forward_ns, least_backward_ns; /* of a stage: computing of a micro-batch; 0: it has done none */
     uint64_t sent_bytes, full_bytes;   /* exchanging gradients: in all, and what that of a step is in full; 0: not
                                           known (exchange_sent_bytes) */
     uint64_t steps_count;              /* of a worker: that it has done in this run */
@@ -382,7 +384,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
                                       0's own, as evaluated */
     char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
     double pipe_waited_s;                     /* of rank 0, in all steps: for the stages beside it; 0: there are none */
-    double least_forward_s, least_backward_s; /* of rank 0: computing of a micro-batch; 0: it is no stage */
+    double least_forward_s, least_backward_s; /* of any worker: computing of a micro-batch; 0: it is no stage */
     size_t n_held;                      /* of rank 0: the most micro-batches that it held at once; 0: it is no stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: of the largest tensor between stages, to the one behind it */
     double pipe_bound_s;                /* stages_bound.h; 0, NaN: there is none */

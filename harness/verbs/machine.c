@@ -58,11 +58,6 @@ static void charge(void *world, double flops, double bytes)
     world_charge(world, flops, bytes);
 }
 
-static void tick(void *world)
-{
-    world_tick(world);
-}
-
 int machine_n_threads(const struct machine *m, const struct world *w)
 {
     if (m->opts->threads > 0)
@@ -79,7 +74,7 @@ enum rc machine_open_compute(struct compute **out, const struct machine *m, stru
 
     TRY(rank_device_number(&device, backend, w->host_rank));
     const struct compute_env env = { .charge = w->ops->charge ? charge : NULL,
-                                     .tick = tick,
+                                     .tick = world_tick_callback,
                                      .arg = w,
                                      .n_threads = n_threads,
                                      .may_spin = n_threads <= w->n_own_cores,

@@ -51,12 +51,6 @@ out:
     return rc;
 }
 
-static void tick(void *world)
-{
-    if (world)
-        world_tick(world);
-}
-
 enum rc stages_report(struct train_stages_run *run, struct world *w)
 {
     const char *save = run->whole.opts.save;
@@ -68,7 +62,7 @@ enum rc stages_report(struct train_stages_run *run, struct world *w)
         return RC_OK;
     run->is_written = true;
     if (save[0]) /* first: records that cannot be written take nothing else with them */
-        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+        TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
     run->is_saved = save[0] != '\0';
     TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_stages_write(to, run));

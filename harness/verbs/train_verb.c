@@ -67,13 +67,6 @@ struct run { /* shared by the ranks of this process */
     bool is_written, is_saved;  /* results were to be written; the checkpoint is */
 };
 
-/* A sign of life, of a rank whose world is still there. */
-static void tick(void *world)
-{
-    if (world)
-        world_tick(world);
-}
-
 /* The records and the table. */
 static enum rc report(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
                       const struct train_result *r, const struct autotune *tuned)
@@ -110,7 +103,7 @@ static enum rc write_results(struct run *run, struct world *w)
         progress_fini(&run->progress, wait_clock_ns());
     run->is_written = true;
     if (saves && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
-        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+        TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
     run->is_saved = saves;
     if (run->job.opts.trajectory[0])
         TRY(trajectory_write(run->job.opts.trajectory, &run->job, &run->result));

@@ -156,6 +156,12 @@ void world_tick(struct world *w)
         peer_tick(&w->peers->seat[w->peers->own]);
 }
 
+void world_tick_callback(void *world)
+{
+    if (world)
+        world_tick(world);
+}
+
 void world_set_duty(struct world *w, const struct peer_duty *duty)
 {
     if (w->peers)

@@ -364,6 +364,8 @@ bool world_next_guest(struct world *w, struct guest_event *out);
 bool world_has_losses(const struct world *w);
 /* This rank is alive (P1): for work of many seconds that calls nothing else of world.h. */
 void world_tick(struct world *w);
+/* The same as a callback, of a struct world; NULL: nothing. */
+void world_tick_callback(void *world);
 /* What this rank owes from now on. */
 void world_set_duty(struct world *w, const struct peer_duty *duty);
 /* The next change of a rank's state (P7), by ranks of the whole run; peer -1: none. Never blocks. RC_NOMEM. */
