@@ -42,7 +42,7 @@ static void take_guest(struct tcp_link *l, const struct tcp_message *m)
         (void)peer_losses_add(l->losses, l->n_ranks + guest,
                               state == TCP_GUEST_LEFT     ? WORLD_LEFT_WHY
                               : state == TCP_GUEST_SILENT ? "silent for too long"
-                                                          : "ended before its work was done");
+                                                          : GANG_LOSS_WHY);
 }
 
 void link_take_of_guests(struct tcp_link *l, const struct tcp_message *m)
