@@ -54,7 +54,8 @@
  *       do together: its own collectives end at once, as if every rank did what it does. It enters by a word to the
  *       servers (world_enter(), world_next_guest()), through rank 0's process, which also says that it has left, or is
  *       lost: its connection ended, or it was silent. That is one more loss of the run (W8), which ends nothing but
- *       waits for that guest. A guest hears of failures of the run alone, and that it stops.
+ *       waits for that guest. A guest hears of failures of the run, that it stops, and of each rank that is lost,
+ *       before it enters of those so far: W8 holds for its waits too, but for its collectives.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H

@@ -399,9 +399,13 @@ void hub_answer_losses(struct tcp_hub *h)
             hub_fail(h, r, RC_PEER, why);
     if (!h->has_begun)
         return;
-    for (int r = 0; r < h->n_ranks; r++)
-        if (h->member[r].stream && hub_is_lost(h, r, why))
-            tcp_stream_close(&h->member[r].stream); /* should it go on, it learns that it is lost */
+    for (int r = 0; r < h->n_ranks; r++) {
+        if (h->member[r].is_lost || !hub_is_lost(h, r, why))
+            continue;
+        tcp_stream_close(&h->member[r].stream); /* should it go on, it learns that it is lost */
+        h->member[r].is_lost = true;
+        hub_tell_guests_of_loss(h, r, why);
+    }
     for (struct hub_world *w = h->worlds, *next; w; w = next) {
         next = w->next; /* answers put new worlds in front */
         const int lost = find_loss(h, w, why);

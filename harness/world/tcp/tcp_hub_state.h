@@ -18,6 +18,7 @@ enum { HUB_N_STRANGERS = 64 };
 struct hub_member {
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
     bool has_left;             /* TCP_LEAVE */
+    bool is_lost;              /* which guests were told (G6) */
     unsigned char place[TCP_PLACE_BYTES];
     int host; /* the lowest rank at the same place */
 };
@@ -31,9 +32,8 @@ struct hub_stranger {
 struct hub_guest {             /* G5 */
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
     bool has_come, is_welcome, has_entered, has_left;
-    bool is_halted;
+    bool is_halted, is_ready;
     unsigned char *hosted; /* [n_ranks]: which hosts know */
-    int n_hosted;
     uint64_t n_ticks, ticked_ns;
 };
 
@@ -114,6 +114,8 @@ enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m) M
 /* What guests say, who is lost, who is to stop. */
 void hub_tend_guests(struct tcp_hub *h, uint64_t now_ns);
 void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m);
+/* A member is lost: tell guests, and do not wait for it any more (G5, G6). */
+void hub_tell_guests_of_loss(struct tcp_hub *h, int rank, const char *why);
 /* Their connections, into p; returns how many. */
 int hub_poll_guests(const struct tcp_hub *h, struct pollfd *p);
 

@@ -100,7 +100,7 @@ static void take(struct tcp_link *l, struct tcp_message *m)
 {
     if (m->type == TCP_FAIL && !l->has_left)
         take_failure(l, m);
-    if (m->type == TCP_GUEST || m->type == TCP_READY || m->type == TCP_HALT)
+    if (m->type == TCP_GUEST || m->type == TCP_READY || m->type == TCP_HALT || m->type == TCP_LOST)
         link_take_of_guests(l, m);
     if (m->type == TCP_RESULT)
         take_result(l, m);

@@ -14,8 +14,10 @@
  *       Until all have called TCP_BEGIN, by which the world is open on every rank, it is a failure there, too: nobody
  *       could go on alone from the middle of that. Before TCP_GO it is one that all get TCP_STOP for.
  *   G5  A guest (world.W9) says hello as TCP_GUEST_RANK. It gets the least number that nobody has had, once rank 0 has
- *       opened the doors; it is in when all hosts of guests, who are the servers of world_opts, know of it. Before that
- *       nobody waits for it. Its number is gone with its connection.
+ *       opened the doors; it is in when all hosts of guests that are not lost, hosts being the servers of world_opts,
+ *       know of it. Before that nobody waits for it. Its number is gone with its connection.
+ *   G6  A guest hears of each member's loss (W8) once: of those before its TCP_WELCOME right behind that, and so before
+ *       TCP_READY and before the hub answers anything that it says.
  *
  *   message      from       body
  *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
@@ -34,6 +36,7 @@
  *   TCP_GUEST    the hub    to all members: number 4, enum tcp_guest_state 4, of TCP_GUEST_CAME what it said
  *   TCP_HOSTED   a host     number 4: it knows
  *   TCP_READY    the hub    to a guest: all hosts know
+ *   TCP_LOST     the hub    to a guest: the rank 4 of a member that is lost, text: why
  *   TCP_BEAT     a guest    signs of life so far 8
  *   TCP_HALT     the hub    to guests: the signal 4 for which the run stops
  */
@@ -61,6 +64,7 @@ enum tcp_message_type {
     TCP_READY,
     TCP_BEAT,
     TCP_HALT,
+    TCP_LOST,
 };
 
 enum tcp_guest_state { TCP_GUEST_CAME, TCP_GUEST_LEFT, TCP_GUEST_LOST, TCP_GUEST_SILENT };
@@ -87,6 +91,7 @@ enum {
     TCP_PART_FIXED_BYTES = 8,
     TCP_WELCOME_FIXED_BYTES = 12,
     TCP_GUEST_FIXED_BYTES = 8,
+    TCP_LOST_FIXED_BYTES = 4,
     TCP_NO_WORLD = 0, /* no world of a run has this id; the run's own is 1 */
     TCP_RUN_WORLD = 1,
 };

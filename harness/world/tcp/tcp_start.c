@@ -220,8 +220,7 @@ static _Noreturn void end_lost(const struct tcp_rank *self)
     _exit(128 + SIGKILL);
 }
 
-/* The failure of the run in place of what this rank's body made of it. */
-static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
+enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc)
 {
     char why[RC_MESSAGE_BYTES];
     const char *message;
@@ -262,7 +261,7 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
         tcp_tell_failure(self, rc);
     if (rc != RC_OK && process_peers_lost_self(self->peers))
         end_lost(self);
-    rc = raise_failure(self, rc);
+    rc = tcp_raise_failure(self, rc);
     tcp_hub_watch(self->hub, NULL, NULL);
     if (rc == RC_OK && !self->has_left)
         process_peers_leave(self->peers);

@@ -78,6 +78,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct 
                        int n_ranks) MUST_CHECK;
 /* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
+/* The failure of the run, where there is one, in place of rc, which this rank's body made of it. */
+enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc) MUST_CHECK;
 /* world_ops.leave */
 enum rc tcp_leave(struct world *w);
 /* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
