@@ -34,9 +34,6 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
         { x->snapshots != NULL,
           "who goes on from a snapshot does not know which worker has which batch; leave out --server-save, or use "
           "--replicas 1" },
-        { x->n_replicas > 0 && x->n_guests > 0,
-          "who joins is not told of a server that is lost, nor who has its place; leave out --most-workers or "
-          "--replicas" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },

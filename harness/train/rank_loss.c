@@ -86,7 +86,7 @@ static enum rc raise_early_loss(const struct rank *r)
 
 enum rc rank_explain_early_loss(const struct rank *r, enum rc rc)
 {
-    return may_be_loss(r, rc) ? raise_early_loss(r) : rc;
+    return may_be_loss(r, rc) && !world_is_guest(r->world) ? raise_early_loss(r) : rc;
 }
 
 enum rc rank_explain_timeout(const struct rank *r, enum rc rc)

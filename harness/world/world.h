@@ -38,6 +38,7 @@
  *           are not lost: with RC_OK, or with RC_PEER (mpi: some may have had their result before the loss).
  *         - so does share_wait() in a share of such a world; transports end their waits as transport.T6 says.
  *         - worlds without it, waits for events and tasks, and world_check() of the others go on as if it lived.
+ *       tcp: before a body begins on every rank a loss is a failure of the run (tcp/tcp_protocol.h, G4).
  *       A rank that leaves before the others (world_leave()) is as lost to them, but nobody ends it.
  *       A lost rank that goes on gets RC_PEER from world_check() and all waits, and whatever its body returns is no
  *       failure. In a drill (world_hang) it ends once it is lost. A thread that does not end by itself, though, ends
@@ -53,7 +54,8 @@
  *       do together: its own collectives end at once, as if every rank did what it does. It enters by a word to the
  *       servers (world_enter(), world_next_guest()), through rank 0's process, which also says that it has left, or is
  *       lost: its connection ended, or it was silent. That is one more loss of the run (W8), which ends nothing but
- *       waits for that guest. A guest hears of failures of the run alone, and that it stops.
+ *       waits for that guest. A guest hears of failures of the run, that it stops, and of each rank that is lost,
+ *       before it enters of those so far: W8 holds for its waits too, but for its collectives.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H

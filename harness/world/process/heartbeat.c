@@ -70,15 +70,15 @@ static void nap(void)
     (void)nanosleep(&ms, NULL);
 }
 
-/* Until each cell has a connection. */
-static void await_leaves(struct beat_hub *hub, const struct beat_run *run)
+/* Until each cell has a connection, or the run has failed. */
+static void await_leaves(struct world *w, struct beat_hub *hub, const struct beat_run *run)
 {
     const uint64_t started_ns = wait_clock_ns();
     int n_others = 0;
 
     for (int r = 1; r < run->n_ranks; r++)
         n_others += run->cell[r] == r;
-    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < HUB_START_NS;) {
+    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < HUB_START_NS && world_check(w) == RC_OK;) {
         const int n_cells = beat_hub_n_cells(hub);
         beat_hub_receive(hub, now_ns);
         if (beat_hub_n_cells(hub) != n_cells)
@@ -89,13 +89,13 @@ static void await_leaves(struct beat_hub *hub, const struct beat_run *run)
     }
 }
 
-/* Until the hub has answered. */
-static void await_hub(struct beat_leaf *leaf, struct outcome *own)
+/* Until the hub has answered, or the run has failed. */
+static void await_hub(struct world *w, struct beat_leaf *leaf, struct outcome *own)
 {
     const uint64_t started_ns = wait_clock_ns();
     bool has_sent = false;
 
-    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < START_NS; nap()) {
+    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < START_NS && world_check(w) == RC_OK; nap()) {
         beat_leaf_receive(leaf, now_ns);
         if (beat_leaf_has_heard(leaf))
             return;
@@ -108,7 +108,7 @@ static void await_hub(struct beat_leaf *leaf, struct outcome *own)
 }
 
 /* Connect this process, where it has to. */
-static void attend(struct heartbeat *h, const struct world *w, struct peer_seat *seat, const struct peer_opts *opts,
+static void attend(struct heartbeat *h, struct world *w, struct peer_seat *seat, const struct peer_opts *opts,
                    const struct invitation *inv, struct outcome *own)
 {
     const uint64_t retry_ns = opts->warn_ns < RETRY_NS ? opts->warn_ns : RETRY_NS;
@@ -116,7 +116,7 @@ static void attend(struct heartbeat *h, const struct world *w, struct peer_seat 
     child_host_name(own->host, sizeof own->host);
     memcpy(h->run.token, inv->token, BEAT_TOKEN_BYTES);
     if (h->hub)
-        await_leaves(h->hub, &h->run);
+        await_leaves(w, h->hub, &h->run);
     if (h->run.cell[w->rank] == h->run.cell[0])
         return;
     if (beat_leaf_open(&h->leaf, &h->run, seat, w->rank, &inv->address, retry_ns) != RC_OK) {
@@ -125,7 +125,7 @@ static void attend(struct heartbeat *h, const struct world *w, struct peer_seat 
         return;
     }
     if (h->run.cell[w->rank] == w->rank)
-        await_hub(h->leaf, own);
+        await_hub(w, h->leaf, own);
 }
 
 /* Hosts do not hear of each other: the run goes on without, and rank 0 says so, unless losses are to be reported. */

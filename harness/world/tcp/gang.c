@@ -35,6 +35,14 @@ void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes)
     (void)snprintf(out, n_bytes, "%s %d at %s", m->job, m->task, m->address);
 }
 
+void gang_early_loss_text(const struct gang *g, int rank, const char *why, char *out)
+{
+    char name[GANG_ADDRESS_BYTES + 32];
+
+    gang_member_text(g, rank, name, sizeof name);
+    (void)snprintf(out, RC_MESSAGE_BYTES, "rank %d (%s): %.200s, while the run began", rank, name, why);
+}
+
 bool gang_split_address(const char *address, char *host, uint16_t *port)
 {
     const char *colon = strrchr(address, ':');

@@ -69,6 +69,10 @@ void gang_forget_key(void);
 void gang_free(struct gang *g); /* accepts a zeroed one */
 /* "worker 1 at b:2". */
 void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes);
+/* Of a run that a rank was lost to before all its ranks had begun: who that was, and `why`. out[RC_MESSAGE_BYTES] */
+void gang_early_loss_text(const struct gang *g, int rank, const char *why, char *out);
+/* Why, of one that its connection was all that was heard of. */
+#define GANG_LOSS_WHY "ended before its work was done"
 /* The same of this process; "this process" where it is told of no gang. */
 void gang_own_text(char *out, size_t n_bytes);
 /* "HOST:PORT" in two; false: it is none such. host[GANG_ADDRESS_BYTES]. */

@@ -152,8 +152,8 @@ static enum rc take_answer(struct tcp_message *m, const struct gang *gang, struc
 
     if (m->type == TCP_STOP && m->n_bytes >= 4) {
         const int32_t code = (int32_t)bytes_get(m->body, 4);
-        return rc_raise(code == RC_TIMEOUT ? RC_TIMEOUT : RC_MISMATCH, "%.*s", (int)(m->n_bytes - 4),
-                        (const char *)m->body + 4);
+        return rc_raise(code == RC_TIMEOUT || code == RC_PEER ? (enum rc)code : RC_MISMATCH, "%.*s",
+                        (int)(m->n_bytes - 4), (const char *)m->body + 4);
     }
     if (welcome && m->type == TCP_WELCOME) {
         *welcome = *m;

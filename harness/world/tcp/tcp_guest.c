@@ -250,9 +250,11 @@ enum rc tcp_guest_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     TRY(tcp_link_open(&self->link, &link, NULL));
     TRY(take_welcome(t, opts));
     TRY(set_world(t, opts));
+    tcp_link_watch_members(self->link, t->base.losses, t->base.n_ranks);
     TRY(tcp_link_clock_offset(self->link, &self->offset_ns));
     TRY(tcp_link_start(self->link));
     tcp_link_beat(self->link, &self->guest_peers.seat[self->rank]);
+    self->has_begun = true;
 out:
     return rc;
 }
@@ -263,6 +265,8 @@ enum rc tcp_guest_close(struct tcp_world *t, enum rc rc)
 
     if (self->link)
         tcp_link_beat(self->link, NULL);
+    if (rc == RC_PEER) /* what it saw of a failure of the run */
+        rc = tcp_raise_failure(self, rc);
     if (rc != RC_OK && self->link && tcp_link_is_started(self->link) && !self->has_left)
         tcp_link_fail(self->link, self->rank, rc, rc_message()); /* to the others it is lost */
     t->base.peers = NULL;

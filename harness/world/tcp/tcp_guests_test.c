@@ -323,7 +323,7 @@ static void what_a_guest_may_not_say_ends_its_connection_G5(void **state)
     await_end(s, TCP_ENTER, 5);
     tcp_stream_close(&s);
     assert_true(say(r.member[0], TCP_DOORS, 0, "doors", 5));
-    for (uint32_t type = 0; type <= TCP_HALT + 1; type++)
+    for (uint32_t type = 0; type <= TCP_LOST + 1; type++)
         if (type != TCP_ENTER && type != TCP_BEAT && type != TCP_PING && type != TCP_LEAVE)
             ends(&r, type, 8);
     ends(&r, UINT32_MAX, 0);
@@ -371,7 +371,7 @@ static void draw_message(uint64_t seed, uint64_t i, uint32_t *type, size_t *n_by
     static const uint32_t its_own[] = { TCP_ENTER, TCP_BEAT, TCP_PING, TCP_LEAVE };
     const uint64_t kind = rng_u64(seed, RNG_TEST, 10 * i), length = rng_u64(seed, RNG_TEST, 10 * i + 1);
 
-    *type = kind % 4 == 0 ? (uint32_t)(kind >> 8) % (TCP_HALT + 4) : its_own[(kind >> 8) % 4];
+    *type = kind % 4 == 0 ? (uint32_t)(kind >> 8) % (TCP_LOST + 4) : its_own[(kind >> 8) % 4];
     if (kind % 101 == 0)
         *type = (uint32_t)(kind >> 32);
     *n_bytes = length % 3 == 0 ? 8 : length % 7 == 0 ? 0 : (size_t)(length >> 8) % MOST_BODY_BYTES;

@@ -69,16 +69,19 @@ static void lose_member(struct tcp_hub *h, int rank)
     struct hub_member *m = &h->member[rank];
 
     tcp_stream_close(&m->stream);
-    if (m->has_left || h->has_failed || !h->has_gone)
+    if (m->has_left || h->has_failed || h->has_stopped)
         return;
+    if (!h->has_gone) {
+        hub_stop_for_loss(h, rank);
+        return;
+    }
     pthread_mutex_lock(&h->lock);
-    const bool is_shown = h->on_loss == ON_LOSS_REPORT && h->seat && rank != 0;
-    m->is_lost_unseen = h->on_loss == ON_LOSS_REPORT && !h->was_watched && rank != 0;
+    const bool is_shown = h->on_loss == ON_LOSS_REPORT && h->has_begun && h->seat && rank != 0;
     if (is_shown)
         peer_show_lost(&h->seat[rank], 0); /* a watch enters it among the losses */
     pthread_mutex_unlock(&h->lock);
-    if (!is_shown && !m->is_lost_unseen)
-        hub_fail(h, rank, RC_PEER, "ended before its work was done");
+    if (!is_shown)
+        hub_fail(h, rank, RC_PEER, GANG_LOSS_WHY);
 }
 
 static void pong(struct tcp_hub *h, int rank, uint64_t number)
@@ -144,9 +147,13 @@ static void tend_member(struct tcp_hub *h, int rank)
 
 /* --- the thread --- */
 
-/* Have all that can leave left? Where the run has failed, it is enough that they are told. */
+/* Have all that can leave left? Where the run has failed, it is enough that they are told; where it has not begun,
+ * those are, too, who are about to say who they are. */
 static bool are_all_gone(const struct tcp_hub *h)
 {
+    for (int i = 0; i < HUB_N_STRANGERS && h->has_stopped; i++)
+        if (h->stranger[i].stream && (!h->stranger[i].is_refused || tcp_stream_has_to_send(h->stranger[i].stream)))
+            return false;
     for (int r = 0; r < h->n_ranks; r++)
         if (h->member[r].stream && (!(h->has_failed || h->has_stopped) || tcp_stream_has_to_send(h->member[r].stream)))
             return false;
@@ -281,10 +288,6 @@ void tcp_hub_watch(struct tcp_hub *h, struct peer_seat *seat, const struct peer_
     pthread_mutex_lock(&h->lock);
     h->seat = seat;
     h->losses = losses;
-    h->was_watched = true;
-    for (int r = 0; seat && r < h->n_ranks; r++)
-        if (h->member[r].is_lost_unseen) /* it was faster to die than rank 0 to look */
-            peer_show_lost(&seat[r], 0);
     pthread_mutex_unlock(&h->lock);
 }
 

@@ -17,8 +17,9 @@ struct tcp_hub;
 /* Listen at gang->root, or on gang->listening_fd, and begin. *link_fd: one end of a connection for this process, which
  * the caller owns. gang is borrowed. RC_IO: nobody can listen there; RC_NOMEM. */
 enum rc tcp_hub_open(struct tcp_hub **out, const struct gang *gang, enum on_loss on_loss, int *link_fd) MUST_CHECK;
-/* Where losses are reported: from now on the loss of a rank is shown in seat[n_ranks], and read in losses; both NULL:
- * not any more, and when this returns the hub does not use them. NULL-safe in the hub. */
+/* Where losses are reported, before rank 0 calls TCP_BEGIN: from that on the loss of a rank is shown in seat[n_ranks],
+ * and read in losses; both NULL: not any more, and when this returns the hub does not use them. NULL-safe in the hub.
+ */
 void tcp_hub_watch(struct tcp_hub *h, struct peer_seat *seat, const struct peer_losses *losses);
 /* Connections that were none of a member's so far. */
 uint64_t tcp_hub_n_strangers(const struct tcp_hub *h);

@@ -7,8 +7,8 @@
 #include "harness/base/bytes.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 
-static const char *const operation_names[TCP_N_OPERATIONS] = { "barrier",   "allgather", "gather",
-                                                               "broadcast", "split",     "survivors" };
+static const char *const operation_names[TCP_N_OPERATIONS] = { "barrier", "allgather", "gather", "broadcast",
+                                                               "split",   "survivors", "begin" };
 
 /* --- worlds --- */
 
@@ -329,14 +329,16 @@ static void answer(struct tcp_hub *h, struct hub_world *w, struct hub_call *c)
         answer_survivors(h, w, c);
     else if (c->n_came == w->n_ranks && c->operation == TCP_SPLIT)
         answer_split(h, w, c);
-    else if (c->n_came == w->n_ranks)
+    else if (c->n_came == w->n_ranks) {
+        h->has_begun = h->has_begun || c->operation == TCP_BEGIN;
         answer_inputs(h, w, c);
+    }
 }
 
 /* The first rank of w that is lost; -1: none. */
 static int find_loss(struct tcp_hub *h, const struct hub_world *w, char *why)
 {
-    for (int i = 0; i < w->n_ranks && h->on_loss == ON_LOSS_REPORT; i++)
+    for (int i = 0; i < w->n_ranks && h->on_loss == ON_LOSS_REPORT && h->has_begun; i++)
         if (hub_is_lost(h, w->number[i], why))
             return w->number[i];
     return -1;
@@ -347,7 +349,8 @@ static uint64_t input_bytes(enum tcp_operation operation, uint64_t n_bytes_each,
 {
     if (operation == TCP_SPLIT)
         return 8;
-    if (operation == TCP_BARRIER || operation == TCP_SURVIVORS || (operation == TCP_BROADCAST && place > 0))
+    if (operation == TCP_BARRIER || operation == TCP_SURVIVORS || operation == TCP_BEGIN ||
+        (operation == TCP_BROADCAST && place > 0))
         return 0;
     return n_bytes_each;
 }
@@ -361,7 +364,7 @@ enum rc hub_call(struct tcp_hub *h, int rank, struct tcp_message *m)
         return rc_raise(RC_MISMATCH, "a call of %zu bytes", m->n_bytes);
     struct hub_world *w = find_world(h, bytes_get(m->body, 4), rank, &place);
     const uint64_t operation = bytes_get(m->body + 4, 4), n_bytes_each = bytes_get(m->body + 8, 8);
-    if (!w || operation >= TCP_N_OPERATIONS ||
+    if (!w || operation >= TCP_N_OPERATIONS || (operation == TCP_BEGIN && (w->id != TCP_RUN_WORLD || h->has_begun)) ||
         m->n_bytes - TCP_CALL_FIXED_BYTES != input_bytes((enum tcp_operation)operation, n_bytes_each, place))
         return rc_raise(RC_MISMATCH, "a call that is none");
     struct hub_call *c = operation == TCP_SURVIVORS ? &w->survivors : &w->call;
@@ -391,9 +394,18 @@ void hub_answer_losses(struct tcp_hub *h)
 {
     char why[RC_MESSAGE_BYTES];
 
-    for (int r = 0; r < h->n_ranks; r++)
-        if (h->member[r].stream && hub_is_lost(h, r, why))
-            tcp_stream_close(&h->member[r].stream); /* should it go on, it learns that it is lost */
+    for (int r = 0; r < h->n_ranks && !h->has_begun; r++)
+        if (hub_is_lost(h, r, why))
+            hub_fail(h, r, RC_PEER, why);
+    if (!h->has_begun)
+        return;
+    for (int r = 0; r < h->n_ranks; r++) {
+        if (h->member[r].is_lost || !hub_is_lost(h, r, why))
+            continue;
+        tcp_stream_close(&h->member[r].stream); /* should it go on, it learns that it is lost */
+        h->member[r].is_lost = true;
+        hub_tell_guests_of_loss(h, r, why);
+    }
     for (struct hub_world *w = h->worlds, *next; w; w = next) {
         next = w->next; /* answers put new worlds in front */
         const int lost = find_loss(h, w, why);

@@ -93,6 +93,14 @@ static void stop_all(struct tcp_hub *h, enum rc code, const char *why)
             post_stop(h->member[r].stream, code, why);
 }
 
+void hub_stop_for_loss(struct tcp_hub *h, int rank)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    gang_early_loss_text(h->gang, rank, GANG_LOSS_WHY, why);
+    stop_all(h, RC_PEER, why);
+}
+
 /* --- members --- */
 
 /* What a hello says that this gang cannot be; false: nothing. is_fatal: with that it never will be. */

@@ -78,6 +78,31 @@ void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m)
             post(&h->guest[g], m);
 }
 
+/* *out: TCP_LOST in body, of TCP_LOST_FIXED_BYTES + RC_MESSAGE_BYTES */
+static void put_loss(struct tcp_message *out, unsigned char *body, int rank, const char *why)
+{
+    const size_t n_text = strnlen(why, RC_MESSAGE_BYTES - 1);
+
+    bytes_put(body, (uint64_t)rank, 4);
+    memcpy(body + TCP_LOST_FIXED_BYTES, why, n_text);
+    *out = (struct tcp_message){ .type = TCP_LOST, .body = body, .n_bytes = TCP_LOST_FIXED_BYTES + n_text };
+}
+
+/* G6 */
+static void tell_of_earlier_losses(struct tcp_hub *h, int g)
+{
+    unsigned char body[TCP_LOST_FIXED_BYTES + RC_MESSAGE_BYTES];
+    char why[RC_MESSAGE_BYTES];
+    struct tcp_message m;
+
+    for (int r = 0; r < h->n_ranks; r++) {
+        if (!h->member[r].is_lost)
+            continue;
+        put_loss(&m, body, r, hub_is_lost(h, r, why) ? why : GANG_LOSS_WHY);
+        post(&h->guest[g], &m);
+    }
+}
+
 static void welcome(struct tcp_hub *h, int g)
 {
     const char *identity = h->gang->identity ? h->gang->identity : "";
@@ -97,6 +122,7 @@ static void welcome(struct tcp_hub *h, int g)
     memcpy(body + TCP_WELCOME_FIXED_BYTES + n_identity, h->doors.body, h->doors.n_bytes);
     post(&h->guest[g], &(struct tcp_message){ .type = TCP_WELCOME, .body = body, .n_bytes = n_bytes });
     free(body);
+    tell_of_earlier_losses(h, g);
 }
 
 /* To all members. */
@@ -118,14 +144,29 @@ static void tell(struct tcp_hub *h, int g, enum tcp_guest_state state, const voi
     free(body);
 }
 
+/* If all hosts that are left know of it (G5). */
 static void make_ready(struct tcp_hub *h, int g)
 {
-    int n_hosts = 0;
+    struct hub_guest *guest = &h->guest[g];
 
     for (int r = 0; r < h->n_ranks; r++)
-        n_hosts += is_host(h, r);
-    if (h->guest[g].n_hosted == n_hosts)
-        post(&h->guest[g], &(struct tcp_message){ .type = TCP_READY });
+        if (is_host(h, r) && !guest->hosted[r] && !h->member[r].is_lost)
+            return;
+    if (!guest->is_ready)
+        post(guest, &(struct tcp_message){ .type = TCP_READY });
+    guest->is_ready = true;
+}
+
+void hub_tell_guests_of_loss(struct tcp_hub *h, int rank, const char *why)
+{
+    unsigned char body[TCP_LOST_FIXED_BYTES + RC_MESSAGE_BYTES];
+    struct tcp_message m;
+
+    put_loss(&m, body, rank, why);
+    hub_post_to_guests(h, &m);
+    for (int g = 0; g < h->gang->n_guests; g++)
+        if (h->guest[g].has_entered)
+            make_ready(h, g);
 }
 
 enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m)
@@ -142,7 +183,6 @@ enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m)
     if (g >= (uint64_t)h->gang->n_guests || !h->guest[g].has_entered || !is_host(h, rank) || h->guest[g].hosted[rank])
         return rc_raise(RC_MISMATCH, "rank %d knows a worker that has not joined", rank);
     h->guest[g].hosted[rank] = 1;
-    h->guest[g].n_hosted++;
     make_ready(h, (int)g);
     return RC_OK;
 }

@@ -18,7 +18,7 @@ enum { HUB_N_STRANGERS = 64 };
 struct hub_member {
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
     bool has_left;             /* TCP_LEAVE */
-    bool is_lost_unseen;       /* before there was a seat to show it in; under lock */
+    bool is_lost;              /* which guests were told (G6) */
     unsigned char place[TCP_PLACE_BYTES];
     int host; /* the lowest rank at the same place */
 };
@@ -32,9 +32,8 @@ struct hub_stranger {
 struct hub_guest {             /* G5 */
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
     bool has_come, is_welcome, has_entered, has_left;
-    bool is_halted;
+    bool is_halted, is_ready;
     unsigned char *hosted; /* [n_ranks]: which hosts know */
-    int n_hosted;
     uint64_t n_ticks, ticked_ns;
 };
 
@@ -71,13 +70,13 @@ struct tcp_hub {
     bool has_gone, has_stopped; /* G2 */
     enum rc stop_code;          /* with has_stopped */
     char stop_why[RC_MESSAGE_BYTES];
+    bool has_begun;  /* TCP_BEGIN */
     bool has_failed; /* G4 */
     struct hub_world *worlds;
     uint32_t last_id;
     atomic_ullong n_strangers;
     atomic_bool is_over;
-    pthread_mutex_t lock; /* of the next three */
-    bool was_watched;
+    pthread_mutex_t lock;             /* of the next two */
     struct peer_seat *seat;           /* NULL: not watched */
     const struct peer_losses *losses; /* NULL: likewise */
     pthread_t thread;
@@ -98,6 +97,8 @@ bool hub_is_lost(struct tcp_hub *h, int rank, char *why);
 void hub_gather(struct tcp_hub *h, uint64_t now_ns);
 /* Is there room for one more stranger, now? */
 bool hub_has_place(const struct tcp_hub *h);
+/* The connection of a member has ended before TCP_GO: all are told (G4). */
+void hub_stop_for_loss(struct tcp_hub *h, int rank);
 /* Milliseconds until hub_gather() has to be called again, whatever comes; -1: need not be. */
 int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns);
 
@@ -113,6 +114,8 @@ enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m) M
 /* What guests say, who is lost, who is to stop. */
 void hub_tend_guests(struct tcp_hub *h, uint64_t now_ns);
 void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m);
+/* A member is lost: tell guests, and do not wait for it any more (G5, G6). */
+void hub_tell_guests_of_loss(struct tcp_hub *h, int rank, const char *why);
 /* Their connections, into p; returns how many. */
 int hub_poll_guests(const struct tcp_hub *h, struct pollfd *p);
 
@@ -124,7 +127,7 @@ void hub_worlds_close(struct tcp_hub *h);
 /* What a member has said. RC_MISMATCH: it is none of the protocol; RC_NOMEM. Takes m->body. */
 enum rc hub_call(struct tcp_hub *h, int rank, struct tcp_message *m) MUST_CHECK;
 enum rc hub_close_world(struct tcp_hub *h, int rank, const struct tcp_message *m) MUST_CHECK;
-/* Answer the calls of worlds that have lost a rank. */
+/* Answer the calls of worlds that have lost a rank; before TCP_BEGIN the run has failed with it (G4). */
 void hub_answer_losses(struct tcp_hub *h);
 
 #endif

@@ -21,6 +21,8 @@
 
 /* From a failure of the run until this process is ended. */
 #define LEAVE_NS UINT64_C(2500000000)
+/* To answer a ping. */
+#define PONG_NS UINT64_C(10000000000)
 /* To say that this rank has left. */
 #define CLOSE_NS UINT64_C(3000000000)
 
@@ -94,18 +96,24 @@ static void take_result(struct tcp_link *l, struct tcp_message *m)
 }
 
 /* Under l->lock. */
+static void take(struct tcp_link *l, struct tcp_message *m)
+{
+    if (m->type == TCP_FAIL && !l->has_left)
+        take_failure(l, m);
+    if (m->type == TCP_GUEST || m->type == TCP_READY || m->type == TCP_HALT || m->type == TCP_LOST)
+        link_take_of_guests(l, m);
+    if (m->type == TCP_RESULT)
+        take_result(l, m);
+}
+
+/* Under l->lock. */
 static void tend(struct tcp_link *l)
 {
     struct tcp_message m;
     enum rc rc = tcp_stream_tend(l->stream);
 
     while (rc == RC_OK && tcp_stream_take(l->stream, &m)) {
-        if (m.type == TCP_FAIL && !l->has_left)
-            take_failure(l, &m);
-        if (m.type == TCP_GUEST || m.type == TCP_READY || m.type == TCP_HALT)
-            link_take_of_guests(l, &m);
-        if (m.type == TCP_RESULT)
-            take_result(l, &m);
+        take(l, &m);
         free(m.body);
     }
     if (rc == RC_OK)
@@ -114,7 +122,7 @@ static void tend(struct tcp_link *l)
     if (!l->is_closing && l->beats)
         note_failure(l, -1, RC_PEER, "the run has ended without this worker, or counts it as lost");
     else if (!l->is_closing)
-        note_failure(l, 0, RC_PEER, "ended before its work was done"); /* or has this rank lost for another reason */
+        note_failure(l, 0, RC_PEER, GANG_LOSS_WHY); /* or has this rank lost for another reason */
 }
 
 static void *link_main(void *arg)
@@ -232,23 +240,42 @@ out:
     return rc;
 }
 
+/* The answer to ping i, and what comes before it. */
+static enum rc await_pong(struct tcp_link *l, uint64_t i, uint64_t *hub_ns)
+{
+    const uint64_t limit_ns = wait_clock_ns() + PONG_NS;
+    struct tcp_message m = { .body = NULL };
+    bool is_pong = false;
+    enum rc rc;
+
+    while (!is_pong) {
+        rc = tcp_await_message(l->stream, &m, limit_ns);
+        if (rc == RC_PEER)
+            note_failure(l, 0, RC_PEER, GANG_LOSS_WHY);
+        TRY(rc);
+        is_pong = m.type == TCP_PONG && m.number == i && m.n_bytes == 8;
+        if (is_pong)
+            *hub_ns = bytes_get(m.body, 8);
+        else
+            take(l, &m);
+        free(m.body);
+        TRY(tcp_link_check(l));
+    }
+out:
+    return rc;
+}
+
 enum rc tcp_link_clock_offset(struct tcp_link *l, int64_t *out_ns)
 {
-    uint64_t shortest_ns = UINT64_MAX;
+    uint64_t shortest_ns = UINT64_MAX, hub_ns;
     enum rc rc = RC_OK;
 
     *out_ns = 0;
     for (uint64_t i = 0; i < N_PINGS; i++) {
-        struct tcp_message pong = { .body = NULL };
         const uint64_t start_ns = wait_clock_ns();
         TRY(tcp_stream_post(l->stream, &(struct tcp_message){ .type = TCP_PING, .number = i }));
-        TRY(tcp_await_message(l->stream, &pong, start_ns + UINT64_C(10000000000)));
+        TRY(await_pong(l, i, &hub_ns));
         const uint64_t end_ns = wait_clock_ns();
-        const bool is_pong = pong.type == TCP_PONG && pong.number == i && pong.n_bytes == 8;
-        const uint64_t hub_ns = is_pong ? bytes_get(pong.body, 8) : 0;
-        free(pong.body);
-        if (!is_pong)
-            FAIL(RC_PEER, "rank 0 ended the run while clocks were compared");
         if (end_ns - start_ns < shortest_ns) {
             shortest_ns = end_ns - start_ns;
             *out_ns = (int64_t)(hub_ns - (start_ns + shortest_ns / 2)); /* both ways take equally long */

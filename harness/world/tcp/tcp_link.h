@@ -58,6 +58,9 @@ bool tcp_link_failure(const struct tcp_link *l, int *rank, enum rc *why, const c
 void tcp_link_watch_guests(struct tcp_link *l, struct peer_losses *losses, int n_ranks, bool is_host);
 /* The next one that has entered; *bytes: lent until the next call, with which the hub is told that it is known. */
 bool tcp_link_next_guest(struct tcp_link *l, int *guest, const unsigned char **bytes, size_t *n_bytes);
+/* Of a guest: losses of the n_ranks members are entered in losses, from those on that it is told of behind its welcome.
+ */
+void tcp_link_watch_members(struct tcp_link *l, struct peer_losses *losses, int n_ranks);
 /* Of a guest: seat is its own, whose ticks the hub is told from now on, and where the run's stop is shown; NULL: no
  * more. */
 void tcp_link_beat(struct tcp_link *l, struct peer_seat *seat);

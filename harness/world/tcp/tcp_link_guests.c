@@ -30,7 +30,7 @@ static void note_entered(struct tcp_link *l, int guest, const unsigned char *byt
 
 static void take_guest(struct tcp_link *l, const struct tcp_message *m)
 {
-    if (m->n_bytes < TCP_GUEST_FIXED_BYTES || !l->losses)
+    if (m->n_bytes < TCP_GUEST_FIXED_BYTES || !l->losses || l->is_guest)
         return;
     const int guest = (int)bytes_get(m->body, 4);
     const uint64_t state = bytes_get(m->body + 4, 4);
@@ -42,13 +42,29 @@ static void take_guest(struct tcp_link *l, const struct tcp_message *m)
         (void)peer_losses_add(l->losses, l->n_ranks + guest,
                               state == TCP_GUEST_LEFT     ? WORLD_LEFT_WHY
                               : state == TCP_GUEST_SILENT ? "silent for too long"
-                                                          : "ended before its work was done");
+                                                          : GANG_LOSS_WHY);
+}
+
+/* G6 */
+static void take_loss(struct tcp_link *l, const struct tcp_message *m)
+{
+    char why[RC_MESSAGE_BYTES];
+    const size_t n_text = m->n_bytes - TCP_LOST_FIXED_BYTES;
+
+    if (!l->is_guest || m->n_bytes < TCP_LOST_FIXED_BYTES || n_text >= sizeof why)
+        return;
+    memcpy(why, m->body + TCP_LOST_FIXED_BYTES, n_text);
+    why[n_text] = '\0';
+    if (bytes_get(m->body, 4) < (uint64_t)l->n_ranks)
+        (void)peer_losses_add(l->losses, (int)bytes_get(m->body, 4), why);
 }
 
 void link_take_of_guests(struct tcp_link *l, const struct tcp_message *m)
 {
     if (m->type == TCP_GUEST)
         take_guest(l, m);
+    else if (m->type == TCP_LOST)
+        take_loss(l, m);
     else if (m->type == TCP_READY)
         l->is_ready = true;
     else if (l->beats && m->n_bytes == 4)
@@ -92,6 +108,15 @@ void tcp_link_watch_guests(struct tcp_link *l, struct peer_losses *losses, int n
     l->losses = losses;
     l->n_ranks = n_ranks;
     l->is_host = is_host;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void tcp_link_watch_members(struct tcp_link *l, struct peer_losses *losses, int n_ranks)
+{
+    pthread_mutex_lock(&l->lock);
+    l->losses = losses;
+    l->n_ranks = n_ranks;
+    l->is_guest = true;
     pthread_mutex_unlock(&l->lock);
 }
 

@@ -29,7 +29,8 @@ struct tcp_link {
     bool is_closing; /* this rank has left */
     bool has_left;   /* ... before the others */
     bool is_over;
-    struct peer_losses *losses; /* of a member of a run with guests; else NULL */
+    struct peer_losses *losses; /* of a guest, and of a member of a run with guests; else NULL */
+    bool is_guest;              /* who hears of members' losses, and a member of guests' */
     int n_ranks;
     bool is_host;
     struct link_guest *news, *told; /* a host's: not yet asked for; asked for last */

@@ -11,13 +11,17 @@
  *       answers when all have called, or with the loss of one of them, or with what they disagree on.
  *   G4  The first failure is the run's; the hub tells it to all members. A connection that ends without TCP_LEAVE is
  *       one: of its rank (W5), or is that rank's loss where losses are reported (W8).
+ *       Until all have called TCP_BEGIN, by which the world is open on every rank, it is a failure there, too: nobody
+ *       could go on alone from the middle of that. Before TCP_GO it is one that all get TCP_STOP for.
  *   G5  A guest (world.W9) says hello as TCP_GUEST_RANK. It gets the least number that nobody has had, once rank 0 has
- *       opened the doors; it is in when all hosts of guests, who are the servers of world_opts, know of it. Before that
- *       nobody waits for it. Its number is gone with its connection.
+ *       opened the doors; it is in when all hosts of guests that are not lost, hosts being the servers of world_opts,
+ *       know of it. Before that nobody waits for it. Its number is gone with its connection.
+ *   G6  A guest hears of each member's loss (W8) once: of those before its TCP_WELCOME right behind that, and so before
+ *       TCP_READY and before the hub answers anything that it says.
  *
  *   message      from       body
  *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
- *   TCP_STOP     the hub    code 4 (enum rc), text: who is missing, or why the member is refused
+ *   TCP_STOP     the hub    code 4 (enum rc), text: who is missing or lost, or why the member is refused
  *   TCP_GO       the hub    for each rank 4: the lowest rank of its host
  *   TCP_PING     a member   nothing; number: any
  *   TCP_PONG     the hub    the clock of its host 8; number: as asked
@@ -32,6 +36,7 @@
  *   TCP_GUEST    the hub    to all members: number 4, enum tcp_guest_state 4, of TCP_GUEST_CAME what it said
  *   TCP_HOSTED   a host     number 4: it knows
  *   TCP_READY    the hub    to a guest: all hosts know
+ *   TCP_LOST     the hub    to a guest: the rank 4 of a member that is lost, text: why
  *   TCP_BEAT     a guest    signs of life so far 8
  *   TCP_HALT     the hub    to guests: the signal 4 for which the run stops
  */
@@ -59,6 +64,7 @@ enum tcp_message_type {
     TCP_READY,
     TCP_BEAT,
     TCP_HALT,
+    TCP_LOST,
 };
 
 enum tcp_guest_state { TCP_GUEST_CAME, TCP_GUEST_LEFT, TCP_GUEST_LOST, TCP_GUEST_SILENT };
@@ -72,6 +78,7 @@ enum tcp_operation {
     TCP_BROADCAST, /* input of rank 0 alone */
     TCP_SPLIT,     /* input: color 4, key 4; output: as TCP_SURVIVORS, or nothing where color is below 0 */
     TCP_SURVIVORS, /* output: world 4, busy ranks of the host 4, and of each rank its number in the run 4 */
+    TCP_BEGIN,     /* of the run's world, the last call of those that open it: as a barrier */
     TCP_N_OPERATIONS
 };
 
@@ -84,6 +91,7 @@ enum {
     TCP_PART_FIXED_BYTES = 8,
     TCP_WELCOME_FIXED_BYTES = 12,
     TCP_GUEST_FIXED_BYTES = 8,
+    TCP_LOST_FIXED_BYTES = 4,
     TCP_NO_WORLD = 0, /* no world of a run has this id; the run's own is 1 */
     TCP_RUN_WORLD = 1,
 };

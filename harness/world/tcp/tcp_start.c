@@ -136,6 +136,8 @@ static enum rc begin_watch(struct tcp_world *t, const struct world_opts *opts)
         TRY(process_peers_open(&t->self->peers, &t->base, &opts->stall, t->self->failure_exit_code));
     if (opts->on_loss == ON_LOSS_REPORT)
         tcp_hub_watch(t->self->hub, t->base.peers->seat, t->base.losses);
+    TRY(tcp_begin(&t->base));
+    t->self->has_begun = true;
 out:
     return rc;
 }
@@ -218,8 +220,7 @@ static _Noreturn void end_lost(const struct tcp_rank *self)
     _exit(128 + SIGKILL);
 }
 
-/* The failure of the run in place of what this rank's body made of it. */
-static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
+enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc)
 {
     char why[RC_MESSAGE_BYTES];
     const char *message;
@@ -228,6 +229,10 @@ static enum rc raise_failure(const struct tcp_rank *self, enum rc rc)
 
     if (rc == RC_OK || !self->link || !tcp_link_failure(self->link, &rank, &code, &message))
         return rc;
+    if (code == RC_PEER && rank >= 0 && !self->has_begun) {
+        gang_early_loss_text(&self->gang, rank, message, why);
+        return rc_raise(code, "%s", why);
+    }
     (void)snprintf(why, sizeof why, "%s", message);
     return rank < 0 ? rc_raise(code, "%s", why) : rc_raise(code, "rank %d: %s", rank, why);
 }
@@ -248,15 +253,15 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
 
     if (self->gang.joins)
         return tcp_guest_close(t, rc);
-    const bool has_begun = self->link && tcp_link_is_started(self->link);
+    const bool is_started = self->link && tcp_link_is_started(self->link);
 
     if (rc == RC_OK && !self->has_left)
         rc = meet_at_end(t);
-    if (rc != RC_OK && has_begun)
+    if (rc != RC_OK && is_started)
         tcp_tell_failure(self, rc);
     if (rc != RC_OK && process_peers_lost_self(self->peers))
         end_lost(self);
-    rc = raise_failure(self, rc);
+    rc = tcp_raise_failure(self, rc);
     tcp_hub_watch(self->hub, NULL, NULL);
     if (rc == RC_OK && !self->has_left)
         process_peers_leave(self->peers);

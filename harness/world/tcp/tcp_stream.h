@@ -25,7 +25,7 @@
 
 #include "harness/base/rc.h"
 
-enum { STREAM_VERSION = 1, STREAM_KEY_BYTES = 32 };
+enum { STREAM_VERSION = 2, STREAM_KEY_BYTES = 32 };
 
 struct tcp_message {
     uint32_t type, word; /* of their user */

@@ -228,7 +228,7 @@ static void strangers_are_told_apart(void **state)
         const char *words;
     } stranger[] = {
         { "GET / HTTP/1.1\r\nHost: a.example.org\r\n\r\n    ", "is no gradmark" },
-        { "GMTW\2\0\0\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "speaks version 2 of the protocol" },
+        { "GMTW\3\0\0\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "speaks version 3 of the protocol" },
     };
     int pair[2];
 

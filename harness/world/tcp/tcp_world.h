@@ -24,6 +24,7 @@ struct tcp_rank { /* what all worlds of a rank share */
     int64_t offset_ns;           /* of rank 0's clock to this host's */
     uint64_t n_calls;
     int failure_exit_code;
+    bool has_begun;                   /* tcp_begin() */
     bool has_left;                    /* world_leave() */
     struct tcp_message welcome;       /* of a guest */
     char *identity;                   /* likewise */
@@ -47,6 +48,8 @@ static inline struct tcp_world *tcp_world_of(struct world *w)
 /* --- tcp_collectives.c: world_ops --- */
 
 enum rc tcp_barrier(struct world *w);
+/* The world is open on this rank: as a barrier. RC_PEER: not on another one, which is lost (G4). */
+enum rc tcp_begin(struct world *w) MUST_CHECK;
 enum rc tcp_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc tcp_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc tcp_broadcast(struct world *w, void *bytes, size_t n_bytes);
@@ -75,6 +78,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct 
                        int n_ranks) MUST_CHECK;
 /* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
+/* The failure of the run, where there is one, in place of rc, which this rank's body made of it. */
+enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc) MUST_CHECK;
 /* world_ops.leave */
 enum rc tcp_leave(struct world *w);
 /* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
