@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
+#include "ps/audit.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
@@ -117,6 +118,8 @@ static enum rc take_of_server(struct ps_server *s, struct message *m)
         rc = replica_take_forward(s, m, &why);
     else if (s->env.n_replicas > 0 && m->tag == PS_TAG_HELD)
         rc = replica_take_held(s, m, &why);
+    else if (m->tag == PS_TAG_AUDIT)
+        rc = audit_take(s, m, &why);
     else
         rc = rc_raise(RC_MISMATCH, "it is of another server");
     if (m->peer >= 0) /* it was not taken */
@@ -201,7 +204,8 @@ out:
 static bool has_news(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->has_new_left || (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
+        if (s->here[i]->has_new_left || audit_is_due(s->here[i]) ||
+            (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
             return true;
     return replica_is_due(s);
 }
@@ -262,6 +266,7 @@ static enum rc settle_slice(struct ps_server *s)
     enum rc rc;
 
     TRY(server_settle_all(s));
+    TRY(audit_look(s));
     TRY(server_answer_next(s));
     TRY(server_answer_fetch(s));
 out:
@@ -316,6 +321,7 @@ static enum rc end_run(struct ps_server *s, enum rc rc)
     (void)snprintf(message, sizeof message, "%s", rc_message());
     for (int i = 0; i < s->n_here; i++) {
         replica_end(s->here[i], rc != RC_OK);
+        audit_end(s->here[i], rc != RC_OK);
         drop_rest(s->here[i], rc != RC_OK || i > 0);
     }
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", message);

@@ -74,7 +74,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
     uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
     uint64_t n_batches;             /* likewise: of this run, which next_batch() hands out (exchange.E13), only with
-                                       async, without snapshots; 0: it does not */
+                                       async; 0: it does not */
     struct compression compression; /* S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */

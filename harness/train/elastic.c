@@ -31,12 +31,12 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
           "where workers come and go none waits for the steps of the others; needs --consistency async" },
-        { x->snapshots != NULL,
-          "who goes on from a snapshot does not know which worker has which batch; leave out --server-save, or use "
-          "--replicas 1" },
         { x->n_replicas > 0 && x->n_guests > 0,
           "who joins is not told of a server that is lost, nor who has its place; leave out --most-workers or "
           "--replicas" },
+        { x->snapshots && x->n_guests > 0,
+          "who joins is not told of a server that is lost, nor who has its place; leave out --most-workers or "
+          "--server-save" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
@@ -105,20 +105,32 @@ enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, in
     if (!job->opts.elastic)
         return RC_OK;
     TRY(refuse_others(job, aborts));
-    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
+    const size_t n_batches = job->n_steps * (size_t)job->n_workers;
+    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers) ||
+        n_batches + elastic_most_again(job, n_batches) > TRAIN_MAX_STEPS)
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
              job->n_workers, job->n_steps, TRAIN_MAX_STEPS);
     job->opts.on_loss = "report";
-    job->exchange.n_batches = (uint64_t)job->n_steps * (uint64_t)job->n_workers;
+    job->exchange.n_batches = n_batches;
 out:
     return rc;
 }
 
 /* --- what came of it --- */
 
+size_t elastic_most_again(const struct train_job *job, size_t n_batches)
+{
+    const size_t most_lost = (size_t)job->n_servers / 2; /* of two beside each other the run ends */
+    const size_t n_written = (size_t)job->exchange.snapshot_every + 2 * (size_t)job->n_workers;
+
+    return job->exchange.snapshots ? most_lost * (n_batches < n_written ? n_batches : n_written) : 0;
+}
+
 size_t train_most_steps(const struct train_job *job)
 {
-    return elastic_is_on(job) ? (size_t)job->exchange.n_batches : job->n_steps;
+    const size_t n_batches = (size_t)job->exchange.n_batches;
+
+    return elastic_is_on(job) ? n_batches + elastic_most_again(job, n_batches) : job->n_steps;
 }
 
 int train_n_counted(const struct train_job *job, const struct train_result *r)

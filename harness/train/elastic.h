@@ -33,6 +33,10 @@
  * RC_INVAL names what is wrong. */
 enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 
+/* With --server-save: of n_batches, those that are handed out again at most where servers are lost, so that one worker
+ * may have to do so many more: of each server what it has not written yet, and what each worker had then and before. */
+size_t elastic_most_again(const struct train_job *job, size_t n_batches);
+
 static inline bool elastic_is_on(const struct train_job *job)
 {
     return job->exchange.n_batches > 0;

@@ -74,7 +74,6 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode none --workers 2", "--elastic: mode none has no servers that hand out batches; needs --mode ps" },
         { "--mode ps --workers 2 --consistency sync", "--elastic: where workers come and go" },
         { "--mode ps --workers 2 --consistency ssp:3", "needs --consistency async" },
-        { "--mode ps --workers 2 --servers 2 --server-save .", "does not know which worker has which batch" },
         { "--mode ps --workers 2 --replicas 1", "--servers 1 --replicas 1: 2 servers or more would be right" },
         { "--mode ps --workers 2 --servers 2 --replicas 1 --on-loss abort", "--on-loss abort does not" },
         { "--mode ps --workers 2 --stop-at-step 9", "--stop-at-step earlier" },
@@ -117,23 +116,27 @@ static size_t server_bytes_of(const char *options)
     return n_bytes;
 }
 
-/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each
- * round ended; with a replica it has the same of another server, and once more on its way to a new one. */
+/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, a bit for each
+ * batch, and when each round ended; with a replica it has the same of another server, and once more on its way to a new
+ * one; with snapshots of the server whose place it would take, and once more on its way to a file. */
 static void memory_of_servers_is_counted(void **state)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
     const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
     const size_t n_many =
         server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
-    const size_t n_book = 2 * 64000 / 8 + 8 + 2 * 4 * 8 + 64000 * 8;
+    const size_t n_book = 2 * (2 * 64000 / 8 + 8) + 2 * 4 * 8 + 64000 * 8;
     const size_t n_followed = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 "
                                               "--on-loss report --replicas 1");
     const size_t n_both =
         server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic --replicas 1");
+    const size_t n_saved = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic "
+                                           "--server-save .");
 
     (void)state;
     assert_int_equal(n_one - n_plain, n_book);
     assert_int_equal(n_both - n_followed, 3 * n_book);
+    assert_int_equal(n_saved, n_both);
     assert_int_equal(n_many - n_one, 7 * (2 * 64000 / 8 + 8)); /* LeNet has 8 segments: weights and biases */
 }
 

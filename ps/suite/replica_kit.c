@@ -183,7 +183,7 @@ static bool plan_has_momentum(void)
 
 float plan_gradient(int worker, int step, int i)
 {
-    if (plan.stops || plan.snapshots)
+    if (plan.stops || (plan.snapshots && !plan.is_elastic))
         return 1;
     return (float)((worker * 7 + step * 3 + i * 5 + worker * step) % 11 - 4);
 }
@@ -230,7 +230,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .n_replicas = has_replicas,
                                   .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
                                   .snapshots = plan.snapshots,
-                                  .snapshot_every = 5,
+                                  .snapshot_every = plan.snapshot_every > 0 ? plan.snapshot_every : 5,
                                   .tell = note_line,
                                   .timeout_ms = 1000 * LIMIT_S };
     TRY(sync_ps.open(&r->sync, &env));
@@ -317,7 +317,8 @@ static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is
 
 static enum rc work(struct ps_rank *r)
 {
-    const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
+    const int most_again = plan.snapshots ? plan.n_servers / 2 * N_BATCHES : 0; /* of each that is lost at most all */
+    const int n_steps = plan.is_elastic ? N_BATCHES + most_again + 1 : plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[worker_of(r)], looked[N_PARAMS];
     struct optimizer_state state = { .moments = plan_has_momentum() ? outcome->moment : NULL }, unused = { 0 };
     uint64_t batch;

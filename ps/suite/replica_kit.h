@@ -59,10 +59,12 @@ struct plan { /* of a run */
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
     int leaves_after;
     uint64_t seed;         /* of pauses; 0: none */
-    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
-    bool is_elastic;       /* in place of both, unless it replicates: N_BATCHES are handed out, and batch b is step b /
-                              N_WORKERS of worker b       modulo that */
-    bool replicates;       /* such a run has replicas, too */
+    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then, unless it is elastic; NULL: replicas
+                            */
+    uint64_t snapshot_every; /* updates; 0: 5 */
+    bool is_elastic;         /* in place of replicas, unless it replicates: N_BATCHES are handed out, and batch b is
+                                step b / N_WORKERS of worker b modulo that */
+    bool replicates;         /* such a run has replicas, too */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
