@@ -434,7 +434,8 @@ static void add_book(const struct ps_server *s, struct server_facts *out)
 {
     const struct server_facts *of = &s->facts;
 
-    out->has_book = true;
+    out->has_book = server_is_holder(s);
+    out->follows_book = !out->has_book;
     out->batches_done_count = s->leases.n_done;
     out->batches_again_count = s->leases.n_again;
     out->guest_batches_count = of->guest_batches_count;
@@ -455,15 +456,23 @@ static void add_parts(const struct ps_server *s, struct server_facts *out)
     }
 }
 
+/* Is what this slice has of the book that of the run's end? A replica's always is (replica.R3), a snapshot's where it
+ * is closed (audit.U2). */
+static bool knows_book(const struct ps_server *s)
+{
+    if (server_is_holder(s))
+        return true;
+    return s->is_restored ? leases_are_done(&s->leases) : s->env.n_replicas > 0 && !s->is_partial;
+}
+
 void server_batch_facts(const struct ps_server *s, struct server_facts *out)
 {
     out->batches_held_count = out->batches_whole_count = s->env.n_batches;
     for (int i = 0; i < s->n_here; i++) {
         const struct ps_server *slice = s->here[i];
-        if (!server_is_holder(slice))
-            continue;
-        add_parts(slice, out);
-        if (server_has_book(slice))
+        if (server_is_holder(slice) || server_is_left_with(slice))
+            add_parts(slice, out);
+        if (server_has_book(slice) && knows_book(slice))
             add_book(slice, out);
     }
 }

@@ -345,7 +345,7 @@ out:
     return end_run(s, rc);
 }
 
-/* What was served of slice s, whose place this server has taken. */
+/* What was served of slice s, whose place this server has taken, or would have, had the run not been over. */
 static void add_taken(struct server_facts *out, const struct ps_server *s)
 {
     const struct server_facts *taken = &s->facts;
@@ -363,7 +363,29 @@ static void add_taken(struct server_facts *out, const struct ps_server *s)
     out->copies_count += taken->copies_count;
     out->copied_bytes += taken->copied_bytes;
     out->repeated_parts_count += taken->repeated_parts_count;
-    out->n_taken_over++;
+    out->n_taken_over += s->is_heir;
+}
+
+bool server_is_left_with(const struct ps_server *s)
+{
+    const bool is_whole = s->env.n_replicas > 0 ? !s->is_partial : s->is_restored;
+
+    return !server_is_holder(s) && is_whole && world_is_lost(s->env.world, s->chain.home);
+}
+
+void ps_server_learn(struct ps_server *s)
+{
+    struct ps_server *slice = server_of_slice(s, 0);
+
+    if (!server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) || slice->is_restored ||
+        !world_is_lost(s->env.world, slice->chain.home))
+        return;
+    if (snapshot_restore(slice) != RC_OK) {
+        server_tell(s, rc_message()); /* the report says that it is not known */
+        rc_clear();
+        return;
+    }
+    server_tell_rounds(slice);
 }
 
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)
@@ -372,7 +394,7 @@ void ps_server_facts(const struct ps_server *s, struct server_facts *out)
     for (int i = 0; i < s->n_here; i++) {
         out->n_alone += server_is_holder(s->here[i]) && s->env.n_replicas > 0 &&
                         (!replica_is_kept(s->here[i]) || s->here[i]->chain.copy);
-        if (s->here[i]->is_heir)
+        if (s->here[i]->is_heir || server_is_left_with(s->here[i]))
             add_taken(out, s->here[i]);
     }
     if (server_is_elastic(s))

@@ -183,6 +183,9 @@ static inline struct ps_server *server_of_slice(const struct ps_server *s, int s
     return NULL;
 }
 
+/* Has its home been lost when all was over, so that nobody took its place, but all that it had is here? */
+bool server_is_left_with(const struct ps_server *s);
+
 /* Does it only follow its home? Then nobody gets an answer. */
 static inline bool server_is_silent(const struct ps_server *s)
 {

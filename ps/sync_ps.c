@@ -331,7 +331,10 @@ static enum rc ps_serve(struct sync *s, uint64_t step_ns)
 
 static void ps_served(const struct sync *s, struct server_facts *out)
 {
-    ps_server_facts(((const struct ps *)s)->server, out);
+    struct ps_server *server = ((const struct ps *)s)->server;
+
+    ps_server_learn(server);
+    ps_server_facts(server, out);
 }
 
 static uint64_t ps_full_bytes_of(const struct sync *s)

@@ -155,7 +155,8 @@ struct server_facts {                        /* of a server, since it began */
     uint64_t copies_count, copied_bytes; /* replicas made again of the slices that it holds (ps/copy.h) */
     uint32_t n_alone;                    /* of these slices, those that have no whole replica now */
     bool has_book;                       /* with env.n_batches: it hands them out, at the end of the run */
-    /* Of that one: done; handed out again, as a worker was gone. */
+    bool follows_book;                   /* it has the same of another server, which has the book unless it is lost */
+    /* Of these two: done; handed out again, as a worker was gone, or a server, which had not written them. */
     uint64_t batches_done_count, batches_again_count;
     uint64_t batches_held_count;  /* whose gradients every part of its slice has; of no part: n_batches */
     uint64_t batches_whole_count; /* of these, from the first one on, before one is missing */

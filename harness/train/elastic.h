@@ -42,7 +42,11 @@ static inline bool elastic_is_on(const struct train_job *job)
     return job->exchange.n_batches > 0;
 }
 
-/* "120, 119: 240 batches, 1 handed out again, 0 samples lost": steps of the workers that are left, and batches. */
+/* Of the result's ranks the server that has the book at the end, or, where that was lost when all was over, one that
+ * knows it (server_facts.follows_book); -1: none does. */
+int elastic_book_rank(const struct train_result *r);
+/* "120, 119: 240 batches, 1 handed out again, 0 samples lost": steps of the workers that are left, and batches; or that
+ * these numbers are not known. */
 const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
 /* Who came and went before all batches were done, by the book; at most MOST_WORKER_CHANGES. */
 size_t elastic_changes(const struct train_job *job, const struct train_result *r, const struct worker_change **out);

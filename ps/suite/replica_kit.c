@@ -397,6 +397,21 @@ out:
     return rc;
 }
 
+/* Of who has the book; where it was lost when all was over, of who follows it. */
+static void note_book(const struct server_facts facts[MOST_RANKS])
+{
+    const struct server_facts *book = NULL;
+
+    for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
+        outcome->n_books += facts[r].has_book;
+        if (facts[r].has_book || (facts[r].follows_book && !book))
+            book = &facts[r];
+    }
+    outcome->knows_book = book;
+    outcome->n_batches_done = book ? book->batches_done_count : 0;
+    outcome->n_again = book ? book->batches_again_count : 0;
+}
+
 static void run_here(void)
 {
     const int n_ranks = N_WORKERS + plan.n_servers + (plan.is_elastic ? MOST_GUESTS : 0);
@@ -410,10 +425,8 @@ static void run_here(void)
         return;
     }
     outcome->n_held = UINT64_MAX;
+    note_book(facts);
     for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
-        outcome->n_books += facts[r].has_book;
-        outcome->n_batches_done += facts[r].batches_done_count;
-        outcome->n_again += facts[r].batches_again_count;
         outcome->n_repeated += facts[r].repeated_parts_count;
         if (!outcome->is_dead[r] && facts[r].batches_held_count < outcome->n_held)
             outcome->n_held = facts[r].batches_held_count;

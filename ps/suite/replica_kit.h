@@ -78,6 +78,7 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
+    bool knows_book;                                      /* likewise: some server that is left has it, or follows it */
     int n_books;                                          /* of an elastic run: servers that are left with the book */
     int n_asked[MOST_RANKS];                              /* of an elastic run: NEXT */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
