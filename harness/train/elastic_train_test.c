@@ -277,6 +277,31 @@ static void throughput_is_of_all_batches_V1(void **state)
                         "41: 40 of 42 batches, 1 handed out again, 5 samples lost");
 }
 
+/* A worker that is left alone does all, and again what servers that are lost had not written. */
+static void a_worker_may_do_batches_again(void **state)
+{
+    static const struct {
+        const char *options;
+        size_t n_most;
+    } cases[] = {
+        { "--servers 4 --steps 40", 120 },
+        { "--servers 4 --steps 40 --replicas 1", 120 },
+        { "--servers 4 --steps 40 --server-save . --server-save-every 7", 120 + 2 * (7 + 2 * 3) },
+        { "--servers 3 --steps 40 --server-save . --server-save-every 7", 120 + 7 + 2 * 3 },
+        { "--servers 4 --steps 2 --server-save . --server-save-every 7", 6 + 2 * 6 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        char text[256];
+        (void)snprintf(text, sizeof text, "--model lenet --mode ps --workers 3 --elastic %s", cases[i].options);
+        assert_int_equal(kit_prepare(&job, text), RC_OK);
+        assert_int_equal(train_most_steps(&job), cases[i].n_most);
+        train_job_free(&job);
+    }
+}
+
 /* Who had the book was lost when all was over: another one that follows it knows it, or nobody does. */
 static void a_book_is_that_of_its_follower_or_not_known(void **state)
 {
@@ -406,6 +431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_servers_is_counted),
         cmocka_unit_test(memory_of_a_slice_to_take_over_is_counted),
         cmocka_unit_test(a_book_is_that_of_its_follower_or_not_known),
+        cmocka_unit_test(a_worker_may_do_batches_again),
     };
     const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
 
