@@ -75,8 +75,16 @@ static int n_dead(const struct outcome *o, bool of_servers)
     return n;
 }
 
-/* What servers have counted: of one that dies when everything is done, and whose place nobody takes, it is not known.
- */
+/* Of a server that dies when everything is done, and whose place nobody takes, not all is known; but the book is: who
+ * follows it has it, unless that is lost, too. */
+static bool check_followed(const struct outcome *o)
+{
+    return says(plan.replicates, "servers replaced", o->n_taken_over, n_dead(o, true)) &&
+           says(o->knows_book || n_dead(o, true) > 1, "books that are known", o->knows_book, 1) &&
+           says(!o->knows_book || o->n_batches_done == N_BATCHES, "batches done", (double)o->n_batches_done, N_BATCHES);
+}
+
+/* What servers have counted. */
 static bool check_counts(const struct outcome *o)
 {
     const int n_lost = n_dead(o, false);
@@ -87,7 +95,7 @@ static bool check_counts(const struct outcome *o)
                    n_all = (uint64_t)(N_BATCHES * n_parts() - plan.spoils);
 
     if (n_dead(o, true) != (int)o->n_taken_over)
-        return says(plan.replicates, "servers replaced", o->n_taken_over, n_dead(o, true));
+        return check_followed(o);
     return says(o->n_books == 1, "servers with the book", o->n_books, 1) &&
            says(o->n_batches_done == N_BATCHES, "batches done", (double)o->n_batches_done, N_BATCHES) &&
            says(o->n_again <= most_again, "batches again", (double)o->n_again, (double)most_again) &&

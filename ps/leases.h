@@ -28,6 +28,9 @@
  *   leased       its worker is lost, or leaves without that; done         leases_end(), by server_end_lease()
  *                and there is one server, which has all of it
  *   leased       the same, else                              given back   leases_give_back()
+ *   done         an audit (audit.h) finds it missing in a    undone       leases_undo()
+ *                slice that goes on from a snapshot
+ *   undone       a worker asks, and none is given back       leased       leases_take(), and counted in n_again
  *
  *   a worker     event                                       it is        by
  *   not there    JOIN of a guest, and not all are done       joined       server_join()
@@ -70,7 +73,15 @@
  *       takes a server's place gives no batch to a second worker, and takes none for new that somebody has, or has
  *       done; what a worker was answered, or not, it is answered again (replica.R4).
  *  B11  A round is n_workers batches more that are done: when it ended is beside the book, and goes with it, by the
- *       clock of who had it then; no round ends before the one before it.
+ *       clock of who had it then; no round ends before the one before it. Where batches are undone and done again, a
+ *       round has the later time.
+ *  B12  With snapshots (snapshot.h) the book is in that of slice 0, as it was when the parameters were: so it does not
+ *       know what was handed out and done since. Who goes on from it hands out nothing until each worker that is there
+ *       has said which batch it has, by its next push of one, NEXT, LEAVE or FETCH (`has_reported`); workers forget
+ *       what they have ahead when they find the first server lost. The batch that a worker says is its own from then
+ *       on, whatever the book had; what the book had for it is done where slice 0 has all parts of it, and undone else.
+ *       So is a batch that ends in slice 0 without parts of it that were pushed before the loss. What other slices
+ *       lack finds an audit (audit.h); before one has found each batch in each slice nobody is told that all are done.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
@@ -83,6 +94,12 @@
 
 #define NO_BATCH UINT64_MAX
 
+/* Of which batches a part of the parameters has the gradients (B4); or which are undone. */
+struct batch_set {            /* owned */
+    uint64_t n_batches, n_in; /* n_in: that are in it */
+    uint64_t *word;
+};
+
 struct leases { /* the book; owned */
     int most_workers;
     uint64_t n_batches;
@@ -93,10 +110,11 @@ struct leases { /* the book; owned */
     uint64_t *given; /* [most_given]: given back, in the order in which they were; each worker is gone once */
     int most_given, first_given, n_given;
     int n_busy; /* workers that have one */
+    struct batch_set undone;
 };
 
 /* What leases_open() allocates. Pure. */
-size_t leases_bytes(int most_workers);
+size_t leases_bytes(int most_workers, uint64_t n_batches);
 /* n_first of the workers begin with the run. RC_NOMEM. */
 enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches) MUST_CHECK;
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
@@ -112,7 +130,18 @@ void leases_return(struct leases *l, int w);
 /* Worker w is gone, whether it has a lease or not. */
 void leases_give_back(struct leases *l, int w);
 
-/* Can the book have become so (B1, B2)? Of one that was read from a message. */
+/* Behind a snapshot (B12). The batch, where it was done, is undone; false: it was not done. */
+bool leases_undo(struct leases *l, uint64_t batch);
+/* The batch, where it was undone, is done; false: it was not undone. */
+bool leases_redo(struct leases *l, uint64_t batch);
+/* What worker w has is undone, and ahead likewise. */
+void leases_forgo(struct leases *l, int w);
+/* Worker w, which has nothing, has this batch, whoever had it; those before it that were new are undone. */
+void leases_claim(struct leases *l, int w, uint64_t batch);
+/* Which worker has the batch, or has it ahead; -1: none. */
+int leases_holder(const struct leases *l, uint64_t batch);
+
+/* Can the book have become so (B1, B2)? Of one that was read from a message or a file. */
 bool leases_fit(const struct leases *l);
 /* Nobody has anything, and nothing is given back: of one that does not fit, and is not used any more. */
 void leases_clear(struct leases *l);
@@ -120,7 +149,7 @@ void leases_clear(struct leases *l);
 /* Could somebody who has none get one? */
 static inline bool leases_has_some(const struct leases *l)
 {
-    return l->n_given > 0 || l->n_begun < l->n_batches;
+    return l->n_given > 0 || l->undone.n_in > 0 || l->n_begun < l->n_batches;
 }
 
 static inline bool leases_are_done(const struct leases *l)
@@ -128,12 +157,7 @@ static inline bool leases_are_done(const struct leases *l)
     return l->n_done == l->n_batches;
 }
 
-/* --- of which batches a part of the parameters has the gradients (B4) --- */
-
-struct batch_set {            /* owned */
-    uint64_t n_batches, n_in; /* n_in: that are in it */
-    uint64_t *word;
-};
+/* --- sets of batches --- */
 
 /* What batch_set_open() allocates. Pure. */
 size_t batch_set_bytes(uint64_t n_batches);
@@ -142,7 +166,10 @@ enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
 void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */
 /* false: it was in already. */
 bool batch_set_add(struct batch_set *s, uint64_t batch);
+void batch_set_remove(struct batch_set *s, uint64_t batch); /* which is in it */
 bool batch_set_has(const struct batch_set *s, uint64_t batch);
+/* The first that is in it; some is. */
+uint64_t batch_set_first(const struct batch_set *s);
 /* The first that is not in it; n_batches: all are. */
 uint64_t batch_set_first_missing(const struct batch_set *s);
 

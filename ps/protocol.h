@@ -10,6 +10,7 @@
 #define PS_TAG_REPLY 0x40u
 #define PS_TAG_FORWARD (TAG_ANY | 0x50u)
 #define PS_TAG_HELD (TAG_ANY | 0x51u)
+#define PS_TAG_AUDIT (TAG_ANY | 0x52u)
 /* Added to those of requests and replies as often as the server that holds the slice is behind the slice's home. */
 #define PS_TAG_PLACE 0x100u
 

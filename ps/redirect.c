@@ -57,6 +57,8 @@ enum rc ps_redirect(struct ps *p, int server, enum rc rc)
         if (next < 0)
             FAIL(RC_PEER, "%s", message); /* replica.R9 */
         link->holder = next;
+        if (server == 0 && p->base.env.n_replicas == 0)
+            p->next = 0; /* leases.B12 */
         rc = post_all(p, server);
     }
 out:

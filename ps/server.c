@@ -192,7 +192,7 @@ static enum rc check_slot(const struct ps_server *s, const struct arrival *a, en
 
     if (slot >= PS_CREDITS || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
-    if (s->client[worker].asks)
+    if (server_awaits_answer(s, worker))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d before it got a batch", worker, (int)op);
     for (uint32_t i = 0; i < PS_CREDITS; i++) {
         const struct request *r = &s->client[worker].request[i];
@@ -272,6 +272,9 @@ static enum rc leave(struct ps_server *s, int worker)
         TRY(server_begin_request(s, worker, 0));
     server_leave(s, worker);
     server_note_change(s, worker, WORKER_LEFT);
+    for (int i = 1; s == s->rank && server_is_elastic(s) && i < s->n_here; i++) /* snapshot.N8 */
+        if (s->here[i]->is_restored && s->here[i]->slice > s->slice)
+            server_leave_unheard(s->here[i], worker);
     if (server_is_elastic(s))
         TRY(server_answer_alone(s, worker, &h));
 out:
@@ -301,6 +304,8 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return server_join(s, a);
     server_end_batch(s, a->worker, h);
     server_return_batch(s, a->worker);
+    if (server_is_elastic(s))
+        snapshot_end_worker(s, a->worker, h->staleness);
     if (h->op == PS_FETCH) {
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);
@@ -308,6 +313,18 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return RC_OK;
     }
     return leave(s, a->worker);
+}
+
+void server_leave_unheard(struct ps_server *s, int worker)
+{
+    struct request *r = &s->client[worker].request[0];
+
+    if (s->client[worker].state != TRAINING)
+        return;
+    server_forgo_batches(s, worker);
+    server_leave(s, worker);
+    r->answer = (struct ps_header){ .op = PS_BATCH, .is_last = true };
+    r->is_silent = true;
 }
 
 /* replica.R8 */
@@ -351,6 +368,8 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
     if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
             return server_push_again(s, a, &h);
+        if (h.op == PS_LEAVE)
+            snapshot_end_worker(s, a->worker, h.staleness);
         if (h.op != PS_FETCH)
             return server_lease_again(s, a);
         s->client[0].request[0].is_silent = false;

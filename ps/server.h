@@ -16,6 +16,9 @@ int ps_server_silence_ms(int timeout_ms, uint64_t step_ns);
 /* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody for
  * ps_server_silence_ms()), RC_MISMATCH (P1, or a message out of order). */
 enum rc ps_server_run(struct ps_server *s, uint64_t step_ns) MUST_CHECK;
+/* Behind ps_server_run(): where who had the book was lost when all was over, what the book was (audit.U2), with
+ * snapshots. */
+void ps_server_learn(struct ps_server *s);
 /* What it has served so far. */
 void ps_server_facts(const struct ps_server *s, struct server_facts *out);
 void ps_server_close(struct ps_server **s); /* NULL-safe, nulls */

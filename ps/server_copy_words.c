@@ -46,6 +46,8 @@ static size_t n_batch_words(const struct ps_server *s)
         return 0;
     if (server_has_book(s))
         n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->leases.most_given + n_rounds(s);
+    if (server_has_book(s) && s->env.snapshots)
+        n += batch_set_bytes(s->env.n_batches) / sizeof(uint64_t);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
     return n;
@@ -214,16 +216,22 @@ static bool lease_fits(const struct ps_server *s, int w)
     return !server_has_book(s) || s->leases.of[w] == NO_BATCH || (is_there && !c->asks);
 }
 
+/* No bit behind the last batch. */
+static bool ends_with_last(const struct batch_set *of)
+{
+    return of->word[batch_set_bytes(of->n_batches) / sizeof *of->word - 1] >> of->n_batches % 64 == 0;
+}
+
 static bool batches_fit(const struct ps_server *s)
 {
-    const size_t n_words = batch_set_bytes(s->env.n_batches) / sizeof(uint64_t);
-
     for (int w = 0; w < sync_most_workers(&s->env); w++)
         if (!lease_fits(s, w))
             return false;
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) /* no bit behind the last batch */
-        if (s->has[k].word[n_words - 1] >> s->env.n_batches % 64 != 0)
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (!ends_with_last(&s->has[k]))
             return false;
+    if (server_has_book(s) && !ends_with_last(&s->leases.undone))
+        return false;
     return !server_has_book(s) || leases_fit(&s->leases);
 }
 
@@ -250,7 +258,17 @@ static void pass_batch(struct cursor *c, const struct ps_server *s, uint64_t *ba
     *batch = pass(c, *batch + 1, s->env.n_batches) - 1;
 }
 
-/* leases.h, B1 to B3 */
+static void pass_set(struct cursor *c, struct batch_set *of)
+{
+    of->n_in = 0;
+    for (size_t i = 0; i < batch_set_bytes(of->n_batches) / sizeof *of->word; i++) {
+        of->word[i] = pass(c, of->word[i], UINT64_MAX);
+        for (uint64_t left = of->word[i]; left != 0; left &= left - 1)
+            of->n_in++;
+    }
+}
+
+/* leases.h, B1 to B3, B12 */
 static void pass_book(struct cursor *c, struct ps_server *s)
 {
     struct leases *l = &s->leases;
@@ -274,6 +292,8 @@ static void pass_book(struct cursor *c, struct ps_server *s)
     }
     for (size_t i = 0; i < n_rounds(s); i++)
         s->round_ns[i] = pass(c, s->round_ns[i], UINT64_MAX);
+    if (s->env.snapshots)
+        pass_set(c, &l->undone);
 }
 
 static void pass_changes(struct cursor *c, struct ps_server *s)
@@ -289,17 +309,6 @@ static void pass_changes(struct cursor *c, struct ps_server *s)
         of->worker = (int32_t)pass(c, (uint64_t)of->worker, (uint64_t)sync_most_workers(&s->env));
         of->n_done_count = pass(c, of->n_done_count, UINT64_MAX);
         of->own_count = pass(c, of->own_count, UINT64_MAX);
-    }
-}
-
-/* B4: of which batches piece k has the gradients. */
-static void pass_has(struct cursor *c, struct batch_set *has)
-{
-    has->n_in = 0;
-    for (size_t i = 0; i < batch_set_bytes(has->n_batches) / sizeof *has->word; i++) {
-        has->word[i] = pass(c, has->word[i], UINT64_MAX);
-        for (uint64_t left = has->word[i]; left != 0; left &= left - 1)
-            has->n_in++;
     }
 }
 
@@ -320,7 +329,7 @@ static void pass_batches(struct cursor *c, struct ps_server *s)
         pass_book(c, s);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         if (s->piece[k].part.n_elems > 0)
-            pass_has(c, &s->has[k]);
+            pass_set(c, &s->has[k]);
 }
 
 /* Of s, or into it. */

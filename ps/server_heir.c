@@ -58,7 +58,11 @@ static enum rc take_place(struct ps_server *r)
             server_drop_now(r, w);
         else if (own->client[w].has_left_all) /* R8 */
             TRY(replica_leave(r, w, own->client[w].n_pushed_before));
+        else if (r->is_restored && server_is_elastic(r) && w > 0 && own->client[w].state == LEFT)
+            server_leave_unheard(r, w); /* snapshot.N8 */
     }
+    if (r->is_restored && server_has_book(r))
+        server_tell_rounds(r);
     TRY(server_settle_all(r));
     (void)snprintf(line, sizeof line, "server %d takes the place of server %d, which is lost%s", own->slice, from,
                    r->env.n_replicas == 0 ? ", from its last snapshot"

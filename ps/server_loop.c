@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
+#include "ps/audit.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
@@ -117,6 +118,8 @@ static enum rc take_of_server(struct ps_server *s, struct message *m)
         rc = replica_take_forward(s, m, &why);
     else if (s->env.n_replicas > 0 && m->tag == PS_TAG_HELD)
         rc = replica_take_held(s, m, &why);
+    else if (m->tag == PS_TAG_AUDIT)
+        rc = audit_take(s, m, &why);
     else
         rc = rc_raise(RC_MISMATCH, "it is of another server");
     if (m->peer >= 0) /* it was not taken */
@@ -201,7 +204,8 @@ out:
 static bool has_news(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->has_new_left || (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
+        if (s->here[i]->has_new_left || audit_is_due(s->here[i]) ||
+            (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
             return true;
     return replica_is_due(s);
 }
@@ -262,6 +266,7 @@ static enum rc settle_slice(struct ps_server *s)
     enum rc rc;
 
     TRY(server_settle_all(s));
+    TRY(audit_look(s));
     TRY(server_answer_next(s));
     TRY(server_answer_fetch(s));
 out:
@@ -316,6 +321,7 @@ static enum rc end_run(struct ps_server *s, enum rc rc)
     (void)snprintf(message, sizeof message, "%s", rc_message());
     for (int i = 0; i < s->n_here; i++) {
         replica_end(s->here[i], rc != RC_OK);
+        audit_end(s->here[i], rc != RC_OK);
         drop_rest(s->here[i], rc != RC_OK || i > 0);
     }
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", message);
@@ -339,7 +345,7 @@ out:
     return end_run(s, rc);
 }
 
-/* What was served of slice s, whose place this server has taken. */
+/* What was served of slice s, whose place this server has taken, or would have, had the run not been over. */
 static void add_taken(struct server_facts *out, const struct ps_server *s)
 {
     const struct server_facts *taken = &s->facts;
@@ -357,7 +363,29 @@ static void add_taken(struct server_facts *out, const struct ps_server *s)
     out->copies_count += taken->copies_count;
     out->copied_bytes += taken->copied_bytes;
     out->repeated_parts_count += taken->repeated_parts_count;
-    out->n_taken_over++;
+    out->n_taken_over += s->is_heir;
+}
+
+bool server_is_left_with(const struct ps_server *s)
+{
+    const bool is_whole = s->env.n_replicas > 0 ? !s->is_partial : s->is_restored;
+
+    return !server_is_holder(s) && is_whole && world_is_lost(s->env.world, s->chain.home);
+}
+
+void ps_server_learn(struct ps_server *s)
+{
+    struct ps_server *slice = server_of_slice(s, 0);
+
+    if (!server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) || slice->is_restored ||
+        !world_is_lost(s->env.world, slice->chain.home))
+        return;
+    if (snapshot_restore(slice) != RC_OK) {
+        server_tell(s, rc_message()); /* the report says that it is not known */
+        rc_clear();
+        return;
+    }
+    server_tell_rounds(slice);
 }
 
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)
@@ -366,7 +394,7 @@ void ps_server_facts(const struct ps_server *s, struct server_facts *out)
     for (int i = 0; i < s->n_here; i++) {
         out->n_alone += server_is_holder(s->here[i]) && s->env.n_replicas > 0 &&
                         (!replica_is_kept(s->here[i]) || s->here[i]->chain.copy);
-        if (s->here[i]->is_heir)
+        if (s->here[i]->is_heir || server_is_left_with(s->here[i]))
             add_taken(out, s->here[i]);
     }
     if (server_is_elastic(s))

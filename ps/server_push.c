@@ -341,6 +341,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(begin_of_piece(s, worker, slot, h->piece));
     snapshot_catch_up(s, worker, h->piece, h->step);
+    s->is_saved = false;
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
@@ -356,8 +357,9 @@ enum rc server_push_again(struct ps_server *s, const struct arrival *a, const st
 {
     struct request *r = request_of(s, a);
 
-    r->is_silent = false; /* replica.R4 */
-    if (s->is_restored)   /* what it was answered with is not in the snapshot */
+    r->is_silent = false;                     /* replica.R4 */
+    s->client[a->worker].has_reported = true; /* leases.B12: it has what the book says */
+    if (s->is_restored)                       /* what it was answered with is not in the snapshot */
         r->answer = answer_to(h);
     if (r->waits)
         return RC_OK;

@@ -10,9 +10,11 @@
 #include "harness/base/bytes.h"
 #include "harness/base/file.h"
 #include "harness/world/world.h"
+#include "ps/copy_words.h"
 #include "ps/snapshot.h"
 
-#define MAGIC UINT64_C(0x3230303053534d47) /* "GMSS0002" */
+#define MAGIC UINT64_C(0x3330303053534d47) /* "GMSS0003" */
+#define MAGIC_MASK UINT64_C(0xffffffff)    /* "GMSS" of it; then the version */
 
 enum { PATH_BYTES = 4096, N_SUFFIX_BYTES = 16, WORD_BYTES = 8 };
 
@@ -70,12 +72,18 @@ static void write_params(struct stream *to, const struct ps_server *s)
                 write_bytes(to, server_param(s, k), s->piece[k].part.n_elems * sizeof(float));
 }
 
-static void write_slice(struct stream *to, const struct ps_server *s)
+/* N7; NULL: the run is not elastic. */
+static enum rc words_of(unsigned char **out, struct ps_server *s)
 {
-    write_word(to, MAGIC);
-    write_word(to, s->layout);
-    write_word(to, s->n_updates_before);
-    write_word(to, (uint64_t)n_moments(s));
+    *out = NULL;
+    if (!server_is_elastic(s))
+        return RC_OK;
+    *out = malloc(copy_words_bytes(s));
+    return *out ? RC_OK : rc_raise(RC_NOMEM, "no memory for the snapshot of server %d", s->slice);
+}
+
+static void write_clocks(struct stream *to, const struct ps_server *s)
+{
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         write_word(to, s->piece[k].clock);
         write_word(to, s->piece[k].clocks.round);
@@ -84,12 +92,34 @@ static void write_slice(struct stream *to, const struct ps_server *s)
     }
     for (int w = 0; w < s->env.n_workers; w++)
         write_word(to, s->client[w].state != TRAINING);
+}
+
+static enum rc write_slice(struct stream *to, struct ps_server *s)
+{
+    unsigned char *words = NULL;
+    enum rc rc;
+
+    TRY(words_of(&words, s));
+    write_word(to, MAGIC);
+    write_word(to, s->layout);
+    write_word(to, s->env.n_batches);
+    write_word(to, s->n_updates_before);
+    write_word(to, (uint64_t)n_moments(s));
+    if (words) {
+        copy_words_write(words, s);
+        write_bytes(to, words, copy_words_bytes(s));
+    } else {
+        write_clocks(to, s);
+    }
     write_params(to, s);
     for (int i = 0; i < n_moments(s); i++)
         write_bytes(to, s->optimizer.moment[i], s->n_elems * sizeof(float));
+out:
+    free(words);
+    return rc;
 }
 
-static enum rc write_snapshot(struct ps_server *s)
+enum rc snapshot_write(struct ps_server *s)
 {
     unsigned char digest[crypto_hash_sha256_BYTES];
     struct atomic_file file = { .stream = NULL };
@@ -102,11 +132,13 @@ static enum rc write_snapshot(struct ps_server *s)
     TRY(atomic_file_open(&file, path));
     to.file = file.stream;
     crypto_hash_sha256_init(&to.hash);
-    write_slice(&to, s);
+    TRY(write_slice(&to, s));
     crypto_hash_sha256_final(&to.hash, digest);
     if (to.has_failed || fwrite(digest, 1, sizeof digest, file.stream) != sizeof digest)
         FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
     TRY(atomic_file_commit(&file));
+    s->is_saved = true;
+    s->n_unsaved = 0;
     server_note_span(s, "snapshot", start_ns, world_now_ns(s->env.world), -1, s->n_elems);
 out:
     atomic_file_discard(&file);
@@ -196,7 +228,7 @@ enum rc snapshot_begin(struct ps_server *s)
         return RC_OK;
     if (has_notes(s))
         TRY(open_notes(s));
-    TRY(write_snapshot(s));
+    TRY(snapshot_write(s));
 out:
     return rc;
 }
@@ -216,8 +248,7 @@ enum rc snapshot_if_due(struct ps_server *s)
 
     if (!s->env.snapshots || s->n_unsaved < s->env.snapshot_every * n_parts(s))
         return RC_OK;
-    TRY(write_snapshot(s));
-    s->n_unsaved = 0;
+    TRY(snapshot_write(s));
 out:
     return rc;
 }
@@ -280,23 +311,51 @@ out:
     return rc;
 }
 
-static enum rc read_words(struct stream *from, struct stream *notes, struct ps_server *s, const char *path)
+/* N7 */
+static enum rc read_batches(struct stream *from, struct ps_server *s, const char *path)
 {
-    const uint64_t magic = read_word(from), layout = read_word(from);
+    unsigned char *words = NULL;
+    int n_due = 0;
+    enum rc rc;
+
+    TRY(words_of(&words, s));
+    read_bytes(from, words, copy_words_bytes(s));
+    if (from->has_failed || !copy_words_read(s, words, &n_due) || n_due > 0)
+        FAIL(RC_INVAL, "%s: has batches or workers of server %d that no run has", path, s->slice);
+out:
+    free(words);
+    return rc;
+}
+
+static enum rc read_clocks(struct stream *from, struct stream *notes, struct ps_server *s, const char *path)
+{
     const size_t n_row = 1 + (size_t)s->env.n_workers;
     struct rows row = { calloc(n_row, sizeof(uint32_t)), calloc(n_row, sizeof(uint32_t)) };
     enum rc rc;
 
     if (!row.then || !row.since)
         FAIL(RC_NOMEM, "no memory for the clocks of %d workers", s->env.n_workers);
-    s->n_updates_before = read_word(from);
-    if (from->has_failed || magic != MAGIC || layout != s->layout || read_word(from) != (uint64_t)n_moments(s) ||
-        (notes->file && read_word(notes) != s->layout))
-        FAIL(RC_INVAL, "%s: is no snapshot of server %d of this run", path, s->slice);
     TRY(read_pieces(from, notes, s, &row, path));
 out:
     free(row.then);
     free(row.since);
+    return rc;
+}
+
+static enum rc read_words(struct stream *from, struct stream *notes, struct ps_server *s, const char *path)
+{
+    const uint64_t magic = read_word(from), layout = read_word(from), n_batches = read_word(from);
+    const bool is_ours = (magic & MAGIC_MASK) == (MAGIC & MAGIC_MASK) && !from->has_failed;
+    enum rc rc;
+
+    if (is_ours && magic != MAGIC)
+        FAIL(RC_INVAL, "%s: is a snapshot in another version of the format than this program writes", path);
+    s->n_updates_before = read_word(from);
+    if (from->has_failed || magic != MAGIC || layout != s->layout || n_batches != s->env.n_batches ||
+        read_word(from) != (uint64_t)n_moments(s) || (notes->file && read_word(notes) != s->layout))
+        FAIL(RC_INVAL, "%s: is no snapshot of server %d of this run", path, s->slice);
+    TRY(server_is_elastic(s) ? read_batches(from, s, path) : read_clocks(from, notes, s, path));
+out:
     return rc;
 }
 

@@ -62,6 +62,7 @@ struct client { /* a worker, as the server sees it */
     int n_refused;              /* of its messages, by P5 */
     uint64_t n_batches;         /* leases.h: of server 0: that it has done */
     bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is not answered */
+    bool has_reported;          /* leases.B12 */
     uint64_t asked;             /* leases.h: the batch that its last NEXT says is done, + 1 */
     bool is_seen;               /* it is one of n_seen */
 };
@@ -92,6 +93,25 @@ struct chain {               /* replica.h; of a slice, of its holder to the heir
         struct xfer tx;
         unsigned char header[PS_HEADER_BYTES];
     } * held;
+};
+
+enum { AUDIT_BYTES = 4000 }; /* of an answer: with its header within any plan (transport.T13) */
+
+struct audit {                /* audit.h */
+    bool is_closed;           /* of the book: an audit has found all batches everywhere */
+    bool is_on, is_asked;     /* of the book: one is under way; AUDIT is posted, and not answered */
+    bool is_last;             /* it began when all batches were done */
+    int n_lost;               /* servers, when the last one began */
+    int slice, peer;          /* what is asked for next, or is asked for: ... */
+    uint64_t first, number;   /* ... batches from this one on; AUDIT sent so far */
+    struct xfer ask;          /* where is_asked */
+    bool is_due, is_answered; /* of the rank: an AUDIT is not answered yet; AUDITED is posted */
+    struct audit_question {   /* where is_due */
+        int slice, peer;      /* rank */
+        uint64_t first, number;
+    } due;
+    struct xfer answer; /* where is_answered */
+    unsigned char ask_header[PS_HEADER_BYTES], answer_header[PS_HEADER_BYTES], body[AUDIT_BYTES];
 };
 
 struct versions {   /* server_version.c */
@@ -133,6 +153,8 @@ struct ps_server {
     bool is_over;             /* replica.R8 */
     bool has_given_state;     /* the answer to FETCH */
     bool is_restored;         /* the heir's: from a snapshot (snapshot.h) */
+    struct audit audit;       /* audit.h; with snapshots */
+    bool is_saved;            /* likewise: nobody has pushed since the last one was written */
     uint64_t n_unsaved;       /* updates since the last one, of all pieces */
     FILE *notes;              /* snapshot.N6; NULL: none */
     unsigned char *noted_row; /* likewise: room for one */
@@ -160,6 +182,9 @@ static inline struct ps_server *server_of_slice(const struct ps_server *s, int s
             return s->here[i];
     return NULL;
 }
+
+/* Has its home been lost when all was over, so that nobody took its place, but all that it had is here? */
+bool server_is_left_with(const struct ps_server *s);
 
 /* Does it only follow its home? Then nobody gets an answer. */
 static inline bool server_is_silent(const struct ps_server *s)
@@ -292,6 +317,14 @@ void server_begin_batch(struct ps_server *s, int worker, const struct ps_header 
 uint64_t server_next_batch(struct ps_server *s, int worker);
 /* Serve NEXT: answer it once there is a batch, or all are done. */
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* leases.B12: are there workers that this book does not know of yet what they have? */
+bool server_collects_leases(const struct ps_server *s);
+/* What the book from a snapshot has for the worker, which has left: done where it is whole, else undone. */
+void server_forgo_batches(struct ps_server *s, int worker);
+/* Has this slice all its parts of the batch? */
+bool server_has_whole(const struct ps_server *s, uint64_t batch);
+/* Does a NEXT of the worker wait? Not one that a snapshot has, and the worker does not send again. */
+bool server_awaits_answer(const struct ps_server *s, int worker);
 /* Could a NEXT that waits be answered? Cheap. */
 bool server_leases_are_due(const struct ps_server *s);
 /* Answer them. */
@@ -344,6 +377,8 @@ enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
+/* The same of a slice that goes on from a snapshot of an elastic run, by what is known of another one: snapshot.N8. */
+void server_leave_unheard(struct ps_server *s, int worker);
 /* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */
 enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
 /* The worker is lost: drop it, or have it dropped behind its replica. */

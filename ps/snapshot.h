@@ -3,10 +3,11 @@
  * snapshot.h - without replicas: each server writes its slice to a file from time to time, and its heir (replica.h),
  * when it is lost, goes on from that. What came behind it is rolled back, and counted. Of server*.c alone.
  *
- * File FOLDER/server-S: little-endian: magic "GMSS0002", u64 layout (layout.h), n_updates_before, n_moments; of each
- * piece u64 clock, and a row: u64 round and u64[n_workers], the clock of each worker (clocks.h); u64[n_workers]:
- * whether each sends nothing more; then float32 parameters, and the optimiser's arrays; then the SHA-256 of all before
- * it.
+ * File FOLDER/server-S: little-endian: magic "GMSS0003", u64 layout (layout.h), n_batches, n_updates_before, n_moments;
+ * of each piece u64 clock, and a row: u64 round and u64[n_workers], the clock of each worker (clocks.h);
+ * u64[n_workers]: whether each sends nothing more; of an elastic run in place of these the words of a copy
+ * (copy_words.h); then float32 parameters, and the optimiser's arrays; then the SHA-256 of all before it. A file of
+ * another version is refused.
  *
  * File FOLDER/server-S.clocks, of ssp and sync: u64 layout; of each piece a row, as it is now.
  *
@@ -26,6 +27,15 @@
  *       or rounds. Whose gradient a round has kept and not applied pushes it again, as it has no answer.
  *       What a process has written is there when it dies; where a host dies, a row may be older. Then a push of a step
  *       beyond the round is refused.
+ *   N7  Of an elastic run (async) a snapshot has what a copy to a new heir has (copy.Y4 to Y7): of which batches each
+ *       part has the gradients, the book with slice 0, and what workers were answered; of one moment. So a batch whose
+ *       gradient was rolled back with a part is missing in that part, and comes again (audit.h, leases.B12); one that
+ *       the snapshot has counts as it did, and what comes of it again is dropped (leases.B4). Nothing waits in it: of
+ *       async no gradient is kept, and a NEXT that waited counts as not sent until it is sent again.
+ *   N8  A worker that leaves an elastic run leaves slice by slice, slice 0 last (sync_ps.c), and may be gone when a
+ *       server is lost that has answered it. So who goes on from a snapshot of slice S takes each worker for one that
+ *       has left S that has left its own slice by then, or, where that is slice 0, ever. If it has not, its LEAVE is
+ *       answered.
  */
 #ifndef PS_SNAPSHOT_H
 #define PS_SNAPSHOT_H
@@ -38,6 +48,8 @@ void snapshot_close(struct ps_server *s);
 enum rc snapshot_note(struct ps_server *s, size_t k) MUST_CHECK;
 /* Write the first one, N2. Nothing where env.snapshots is NULL. RC_INVAL, RC_IO: names the file. */
 enum rc snapshot_begin(struct ps_server *s) MUST_CHECK;
+/* Write one now. Likewise. */
+enum rc snapshot_write(struct ps_server *s) MUST_CHECK;
 /* Write one, if it is due. Likewise. */
 enum rc snapshot_if_due(struct ps_server *s) MUST_CHECK;
 /* s, of a lost server's slice, := what is in its file. RC_INVAL: it is damaged, or of another run; RC_IO. */

@@ -154,11 +154,12 @@ out:
  * then what is pushed is of a batch that this worker has. */
 static enum rc leave_elastic(struct ps *p)
 {
-    const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch }, want = { .op = PS_BATCH };
+    const struct ps_header want = { .op = PS_BATCH };
     struct ps_header answer;
     enum rc rc = RC_OK;
 
     for (int i = p->base.env.n_servers; i-- > 0;) {
+        const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch, .staleness = n_pushed(p, i) };
         TRY(ps_post_answer(p, i, 0, NULL, 0));
         TRY(ps_post_request(p, i, 0, &h, NULL));
         TRY(ps_end_answer(p, i, 0, &want, p->base.env.timeout_ms, &answer));
@@ -207,7 +208,7 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
 {
     const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers, n_before = op == PS_FETCH && p->base.env.n_guests > 0 ? 1 : 0;
-    const struct ps_header h = { .op = op, .clock = op == PS_FETCH ? p->batch : 0 };
+    const bool ends = is_elastic(p) && op == PS_FETCH;
     struct optimizer_state unwanted = { .moments = NULL };
     float *state = NULL; /* of server i, behind those of the servers before */
     enum rc rc = RC_OK;
@@ -218,6 +219,7 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
         FAIL(RC_NOMEM, "mode ps: no memory for the state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
         const struct link *l = &p->link[i];
+        const struct ps_header h = { .op = op, .clock = ends ? p->batch : 0, .staleness = ends ? n_pushed(p, i) : 0 };
         TRY(ps_post_answer(p, i, 0, ps_is_real(p) ? state + state_elems(p, l->first_elem) : NULL,
                            state_elems(p, l->n_elems)));
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -329,7 +331,10 @@ static enum rc ps_serve(struct sync *s, uint64_t step_ns)
 
 static void ps_served(const struct sync *s, struct server_facts *out)
 {
-    ps_server_facts(((const struct ps *)s)->server, out);
+    struct ps_server *server = ((const struct ps *)s)->server;
+
+    ps_server_learn(server);
+    ps_server_facts(server, out);
 }
 
 static uint64_t ps_full_bytes_of(const struct sync *s)

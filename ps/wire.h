@@ -16,11 +16,12 @@
  *                 the first of them all of a copy; COPY: parts of it;
  *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5); NEXT, and LEAVE and
  *                 FETCH of a run that hands out batches (leases.h): the batch that is done, + 1; 0: none was given, or
- *                 is done; BATCH: the batch, 0 where is_last is 1
+ *                 is done; BATCH: the batch, 0 where is_last is 1; AUDIT, AUDITED: the first batch
  *       24  u64   PARAMS, LATE: u32 staleness, updates by others between that pull and this update, and, at 28, u32 the
  *                 batch that the worker may go on with, + 1, behind a PUSH of a run that hands out batches
  *                 (leases.B1), else 0; PUSH: u32 form and, at 28, u32 n_pairs of the body (push_body.h); STATE:
- *                 n_moments; REFUSED: u32 why (exchange/refused.h), and 0
+ *                 n_moments; REFUSED: u32 why (exchange/refused.h), and 0; LEAVE and FETCH of a run that hands out
+ *                 batches: pushes to the slice (snapshot.N5); AUDIT, AUDITED: number of the AUDIT
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far; requests: layout, the
  *                 digest of layout.h; what servers forward: whose it is, see below
@@ -28,7 +29,7 @@
  *                 batches (leases.h), else 0; other requests: 0
  *       48  u64   PUSH: sent_ns, by the clock all ranks share; PARAMS, LATE: held_ns, for other workers
  *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice;
- *                 COPY: number of the part; HELD: of the slice
+ *                 COPY: number of the part; HELD, AUDIT, AUDITED: of the slice
  *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE, REFUSED: of the slowest
  *                 worker
  *
@@ -50,6 +51,8 @@
  *   HELD    heir      so many forwards are in the replica -
  *   COPY    server    to its new heir: a part of the      HELD, when all of the copy is there
  *                     slice as it is now (copy.h)
+ *   AUDIT   server    which batches from this one on has  AUDITED (audit.h): a bit for each
+ *                     the slice?
  *
  * What a server forwards to its heir (replica.h) is a request as it came, a LEAVE, LOST or COPY; at 32 it says whose:
  * u16 slot, u16 slice, u32 worker + 1. Requests that change nothing are not forwarded: LOOK, PULL, and a JOIN that
@@ -112,7 +115,9 @@ enum ps_op {
     PS_NEXT,
     PS_BATCH,
     PS_JOIN,
-    PS_COPY
+    PS_COPY,
+    PS_AUDIT,
+    PS_AUDITED
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 

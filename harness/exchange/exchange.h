@@ -51,8 +51,8 @@
  *  E13  With opts.n_batches N the run is of N batches, and who computes which is decided while it runs: before each
  *       step a worker takes one (exchange_next_batch()), for which it waits where none was handed out ahead. What a
  *       worker has that is lost another one gets, so that in each parameter the gradient of each batch counts, once
- *       (ps/leases.h). Without overlap and periods, which keep back gradients, and only with consistency async, without
- *       snapshots.
+ *       (ps/leases.h); what a server had and has lost, as another one goes on from its snapshot, comes again. Without
+ *       overlap and periods, which keep back gradients, and only with consistency async.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
  *       one, and no bucket has both; the update divides each sum by the number of all workers. What they begin with

@@ -74,7 +74,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
     uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
     uint64_t n_batches;             /* likewise: of this run, which next_batch() hands out (exchange.E13), only with
-                                       async, without snapshots; 0: it does not */
+                                       async; 0: it does not */
     struct compression compression; /* S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
@@ -155,7 +155,8 @@ struct server_facts {                        /* of a server, since it began */
     uint64_t copies_count, copied_bytes; /* replicas made again of the slices that it holds (ps/copy.h) */
     uint32_t n_alone;                    /* of these slices, those that have no whole replica now */
     bool has_book;                       /* with env.n_batches: it hands them out, at the end of the run */
-    /* Of that one: done; handed out again, as a worker was gone. */
+    bool follows_book;                   /* it has the same of another server, which has the book unless it is lost */
+    /* Of these two: done; handed out again, as a worker was gone, or a server, which had not written them. */
     uint64_t batches_done_count, batches_again_count;
     uint64_t batches_held_count;  /* whose gradients every part of its slice has; of no part: n_batches */
     uint64_t batches_whole_count; /* of these, from the first one on, before one is missing */

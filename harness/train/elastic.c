@@ -31,9 +31,9 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
           "where workers come and go none waits for the steps of the others; needs --consistency async" },
-        { x->snapshots != NULL,
-          "who goes on from a snapshot does not know which worker has which batch; leave out --server-save, or use "
-          "--replicas 1" },
+        { x->snapshots && x->n_guests > 0,
+          "who joins is asked by no server for its batches when one goes on from a snapshot; leave out --most-workers or "
+          "--server-save" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
@@ -102,20 +102,32 @@ enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, in
     if (!job->opts.elastic)
         return RC_OK;
     TRY(refuse_others(job, aborts));
-    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
+    const size_t n_batches = job->n_steps * (size_t)job->n_workers;
+    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers) ||
+        n_batches + elastic_most_again(job, n_batches) > TRAIN_MAX_STEPS)
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
              job->n_workers, job->n_steps, TRAIN_MAX_STEPS);
     job->opts.on_loss = "report";
-    job->exchange.n_batches = (uint64_t)job->n_steps * (uint64_t)job->n_workers;
+    job->exchange.n_batches = n_batches;
 out:
     return rc;
 }
 
 /* --- what came of it --- */
 
+size_t elastic_most_again(const struct train_job *job, size_t n_batches)
+{
+    const size_t most_lost = (size_t)job->n_servers / 2; /* of two beside each other the run ends */
+    const size_t n_written = (size_t)job->exchange.snapshot_every + 2 * (size_t)job->n_workers;
+
+    return job->exchange.snapshots ? most_lost * (n_batches < n_written ? n_batches : n_written) : 0;
+}
+
 size_t train_most_steps(const struct train_job *job)
 {
-    return elastic_is_on(job) ? (size_t)job->exchange.n_batches : job->n_steps;
+    const size_t n_batches = (size_t)job->exchange.n_batches;
+
+    return elastic_is_on(job) ? n_batches + elastic_most_again(job, n_batches) : job->n_steps;
 }
 
 int train_n_counted(const struct train_job *job, const struct train_result *r)
@@ -123,19 +135,43 @@ int train_n_counted(const struct train_job *job, const struct train_result *r)
     return elastic_is_on(job) ? job->n_workers : r->n_workers;
 }
 
-struct books { /* of all servers */
+int elastic_book_rank(const struct train_result *r)
+{
+    int follows = -1;
+
+    for (int i = r->n_workers; i < r->n_ranks; i++) {
+        if (r->rank[i].served.has_book)
+            return i;
+        follows = r->rank[i].served.follows_book ? i : follows;
+    }
+    return follows;
+}
+
+/* NULL: nobody has it. */
+static const struct server_facts *book_of(const struct train_result *r)
+{
+    const int i = elastic_book_rank(r);
+
+    return i < 0 ? NULL : &r->rank[i].served;
+}
+
+struct books {     /* of all servers */
+    bool is_known; /* the book; else n_done, n_again and n_by_guests are 0 */
     uint64_t n_done, n_again, n_held, n_whole, n_repeated, n_by_guests;
 };
 
 static struct books books_of(const struct train_job *job, const struct train_result *r)
 {
-    struct books b = { .n_held = job->exchange.n_batches, .n_whole = job->exchange.n_batches };
+    const struct server_facts *book = book_of(r);
+    struct books b = { .n_held = job->exchange.n_batches, .n_whole = job->exchange.n_batches, .is_known = book };
 
+    if (book) {
+        b.n_done = book->batches_done_count;
+        b.n_again = book->batches_again_count;
+        b.n_by_guests = book->guest_batches_count;
+    }
     for (int i = r->n_workers; i < r->n_ranks; i++) {
         const struct server_facts *f = &r->rank[i].served;
-        b.n_done += f->batches_done_count;
-        b.n_again += f->batches_again_count;
-        b.n_by_guests += f->guest_batches_count;
         b.n_repeated += f->repeated_parts_count;
         b.n_held = f->batches_held_count < b.n_held ? f->batches_held_count : b.n_held;
         b.n_whole = f->batches_whole_count < b.n_whole ? f->batches_whole_count : b.n_whole;
@@ -156,11 +192,26 @@ static uint64_t n_lost(const struct train_job *job, const struct train_result *r
     return n_wanted > b->n_held ? n_wanted - b->n_held : 0;
 }
 
+/* What is said behind the number of batches; of a book that nobody has, why not. */
+static void counts_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r,
+                        const struct books *b)
+{
+    static const char why[] = "not known: the server that counted them was lost behind the last one";
+    const unsigned long long n_samples_lost = n_lost(job, r, b) * job->opts.batch;
+
+    if (b->is_known)
+        (void)snprintf(out, n_bytes, ", %llu handed out again, %llu samples lost", (unsigned long long)b->n_again,
+                       n_samples_lost);
+    else if (r->stop_signal)
+        (void)snprintf(out, n_bytes, "; those handed out again, and those lost, are %s", why);
+    else
+        (void)snprintf(out, n_bytes, ", %llu samples lost; those handed out again are %s", n_samples_lost, why);
+}
+
 const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
     enum { MOST_SHOWN = 8 };
     const struct books b = books_of(job, r);
-    const unsigned long long n_samples_lost = n_lost(job, r, &b) * job->opts.batch;
     size_t n = 0;
 
     out[0] = '\0';
@@ -168,22 +219,15 @@ const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job,
         n += (size_t)snprintf(out + n, n_bytes - n, "%s%llu", w > 0 ? ", " : "",
                               (unsigned long long)r->rank[w].steps_count);
     if (n < n_bytes)
-        (void)snprintf(out + n, n_bytes - n, "%s: %llu of %llu batches, %llu handed out again, %llu samples lost",
-                       r->n_workers > MOST_SHOWN ? ", ..." : "", (unsigned long long)b.n_held,
-                       (unsigned long long)job->exchange.n_batches, (unsigned long long)b.n_again, n_samples_lost);
+        n +=
+            (size_t)snprintf(out + n, n_bytes - n, "%s: %llu of %llu batches", r->n_workers > MOST_SHOWN ? ", ..." : "",
+                             (unsigned long long)b.n_held, (unsigned long long)job->exchange.n_batches);
+    if (n < n_bytes)
+        counts_text(out + n, n_bytes - n, job, r, &b);
     n = strlen(out);
     if (b.n_by_guests > 0)
         (void)snprintf(out + n, n_bytes - n, ", %llu by workers that joined", (unsigned long long)b.n_by_guests);
     return out;
-}
-
-/* Of the server that has the book at the end; NULL: it is not there. */
-static const struct server_facts *book_of(const struct train_result *r)
-{
-    for (int i = r->n_workers; i < r->n_ranks; i++)
-        if (r->rank[i].served.has_book)
-            return &r->rank[i].served;
-    return NULL;
 }
 
 size_t elastic_changes(const struct train_job *job, const struct train_result *r, const struct worker_change **out)
@@ -216,6 +260,14 @@ void elastic_tell_changes(FILE *to, const struct train_job *job, const struct tr
     }
 }
 
+static void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
+{
+    if (is_known)
+        record_u64(r, key, value);
+    else
+        record_null(r, key);
+}
+
 void record_elastic(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     const struct books b = books_of(job, result);
@@ -224,11 +276,12 @@ void record_elastic(struct record *r, const struct train_job *job, const struct 
         return;
     record_u64(r, "batches_count", job->exchange.n_batches);
     record_u64(r, "batches_applied_count", b.n_held);
-    record_u64(r, "batches_again_count", b.n_again);
+    record_count(r, "batches_again_count", b.is_known, b.n_again);
     record_u64(r, "repeated_parts_count", b.n_repeated);
     if (job->exchange.n_guests > 0)
-        record_u64(r, "guest_batches_count", b.n_by_guests);
-    record_u64(r, "samples_lost_count", n_lost(job, result, &b) * job->opts.batch);
+        record_count(r, "guest_batches_count", b.is_known, b.n_by_guests);
+    record_count(r, "samples_lost_count", b.is_known || !result->stop_signal,
+                 n_lost(job, result, &b) * job->opts.batch);
 }
 
 /* --- how fast it was (V1) --- */

@@ -33,12 +33,20 @@
  * RC_INVAL names what is wrong. */
 enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 
+/* With --server-save: of n_batches, those that are handed out again at most where servers are lost, so that one worker
+ * may have to do so many more: of each server what it has not written yet, and what each worker had then and before. */
+size_t elastic_most_again(const struct train_job *job, size_t n_batches);
+
 static inline bool elastic_is_on(const struct train_job *job)
 {
     return job->exchange.n_batches > 0;
 }
 
-/* "120, 119: 240 batches, 1 handed out again, 0 samples lost": steps of the workers that are left, and batches. */
+/* Of the result's ranks the server that has the book at the end, or, where that was lost when all was over, one that
+ * knows it (server_facts.follows_book); -1: none does. */
+int elastic_book_rank(const struct train_result *r);
+/* "120, 119: 240 batches, 1 handed out again, 0 samples lost": steps of the workers that are left, and batches; or that
+ * these numbers are not known. */
 const char *elastic_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
 /* Who came and went before all batches were done, by the book; at most MOST_WORKER_CHANGES. */
 size_t elastic_changes(const struct train_job *job, const struct train_result *r, const struct worker_change **out);

@@ -74,7 +74,6 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode none --workers 2", "--elastic: mode none has no servers that hand out batches; needs --mode ps" },
         { "--mode ps --workers 2 --consistency sync", "--elastic: where workers come and go" },
         { "--mode ps --workers 2 --consistency ssp:3", "needs --consistency async" },
-        { "--mode ps --workers 2 --servers 2 --server-save .", "does not know which worker has which batch" },
         { "--mode ps --workers 2 --replicas 1", "--servers 1 --replicas 1: 2 servers or more would be right" },
         { "--mode ps --workers 2 --servers 2 --replicas 1 --on-loss abort", "--on-loss abort does not" },
         { "--mode ps --workers 2 --stop-at-step 9", "--stop-at-step earlier" },
@@ -117,23 +116,27 @@ static size_t server_bytes_of(const char *options)
     return n_bytes;
 }
 
-/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each
- * round ended; with a replica it has the same of another server, and once more on its way to a new one. */
+/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, a bit for each
+ * batch, and when each round ended; with a replica it has the same of another server, and once more on its way to a new
+ * one; with snapshots of the server whose place it would take, and once more on its way to a file. */
 static void memory_of_servers_is_counted(void **state)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
     const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
     const size_t n_many =
         server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
-    const size_t n_book = 2 * 64000 / 8 + 8 + 2 * 4 * 8 + 64000 * 8;
+    const size_t n_book = 2 * (2 * 64000 / 8 + 8) + 2 * 4 * 8 + 64000 * 8;
     const size_t n_followed = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 "
                                               "--on-loss report --replicas 1");
     const size_t n_both =
         server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic --replicas 1");
+    const size_t n_saved = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic "
+                                           "--server-save .");
 
     (void)state;
     assert_int_equal(n_one - n_plain, n_book);
     assert_int_equal(n_both - n_followed, 3 * n_book);
+    assert_int_equal(n_saved, n_both);
     assert_int_equal(n_many - n_one, 7 * (2 * 64000 / 8 + 8)); /* LeNet has 8 segments: weights and biases */
 }
 
@@ -234,7 +237,8 @@ static void throughput_is_of_all_batches_V1(void **state)
                                    .exchange = { .n_batches = 2 * N_ROUNDS } };
     struct train_rank_info rank[3] = {
         { .steps_count = 41 },
-        { .served = { .batches_done_count = 42,
+        { .served = { .has_book = true,
+                      .batches_done_count = 42,
                       .batches_again_count = 1,
                       .batches_held_count = 42,
                       .batches_whole_count = 42 } },
@@ -271,6 +275,86 @@ static void throughput_is_of_all_batches_V1(void **state)
     rank[1].served.batches_done_count = 41;
     assert_string_equal(elastic_text(text, sizeof text, &job, &r),
                         "41: 40 of 42 batches, 1 handed out again, 5 samples lost");
+}
+
+/* A worker that is left alone does all, and again what servers that are lost had not written. */
+static void a_worker_may_do_batches_again(void **state)
+{
+    static const struct {
+        const char *options;
+        size_t n_most;
+    } cases[] = {
+        { "--servers 4 --steps 40", 120 },
+        { "--servers 4 --steps 40 --replicas 1", 120 },
+        { "--servers 4 --steps 40 --server-save . --server-save-every 7", 120 + 2 * (7 + 2 * 3) },
+        { "--servers 3 --steps 40 --server-save . --server-save-every 7", 120 + 7 + 2 * 3 },
+        { "--servers 4 --steps 2 --server-save . --server-save-every 7", 6 + 2 * 6 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        char text[256];
+        (void)snprintf(text, sizeof text, "--model lenet --mode ps --workers 3 --elastic %s", cases[i].options);
+        assert_int_equal(kit_prepare(&job, text), RC_OK);
+        assert_int_equal(train_most_steps(&job), cases[i].n_most);
+        train_job_free(&job);
+    }
+}
+
+/* Who had the book was lost when all was over: another one that follows it knows it, or nobody does. */
+static void a_book_is_that_of_its_follower_or_not_known(void **state)
+{
+    struct train_job job = { .n_workers = 2, .opts = { .batch = 5 }, .exchange = { .n_batches = 42 } };
+    struct train_rank_info rank[] = {
+        { .steps_count = 41 },
+        { .served = { .batches_done_count = 40, .batches_again_count = 7, .batches_held_count = 42 } },
+        { .served = { .follows_book = true,
+                      .batches_done_count = 42,
+                      .batches_again_count = 3,
+                      .batches_held_count = 41 } },
+    };
+    struct train_result r = { .n_workers = 1, .n_ranks = 3, .n_steps = 3, .rank = rank };
+    char text[256];
+
+    (void)state;
+    assert_int_equal(elastic_book_rank(&r), 2);
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 41 of 42 batches, 3 handed out again, 5 samples lost");
+    rank[1].served.has_book = true;
+    assert_int_equal(elastic_book_rank(&r), 1);
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 41 of 42 batches, 7 handed out again, 5 samples lost");
+    rank[1].served.has_book = rank[2].served.follows_book = false;
+    assert_int_equal(elastic_book_rank(&r), -1);
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 41 of 42 batches, 5 samples lost; those handed out again are not known: the server that "
+                        "counted them was lost behind the last one");
+    r.stop_signal = 15;
+    assert_string_equal(elastic_text(text, sizeof text, &job, &r),
+                        "41: 41 of 42 batches; those handed out again, and those lost, are not known: the server that "
+                        "counted them was lost behind the last one");
+}
+
+/* Who may take a server's place has its parameters, too: by a replica, or room for those of a snapshot. */
+static void memory_of_a_slice_to_take_over_is_counted(void **state)
+{
+    const char *const run =
+        "--model lenet --mode ps --workers 2 --servers 2 --on-loss report --optimizer adam --lr 0.01";
+    const size_t n_plain = server_bytes_of(run);
+    char text[256];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s --replicas 1", run);
+    assert_int_equal(server_bytes_of(text), 2 * n_plain);
+    (void)snprintf(text, sizeof text, "%s --server-save .", run);
+    assert_int_equal(server_bytes_of(text), 2 * n_plain);
+    struct train_job job = { 0 };
+    assert_int_equal(kit_prepare(&job, run), RC_OK);
+    const size_t n_even = job.n_params / 2 + 1, n_most = placement_most_elems(&job.placement);
+    const size_t n_slice = n_most > n_even ? n_most : n_even;
+    train_job_free(&job);
+    assert_int_equal(n_plain, n_slice * sizeof(float) * (1 + 2 * 2 + 2 * 2)); /* versions and sums; moments, twice */
 }
 
 /* --- in sim --- */
@@ -339,9 +423,15 @@ static void in_sim(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_does_not_go_with_is_refused), cmocka_unit_test(a_job_knows_its_batches),
-        cmocka_unit_test(one_worker_ends_with_the_same_bits),  cmocka_unit_test(a_saved_run_goes_on),
-        cmocka_unit_test(throughput_is_of_all_batches_V1),     cmocka_unit_test(memory_of_servers_is_counted),
+        cmocka_unit_test(what_it_does_not_go_with_is_refused),
+        cmocka_unit_test(a_job_knows_its_batches),
+        cmocka_unit_test(one_worker_ends_with_the_same_bits),
+        cmocka_unit_test(a_saved_run_goes_on),
+        cmocka_unit_test(throughput_is_of_all_batches_V1),
+        cmocka_unit_test(memory_of_servers_is_counted),
+        cmocka_unit_test(memory_of_a_slice_to_take_over_is_counted),
+        cmocka_unit_test(a_book_is_that_of_its_follower_or_not_known),
+        cmocka_unit_test(a_worker_may_do_batches_again),
     };
     const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
 

@@ -30,7 +30,8 @@ const struct opt train_opt_table[] = {
     OPT_TEXT_(
         struct train_opts, server_save, "server-save", "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
-        "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report"),
+        "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report or "
+        "--elastic"),
     OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "updates",
              "how often, for --server-save: its workers wait so long"),
     OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
@@ -185,8 +186,8 @@ const struct opt train_run_table[] = {
              "workers; without it: 1, in mpi all ranks that are not servers"),
     OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
               "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
-              "none with it, as the others get what it had, nor does a server with --replicas 1; implies --on-loss "
-              "report"),
+              "none with it, as the others get what it had, nor does a server with --replicas 1 or --server-save; "
+              "implies --on-loss report"),
     OPT_U64_(
         struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "workers",
         "with --elastic in world tcp: --workers begin the run, and others may join it later (--join), until so many "

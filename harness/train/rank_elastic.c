@@ -158,12 +158,11 @@ enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
     TRY(world_gather(gathered, r->round_ns, to->round_ns, n_rounds * sizeof *r->round_ns));
     if (r->world->rank != 0)
         return RC_OK;
-    for (int i = to->n_workers; i < to->n_ranks; i++) { /* of the server that has the book at the end */
-        if (!to->rank[i].served.has_book)
-            continue;
-        to->n_rounds = (size_t)(to->rank[i].served.batches_done_count / (uint64_t)r->job->n_workers);
-        memmove(to->round_ns, to->round_ns + (size_t)i * n_rounds, n_rounds * sizeof *to->round_ns);
-    }
+    const int i = elastic_book_rank(to);
+    if (i < 0)
+        return RC_OK;
+    to->n_rounds = (size_t)(to->rank[i].served.batches_done_count / (uint64_t)r->job->n_workers);
+    memmove(to->round_ns, to->round_ns + (size_t)i * n_rounds, n_rounds * sizeof *to->round_ns);
 out:
     return rc;
 }

@@ -188,6 +188,8 @@ enum rc rank_end(struct rank *r, enum rc trained)
     rank_enter(r, PHASE_END, 0);
     if (reports)
         TRY(world_survivors(r->world, &r->left));
+    if (elastic_is_on(r->job) && !rank_is_worker(r)) /* by now it is known who was lost when all was over */
+        r->info.served = exchange_served(r->exchange);
     if (rank_goes_back(r))
         return go_back(r, n_own);
     if (r->job->exchange.stop_at > 0 || elastic_is_on(r->job))

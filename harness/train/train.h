@@ -238,7 +238,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct train_restarts restarts; /* before this run; its owner sets it */
 };
 
-/* The most steps that a worker of the run may do: n_steps, but with --elastic those of workers that are lost, too. */
+/* The most steps that a worker of the run may do: n_steps, but with --elastic those of workers that are lost, too, and
+ * those that come again where a server is. */
 size_t train_most_steps(const struct train_job *job);
 /* Ranks of the world of the run. */
 static inline int train_n_ranks(const struct train_job *job)

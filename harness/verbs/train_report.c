@@ -39,7 +39,9 @@ static enum rc print_said(struct table *t, const char *name, const char *text)
 
 static void format_interval(char *out, size_t n_bytes, const struct interval *i)
 {
-    if (isnan(i->low))
+    if (isnan(i->mean))
+        snprintf(out, n_bytes, "not known");
+    else if (isnan(i->low))
         snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
     else
         snprintf(out, n_bytes, "%.4g samples/s, 95 %% within this run %.4g to %.4g", i->mean, i->low, i->high);

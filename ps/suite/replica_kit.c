@@ -183,7 +183,7 @@ static bool plan_has_momentum(void)
 
 float plan_gradient(int worker, int step, int i)
 {
-    if (plan.stops || plan.snapshots)
+    if (plan.stops || (plan.snapshots && !plan.is_elastic))
         return 1;
     return (float)((worker * 7 + step * 3 + i * 5 + worker * step) % 11 - 4);
 }
@@ -230,7 +230,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .n_replicas = has_replicas,
                                   .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
                                   .snapshots = plan.snapshots,
-                                  .snapshot_every = 5,
+                                  .snapshot_every = plan.snapshot_every > 0 ? plan.snapshot_every : 5,
                                   .tell = note_line,
                                   .timeout_ms = 1000 * LIMIT_S };
     TRY(sync_ps.open(&r->sync, &env));
@@ -317,7 +317,8 @@ static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is
 
 static enum rc work(struct ps_rank *r)
 {
-    const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
+    const int most_again = plan.snapshots ? plan.n_servers / 2 * N_BATCHES : 0; /* of each that is lost at most all */
+    const int n_steps = plan.is_elastic ? N_BATCHES + most_again + 1 : plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[worker_of(r)], looked[N_PARAMS];
     struct optimizer_state state = { .moments = plan_has_momentum() ? outcome->moment : NULL }, unused = { 0 };
     uint64_t batch;
@@ -396,6 +397,21 @@ out:
     return rc;
 }
 
+/* Of who has the book; where it was lost when all was over, of who follows it. */
+static void note_book(const struct server_facts facts[MOST_RANKS])
+{
+    const struct server_facts *book = NULL;
+
+    for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
+        outcome->n_books += facts[r].has_book;
+        if (facts[r].has_book || (facts[r].follows_book && !book))
+            book = &facts[r];
+    }
+    outcome->knows_book = book;
+    outcome->n_batches_done = book ? book->batches_done_count : 0;
+    outcome->n_again = book ? book->batches_again_count : 0;
+}
+
 static void run_here(void)
 {
     const int n_ranks = N_WORKERS + plan.n_servers + (plan.is_elastic ? MOST_GUESTS : 0);
@@ -409,10 +425,8 @@ static void run_here(void)
         return;
     }
     outcome->n_held = UINT64_MAX;
+    note_book(facts);
     for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {
-        outcome->n_books += facts[r].has_book;
-        outcome->n_batches_done += facts[r].batches_done_count;
-        outcome->n_again += facts[r].batches_again_count;
         outcome->n_repeated += facts[r].repeated_parts_count;
         if (!outcome->is_dead[r] && facts[r].batches_held_count < outcome->n_held)
             outcome->n_held = facts[r].batches_held_count;

@@ -59,10 +59,12 @@ struct plan { /* of a run */
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
     int leaves_after;
     uint64_t seed;         /* of pauses; 0: none */
-    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then; NULL: replicas */
-    bool is_elastic;       /* in place of both, unless it replicates: N_BATCHES are handed out, and batch b is step b /
-                              N_WORKERS of worker b       modulo that */
-    bool replicates;       /* such a run has replicas, too */
+    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then, unless it is elastic; NULL: replicas
+                            */
+    uint64_t snapshot_every; /* updates; 0: 5 */
+    bool is_elastic;         /* in place of replicas, unless it replicates: N_BATCHES are handed out, and batch b is
+                                step b / N_WORKERS of worker b modulo that */
+    bool replicates;         /* such a run has replicas, too */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
@@ -76,6 +78,7 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t n_late, n_rolled_back;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
+    bool knows_book;                                      /* likewise: some server that is left has it, or follows it */
     int n_books;                                          /* of an elastic run: servers that are left with the book */
     int n_asked[MOST_RANKS];                              /* of an elastic run: NEXT */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
