@@ -89,6 +89,7 @@ static void *connect_peer(void *arg)
     const struct tcp_link_opts opts = { .gang = &p->gang,
                                         .on_loss = ON_LOSS_REPORT,
                                         .fd = p->fd,
+                                        .failure_exit_code = EXIT_FAILURE,
                                         .place = place,
                                         .welcome = p->gang.joins ? &p->welcome : NULL };
 
@@ -220,9 +221,10 @@ static void begin(struct run *r)
 }
 
 /* As the watch of rank 0 finds out. */
-static void lose(const struct run *r, int rank, const char *why)
+static void lose(struct run *r, int rank, const char *why)
 {
     assert_true(peer_losses_add(r->member[0].losses, rank, why));
+    tcp_link_close(&r->member[rank].link); /* else it ends this process, some seconds behind the hub's end of it */
 }
 
 static void end(struct run *r)

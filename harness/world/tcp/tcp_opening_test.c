@@ -97,6 +97,7 @@ struct path {
 struct run {
     const char *on_loss;
     int victim, most_parts; /* of rank 1, before it is killed; -1: nobody is before all have begun */
+    int held_parts;         /* of rank 2 until then, so that the gang is not there yet; 0: it is not held */
     int hub_listens_fd;
     uint16_t hub_port;
     struct path path[N_RANKS];
@@ -238,7 +239,9 @@ static bool is_time(const struct run *run)
 {
     if (run->most_parts < 0)
         return has_begun(run, 0) && has_begun(run, 1) && has_begun(run, 2);
-    return run->path[1].n_parts == run->most_parts && run->path[2].n_parts >= HELLO_PARTS;
+    if (run->path[1].n_parts != run->most_parts || run->path[2].hub_fd < 0)
+        return false;
+    return run->held_parts > 0 ? run->path[2].n_parts == run->held_parts : run->path[2].n_parts >= HELLO_PARTS;
 }
 
 static void pass(struct run *run)
@@ -293,6 +296,8 @@ static void run_and_kill(struct run *run)
     }
     if (run->most_parts >= 0)
         run->path[1].most_parts = run->most_parts;
+    if (run->held_parts > 0)
+        run->path[2].most_parts = run->held_parts;
     for (int r = 0; r < N_RANKS; r++)
         start_rank(run, r, port[r]);
     (void)close(run->hub_listens_fd);
@@ -302,6 +307,7 @@ static void run_and_kill(struct run *run)
         if (!run->is_killed && is_time(run)) {
             assert_int_equal(kill(run->pid[run->victim], SIGKILL), 0);
             run->is_killed = true;
+            run->path[2].most_parts = MOST_PARTS;
         }
         for (int r = 0; r < N_RANKS && hangs; r++)
             if (run->pid[r] > 0) {
@@ -338,7 +344,8 @@ static int count_parts(const char *on_loss)
     return run.path[1].n_parts;
 }
 
-/* Before TCP_GO a rank knows of rank 0 no more than that it has connected to it. */
+/* Before TCP_GO a rank knows of rank 0 no more than that it has connected to it; and who says who it is when rank 0 has
+ * ended for the loss of another one hears no more than that, but for the seconds in which rank 0 waits for it. */
 static void assert_all_named(const struct run *run)
 {
     char words[128], early[64];
@@ -348,10 +355,23 @@ static void assert_all_named(const struct run *run)
     (void)snprintf(early, sizeof early, "rank 0 at 127.0.0.1:");
     for (int r = 0; r < N_RANKS; r++)
         if (r != run->victim)
-            assert_said(run, r, FAILS, words, run->victim == 0 ? early : words);
+            assert_said(run, r, FAILS, words, run->victim == 0 || (r == 2 && run->held_parts > 0) ? early : words);
     for (int r = 0; r < N_RANKS; r++)
         assert_false(has_begun(run, r));
     assert_int_equal(run->exit_code[run->victim], 128 + SIGKILL);
+}
+
+static void who_is_killed_is_named_before_all_are_there_G4(void **state)
+{
+    static struct run run;
+
+    (void)state;
+    for (int held = 1; held < HELLO_PARTS; held++)
+        for (int victim = 0; victim < 2; victim++) {
+            run = (struct run){ .on_loss = "abort", .victim = victim, .most_parts = HELLO_PARTS, .held_parts = held };
+            run_and_kill(&run);
+            assert_all_named(&run);
+        }
 }
 
 static void who_is_killed_is_named_at_each_moment_G4(void **state)
@@ -375,7 +395,10 @@ static void who_is_killed_is_named_at_each_moment_G4(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(who_is_killed_is_named_at_each_moment_G4) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_killed_is_named_before_all_are_there_G4),
+        cmocka_unit_test(who_is_killed_is_named_at_each_moment_G4),
+    };
 
     if (argc == 3 && strcmp(argv[1], "rank") == 0)
         return be_rank(argv[2]);
