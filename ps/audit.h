@@ -23,8 +23,9 @@
  *   U1  No worker is told that all batches are done before the book is closed: each part of the parameters had all of
  *       them then. Until then workers wait, and get what is undone.
  *   U2  A slice that has all batches is written to its snapshot before it says so, unless that has all that it has; and
- *       the closed book with slice 0 before a worker is told. So what is lost behind that loses no batch. (A slice that
- *       goes on from a snapshot has none of its own: where its server is lost, too, the run ends.)
+ *       the closed book with slice 0 before a worker is told. So what is lost behind that loses no batch, and who would
+ *       take the place of the first server knows the book even where that is lost when all is over (ps_server_learn()).
+ *       (A slice that goes on from a snapshot has none of its own: where its server is lost, too, the run ends.)
  *   U3  A batch that is found to be missing and is done by now, or was undone before, changes nothing but work: of each
  *       part its first gradient counts (leases.B4).
  *   U4  A message of an audit that is over, or of a rank that is lost, changes nothing. So does one that is not right:

@@ -255,7 +255,7 @@ int main(int argc, char **argv)
     }
     if (!replica_kit_open() || !mkdtemp(folder))
         return 2;
-    const bool holds = is_points ? points(atoi(argv[4]), folder)
+    const bool holds = is_points ? points((int)strtol(argv[4], NULL, 10), folder)
                                  : seeds(strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10), folder);
     return !remove_folder(folder) || !holds;
 }

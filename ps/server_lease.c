@@ -104,7 +104,7 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
         return rc_raise(RC_MISMATCH, "worker %d pushed of a batch, and this run hands out none", a->worker);
     if (server_is_elastic(s) && (h->batch == 0 || h->batch > s->env.n_batches))
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
-                        (long long)h->batch - 1, (unsigned long long)s->env.n_batches);
+                        (long long)(h->batch - 1), (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
     if (server_has_book(s) &&
         ((!c->has_begun && !is_unreported(s, a->worker)) || !may_push_of(s, a->worker, h->batch - 1)))
@@ -130,7 +130,7 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
                                                   : (h->clock == done || gives_back) && !is_over;
     if (!fits)
         return rc_raise(RC_MISMATCH, "worker %d says that batch %lld is done, which it has not", a->worker,
-                        (long long)h->clock - 1);
+                        (long long)(h->clock - 1));
     *why = REFUSED_MALFORMED;
     if (asks && h->n_elems != 0)
         return rc_raise(RC_MISMATCH, "worker %d asks for a batch with %u elements", a->worker, h->n_elems);

@@ -377,8 +377,8 @@ void ps_server_learn(struct ps_server *s)
 {
     struct ps_server *slice = server_of_slice(s, 0);
 
-    if (!server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) || slice->is_restored ||
-        !world_is_lost(s->env.world, slice->chain.home))
+    if (!s->is_over || !server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) ||
+        slice->is_restored || !world_is_lost(s->env.world, slice->chain.home))
         return;
     if (snapshot_restore(slice) != RC_OK) {
         server_tell(s, rc_message()); /* the report says that it is not known */

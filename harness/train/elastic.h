@@ -7,20 +7,25 @@
  *
  * Invariants
  *   V1  Throughput is of all batches, whoever did them, joined for them or is lost since: of the time in which W at a
- *       time were done, by the book (ps/leases.h): the first server's, or of who took its place. W are the workers that
- * begin the run, however many there are meanwhile: a round is a number of samples, and takes less time with more
- * workers. So the interval is of a rate that may have changed: who came and went when is in the report. Costs of a
- * step, losses and records of steps are of the workers that are left of these W, of as many steps as the one of them
- * has done that has done the fewest. V2  The run has done as many steps as have all their batches in every part of the
- * parameters: a checkpoint of one that was stopped says so many, and whoever goes on from it takes each batch that is
- * missing. V3  The time in which a worker asks for a batch is in no step's. It asks where it was given none ahead, as
- * at its first step, and where few batches are left (ps/leases.h). V4  A worker other than worker 0 that alone gets
- * SIGINT, SIGTERM or SIGHUP (a process: worlds that it may leave, world_leave()) does the batch that it has to its end,
- * says so to the servers, and leaves: the others go on, and it ends well. The signal of worker 0, of a server, of a
- * process of threads or mpi, or by the run's launcher stops the run: each worker ends with the batch that it has, so
- * that they have done different numbers of steps (stop.Z4). V5  Who joins (exchange.E15, world.W9) runs with the
- * options of the others, and compares all that must be equal with those of rank 0. It probes and reports nothing of its
- * own: what it has done is in the book.
+ *       time were done, by the book (ps/leases.h): the first server's, or of who took its place. W are the workers
+ *       that begin the run, however many there are meanwhile: a round is a number of samples, and takes less time with
+ *       more workers. So the interval is of a rate that may have changed: who came and went when is in the report.
+ *       Costs of a step, losses and records of steps are of the workers that are left of these W, of as many steps as
+ *       the one of them has done that has done the fewest.
+ *   V2  The run has done as many steps as have all their batches in every part of the parameters: a checkpoint of one
+ *       that was stopped says so many, and whoever goes on from it takes each batch that is missing.
+ *   V3  The time in which a worker asks for a batch is in no step's. It asks where it was given none ahead, as at its
+ *       first step, and where few batches are left (ps/leases.h).
+ *   V4  A worker other than worker 0 that alone gets SIGINT, SIGTERM or SIGHUP (a process: worlds that it may leave,
+ *       world_leave()) does the batch that it has to its end, says so to the servers, and leaves: the others go on,
+ *       and it ends well. The signal of worker 0, of a server, of a process of threads or mpi, or by the run's
+ *       launcher stops the run: each worker ends with the batch that it has, so that they have done different numbers
+ *       of steps (stop.Z4).
+ *   V5  Who joins (exchange.E15, world.W9) runs with the options of the others, and compares all that must be equal
+ *       with those of rank 0. It probes and reports nothing of its own: what it has done is in the book.
+ *   V6  With --server-save what a server had not written when it was lost is done again, by whoever asks (ps/audit.h):
+ *       workers do more steps than there are batches, at most elastic_most_again() more, and throughput (V1) is of
+ *       batches that are done in the end, in all the time that this took.
  */
 #ifndef HARNESS_TRAIN_ELASTIC_H
 #define HARNESS_TRAIN_ELASTIC_H
