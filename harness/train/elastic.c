@@ -31,9 +31,9 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
           "where workers come and go none waits for the steps of the others; needs --consistency async" },
-        { x->snapshots && x->n_guests > 0,
-          "who joins is asked by no server for its batches when one goes on from a snapshot; leave out --most-workers or "
-          "--server-save" },
+        { x->snapshots && x->n_guests > 0, "who joins is asked by no server for its batches when one goes on from a "
+                                           "snapshot; leave out --most-workers or "
+                                           "--server-save" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },

@@ -104,8 +104,8 @@ static enum rc submit(struct place *p, int step, uint64_t now_ns)
 
     if (!exchange_wants_segments(p->x))
         exchange_submit_all(p->x, now_ns);
-    for (size_t s = 3; exchange_wants_segments(p->x) && s-- > 0;) {
-        world_pause(p->w, 100000 * (uint64_t)((p->w->rank + 2 * step + 3 * (int)s) % 4));
+    for (int s = 2; exchange_wants_segments(p->x) && s >= 0; s--) {
+        world_pause(p->w, 100000 * (uint64_t)((p->w->rank + 2 * step + 3 * s) % 4));
         TRY(exchange_submit(p->x, p->layout[s]));
     }
 out:
