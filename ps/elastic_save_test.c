@@ -177,13 +177,15 @@ static void draw(uint64_t seed, const struct outcome *even, bool *is_fatal)
     const int n = plan.n_servers, server = drawn(seed, 60, n), n_behind = 1 + drawn(seed, 61, n - 1);
     const int other = (server + n_behind) % n;
     const bool is_twice = drawn(seed, 62, 3) == 0;
+    const int n_times = seed % 3 == 0 ? 3 : 1; /* as many pieces, so that the server dies between those of a batch */
 
     plan.seed = seed;
     plan.splits = seed % 4 == 1;
     plan.spoils = seed % 5 == 2;
+    plan.n_pieces *= n_times;
     plan.snapshot_every = 1 + (uint64_t)drawn(seed, 63, 8);
-    plan.victim[0] =
-        (struct victim){ .rank = N_WORKERS + server, .n_call = drawn(seed, 64, even->n_calls[N_WORKERS + server]) };
+    plan.victim[0] = (struct victim){ .rank = N_WORKERS + server,
+                                      .n_call = drawn(seed, 64, n_times * even->n_calls[N_WORKERS + server]) };
     *is_fatal = is_twice && (n_behind == 1 || n_behind == n - 1);
     if (is_twice)
         plan.victim[1] = (struct victim){ N_WORKERS + other, drawn(seed, 65, 80), true, false };
