@@ -5,8 +5,9 @@
  *
  * Between hosts a step of VGG-16's shape took 1.00 times the longer one of computing and exchange with overlap and
  * priority, 1.27 times with overlap alone, 1.98 times without (results/2026-11-26-overlap-check, measured with
- * allreduce), and with its dense layers in 2 shards 0.79 and 0.73 of one without (results/2026-11-27-shard-overlap). On
- * one host exchanging takes the cores that computing needs, and was not faster beside it.
+ * allreduce); with its dense layers in 2 shards 0.77 of one without in simulation, and 0.65 by priority
+ * (results/2026-11-27-shard-overlap). On one host exchanging takes the cores that computing needs, and was not faster
+ * beside it.
  *
  * Invariants
  *   O1  --overlap auto: on where workers are on several hosts, in allreduce with more than one piece to exchange, and
