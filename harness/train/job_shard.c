@@ -30,6 +30,8 @@ static const char *why_not(const struct train_job *job)
         { !job->workload->network && !job->profile, "the model is no network, whose dense layers could be cut" },
         { !(job->mode->module.caps & MODE_COLLECTIVE),
           "gradients of shards are summed over the workers that have them; --mode allreduce" },
+        { job->collective && job->collective->module.caps & COLL_DEVICE,
+          "reducers on GPUs sum what all workers have; --reducer ring" },
         { job->n_drivers > 0, "--input feed pushes samples to workers that need labels of others; --input direct" },
         { job->split_opts.kind != SPLIT_IID, "--split gives workers samples that the others of a group do not know" },
         { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },
