@@ -40,18 +40,6 @@ static bool says(bool holds, const char *what, double is, double wanted)
 
 /* --- what a run has to come to --- */
 
-/* Of all batches, each once. */
-static float summed(int i)
-{
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
-    float sum = plan_initial(i);
-
-    for (int w = 0; w < N_WORKERS; w++)
-        for (int step = 0; step < N_STEPS; step++)
-            sum -= is_beside_nan && plan_is_spoiled(w, step) ? 0 : plan_gradient(w, step, i);
-    return sum;
-}
-
 static int n_dead_servers(const struct outcome *o)
 {
     int n = 0;
@@ -77,7 +65,7 @@ static bool check_run(const struct outcome *o)
                  (says(o->n_held == N_BATCHES, "batches in all parts", (double)o->n_held, N_BATCHES) && check_book(o));
 
     for (int i = 0; i < N_PARAMS && holds; i++)
-        holds = says(o->final[i] == summed(i), "a parameter", (double)o->final[i], (double)summed(i));
+        holds = says(o->final[i] == plan_summed(i), "a parameter", (double)o->final[i], (double)plan_summed(i));
     return holds;
 }
 

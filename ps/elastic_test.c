@@ -43,18 +43,6 @@ static bool says(bool holds, const char *what, double is, double wanted)
 
 /* --- what a run has to come to --- */
 
-/* Of all batches, each once. */
-static float summed(int i)
-{
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
-    float sum = plan_initial(i);
-
-    for (int w = 0; w < N_WORKERS; w++)
-        for (int step = 0; step < N_STEPS; step++)
-            sum -= is_beside_nan && plan_is_spoiled(w, step) ? 0 : plan_gradient(w, step, i);
-    return sum;
-}
-
 /* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 1 to 4 servers. */
 static int n_parts(void)
 {
@@ -115,7 +103,7 @@ static bool check_run(const struct outcome *o)
     }
     holds = holds && says(n_begun >= N_BATCHES && n_ended <= N_BATCHES + n_dead(o, false), "steps", n_begun, N_BATCHES);
     for (int i = 0; i < N_PARAMS && holds; i++)
-        holds = says(o->final[i] == summed(i), "a parameter", (double)o->final[i], (double)summed(i));
+        holds = says(o->final[i] == plan_summed(i), "a parameter", (double)o->final[i], (double)plan_summed(i));
     return holds;
 }
 

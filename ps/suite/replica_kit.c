@@ -193,6 +193,17 @@ float plan_initial(int i)
     return (float)(i % 7);
 }
 
+float plan_summed(int i)
+{
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
+    float sum = plan_initial(i);
+
+    for (int w = 0; w < N_WORKERS; w++)
+        for (int step = 0; step < N_STEPS; step++)
+            sum -= is_beside_nan && plan_is_spoiled(w, step) ? 0 : plan_gradient(w, step, i);
+    return sum;
+}
+
 static enum rc rank_open(struct ps_rank *r)
 {
     struct segment segment[MOST_PIECES];

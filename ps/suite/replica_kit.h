@@ -111,6 +111,8 @@ bool plan_is_spoiled(int worker, int step);
 /* Of parameter i. */
 float plan_gradient(int worker, int step, int i);
 float plan_initial(int i);
+/* Parameter i of an elastic run in which each batch counted once. */
+float plan_summed(int i);
 /* Who dies, and is a worker; -1: nobody. */
 int plan_lost_worker(void);
 
