@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/hold.h"
 #include "harness/base/peak_rss.h"
 #include "harness/base/rng.h"
 #include "harness/exchange/collective.h"
@@ -58,11 +59,16 @@ static uint64_t now_of_world(void *world)
     return world_now_ns(world);
 }
 
+/* The rank's number in the whole run (G1). */
+static int number_of(const struct rank *r)
+{
+    return r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank;
+}
+
 void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch)
 {
     const struct train_drill *d = &r->job->drill;
-
-    const int number = r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank; /* G1 */
+    const int number = number_of(r);
 
     if (d->rank != number || d->leaves || d->phase != phase ||
         (phase == PHASE_STEP && (d->step != step || (int64_t)d->nth_part != micro_batch + 1)))
@@ -75,7 +81,11 @@ void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int6
 
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
 {
+    static const char *const points[] = { [PHASE_START] = "start", [PHASE_PROBE] = "probe", [PHASE_STEP] = "step",
+                                          [PHASE_SERVE] = "serve", [PHASE_END] = "end" };
+
     step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
+    hold_at(points[phase], number_of(r), step);
     world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
     rank_drill(r, phase, step, -1);
 }

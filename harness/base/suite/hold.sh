@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# hold.sh - to be sourced by tests: wait for a fact, never for a moment. The calling test defines fail().
+#
+#   hold_make NAME                  a folder of that name, here, with the FIFOs of one hold; prints its whole path
+#   hold_await NAME PID             wait until a process is held there; sets held_pid and held_rank. Fails when process
+#                                   PID, the one that was started, ends before that
+#   hold_go NAME                    let it go on
+#   await_line PATTERN FILE PID     wait until a line of FILE matches the extended regular expression; fails when process
+#                                   PID ends and no line does
+#   await_end PID                   wait until a process that is no child of this shell has ended
+#
+#   f=$(hold_make at_50)
+#   GRADMARK_TEST_HOLD="step:1:50=$f" "$held_gradmark" train ... & pid=$!
+#   hold_await at_50 $pid; kill -KILL "$held_pid"
+#
+# The points: start, probe, serve, step (N: of the whole training), end (harness/train); others are where hold_at() is
+# called. A limit of HOLD_LIMIT_S ends a test that hangs; nothing is judged by it.
+HOLD_LIMIT_S=150
+
+hold_make() {
+    mkdir -- "$1" && mkfifo -- "$1/reached" "$1/go" && realpath -- "$1"
+}
+
+hold_await() {
+    local fd line=
+    held_pid='' held_rank=''
+    exec {fd}<>"$1/reached" # both ends: it is open before anybody writes, and stays so
+    # One process tells of the hold, or another one that the program has ended: whichever comes first is read.
+    {
+        tail -f --pid="$2" /dev/null
+        echo ended >"$1/reached"
+    } 2>/dev/null &
+    local watcher=$!
+    IFS= read -r -t "$HOLD_LIMIT_S" line <&"$fd" || line=
+    pkill -P $watcher 2>/dev/null
+    kill $watcher 2>/dev/null
+    wait $watcher 2>/dev/null
+    exec {fd}>&-
+    case $line in
+    ended) fail "process $2 ended before it came to the point $1" ;;
+    '') fail "nobody came to the point $1 in $HOLD_LIMIT_S s" ;;
+    esac
+    # shellcheck disable=SC2034 # for the caller
+    read -r held_pid held_rank <<<"$line"
+}
+
+hold_go() {
+    # Opening waits until the held process reads; one that is killed never does.
+    timeout "$HOLD_LIMIT_S" bash -c 'echo >"$1/go"' bash "$1" || fail "nobody is held at $1"
+}
+
+await_line() {
+    timeout "$HOLD_LIMIT_S" tail -n +1 -F --pid="$3" -- "$2" 2>/dev/null | grep -qE -m1 -e "$1" ||
+        grep -qE -e "$1" -- "$2" || fail "$2 has no line like \"$1\""
+}
+
+await_end() {
+    timeout "$HOLD_LIMIT_S" tail -f --pid="$1" /dev/null || fail "process $1 does not end"
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hold_by_environment.c - hold_at() of the program that tests start. GRADMARK_TEST_HOLD is a list of
+ *
+ *   POINT:RANK:N=ACTION      separated by spaces; RANK may be * (any rank)
+ *
+ * ACTION is the name of a signal (TERM, INT, HUP, KILL, STOP), which the process sends to itself and goes on, or the
+ * path of a folder with two FIFOs: the process writes "PID RANK" and a newline to FOLDER/reached, and then waits for one
+ * byte from FOLDER/go. Each entry acts once in a process. hold.sh, beside this file, is the other side.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/hold.h"
+
+enum { MAX_HOLDS = 8, MAX_PATH_BYTES = 1024 };
+
+static atomic_bool has_acted[MAX_HOLDS];
+
+/* A hold that cannot act would let the test go on with a wrong idea: end loudly. */
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    fprintf(stderr, "GRADMARK_TEST_HOLD: %s: %s\n", what, why);
+    _exit(70);
+}
+
+static int open_fifo(const char *folder, const char *name, int flags)
+{
+    char path[MAX_PATH_BYTES];
+    int fd;
+
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        give_up(folder, "the path is too long");
+    do
+        fd = open(path, flags | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        give_up(path, strerror(errno));
+    return fd;
+}
+
+static void hold(const char *folder, int rank)
+{
+    char line[64], byte;
+    ssize_t n;
+    const int n_bytes = snprintf(line, sizeof line, "%ld %d\n", (long)getpid(), rank);
+    int fd = open_fifo(folder, "reached", O_WRONLY);
+
+    if (write(fd, line, (size_t)n_bytes) != n_bytes) /* shorter than PIPE_BUF: whole, or not at all */
+        give_up(folder, strerror(errno));
+    (void)close(fd);
+    fd = open_fifo(folder, "go", O_RDONLY);
+    do
+        n = read(fd, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        give_up(folder, "the test ended without a word");
+    (void)close(fd);
+}
+
+static void act(const char *action, int rank)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } known[] = { { "TERM", SIGTERM }, { "INT", SIGINT }, { "HUP", SIGHUP }, { "KILL", SIGKILL }, { "STOP", SIGSTOP } };
+
+    if (action[0] == '/') {
+        hold(action, rank);
+        return;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, action) == 0) {
+            (void)kill(getpid(), known[i].number); /* to the process, as a user sends it */
+            return;
+        }
+    give_up(action, "is neither a path nor a signal");
+}
+
+/* One entry, POINT:RANK:N=ACTION; it is cut into its parts. */
+static void try_entry(char *entry, int i_entry, const char *point, int rank, uint64_t n)
+{
+    char *const action = strchr(entry, '=');
+    char wanted[128];
+
+    if (!action || i_entry >= MAX_HOLDS)
+        give_up(entry, action ? "there are too many entries" : "is not POINT:RANK:N=ACTION");
+    *action = '\0';
+    (void)snprintf(wanted, sizeof wanted, "%s:%d:%llu", point, rank, (unsigned long long)n);
+    if (strcmp(entry, wanted) != 0) {
+        (void)snprintf(wanted, sizeof wanted, "%s:*:%llu", point, (unsigned long long)n);
+        if (strcmp(entry, wanted) != 0)
+            return;
+    }
+    if (!atomic_exchange(&has_acted[i_entry], true))
+        act(action + 1, rank);
+}
+
+void hold_at(const char *point, int rank, uint64_t n)
+{
+    const char *const list = getenv("GRADMARK_TEST_HOLD");
+    char copy[4 * MAX_PATH_BYTES], *rest;
+    int i_entry = 0;
+
+    if (!list)
+        return;
+    if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
+        give_up(list, "is too long");
+    for (char *entry = strtok_r(copy, " ", &rest); entry; entry = strtok_r(NULL, " ", &rest))
+        try_entry(entry, i_entry++, point, rank, n);
+}
