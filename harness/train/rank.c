@@ -81,8 +81,11 @@ void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int6
 
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
 {
-    static const char *const points[] = { [PHASE_START] = "start", [PHASE_PROBE] = "probe", [PHASE_STEP] = "step",
-                                          [PHASE_SERVE] = "serve", [PHASE_END] = "end" };
+    static const char *const points[] = { [PHASE_START] = "start",
+                                          [PHASE_PROBE] = "probe",
+                                          [PHASE_STEP] = "step",
+                                          [PHASE_SERVE] = "serve",
+                                          [PHASE_END] = "end" };
 
     step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
     hold_at(points[phase], number_of(r), step);

@@ -22,31 +22,32 @@ hold_make() {
     mkdir -- "$1" && mkfifo -- "$1/reached" "$1/go" && realpath -- "$1"
 }
 
+# is_running PID: not one that has ended, nor one that has ended and was not waited for
+is_running() {
+    local stat
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+    stat=${stat##*) }
+    [ "${stat%% *}" != Z ]
+}
+
 hold_await() {
-    local fd line=
+    local fd n line=
     held_pid='' held_rank=''
     exec {fd}<>"$1/reached" # both ends: it is open before anybody writes, and stays so
-    # One process tells of the hold, or another one that the program has ended: whichever comes first is read.
-    {
-        tail -f --pid="$2" /dev/null
-        echo ended >"$1/reached"
-    } 2>/dev/null &
-    local watcher=$!
-    IFS= read -r -t "$HOLD_LIMIT_S" line <&"$fd" || line=
-    pkill -P $watcher 2>/dev/null
-    kill $watcher 2>/dev/null
-    wait $watcher 2>/dev/null
+    for ((n = 0; n < HOLD_LIMIT_S; n++)); do
+        ! IFS= read -r -t 1 line <&"$fd" || break
+        is_running "$2" || ! IFS= read -r -t 0.01 line <&"$fd" || break # it told, and was killed
+        is_running "$2" || fail "process $2 ended before it came to the point $1"
+    done
     exec {fd}>&-
-    case $line in
-    ended) fail "process $2 ended before it came to the point $1" ;;
-    '') fail "nobody came to the point $1 in $HOLD_LIMIT_S s" ;;
-    esac
+    [ -n "$line" ] || fail "nobody came to the point $1 in $HOLD_LIMIT_S s"
     # shellcheck disable=SC2034 # for the caller
     read -r held_pid held_rank <<<"$line"
 }
 
 hold_go() {
     # Opening waits until the held process reads; one that is killed never does.
+    # shellcheck disable=SC2016 # for the other shell
     timeout "$HOLD_LIMIT_S" bash -c 'echo >"$1/go"' bash "$1" || fail "nobody is held at $1"
 }
 
