@@ -12,8 +12,9 @@
  *   V1  A batch holds what loader_read() reads where the driver is: the same bits as without a driver.
  *   V2  A worker's queue is bounded: at most queue_batches are granted and not yet taken. Taking one grants the next.
  *   V3  The driver pushes a worker's batches in the order in which they were granted. What was granted and is not
- * wanted any more (another first sample is asked for) is received and dropped. V4  A driver serves until each worker
- * has said that it has ended, or the world fails. A worker that ends receives what it has granted.
+ *       wanted any more (another first sample is asked for) is received and dropped.
+ *   V4  A driver serves until each worker has said that it has ended, or the world fails. A worker that ends receives
+ *       what it has granted.
  */
 #ifndef DATA_FEED_H
 #define DATA_FEED_H

@@ -7,11 +7,17 @@
  *   of each piece   clock, n_rolled_back, n_rounds_restored, round, slowest, n_slowest, n_kept; and of each worker its
  *                   clock, and whether it is out (clocks.h)
  *   of each worker  state, may_push, is_seen; and of each slot which of these it is: used, waiting, with a gradient
- * that is kept, not finite; and the header of its answer (wire.h) and of a run that hands out batches (leases.h): of
- * each worker  has_begun, asks, n_batches, asked repeated parts, batches of guests, changes; of each of the first
- * MOST_WORKER_CHANGES of these: what, worker, n_done_count, own_count of slice 0      n_begun, n_done, n_again,
- * n_given; of each worker what it has and has ahead, each + 1, 0: none; what was given back, in its order, then 0 up to
- * most_given; when each round ended of each piece that is here   its batch_set
+ *                   that is kept, not finite; and the header of its answer (wire.h)
+ *
+ * and of a run that hands out batches (leases.h):
+ *
+ *   of each worker  has_begun, asks, n_batches, asked
+ *   repeated parts, batches of guests, changes; of each of the first MOST_WORKER_CHANGES of these: what, worker,
+ *                   n_done_count, own_count
+ *   of slice 0      n_begun, n_done, n_again, n_given; of each worker what it has and has ahead, each + 1, 0: none;
+ *                   what was given back, in its order, then 0 up to most_given; when each round ended; with snapshots
+ *                   the batch_set of those that are undone
+ *   of each piece that is here   its batch_set
  */
 #ifndef PS_COPY_WORDS_H
 #define PS_COPY_WORDS_H

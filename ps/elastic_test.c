@@ -13,9 +13,10 @@
  *            does the rest. Some push and pull apart, or push what is not finite once
  *   servers  with replicas one of 2 to 4 servers dies, each at its 1st, (1 + STRIDE)th, ... call, or behind it: the one
  *            with the book, too, before and behind the change that its heir has made; and without replicas the run
- * ends, and names the server losses   with replicas the seed draws which server dies; which other ones do, when new
- * replicas are whole, or at any moment: then the run may end, if it says whose parameters are lost; which workers do;
- * who joins, and who leaves
+ *            ends, and names the server
+ *   losses   with replicas the seed draws which server dies; which other ones do, when new replicas are whole, or at
+ *            any moment: then the run may end, if it says whose parameters are lost; which workers do; who joins, and
+ *            who leaves
  *
  * A gradient is of small integers that batch and parameter give, at rate 1: sums are exact in any order. Each run is
  * made in a copy of this process, of which SIGALRM ends one that hangs.

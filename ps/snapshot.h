@@ -14,7 +14,8 @@
  * Invariants
  *   N1  Written whole or not at all (file.h), and read only if every byte is as it was written.
  *   N2  A server writes one before the first step, in place of what an earlier run may have left; then one whenever
- * each of its pieces has had snapshot_every updates more, in the mean, between two requests: its workers wait so long.
+ *       each of its pieces has had snapshot_every updates more, in the mean, between two requests: its workers wait so
+ *       long.
  *   N3  A worker's push is of the step that comes next in the snapshot, or of a later one: those between are rolled
  *       back. They were answered, and count as steps of that worker, and in the piece's clock (wire.P2), but not in its
  *       parameters. A push of the step before is in the snapshot, and is answered alone.

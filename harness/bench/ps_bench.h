@@ -5,16 +5,18 @@
  *
  * Invariants
  *   N1  What is measured is ps/ as runs have it: a worker calls ps_post() and ps_end(), a server serves, and applies
- * what is pushed as plain SGD. Consistency is async. N2  A call moves an array of each worker, in pieces, as many at
- * once as ps lets; each piece is on all servers, in equal parts. A repeat is some calls one after the other (one, of
- * long ones; as many as take about 2 ms, of short ones), begun by all workers at once; its time is the slowest
- * worker's. Goodput: bytes of the array x workers / time; a byte that goes up and comes back counts once. N3  Repeats
- * of push, pull, push and pull, and of the bound (ps_echo.h) take turns, and who begins changes. N4  Latency is the
- * time of a call, of every one of every worker but for those that warm up. N5  What comes is checked, where memory is
- * not hollow: each push takes 1 of each parameter, so a pull by the only worker brings as many as it pushed, and one
- * among others between its own pushes and those of all; behind the last call worker 0 fetches what the servers hold,
- * which is what all pushed. Not timed. N6  Arrays rotate as comm_memory.h says: call i has block i of the model, which
- * has all blocks. N7  In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and nothing warms up.
+ *       what is pushed as plain SGD. Consistency is async.
+ *   N2  A call moves an array of each worker, in pieces, as many at once as ps lets; each piece is on all servers, in
+ *       equal parts. A repeat is some calls one after the other (one, of long ones; as many as take about 2 ms, of
+ *       short ones), begun by all workers at once; its time is the slowest worker's. Goodput: bytes of the array x
+ *       workers / time; a byte that goes up and comes back counts once.
+ *   N3  Repeats of push, pull, push and pull, and of the bound (ps_echo.h) take turns, and who begins changes.
+ *   N4  Latency is the time of a call, of every one of every worker but for those that warm up.
+ *   N5  What comes is checked, where memory is not hollow: each push takes 1 of each parameter, so a pull by the only
+ *       worker brings as many as it pushed, and one among others between its own pushes and those of all; behind the
+ *       last call worker 0 fetches what the servers hold, which is what all pushed. Not timed.
+ *   N6  Arrays rotate as comm_memory.h says: call i has block i of the model, which has all blocks.
+ *   N7  In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and nothing warms up.
  */
 #ifndef HARNESS_BENCH_PS_BENCH_H
 #define HARNESS_BENCH_PS_BENCH_H

@@ -11,11 +11,13 @@
  *       post(), that and end() are in place of exchange(): at most `most_in_flight` are posted and not ended.
  *   S2  After exchange() or end() returned RC_OK, of the elements of that piece: without servers grad is the sum over
  *       workers (env.shard: over those that have the piece); with servers param holds the values for the next step, at
- * most `staleness` updates behind the newest, which the rule of env.consistency made (consistency.h). S3  One worker of
- * every mode gives the same bits as "single", if nothing is compressed. S4  A server rank calls serve() once, which
- * returns when every worker has called final(). S5  Nothing of ours allocates between open and final, but snapshot().
- * (ZeroMQ does, inside the library, for each message.) S6  With env.compression exchange() gets gradients of which
- * messages hold every value exactly (compression.h), and sends them so. Parameters are sent as they are.
+ *       most `staleness` updates behind the newest, which the rule of env.consistency made (consistency.h).
+ *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
+ *   S4  A server rank calls serve() once, which returns when every worker has called final().
+ *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
+ *       message.)
+ *   S6  With env.compression exchange() gets gradients of which messages hold every value exactly (compression.h), and
+ *       sends them so. Parameters are sent as they are.
  */
 #ifndef HARNESS_EXCHANGE_SYNC_MODE_H
 #define HARNESS_EXCHANGE_SYNC_MODE_H

@@ -57,13 +57,15 @@ out:
 }
 
 /* No limit by the wire, where it would be one that runs exceed:
- *   servers beside workers, and several of these on a host: what the host sends goes over a card that its workers
- * share, or over several: how many it has is told by nothing that can be measured here, and a worker's rate is that of
- * one of them, or a part of it; a server with ranks of its own on the host of a worker, and others elsewhere: what that
- * worker sends crosses no card, and where workers do not wait for each other it alone may do more steps than the link
- * of the server carries; all on one simulated host whose messages do not share the rate of a rank (local_sharing): what
- * neighbours measure is then a part of the host's rate that a server, to whom all send at once, is not held to; or each
- * message has a rate of its own. */
+ *   - servers beside workers, and several of these on a host: what the host sends goes over a card that its workers
+ *     share, or over several: how many it has is told by nothing that can be measured here, and a worker's rate is that
+ *     of one of them, or a part of it;
+ *   - a server with ranks of its own on the host of a worker, and others elsewhere: what that worker sends crosses no
+ *     card, and where workers do not wait for each other it alone may do more steps than the link of the server
+ *     carries;
+ *   - all on one simulated host whose messages do not share the rate of a rank (local_sharing): what neighbours measure
+ *     is then a part of the host's rate that a server, to whom all send at once, is not held to; or each message has a
+ *     rate of its own. */
 static void drop_wire_limit(struct train_limits *l, const struct rank *r)
 {
     if (r->has_no_wire_limit)

@@ -13,7 +13,7 @@
  *   beside_on_cards  where several workers share a host there is no bound
  *
  *   replicas    what following servers costs, and that the bound knows it; and that another one takes the place of a
- * lost one, with the same bits
+ *               lost one, with the same bits
  *
  *   in_flight   in virtual time all pieces that ps has slots for are under way at once: faster, with the bits of one
  *               after the other, and the bound knows it; and so where a server is lost meanwhile

@@ -6,7 +6,8 @@
  *   threads  ranks are threads of this process; the default: nothing to launch, no MPI
  *   mpi      ranks are processes started by mpirun or srun
  *   tcp      ranks are processes that find each other by address: gradmark launch, lists of hosts, TF_CONFIG
- * (tcp/gang.h) sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
+ *            (tcp/gang.h)
+ *   sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
  *
  * Invariants
  *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts
@@ -17,21 +18,25 @@
  *       and mpi.
  *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first. In mpi it ends the
  *       processes; in a caller's MPI (world_opts.mpi_comm) none, but, as in threads and tcp, the waits of every rank,
- *       with RC_PEER, and run() returns the failure on every rank; in tcp it ends a process that does not end so. There
- * world_split() and opening an mpi transport end no sooner than rank 0 of that world calls them too or has left its
- * body. W5  A rank that ends without returning from its body is noticed: threads, sim  (world_die) every wait of every
- * other rank ends with RC_PEER naming it. mpi           (world_die, a killed process) the launcher notices, ends all
- * processes and exits non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No call here
- * returns RC_PEER for it: the other ranks end where they are. In a caller's MPI world_die() ends no process, but the
- * body: as in threads, and what that body had opened is lost. A killed process ends that job too. tcp           as in
- * threads: its connection to rank 0 ends. Where rank 0 ends, its ranks notice likewise. A rank that hangs is noticed
- * where world_opts.stall asks for it (peers.h): it counts as lost, which is a failure of that rank (W4), unless the run
- * has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the launcher ends nobody. In mpi and tcp the ranks of
- * other hosts are heard over TCP (process/heartbeat.h), where the address of rank 0's host can be reached, else not:
- * rank 0 says so at the start. In a caller's MPI nobody watches: there the time-outs of the transport end waits for its
- * messages. W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its
- * tasks. W7  Ranks of one host can map each other's memory (share.h). W8  With ON_LOSS_REPORT the loss of a rank
- * (peers.P3, P4) ends what waits for that rank, and nothing else:
+ *       with RC_PEER, and run() returns the failure on every rank; in tcp it ends a process that does not end so. In a
+ *       caller's MPI world_split() and opening an mpi transport end no sooner than rank 0 of that world calls them too
+ *       or has left its body.
+ *   W5  A rank that ends without returning from its body is noticed:
+ *         threads, sim  (world_die) every wait of every other rank ends with RC_PEER naming it.
+ *         mpi           (world_die, a killed process) the launcher notices, ends all processes and exits non-zero;
+ *                       mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No call here returns
+ *                       RC_PEER for it: the other ranks end where they are. In a caller's MPI world_die() ends no
+ *                       process, but the body: as in threads, and what that body had opened is lost. A killed process
+ *                       ends that job too.
+ *         tcp           as in threads: its connection to rank 0 ends. Where rank 0 ends, its ranks notice likewise.
+ *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h): it counts as lost, which is a
+ *       failure of that rank (W4), unless the run has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the
+ *       launcher ends nobody. In mpi and tcp the ranks of other hosts are heard over TCP (process/heartbeat.h), where
+ *       the address of rank 0's host can be reached, else not: rank 0 says so at the start. In a caller's MPI nobody
+ *       watches: there the time-outs of the transport end waits for its messages.
+ *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
+ *   W7  Ranks of one host can map each other's memory (share.h).
+ *   W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends what waits for that rank, and nothing else:
  *         - barrier, allgather, gather, broadcast, split, world_host_group() and world_share_open() of every world
  *           that it is a rank of end on every other rank with RC_PEER, those that wait and all later ones; the message
  *           names it by its number in the run, and says why it is lost. One operation ends equally on all ranks that

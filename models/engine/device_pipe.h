@@ -7,7 +7,8 @@
  *   V1  What is passed on is in the host's memory before the pipe below gets it, and what is taken is in the compute's
  *       when take() returns: stage.P3 holds above as it does below. The same of gather() and scatter().
  *   V2  Each way has n_places of host memory in each direction. A stage has no more tensors of a way between expect()
- * and take(), or between pass() and passed(), than it holds micro-batches (stage.P2), or evaluates batches at once.
+ *       and take(), or between pass() and passed(), than it holds micro-batches (stage.P2), or evaluates batches at
+ *       once.
  */
 #ifndef MODELS_ENGINE_DEVICE_PIPE_H
 #define MODELS_ENGINE_DEVICE_PIPE_H

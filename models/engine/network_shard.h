@@ -18,9 +18,9 @@
  *   D2  Nodes from the gather of images on, but for that of own images, have node.group K: K B images where the batch
  *       has B, those of shard 0's rank first.
  *   D3  The loss of a rank is the mean over its own images. The gradient of what is before the first dense layer is
- * that of this loss; the gradient of dense rows is the sum over the group of the gradients of its losses. So the sum
- *       over all ranks that have a parameter, divided by the number of all ranks of all groups, is in both cases the
- *       mean gradient.
+ *       that of this loss; the gradient of dense rows is the sum over the group of the gradients of its losses. So the
+ *       sum over all ranks that have a parameter, divided by the number of all ranks of all groups, is in both cases
+ *       the mean gradient.
  *   D4  What dropout drops of an image's activations is what it drops in the whole network.
  */
 #ifndef MODELS_ENGINE_NETWORK_SHARD_H

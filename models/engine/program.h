@@ -10,7 +10,7 @@
  *   X2  The first op that contributes to a gradient overwrites it (add false), the others add.
  *   X3  Parts of a concatenation write slices of its buffer, and read slices of its gradient; nothing is copied.
  *   X4  Of a compute that takes packed arrays (compute.h), what only products read is kept packed alone; what others
- * read too, both ways. Whoever writes it packs it: once, for all its readers.
+ *       read too, both ways. Whoever writes it packs it: once, for all its readers.
  */
 #ifndef MODELS_ENGINE_PROGRAM_H
 #define MODELS_ENGINE_PROGRAM_H

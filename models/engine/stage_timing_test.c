@@ -70,8 +70,8 @@ static void the_slowest_stage_decides(void **state)
 
 /* Two stages, two micro-batches, f = b = 10, links of latency 1 and 2 a tensor, worked out by hand:
  *   gpipe  F00 0-10 F01 10-20 | value 0 at 13, 1 at 23 | F10 13-23 F11 23-33 B10 33-43 B11 43-53 | grad 0 at 46, 1 at
- * 56 B00 46-56 B01 56-66 1f1b   stage 1 holds one: F10 13-23 B10 23-33 F11 33-43 B11 43-53 | grad 0 at 36, 1 at 56 |
- * B00 36-46 B01 56-66 */
+ *          56 | B00 46-56 B01 56-66
+ *   1f1b   stage 1 holds one: F10 13-23 B10 23-33 F11 33-43 B11 43-53 | grad 0 at 36, 1 at 56 | B00 36-46 B01 56-66 */
 static void links_are_on_the_path(void **state)
 {
     const struct stage_times times[] = { { 10, 10, 1, 2, 0 }, { 10, 10, 0, 0, 0 } };
