@@ -55,7 +55,8 @@ static void what_is_awaited_is_sent_on_afterwards(void **state)
     assert_int_equal(bytes_of(&t), 1600);
 }
 
-/* Rank 0 awaits nothing, and so sends what is of step 1 beside what rank 1 sends in step 0. */
+/* Rank 0 awaits nothing, and so sends what is of step 1 beside what rank 1 sends in step 0.
+ * Regression: the predicted time was up to 1.8 times too short. */
 static void who_is_ahead_shares_the_link_of_the_receiver(void **state)
 {
     const struct table t = { .send[0][1] = { 2, 1000 }, .send[1][0] = { 2, 10 }, .send[2][2] = { 3, 500 } };

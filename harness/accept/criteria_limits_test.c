@@ -235,6 +235,7 @@ static void refuses(struct acceptance *a, const char *why)
     assert_memory_equal(&c, &before, sizeof c);
 }
 
+/* Regression: limits came from a run that had failed. */
 static void a_sick_reference_gives_no_limits(void **state)
 {
     struct acceptance a;

@@ -92,7 +92,8 @@ static void allreduce_is_as_the_formula_says(void **state)
     kit_close(&run);
 }
 
-/* Of another library's messages nothing is known: no bound, and not one that is missed. */
+/* Of another library's messages nothing is known: no bound, and not one that is missed.
+ * Regression: an unknown bound counted as missed. */
 static void opaque_reducers_have_no_bound(void **state)
 {
     const struct collective_ops *gloo = NULL;
@@ -213,6 +214,7 @@ static void repeats_end_with_the_evidence(void **state)
     assert_true(isnan(r.bound_ratio));
 }
 
+/* Regression: a wrong sum ended the whole test with an error. */
 static void a_wrong_sum_is_kept_and_counted(void **state)
 {
     struct kit_run run = kit_in_threads(3);
@@ -269,6 +271,7 @@ static void assert_pull(const struct kit_run *run, int index, size_t n_bytes, in
     assert_true(w->expected == pushed && w->value == pushed - 1);
 }
 
+/* Regression: a wrong pull ended the whole test with an error. */
 static void a_wrong_pull_is_kept_and_counted(void **state)
 {
     struct kit_run run = pulls(4, -1);

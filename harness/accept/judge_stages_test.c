@@ -264,6 +264,7 @@ static void cut_training(struct fixture *f, uint64_t trained, int n_parts)
     }
 }
 
+/* Regression: a training that the time limit cut to a few steps passed. */
 static void too_few_steps_are_no_data_J2(void **state)
 {
     struct fixture *f = *state;

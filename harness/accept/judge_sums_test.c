@@ -58,7 +58,8 @@ static void wrong_sums_fail(void **state)
     assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_PASS, OUTCOME_PASS);
 }
 
-/* Sums of one size that were checked twice, in two orders of ranks: a rank is wrong once, and nobody else counts. */
+/* Sums of one size that were checked twice, in two orders of ranks: a rank is wrong once, and nobody else counts.
+ * Regression: wrong sums in two orders counted as two ranks, and nobody was blamed. */
 static void wrong_sums_of_a_rank_are_one(void **state)
 {
     struct fixture *f = *state;

@@ -76,7 +76,7 @@ static void a_stage_that_was_not_run_is_no_data(void **state)
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_NO_DATA); /* stopped: no pass, whatever the rows say */
 }
 
-/* A3 of accept.h: what is on disk when the process is killed. */
+/* A3 of accept.h: what is on disk when the process is killed. Regression: a test that a signal stopped said FAIL. */
 static void a_partial_test_is_no_verdict(void **state)
 {
     struct fixture *f = *state;
@@ -97,7 +97,7 @@ static void a_partial_test_is_no_verdict(void **state)
     assert_int_equal(f->a.outcome, OUTCOME_FAIL);
 }
 
-/* Who is lost comes before what is certain otherwise. */
+/* Who is lost comes before what is certain otherwise. Regression: the first line did not name the lost rank. */
 static void a_lost_rank_is_the_first_finding(void **state)
 {
     struct fixture *f = *state;

@@ -121,6 +121,7 @@ static void equal_nodes_pass(void **state)
     assert_int_equal(f->a.n_differences, 0);
 }
 
+/* Regression: only the first node that differed was named. */
 static void the_node_that_differs_is_named(void **state)
 {
     struct fixture *f = *state;

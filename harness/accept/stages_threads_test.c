@@ -117,7 +117,8 @@ static void threads_do_not_differ(void **state)
     kit_close(&run);
 }
 
-/* With suite/fake_driver.c of compute: a GPU that cannot be used is not told as none. */
+/* With suite/fake_driver.c of compute: a GPU that cannot be used is not told as none.
+ * Regression: a node with a faulty driver passed as one without GPUs. */
 static void a_faulty_driver_is_told(void **state)
 {
     struct kit_run run = threads(2, stage_preflight);

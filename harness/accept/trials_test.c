@@ -255,7 +255,8 @@ static void a_loss_without_a_fault_could_not_test(void **state)
     acceptance_close(&a);
 }
 
-/* A trial without a result has missed its faults, and says why in one line. */
+/* A trial without a result has missed its faults, and says why in one line.
+ * Regression: one failed trial ended the self-test without a table. */
 static void a_failed_trial_is_in_the_table(void **state)
 {
     const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_RANK, .a = 2, .ratio = 0.6 }, .n_faults = 1 };

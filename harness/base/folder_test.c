@@ -21,7 +21,8 @@ static void write_text(const char *path, const char *text)
     fclose(to);
 }
 
-/* What opening a folder has made goes with it, and nothing else. */
+/* What opening a folder has made goes with it, and nothing else.
+ * Regression: a refused command left the parents of its --out. */
 static void folders_that_come_to_nothing_leave_none(void **state)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], other[64];

@@ -311,7 +311,8 @@ static void help_names_every_option(void **state)
     }
 }
 
-/* An option of a table that fills more than one word of group.given is that one, and no other. */
+/* An option of a table that fills more than one word of group.given is that one, and no other.
+ * Regression: the 65th option counted as the first one. */
 static void many_options_are_told_apart(void **state)
 {
     enum { N = OPT_MOST };

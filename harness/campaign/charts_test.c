@@ -307,7 +307,8 @@ static void a_simulated_campaign_names_its_cluster(void **state)
     campaign_close(&c);
 }
 
-/* On a machine with a core less than workers: the loss is of the largest point of each mode, and marked. */
+/* On a machine with a core less than workers: the loss is of the largest point of each mode, and marked.
+ * Regression: without a point to show, gnuplot failed, and the charts behind this one were missing. */
 static void a_campaign_of_oversubscribed_points(void **state)
 {
     static const struct made_point point[] = {

@@ -82,6 +82,7 @@ static const struct share_case {
     { "2x1x1", "ranks_per_host_count=1", { KIND(0, CROSSES_GROUP), -1 }, INFINITY },
 };
 
+/* Regression: each ring and tensor had a network card of its own, up to 32 % too fast. */
 static void links_are_shared_evenly_L3(void **state)
 {
     (void)state;

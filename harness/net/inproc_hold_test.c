@@ -82,6 +82,7 @@ out:
     return rc;
 }
 
+/* Regression: the sender waited forever for a rank that hangs. */
 static void a_timed_wait_ends_while_its_message_is_held_T3(void **state)
 {
     const struct world_opts opts = { .bind_cores = false }; /* nobody watches: the holder is never lost */

@@ -73,6 +73,7 @@ static struct drill run(uint64_t dies_after_ns, uint64_t abort_ns, enum on_loss 
     return run_drill(drill, abort_ns, on_loss);
 }
 
+/* Regression: the error did not name the rank that failed. */
 static void a_rank_that_dies_is_named(void **state)
 {
     (void)state;
@@ -93,7 +94,8 @@ static void of_a_rank_that_lives_the_connection_is_told(void **state)
     assert_string_equal(run(0, 100000000, ON_LOSS_REPORT, false).told, CLOSED);
 }
 
-/* Within the time limit of this test, of which the run's limit of silence is ten times as much. */
+/* Within the time limit of this test, of which the run's limit of silence is ten times as much.
+ * Regression: the error came too late to name the lost connection. */
 static void a_rank_with_signs_of_life_is_not_waited_for(void **state)
 {
     (void)state;

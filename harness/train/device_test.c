@@ -171,7 +171,7 @@ out:
     return rc;
 }
 
-/* Workers of all sets take devices in turn, and none of another set's. */
+/* Workers of all sets take devices in turn, and none of another set's. Regression: all sets began at GPU 0. */
 static void sets_share_no_device(void **state)
 {
     struct run run;

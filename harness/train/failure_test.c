@@ -92,7 +92,7 @@ static void says_what_to_do(void **state)
         fail_msg("%s", said);
 }
 
-/* Steps of seconds, and a limit of 0.2 s. */
+/* Steps of seconds, and a limit of 0.2 s. Regression: a long step of virtual time ended the run. */
 static void virtual_time_has_no_limit(void **state)
 {
     struct train_result r = { 0 };
@@ -107,6 +107,7 @@ static void virtual_time_has_no_limit(void **state)
     train_result_free(&r);
 }
 
+/* Regression: a failure of the communicator counted as the loss of a rank. */
 static void keeps_its_code(void **state)
 {
     (void)state;
@@ -116,7 +117,8 @@ static void keeps_its_code(void **state)
     assert_string_equal(rc_message(), "rank 1: piece 0 is damaged");
 }
 
-/* The drill is in step 25 of the training, the fifth of the resumed run: five are done. */
+/* The drill is in step 25 of the training, the fifth of the resumed run: five are done.
+ * Regression: after --resume a drill counted its steps from 1 again. */
 static void drills_count_steps_on(void **state)
 {
     static const char ways[] = "--model linear --mode allreduce --workers 3";

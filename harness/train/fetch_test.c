@@ -67,6 +67,7 @@ out:
     return rc;
 }
 
+/* Regression: a failed copy from the device became a checkpoint. */
 static void every_get_is_judged(void **state)
 {
     static const char *const runs[] = {

@@ -297,7 +297,8 @@ static int counts_the_library(void)
 #endif
 
 #if GRADMARK_CUDA_ON_HOST
-/* What --cuda.packed changes of the memory of a training is counted as the option says. */
+/* What --cuda.packed changes of the memory of a training is counted as the option says.
+ * Regression: --cuda.packed off counted as on. */
 static int counts_packed_arrays(void)
 {
     static const char *const packed[] = { "", " --cuda.packed on", " --cuda.packed off" };

@@ -230,7 +230,8 @@ static void late_rates(void **state)
 /* --- a worker that is lost --- */
 
 /* A server that is slow, and workers that are not: the second worker gets its answer last, and ends while the server
- * applies what the first has pushed meanwhile. Nothing comes any more that would wake the server. */
+ * applies what the first has pushed meanwhile. Nothing comes any more that would wake the server.
+ * Regression: the others waited for the lost worker until a time-out. */
 static void lost_while_serving(void **state)
 {
     static const char *const rules[] = { "ssp:0", "ssp:2", "sync", "async" };
@@ -431,7 +432,7 @@ static void beside_or_own(void **state)
 
 /* Workers that share a host: what one of them gets of its card, or cards, does not tell what the host sends. Servers of
  * their own on the hosts of workers, and hosts whose ranks have no rate of their own: 1953 % and 236 % of what the plan
- * of the wire says were seen. */
+ * of the wire says were seen. Regression: asynchronous workers beside their servers exceeded the bound. */
 static void beside_on_cards(void **state)
 {
     static const char *const run_of =

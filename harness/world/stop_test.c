@@ -267,6 +267,8 @@ static int check_process(void)
 
 /* --- on which stack --- */
 
+/* Regression: the handler ran on the stack of a matrix product and corrupted the heap. */
+
 /* The handler has run when raise() returns. */
 static void raise_here(void)
 {

@@ -144,7 +144,8 @@ static void loss_send(struct loss_case *c, struct transport *t)
 }
 
 /* Rank 1 takes N_TAKEN messages and goes, while rank 0 sends it more: the one that cannot be sent tells of the loss,
- * even where the transport sees the peer's end before the world knows of it. */
+ * even where the transport sees the peer's end before the world knows of it.
+ * Regression: the error said that a connection had closed, not that the rank was lost. */
 static void loss_stream(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;

@@ -207,7 +207,8 @@ static int nothing_serves(struct world *w, struct job *job)
                     "rank 2 of this host: name a file in " FOLDER ": ");
 }
 
-/* Limits of one process: all ranks get the error, none a signal; later shares open again. */
+/* Limits of one process: all ranks get the error, none a signal; later shares open again.
+ * Regression: a share of a few hundred bytes was refused under ulimit -f 1024. */
 static int limits(struct world *w, struct job *job)
 {
     static const struct {

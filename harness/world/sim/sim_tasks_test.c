@@ -242,6 +242,7 @@ out:
     return rc;
 }
 
+/* Regression: the run named another rank, and called it a deadlock. */
 static void a_task_that_dies_ends_alone_W5(void **state)
 {
     static struct play play = { .n_tasks = 1 };
