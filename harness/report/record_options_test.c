@@ -24,7 +24,7 @@ static const struct opt table[] = {
     OPT_U64_(struct sample, zero, "zero", "3", 0, 9, "", "0 was given, and is not the default"),
     OPT_U64_(struct sample, none, "none", "", 1, 9, "", "not given, and without a default"),
     OPT_U64_(struct sample, unset, "unset", "1", 0, 9, "", "does not apply: UINT64_MAX"),
-    OPT_U64_(struct sample, rank_0, "rank-0", "", 0, 9, "", "0 was given, and there is no default"),
+    OPT_U64_(struct sample, rank_0, "rank-0", "", 0, 9, "", "0 was given: once recorded as null"),
     OPT_U64_(struct sample, no_rank, "no-rank", "", 0, 9, "", "likewise, not given"),
     OPT_F64_(struct sample, rate, "rate", "0.5", 0, 1, "", "a rate"),
     OPT_BOOL_(struct sample, yes, "yes", "true", "a choice"),

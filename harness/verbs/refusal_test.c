@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusal_test.c - ranks agree on who refuses, and why: in threads, of one rank and of several. */
+/* refusal_test.c - ranks agree on who refuses, and why: in threads, of one rank and of several.
+ * Regression: each rank of an acceptance test printed the refusal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
