@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/hold.h"
+
 static const struct stage {
     stage_fn *run;
     double weight;  /* its part of the time of a short test, about */
@@ -108,6 +110,7 @@ static enum rc run_stage(struct run *run, int s, bool *goes_on)
     if (env->out)
         env->out->stage[s].was_run = true;
     tell(run, 0, "");
+    hold_at("stage", env->world->rank, (uint64_t)s);
     if (!stages[s].loses_own)
         inject_now(env->inject, env->world, (enum accept_stage)s);
     rc = stages[s].run(env);

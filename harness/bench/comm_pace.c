@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/hold.h"
 #include "harness/bench/comm_repeat.h"
 #include "harness/bench/series.h"
 #include "harness/world/stop.h"
@@ -60,8 +61,10 @@ enum rc comm_pace_run(struct comm_pace *p, enum rc (*measure)(void *arg, int siz
 
     p->next = (struct comm_decision){ true, true };
     p->started_ns = world_now_ns(p->world);
-    for (; size < plan->n_sizes && p->next.all_goes_on; size++)
+    for (; size < plan->n_sizes && p->next.all_goes_on; size++) {
+        hold_at("size", p->world->rank, (uint64_t)size);
         TRY(measure(arg, size));
+    }
     if (p->end && plan->progress)
         plan->progress(plan->arg, 1, p->what);
     if (!p->end || size == plan->n_sizes)

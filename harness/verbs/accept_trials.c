@@ -9,6 +9,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/judge.h"
 #include "harness/accept/trials.h"
+#include "harness/base/hold.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/accept_world.h"
 #include "harness/world/child.h"
@@ -267,6 +268,7 @@ static enum rc run_children(struct self_test *t)
     TRY(self_test_plan(t->trial, &terms));
     for (int i = 0; i < t->n && !stop_wanted(); i++) {
         tell(t);
+        hold_at("trial", 0, (uint64_t)i);
         TRY(one_in_child(t, i));
     }
 out:

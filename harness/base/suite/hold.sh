@@ -6,16 +6,27 @@
 #   hold_await NAME PID             wait until a process is held there; sets held_pid and held_rank. Fails when process
 #                                   PID, the one that was started, ends before that
 #   hold_go NAME                    let it go on
+#   hold_pass NAME                  nobody is held there any more: who is goes on, and who comes later does not wait; hold_await
+#                                   still tells who came
+#   draw N                          sets drawn to a number below N, which follows from draw_state alone (a seed)
 #   await_line PATTERN FILE PID     wait until a line of FILE matches the extended regular expression; fails when process
 #                                   PID ends and no line does
 #   await_end PID                   wait until a process that is no child of this shell has ended
+#   own_address N                   an address on the loopback that no other test has, N from 0 to 2: every port is free
 #
 #   f=$(hold_make at_50)
 #   GRADMARK_TEST_HOLD="step:1:50=$f" "$held_gradmark" train ... & pid=$!
 #   hold_await at_50 $pid; kill -KILL "$held_pid"
 #
-# The points: start, probe, serve, step (N: of the whole training), end (harness/train); others are where hold_at() is
-# called. A limit of HOLD_LIMIT_S ends a test that hangs; nothing is judged by it.
+# The points, and what N is:
+#   start, probe, serve, step, end   harness/train; N: the step, of the whole training
+#   exchange  harness/train; N: the step, as above: a worker has its gradient, and its exchange is under way
+#   push      harness/train; N: the step, as above, that a worker pushes to this server: before the server takes it
+#   size      comm: N: the size of --bytes that is begun, from 0
+#   stage     accept: N: the stage that is begun, from 0 in the order of --help (1: compute, 2: noise)
+#   trial     accept --self-test in threads or sim: N: the trial that is begun, from 0; rank 0
+# A limit of HOLD_LIMIT_S ends a test that hangs; nothing is judged by it. A process that is held ends by itself when the
+# folder of its hold is removed.
 HOLD_LIMIT_S=150
 
 hold_make() {
@@ -51,6 +62,20 @@ hold_go() {
     timeout "$HOLD_LIMIT_S" bash -c 'echo >"$1/go"' bash "$1" || fail "nobody is held at $1"
 }
 
+hold_pass() {
+    local fd i
+    exec {fd}<>"$1/reached" # both stay open: what is in a FIFO is kept as long as somebody has it open
+    exec {fd}<>"$1/go"
+    for ((i = 0; i < 64; i++)); do echo >&"$fd"; done
+}
+
+draw_state=${draw_state:-1}
+draw() {
+    draw_state=$(((draw_state * 1103515245 + 12345) % 2147483648))
+    # shellcheck disable=SC2034 # for the caller
+    drawn=$((draw_state / 65536 % $1))
+}
+
 await_line() {
     timeout "$HOLD_LIMIT_S" tail -n +1 -F --pid="$3" -- "$2" 2>/dev/null | grep -qE -m1 -e "$1" ||
         grep -qE -e "$1" -- "$2" || fail "$2 has no line like \"$1\""
@@ -58,4 +83,9 @@ await_line() {
 
 await_end() {
     timeout "$HOLD_LIMIT_S" tail -f --pid="$1" /dev/null || fail "process $1 does not end"
+}
+
+# Made of this shell's process id, which no other running process has. Ports below 32768: the kernel gives away none of them.
+own_address() {
+    echo "127.$((64 * ($1 + 1) + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))"
 }

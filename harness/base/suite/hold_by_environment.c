@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,23 +47,33 @@ static int open_fifo(const char *folder, const char *name, int flags)
     return fd;
 }
 
+/* Wait for one byte. The folder is removed when the test ends, whatever ends it: then nobody else ends this process. */
+static void await_go(const char *folder, int fd)
+{
+    enum { LOOK_MS = 1000 };
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    char byte;
+
+    while (poll(&p, 1, LOOK_MS) <= 0)
+        if (access(folder, F_OK) != 0)
+            give_up(folder, "the test ended without a word");
+    if (read(fd, &byte, 1) != 1)
+        give_up(folder, strerror(errno));
+}
+
 static void hold(const char *folder, int rank)
 {
-    char line[64], byte;
-    ssize_t n;
+    char line[64];
     const int n_bytes = snprintf(line, sizeof line, "%ld %d\n", (long)getpid(), rank);
-    int fd = open_fifo(folder, "reached", O_WRONLY);
+    /* Both ends of each: nobody waits for the test to open the other one, and a FIFO that is open keeps what is in it. */
+    const int reached_fd = open_fifo(folder, "reached", O_RDWR);
+    const int go_fd = open_fifo(folder, "go", O_RDWR);
 
-    if (write(fd, line, (size_t)n_bytes) != n_bytes) /* shorter than PIPE_BUF: whole, or not at all */
+    if (write(reached_fd, line, (size_t)n_bytes) != n_bytes) /* shorter than PIPE_BUF: whole, or not at all */
         give_up(folder, strerror(errno));
-    (void)close(fd);
-    fd = open_fifo(folder, "go", O_RDONLY);
-    do
-        n = read(fd, &byte, 1);
-    while (n < 0 && errno == EINTR);
-    if (n != 1)
-        give_up(folder, "the test ended without a word");
-    (void)close(fd);
+    await_go(folder, go_fd);
+    (void)close(go_fd);
+    (void)close(reached_fd);
 }
 
 static void act(const char *action, int rank)
@@ -78,7 +89,7 @@ static void act(const char *action, int rank)
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, action) == 0) {
-            (void)kill(getpid(), known[i].number); /* to the process, as a user sends it */
+            (void)raise(known[i].number); /* to this thread: a handler has run before hold_at() returns */
             return;
         }
     give_up(action, "is neither a path nor a signal");
