@@ -5,12 +5,10 @@
  * trainings_test.c CASE WORLD N     one run of N ranks, in a world that has one to a process; in sim figures are what
  *                                   formulas say
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <cmocka.h>
 #include <math.h>
@@ -18,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/accept/suite/training_kit.h"
 #include "harness/accept/trainings.h"
@@ -179,6 +176,7 @@ static void a_soak_is_as_long_as_asked(void **state)
 enum { EVERY_TRAINING = 1 << 20 };
 static int n_trainings, n_allowed = EVERY_TRAINING; /* later ones cannot be made */
 static uint64_t last_longer = 1;                    /* times as many steps has the last that is allowed */
+static uint64_t n_steps_each;                       /* of every training; 0: as many as are ordered */
 
 enum rc __real_part_training_run(struct part_training_run *out, struct stage_env *env,
                                  const struct training_order *order);
@@ -192,6 +190,8 @@ enum rc __wrap_part_training_run(struct part_training_run *out, struct stage_env
     enum rc rc;
 
     TRY(world_broadcast(env->world, &n, sizeof n));
+    if (n_steps_each > 0)
+        longer.n_steps = n_steps_each;
     if (n == n_allowed)
         longer.n_steps *= last_longer;
     if (n <= n_allowed)
@@ -360,33 +360,25 @@ static void what_cannot_train_is_no_data(void **state)
     kit_close(&run);
 }
 
-/* Ends the soak once it is under way. */
-static void *stop_soak(void *arg)
-{
-    const struct timespec moment = { .tv_nsec = 100000000 };
-    struct kit_run *run = arg;
-
-    while (run->n_progress <= 2)
-        (void)nanosleep(&moment, NULL);
-    (void)nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL); /* some steps */
-    (void)kill(getpid(), SIGTERM);
-    return NULL;
-}
-
+/* The four steps that measure the pace are shown one by one, those of the soak eleven by eleven: the signal comes behind
+ * its step 33. */
 static void a_signal_ends_a_soak_between_steps(void **state)
 {
     struct kit_run run = kit_in_threads(2);
-    pthread_t stopper;
 
     (void)state;
+    n_steps_each = 640;
     run.criteria.soak_minutes = 600;
+    run.signal = SIGTERM;
+    run.signal_at = 4 + 2;
     run.stage[0] = stage_soak;
     stop_catch();
-    assert_int_equal(pthread_create(&stopper, NULL, stop_soak, &run), 0);
     kit_must_run(&run);
-    assert_int_equal(pthread_join(stopper, NULL), 0);
     stop_release();
-    assert_true(run.accepted.soak.n_steps > 0 && run.accepted.soak.minutes > 0 && run.accepted.soak.minutes < 60);
+    n_steps_each = 0;
+    assert_int_equal(run.accepted.soak.n_parts, 1);
+    assert_in_range(run.accepted.soak.n_steps, 33, 639);
+    assert_true(run.accepted.soak.minutes > 0);
     assert_non_null(strstr(run.accepted.stage[ACCEPT_SOAK].why, "of 600 minutes"));
     kit_close(&run);
 }
