@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hold.h"
 #include "harness/base/peak_rss.h"
 #include "harness/bench/gemm.h"
 #include "harness/measure/sorted.h"
@@ -352,8 +353,10 @@ static enum rc warm_up(struct layer_bench *b)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < b->env->n_warmup && !told_to_stop(b); i++, b->first += b->env->batch)
+    for (int i = 0; i < b->env->n_warmup && !told_to_stop(b); i++, b->first += b->env->batch) {
+        hold_at("warmup", 0, (uint64_t)i);
         TRY(full_step(b, ONLY_WARM_UP));
+    }
     if (told_to_stop(b))
         rc = stopped_too_early();
 out:
@@ -366,6 +369,7 @@ static enum rc measure_steps(struct layer_bench *b)
     enum rc rc = RC_OK;
 
     for (int step = 0; step < b->env->n_steps && !told_to_stop(b); step++, b->first += b->env->batch) {
+        hold_at("measure", 0, (uint64_t)step);
         TRY(full_step(b, step));
         TRY(gemm_step(b, step));
         b->out->n_steps = step + 1;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/folder.h"
+#include "harness/base/hold.h"
 #include "harness/base/text.h"
 #include "harness/exchange/consistency.h"
 #include "harness/train/global_batch.h"
@@ -374,6 +375,7 @@ enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position
     if (closed != 0)
         FAIL(RC_NOMEM, "no memory for the records of a launch");
     TRY(campaign_keep(c, text, n_bytes));
+    hold_at("kept", 0, c->n_launches_done);
 out:
     end_taking(c, &t, rc);
     if (t.to)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/hold.h"
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/train/job_shard.h"
@@ -389,6 +390,7 @@ static enum rc take(struct sweep *s, struct point *p, size_t position)
     char name[LAUNCH_NAME_BYTES];
 
     if (!s->failure[0]) {
+        hold_at("take", 0, s->campaign.n_launches_done);
         s->campaign.spent_s = sweep_spent_s(s);
         const enum rc taken = campaign_take(&s->campaign, p, position, s->launch_path);
         if (taken != RC_MISMATCH)
@@ -418,6 +420,7 @@ static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t posi
 
     TRY(launch_agree(w, &wanted));
     while (wanted && !s->stopped) {
+        hold_at("launch", w ? w->rank : 0, turn * s->campaign.n_points + position);
         if (root)
             show_progress(s, p, turn, position);
         TRY(launch_point(s, w, p, &terms, l));

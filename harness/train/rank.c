@@ -88,17 +88,22 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
                                           [PHASE_END] = "end" };
 
     step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
-    hold_at(points[phase], number_of(r), step);
+    if (!r->job->is_trial)
+        hold_at(points[phase], number_of(r), step);
+    else if (phase == PHASE_STEP)
+        hold_at("tune", number_of(r), r->job->n_begun_before + step);
     world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
     rank_drill(r, phase, step, -1);
 }
 
 /* A server's steps are those of which it gets pushes. */
-static void drill_on_push(void *arg, uint64_t step)
+static void note_push(void *arg, uint64_t step)
 {
     const struct rank *r = arg;
 
-    rank_drill(r, PHASE_STEP, step + r->job->resume.steps_count, -1);
+    step += r->job->resume.steps_count;
+    hold_at("push", number_of(r), step);
+    rank_drill(r, PHASE_STEP, step, -1);
 }
 
 int rank_n_threads(const struct rank *r)
@@ -190,7 +195,7 @@ static enum rc open_exchange(struct rank *r)
         .shard = rank_shard_exchanged(r),
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
         .timeout_ms = train_message_limit_ms(job),
-        .on_push = r->world->rank == job->drill.rank && job->drill.phase == PHASE_STEP ? drill_on_push : NULL,
+        .on_push = note_push,
         .on_push_arg = r,
         .on_round = rank_note_round,
         .on_round_arg = r,
@@ -357,6 +362,7 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
     if (!by_segments)
         exchange_submit_all(r->exchange, stamp->ready_ns);
+    hold_at("exchange", number_of(r), job->resume.steps_count + step);
     stamp->end_ns = stamp->ready_ns;
     if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || meets_behind(r, step))
         TRY(exchange_await_all(r->exchange, &stamp->end_ns));

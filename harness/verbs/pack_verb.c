@@ -18,6 +18,7 @@
 #include "data/image_folders.h"
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/base/hold.h"
 #include "harness/base/opt.h"
 #include "harness/verbs/verb.h"
 
@@ -181,6 +182,7 @@ static enum rc write_shard(struct packing *p, struct part *part)
     part->n_shards++;
     part->n_images += n_images;
     part->n_bytes += (uint64_t)info.st_size;
+    hold_at("shard", 0, p->part[0].n_shards + p->part[1].n_shards);
     printf("%s%s: %zu images, %lld bytes\n", p->opts->out, strrchr(path, '/'), n_images, (long long)info.st_size);
 out:
     gmimg_writer_close(&w);

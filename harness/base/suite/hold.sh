@@ -12,6 +12,8 @@
 #   await_line PATTERN FILE PID     wait until a line of FILE matches the extended regular expression; fails when process
 #                                   PID ends and no line does
 #   await_end PID                   wait until a process that is no child of this shell has ended
+#   run_ranks POINT N COMMAND...    run an mpirun that is to fail, of which N ranks come to this POINT:RANK:N; sets code.
+#                                   Fails when a rank does not end. Standard output to out, standard error to err
 #   own_address N                   an address on the loopback that no other test has, N from 0 to 2: every port is free
 #
 #   f=$(hold_make at_50)
@@ -22,6 +24,12 @@
 #   start, probe, serve, step, end   harness/train; N: the step, of the whole training
 #   exchange  harness/train; N: the step, as above: a worker has its gradient, and its exchange is under way
 #   push      harness/train; N: the step, as above, that a worker pushes to this server: before the server takes it
+#   tune      train --autotune: N: the step of all trials, from 0; a trial has no step of the points above
+#   launch    compare: N: the launch that is begun, in the order of the campaign; on every rank
+#   take      compare: N: launches that are kept; one more has ended, its records are not taken yet; rank 0
+#   kept      compare: N: the launch that has just been kept, its own file is still there; rank 0
+#   warmup, measure   profile: N: the step that is begun, from 0 in each of both
+#   shard     pack: N: shards that are written
 #   size      comm: N: the size of --bytes that is begun, from 0
 #   stage     accept: N: the stage that is begun, from 0 in the order of --help (1: compute, 2: noise)
 #   trial     accept --self-test in threads or sim: N: the trial that is begun, from 0; rank 0
@@ -83,6 +91,26 @@ await_line() {
 
 await_end() {
     timeout "$HOLD_LIMIT_S" tail -f --pid="$1" /dev/null || fail "process $1 does not end"
+}
+
+# An mpirun of Open MPI 4.1 does not always end when a rank was killed, though all ranks have ended: it is given 20 s then.
+run_ranks() {
+    local point=$1 n=$2 name=run_ranks.hold f pid rank i
+    local -a ranks=()
+    shift 2
+    f=$(hold_make "$name")
+    GRADMARK_TEST_HOLD="$point=$f ${GRADMARK_TEST_HOLD-}" "$@" >out 2>err </dev/null &
+    pid=$!
+    for ((i = 0; i < n; i++)); do
+        hold_await "$name" $pid
+        ranks+=("$held_pid")
+    done
+    hold_pass "$name"
+    for rank in "${ranks[@]}"; do await_end "$rank"; done
+    timeout 20 tail -f --pid=$pid /dev/null || kill -KILL $pid
+    # shellcheck disable=SC2034 # for the caller
+    { wait $pid && code=0; } || code=$?
+    rm -r -- "$name"
 }
 
 # Made of this shell's process id, which no other running process has. Ports below 32768: the kernel gives away none of them.
