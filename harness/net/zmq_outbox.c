@@ -33,6 +33,8 @@ enum rc outbox_open(struct outbox **out, const struct outbox_env *env)
     if (!o)
         return rc_raise(RC_NOMEM, "transport zmq: no memory for %d ranks", env->n_ranks);
     o->env = *env;
+    if (!o->env.now_ns)
+        o->env.now_ns = wait_clock_ns;
     for (int r = 0; r < env->n_ranks; r++)
         o->peer[r].end = &o->peer[r].first;
     TRY(frame_pool_open(&o->pool));
@@ -308,7 +310,7 @@ static void note_event(struct outbox *o, struct peer *p, zmq_msg_t *msg)
         p->was_connected = true;
         p->lost_ns = 0;
     } else if (event == ZMQ_EVENT_DISCONNECTED && p->lost_ns == 0) {
-        p->lost_ns = wait_clock_ns();
+        p->lost_ns = o->env.now_ns();
     }
 }
 
@@ -354,7 +356,7 @@ enum rc outbox_check(struct outbox *o, int peer)
         read_events(o, p); /* it may have been made while this rank computed */
     if (p->lost_ns == 0)
         return RC_OK;
-    const uint64_t lost_ms = (wait_clock_ns() - p->lost_ns) / 1000000u;
+    const uint64_t lost_ms = (o->env.now_ns() - p->lost_ns) / 1000000u;
     if (lost_ms < (uint64_t)o->env.silence_ms)
         return RC_OK;
     return rc_raise(RC_PEER, "rank %d: no connection to %s for %llu ms", peer, p->endpoint,

@@ -53,6 +53,7 @@ struct outbox_env {
     bool is_eager;               /* outbox_attach() will connect */
     bool is_copying;             /* O5: between threads ZeroMQ lets go of a message when its receiver does */
     int silence_ms;              /* O4 */
+    uint64_t (*now_ns)(void);    /* the clock of silence_ms; NULL: wait_clock_ns() */
     const struct zmq_gate *gate; /* this rank's, where peers have one: zmq_gate.h; borrowed; NULL: they have none */
 };
 

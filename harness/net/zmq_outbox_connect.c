@@ -7,7 +7,6 @@
 #include "harness/net/zmq_address.h"
 #include "harness/net/zmq_gate.h"
 #include "harness/net/zmq_outbox_state.h"
-#include "harness/world/wait.h"
 
 enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
 enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
@@ -84,7 +83,7 @@ enum rc outbox_connect(struct outbox *o, struct peer *p)
         (!o->env.reconnects || open_monitor(o, p)) &&
         (!o->env.gate || zmq_gate_enter(o->env.gate, p->socket, p->pass) == RC_OK) &&
         zmq_connect(p->socket, p->endpoint) == 0) {
-        p->lost_ns = o->env.reconnects ? wait_clock_ns() : 0;
+        p->lost_ns = o->env.reconnects ? o->env.now_ns() : 0;
         return RC_OK;
     }
     const enum rc rc = outbox_raise(p->endpoint);
