@@ -447,6 +447,7 @@ static enum rc train(struct rank *r)
     if (exchange_overlaps(r->exchange))
         workload_set_await(r->training, await_segment, r);
     TRY(train_steps(r));
+    hold_at("trained", number_of(r), r->n_begun);
     if (!rank_goes_back(r)) /* else rank_end() does */
         TRY(rank_finish_exchange(r));
 out:

@@ -23,6 +23,7 @@
 # The points, and what N is:
 #   start, probe, serve, step, end   harness/train; N: the step, of the whole training
 #   exchange  harness/train; N: the step, as above: a worker has its gradient, and its exchange is under way
+#   trained   harness/train; N: the steps that this worker has begun: the last one has ended, others may train on
 #   push      harness/train; N: the step, as above, that a worker pushes to this server: before the server takes it
 #   tune      train --autotune: N: the step of all trials, from 0; a trial has no step of the points above
 #   launch    compare: N: the launch that is begun, in the order of the campaign; on every rank
