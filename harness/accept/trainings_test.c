@@ -204,6 +204,7 @@ out:
     return rc;
 }
 
+/* Regression: the soak tried the same training again until its minutes were over. */
 static void a_soak_ends_with_what_cannot_train(void **state)
 {
     struct kit_run run = kit_in_sim(3, "");
@@ -222,7 +223,8 @@ static void a_soak_ends_with_what_cannot_train(void **state)
     kit_close(&run);
 }
 
-/* A part that is planned for a tenth of 1.2 s takes twenty times as long. */
+/* A part that is planned for a tenth of 1.2 s takes twenty times as long.
+ * Regression: stage_limit_s never ended a soak. */
 static void a_limit_ends_a_soak(void **state)
 {
     struct kit_run run = kit_in_sim(3, "");
