@@ -18,14 +18,11 @@ function(gradmark_listed out file)
 endfunction()
 
 # gradmark_test_program(TARGET SOURCES file.c ... LINKS target ...)
-#   A test executable; cmocka is linked. For the thread sanitizer it is built where one of its tests runs there.
+#   A test executable; cmocka is linked. It is built with the tier of its tests.
 function(gradmark_test_program target)
   cmake_parse_arguments(PROGRAM "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${target} ${PROGRAM_SOURCES})
   target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
-  if(GRADMARK_SANITIZE STREQUAL "thread")
-    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-  endif()
 endfunction()
 
 # gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/suite/test_allocations.h).
@@ -42,67 +39,106 @@ function(gradmark_slots out n)
   set(${out} ${n_slots} PARENT_SCOPE)
 endfunction()
 
-# gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD])
-#   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped. ONE_THREAD: its program starts no
-#   thread, which builds without sanitizers check; the thread sanitizer has nothing to find in it, and leaves it out.
+# gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli|gpu [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD]
+#               [EACH case ...])
+#   One CTest entry; scripts/cmake/tiers.cmake says in which tier it is, and whether it runs under a sanitizer. RANKS:
+#   started by mpiexec with n ranks. Exit code 77 means skipped. EACH: the program runs once for each case, which takes the
+#   place of {} in ARGS. ONE_THREAD: its program starts no thread, which builds without sanitizers check.
 #   What may take longest begins first, so that the last minutes do not wait for one test.
 function(gradmark_test name)
-  cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS" ${ARGN})
-  if(GRADMARK_SANITIZE STREQUAL "thread" AND TEST_ONE_THREAD)
+  cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS;EACH" ${ARGN})
+  gradmark_tier(tier ${name} ${TEST_LABEL} ${TEST_ONE_THREAD})
+  if(NOT tier OR (TEST_RANKS AND NOT GRADMARK_MPIEXEC))
     return()
-  endif()
-  if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^(compute|models)\\..*mutant|mutants_are_noticed|lenet_learns")
-    return() # mistakes in arithmetic, or hundreds of equal steps: found without it, and minutes with it
-  endif()
-  if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^train\\.pairs\\.")
-    return() # hundreds of short runs, for what is refused and what is recorded; train.exchange.* and others look for races
-  endif()
-  if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^net\\.(ipc|tcp)\\.|^net\\.zmq_flood$|^ps\\.(slots|round)\\.(ipc|tcp)$|^bench\\.ps_bench$")
-    return() # sockets between threads of a process: what hands bytes over is in libzmq, into which the sanitizer does not see
   endif()
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 60)
   endif()
   set(cost ${TEST_TIMEOUT})
-  if(GRADMARK_SANITIZE) # tens of times slower: a limit is there to end a hang, not to judge speed
+  # A limit ends a hang; it does not judge speed. Sanitizers are tens of times slower, and machines can be busy.
+  if(GRADMARK_SANITIZE)
+    math(EXPR TEST_TIMEOUT "${TEST_TIMEOUT} * 15")
+  else()
     math(EXPR TEST_TIMEOUT "${TEST_TIMEOUT} * 5")
   endif()
+  string(REGEX MATCHALL "\\$<TARGET_FILE:[A-Za-z0-9_]+>" programs "${TEST_ARGS}")
+  list(TRANSFORM programs REPLACE "\\$<TARGET_FILE:(.*)>" "\\1")
   if(TARGET ${TEST_PROGRAM})
-    if(TEST_LABEL MATCHES "^(unit|net)$") # what preset tsan tests
-      set_target_properties(${TEST_PROGRAM} PROPERTIES EXCLUDE_FROM_ALL FALSE)
-    endif()
+    list(APPEND programs ${TEST_PROGRAM})
     set(TEST_PROGRAM $<TARGET_FILE:${TEST_PROGRAM}>)
   endif()
-  if(TEST_RANKS)
-    if(NOT GRADMARK_MPIEXEC)
-      return()
-    endif()
-    add_test(NAME ${name} COMMAND ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
-                                  ${TEST_PROGRAM} ${TEST_ARGS})
-    gradmark_slots(n_slots ${TEST_RANKS})
-    set_tests_properties(${name} PROPERTIES PROCESSORS ${n_slots} ENVIRONMENT
-      "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
-  else()
-    add_test(NAME ${name} COMMAND ${TEST_PROGRAM} ${TEST_ARGS})
+  if(programs)
+    add_dependencies(${tier} ${programs})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} COST ${cost} SKIP_RETURN_CODE 77)
-  if(TEST_ONE_THREAD AND NOT GRADMARK_SANITIZE) # which want to be loaded first themselves
+  set(command ${TEST_PROGRAM} ${TEST_ARGS})
+  if(TEST_EACH)
+    set(command "${CMAKE_SOURCE_DIR}/scripts/cmake/each_case" ${command} -- ${TEST_EACH})
+  endif()
+  if(TEST_RANKS)
+    list(PREPEND command ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe)
+  endif()
+  gradmark_entry(${name} ${tier} ${TEST_LABEL} ${command})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} COST ${cost} SKIP_RETURN_CODE 77)
+  if(TEST_RANKS)
+    gradmark_under_mpi(${name} ${TEST_RANKS})
+  elseif(TEST_ONE_THREAD AND NOT GRADMARK_SANITIZE) # which want to be loaded first themselves
+    add_dependencies(${tier} gm_one_thread)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:gm_one_thread>")
   endif()
+endfunction()
+
+# gradmark_entry(NAME TIER LABEL COMMAND ...): labels of tiers; what is nightly is run with  ctest -C nightly  alone.
+function(gradmark_entry name tier label)
+  set(labels ${label} ${tier})
+  set(configurations "")
+  if(tier STREQUAL "quick")
+    list(APPEND labels full)
+  elseif(tier STREQUAL "nightly")
+    set(configurations CONFIGURATIONS nightly)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARGN} ${configurations})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+endfunction()
+
+function(gradmark_under_mpi name n_ranks)
+  gradmark_slots(n_slots ${n_ranks})
+  set_tests_properties(${name} PROPERTIES PROCESSORS ${n_slots} ENVIRONMENT
+    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+endfunction()
+
+# gradmark_test_properties(NAME ... PROPERTIES key value ...): of those that are entries of this build
+function(gradmark_test_properties)
+  cmake_parse_arguments(PARSE_ARGV 0 OF "" "" "PROPERTIES")
+  foreach(name ${OF_UNPARSED_ARGUMENTS})
+    if(TEST ${name})
+      set_tests_properties(${name} PROPERTIES ${OF_PROPERTIES})
+    endif()
+  endforeach()
+endfunction()
+
+# gradmark_test_append(NAME ... PROPERTY key value): likewise, one more value
+function(gradmark_test_append)
+  cmake_parse_arguments(PARSE_ARGV 0 OF "" "" "PROPERTY")
+  foreach(name ${OF_UNPARSED_ARGUMENTS})
+    if(TEST ${name})
+      set_property(TEST ${name} APPEND PROPERTY ${OF_PROPERTY})
+    endif()
+  endforeach()
 endfunction()
 
 # gradmark_test_fails(NAME PROGRAM target RANKS n PATTERN regex [ARGS arg ...])
 #   One CTest entry, label mpi: started by mpiexec with n ranks, it must end by itself, badly, and say PATTERN.
 function(gradmark_test_fails name)
   cmake_parse_arguments(TEST "" "PROGRAM;RANKS;PATTERN" "ARGS" ${ARGN})
-  if(NOT GRADMARK_MPIEXEC)
+  gradmark_tier(tier ${name} mpi FALSE)
+  if(NOT tier OR NOT GRADMARK_MPIEXEC)
     return()
   endif()
+  add_dependencies(${tier} ${TEST_PROGRAM})
   set(command ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
               $<TARGET_FILE:${TEST_PROGRAM}> ${TEST_ARGS})
-  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=30
-                                -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
-  gradmark_slots(n_slots ${TEST_RANKS})
-  set_tests_properties(${name} PROPERTIES PROCESSORS ${n_slots} LABELS mpi TIMEOUT 60 ENVIRONMENT
-    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+  gradmark_entry(${name} ${tier} mpi ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=150
+                                     -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  gradmark_under_mpi(${name} ${TEST_RANKS})
 endfunction()
