@@ -11,7 +11,7 @@
 #   draw N                          sets drawn to a number below N, which follows from draw_state alone (a seed)
 #   await_line PATTERN FILE PID     wait until a line of FILE matches the extended regular expression; fails when process
 #                                   PID ends and no line does
-#   await_end PID                   wait until a process that is no child of this shell has ended
+#   await_end PID                   wait until a process has ended, whether its parent has waited for it or not
 #   run_ranks POINT N COMMAND...    run an mpirun that is to fail, of which N ranks come to this POINT:RANK:N; sets code.
 #                                   Fails when a rank does not end. Standard output to out, standard error to err
 #   own_address N                   an address on the loopback that no other test has, N from 0 to 2: every port is free
@@ -51,16 +51,20 @@ is_running() {
 }
 
 hold_await() {
-    local fd n line=
+    local fd n part runs line= is_whole=
     held_pid='' held_rank=''
     exec {fd}<>"$1/reached" # both ends: it is open before anybody writes, and stays so
     for ((n = 0; n < HOLD_LIMIT_S; n++)); do
-        ! IFS= read -r -t 1 line <&"$fd" || break
-        is_running "$2" || ! IFS= read -r -t 0.01 line <&"$fd" || break # it told, and was killed
-        is_running "$2" || fail "process $2 ended before it came to the point $1"
+        runs=1
+        is_running "$2" || runs= # looked at first: it may have told, and then been killed
+        part=
+        ! IFS= read -r -t 1 part <&"$fd" || is_whole=1
+        line+=$part # where the second ends in the middle of a line, this is the rest
+        [ -z "$is_whole" ] || break
+        [ -n "$runs" ] || fail "process $2 ended before it came to the point $1"
     done
     exec {fd}>&-
-    [ -n "$line" ] || fail "nobody came to the point $1 in $HOLD_LIMIT_S s"
+    [ -n "$is_whole" ] || fail "nobody came to the point $1 in $HOLD_LIMIT_S s"
     # shellcheck disable=SC2034 # for the caller
     read -r held_pid held_rank <<<"$line"
 }
@@ -91,7 +95,12 @@ await_line() {
 }
 
 await_end() {
-    timeout "$HOLD_LIMIT_S" tail -f --pid="$1" /dev/null || fail "process $1 does not end"
+    local n
+    for ((n = 0; n < HOLD_LIMIT_S * 20; n++)); do
+        is_running "$1" || return 0
+        sleep 0.05
+    done
+    fail "process $1 does not end"
 }
 
 # An mpirun of Open MPI 4.1 does not always end when a rank was killed, though all ranks have ended: it is given 20 s then.
@@ -108,7 +117,11 @@ run_ranks() {
     done
     hold_pass "$name"
     for rank in "${ranks[@]}"; do await_end "$rank"; done
-    timeout 20 tail -f --pid=$pid /dev/null || kill -KILL $pid
+    for ((i = 0; i < 400; i++)); do
+        is_running $pid || break
+        sleep 0.05
+    done
+    ! is_running $pid || kill -KILL $pid
     # shellcheck disable=SC2034 # for the caller
     { wait $pid && code=0; } || code=$?
     rm -r -- "$name"
