@@ -51,7 +51,7 @@ is_running() {
 }
 
 hold_await() {
-    local fd n part runs line= is_whole=
+    local fd n part runs line='' is_whole=''
     held_pid='' held_rank=''
     exec {fd}<>"$1/reached" # both ends: it is open before anybody writes, and stays so
     for ((n = 0; n < HOLD_LIMIT_S; n++)); do
