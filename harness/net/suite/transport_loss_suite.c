@@ -2,17 +2,103 @@
 /* transport_loss_suite.c - the cases; the contract is in transport_loss_suite.h. */
 #include "harness/net/suite/transport_loss_suite.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "harness/net/suite/transport_suite_kit.h"
+#include "harness/world/share.h"
 
-/* BEGUN_MS: the others are in their waits by then; LATE_MS: all processes know of the loss by then. */
+/* In virtual time the others are in their waits after BEGUN_MS, and know of the loss after LATE_MS. */
 enum { LOST = 1, N_BYTES = 5000, N_TAKEN = 20, POLL_MS = 1, BEGUN_MS = 50, LATE_MS = 400 };
+
+struct facts {                   /* of a rank; read by all */
+    _Atomic uint32_t has_looked; /* a wait of its transport looked whether it may go on (T10), behind begin() */
+    _Atomic uint32_t n_late;     /* so did its wait for this late message, when it knew of the loss */
+    _Atomic uint32_t has_posted; /* its message */
+};
 
 struct loss_case {
     struct suite base;
     const struct transport_loss_plan *plan;
+    struct world *host;  /* NULL, as share: in virtual time */
+    struct share *share; /* the facts */
+    uint32_t n_late;     /* late messages so far: on rank 0 with the one that it waits for */
+    bool has_begun;
 };
+
+/* --- facts --- */
+
+static struct facts *facts_of(const struct loss_case *c, int rank)
+{
+    return c->share->peer[rank];
+}
+
+static struct { /* of all ranks of this process */
+    pthread_mutex_t lock;
+    const struct world_ops *inner;
+    struct world_ops ops; /* those of inner, with look() */
+} watched = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static _Thread_local struct loss_case *own_case;
+
+/* world_check(), which every wait of a transport polls. */
+static enum rc look(struct world *w)
+{
+    const enum rc rc = watched.inner->check(w);
+    struct loss_case *c = own_case;
+
+    if (c && c->base.w == w && c->has_begun) {
+        atomic_store(&facts_of(c, w->rank)->has_looked, 1);
+        if (world_is_lost(w, LOST))
+            atomic_store(&facts_of(c, w->rank)->n_late, c->n_late);
+    }
+    return rc;
+}
+
+static void watch(struct loss_case *c)
+{
+    struct world *w = c->base.w;
+    int host, n_hosts;
+
+    if (w->ops->module.caps & WORLD_VIRTUAL_TIME ||
+        !EXPECT_OK(&c->base, world_host_group(w, &c->host, &host, &n_hosts)) ||
+        !EXPECT_OK(&c->base, world_share_open(c->host, sizeof(struct facts), &c->share)))
+        return;
+    (void)EXPECT(&c->base, n_hosts == 1);
+    pthread_mutex_lock(&watched.lock);
+    if (!watched.inner) {
+        watched.inner = w->ops;
+        watched.ops = *w->ops;
+        watched.ops.check = look;
+    }
+    pthread_mutex_unlock(&watched.lock);
+    own_case = c;
+    w->ops = &watched.ops;
+}
+
+static void unwatch(struct loss_case *c)
+{
+    if (own_case)
+        c->base.w->ops = watched.inner;
+    own_case = NULL;
+    world_share_close(&c->share);
+    world_split_close(&c->host);
+}
+
+/* Outside all waits of transports; in virtual time: for so long. False: it did not come. */
+static bool await_fact(struct loss_case *c, _Atomic uint32_t *fact, uint32_t least, int virtual_ms)
+{
+    if (!c->share) {
+        world_pause(c->base.w, (uint64_t)virtual_ms * UINT64_C(1000000));
+        return true;
+    }
+    for (int i = 0; atomic_load(fact) < least && i < c->plan->timeout_ms; i += POLL_MS)
+        world_pause(c->base.w, POLL_MS * UINT64_C(1000000));
+    return atomic_load(fact) >= least;
+}
+
+/* --- the loss --- */
 
 static void lose(const struct loss_case *c)
 {
@@ -40,27 +126,46 @@ static bool is_told(enum rc rc)
 #define EXPECT_TOLD(c, call) suite_expect(&(c)->base, is_told(call), #call, __FILE__, __LINE__)
 #define EXPECT_PEER(c, call) suite_expect(&(c)->base, (call) == RC_PEER, #call, __FILE__, __LINE__)
 
-/* Every rank has posted what it posts before the loss; rank 1 goes. */
-static void begin(struct loss_case *c)
+enum waiters { NOBODY, RANK_0, ALL };
+
+/* Every rank has posted what it posts before the loss; rank 1 goes, once `waiters` are in their waits. */
+static void begin(struct loss_case *c, enum waiters waiters)
 {
-    EXPECT_OK(&c->base, world_barrier(c->base.w));
-    if (c->base.w->rank == LOST) {
-        world_pause(c->base.w, BEGUN_MS * UINT64_C(1000000));
-        lose(c);
-    }
+    struct world *w = c->base.w;
+    bool all_wait = true;
+
+    EXPECT_OK(&c->base, world_barrier(w));
+    c->has_begun = true;
+    if (w->rank != LOST)
+        return;
+    for (int r = 0; r < w->n_ranks && waiters != NOBODY; r++)
+        if (r != LOST && (r == 0 || waiters == ALL))
+            all_wait =
+                await_fact(c, c->share ? &facts_of(c, r)->has_looked : NULL, 1, r == 0 ? BEGUN_MS : 0) && all_wait;
+    if (!all_wait)
+        world_abort(w, rc_raise(RC_TIMEOUT, "a rank does not come to its wait"));
+    lose(c);
 }
 
-/* A message from rank 2 to rank 0, LATE_MS after the loss: not before rank 0 waits for it. */
-static void send_late(struct loss_case *c, struct transport *t, uint32_t tag)
+static void send_to_0(struct loss_case *c, struct transport *t, uint32_t tag)
 {
     unsigned char bytes[N_BYTES];
     struct xfer x = { .ptr = bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = tag };
 
-    await_loss(c);
-    world_pause(c->base.w, LATE_MS * UINT64_C(1000000));
     pattern_fill(bytes, sizeof bytes, 2, 0, tag);
-    if (EXPECT_OK(&c->base, transport_send(t, &x)))
+    if (EXPECT_OK(&c->base, transport_send(t, &x))) {
+        if (c->share)
+            atomic_store(&facts_of(c, 2)->has_posted, 1);
         EXPECT_OK(&c->base, transport_wait(t, &x, c->plan->timeout_ms));
+    }
+}
+
+/* A message from rank 2 to rank 0, once that knows of the loss and waits for it. */
+static void send_late(struct loss_case *c, struct transport *t, uint32_t tag)
+{
+    await_loss(c);
+    EXPECT(&c->base, await_fact(c, c->share ? &facts_of(c, 0)->n_late : NULL, ++c->n_late, LATE_MS));
+    send_to_0(c, t, tag);
 }
 
 /* ... and its end. */
@@ -69,6 +174,7 @@ static void recv_late(struct loss_case *c, struct transport *t, uint32_t tag)
     unsigned char bytes[N_BYTES] = { 0 };
     struct xfer x = { .ptr = bytes, .n_bytes = sizeof bytes, .peer = 2, .tag = tag };
 
+    c->n_late++;
     if (EXPECT_OK(&c->base, transport_recv(t, &x)) && EXPECT_OK(&c->base, transport_wait(t, &x, c->plan->timeout_ms)))
         EXPECT(&c->base, x.n_bytes == N_BYTES && pattern_holds(bytes, N_BYTES, 2, 0, tag));
 }
@@ -84,7 +190,7 @@ static void loss_wait(struct loss_case *c, struct transport *t)
         x[i] = (struct xfer){ .ptr = in[i], .n_bytes = 40, .peer = LOST, .tag = (uint32_t)i };
         EXPECT_OK(s, transport_recv(t, &x[i]));
     }
-    begin(c);
+    begin(c, RANK_0);
     if (s->w->rank == 2) {
         send_late(c, t, 3);
         send_late(c, t, 4);
@@ -109,7 +215,7 @@ static void loss_post(struct loss_case *c, struct transport *t)
     unsigned char byte = 0;
     struct xfer tx = { .ptr = &byte, .n_bytes = 1, .peer = LOST, .tag = 9 }, rx = tx;
 
-    begin(c);
+    begin(c, NOBODY);
     if (s->w->rank == 2)
         send_late(c, t, 3);
     if (s->w->rank != 0)
@@ -131,7 +237,7 @@ static void loss_send(struct loss_case *c, struct transport *t)
     pattern_fill(bytes, sizeof bytes, 0, LOST, 9);
     if (s->w->rank == 0)
         EXPECT_OK(s, transport_send(t, &tx));
-    begin(c);
+    begin(c, NOBODY);
     if (s->w->rank == 2)
         send_late(c, t, 3);
     if (s->w->rank != 0)
@@ -154,6 +260,7 @@ static void loss_stream(struct loss_case *c, struct transport *t)
     enum rc rc = RC_OK;
 
     EXPECT_OK(s, world_barrier(s->w));
+    c->has_begun = true;
     for (int i = 0; s->w->rank == LOST && i < N_TAKEN; i++) {
         x = (struct xfer){ .ptr = bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = 9 };
         if (!EXPECT_OK(s, transport_recv(t, &x)) || !EXPECT_OK(s, transport_wait(t, &x, c->plan->timeout_ms)))
@@ -181,7 +288,7 @@ static void loss_stream(struct loss_case *c, struct transport *t)
 /* T6: who waits for another rank goes on to wait for it. */
 static void loss_others(struct loss_case *c, struct transport *t)
 {
-    begin(c);
+    begin(c, RANK_0);
     if (c->base.w->rank == 0)
         recv_late(c, t, 3);
     else if (c->base.w->rank == 2)
@@ -210,7 +317,7 @@ static void loss_together(struct loss_case *c, struct transport *t)
     struct xfer rx = { .ptr = in, .n_bytes = sizeof in, .peer = peer, .tag = 1 };
 
     EXPECT_OK(s, transport_recv(t, &rx));
-    begin(c);
+    begin(c, ALL);
     EXPECT_TOLD(c, transport_wait(t, &rx, c->plan->timeout_ms));
     expect_dead(c, t, peer);
 }
@@ -222,7 +329,7 @@ static void loss_together_later(struct loss_case *c, struct transport *t)
     const int peer = suite_next(s, 1) == LOST ? 2 : suite_next(s, 1);
     struct message m;
 
-    begin(c);
+    begin(c, NOBODY);
     await_loss(c);
     EXPECT_TOLD(c, transport_recv_message(t, &m, c->plan->timeout_ms));
     EXPECT(s, m.peer == -1 && m.ptr == NULL);
@@ -249,6 +356,7 @@ static void recv_only_late(struct loss_case *c, struct transport *t)
     struct suite *s = &c->base;
     struct message m;
 
+    c->n_late++;
     EXPECT_OK(s, transport_recv_message(t, &m, c->plan->timeout_ms));
     EXPECT(s, m.peer == 2 && m.n_bytes == N_BYTES && pattern_holds(m.ptr, N_BYTES, 2, 0, TAG_ANY | 3));
     transport_release(t, &m);
@@ -263,7 +371,7 @@ static void loss_server(struct loss_case *c, struct transport *t)
     struct suite *s = &c->base;
     struct message m = { .ptr = s, .peer = 7 };
 
-    begin(c);
+    begin(c, RANK_0);
     if (s->w->rank == 2)
         send_late(c, t, TAG_ANY | 3);
     if (s->w->rank != 0)
@@ -284,13 +392,15 @@ static void loss_server_later(struct loss_case *c, struct transport *t)
 
     if (s->w->rank == LOST)
         EXPECT_OK(s, transport_send(t, &x));
-    begin(c);
-    if (s->w->rank == 2)
-        send_late(c, t, TAG_ANY | 3);
+    begin(c, NOBODY);
+    if (s->w->rank == 2) {
+        await_loss(c);
+        send_to_0(c, t, TAG_ANY | 3);
+    }
     if (s->w->rank != 0)
         return;
     await_loss(c);
-    world_pause(s->w, 3 * LATE_MS * UINT64_C(1000000)); /* both messages have come */
+    EXPECT(s, await_fact(c, c->share ? &facts_of(c, 2)->has_posted : NULL, 1, 3 * LATE_MS)); /* so both are posted */
     EXPECT_OK(s, transport_recv_message(t, &m, c->plan->timeout_ms));
     EXPECT(s, m.peer == -1 && m.ptr == NULL);
     recv_only_late(c, t);
@@ -322,10 +432,12 @@ int transport_loss_suite(struct world *w, const struct transport_ops *ops, const
     struct loss_case c = { .base = { .w = w, .ops = ops, .name = cases[plan->nth].name }, .plan = plan };
     struct transport *t = NULL;
 
-    if (EXPECT_OK(&c.base, transport_open(&t, ops, w))) {
+    watch(&c);
+    if (c.base.n_failures == 0 && EXPECT_OK(&c.base, transport_open(&t, ops, w))) {
         t->fails_together = cases[plan->nth].fails_together;
         cases[plan->nth].run(&c, t);
     }
     transport_close(&t);
+    unwatch(&c);
     return c.base.n_failures;
 }

@@ -29,9 +29,9 @@ struct trial {
 static enum rc body(struct world *w, void *arg)
 {
     struct trial *trial = arg;
-    const int timeout_ms = trial->mutant->invariant[0] ? MUTANT_TIMEOUT_MS : HEALTHY_TIMEOUT_MS;
-    const char *failed_case = NULL;
-    const int n_failures = transport_suite_limited(w, trial->mutant->ops, timeout_ms, &failed_case);
+    const char *const limited = trial->mutant->invariant, *failed_case = NULL;
+    const int timeout_ms = limited[0] ? MUTANT_TIMEOUT_MS : HEALTHY_TIMEOUT_MS;
+    const int n_failures = transport_suite_limited(w, trial->mutant->ops, limited, timeout_ms, &failed_case);
 
     if (w->rank == 0) {
         trial->n_failures = n_failures;
@@ -67,8 +67,9 @@ static bool fails_at_loss(const struct transport_ops *ops, int nth, int timeout_
 static void try_losses(const struct transport_ops *ops, const char *wanted)
 {
     for (int i = 0; transport_loss_case(i); i++) {
-        const bool fails = fails_at_loss(ops, i, wanted ? LOSS_TIMEOUT_MS : HEALTHY_TIMEOUT_MS);
-        if (fails && (!wanted || strcmp(transport_loss_case(i), wanted) != 0))
+        const bool is_wanted = wanted && strcmp(transport_loss_case(i), wanted) == 0;
+        const bool fails = fails_at_loss(ops, i, is_wanted ? LOSS_TIMEOUT_MS : HEALTHY_TIMEOUT_MS);
+        if (fails && !is_wanted)
             fail_msg("%s broke \"%s\"", ops->module.name, transport_loss_case(i));
         if (fails)
             return;

@@ -395,20 +395,20 @@ static bool failed_anywhere(struct suite *s)
     return s->n_failures > 0;
 }
 
-int transport_suite_limited(struct world *w, const struct transport_ops *ops, int timeout_ms, const char **failed_case)
+int transport_suite_limited(struct world *w, const struct transport_ops *ops, const char *limited, int timeout_ms,
+                            const char **failed_case)
 {
-    struct suite s = { .w = w, .ops = ops, .timeout_ms = timeout_ms };
+    struct suite s = { .w = w, .ops = ops };
 
-    if (failed_case)
-        *failed_case = NULL;
+    *failed_case = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct transport *t = NULL;
         s.name = cases[i].name;
+        s.timeout_ms = strncmp(s.name, limited, strlen(limited)) == 0 ? timeout_ms : SUITE_TIMEOUT_MS;
         if (EXPECT_OK(&s, transport_open(&t, ops, w)) && EXPECT(&s, t && t->world == w))
             cases[i].run(&s, t);
         if (failed_anywhere(&s)) {
-            if (failed_case)
-                *failed_case = s.name;
+            *failed_case = s.name;
             break;
         }
     }
@@ -417,5 +417,7 @@ int transport_suite_limited(struct world *w, const struct transport_ops *ops, in
 
 int transport_suite(struct world *w, const struct transport_ops *ops)
 {
-    return transport_suite_limited(w, ops, SUITE_TIMEOUT_MS, NULL);
+    const char *failed_case;
+
+    return transport_suite_limited(w, ops, "", SUITE_TIMEOUT_MS, &failed_case);
 }

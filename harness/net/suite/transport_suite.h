@@ -17,8 +17,9 @@ struct transport_ops;
 /* Failures on this rank, plus one where another rank failed; 0: conforms. Collective over w. */
 int transport_suite(struct world *w, const struct transport_ops *ops);
 
-/* The same, giving up on a message after timeout_ms (real suites wait long, mutants need not);
- * *failed_case (may be NULL) := name of the case that failed, such as "T4 order"; NULL: none. */
-int transport_suite_limited(struct world *w, const struct transport_ops *ops, int timeout_ms, const char **failed_case);
+/* The same; cases whose names begin with `limited`, such as "T4", give up on a message after timeout_ms: for a mutant
+ * that must fail there. *failed_case := name of the case that failed, such as "T4 order"; NULL: none. */
+int transport_suite_limited(struct world *w, const struct transport_ops *ops, const char *limited, int timeout_ms,
+                            const char **failed_case);
 
 #endif
