@@ -17,8 +17,11 @@
 extern const struct world_ops world_threads;
 
 #define CLOSED "rank 1 closed its end"
-#define SOON_NS UINT64_C(20000000)    /* rank 0 is in its send by then; if not, it is told the same */
-#define ABORT_NS UINT64_C(2000000000) /* nobody who works is silent for so long */
+#define LONG_NS UINT64_C(3600000000000) /* nobody who works is silent for so long */
+#define SHORT_NS UINT64_C(100000000)    /* what rank 0 believes: it counts its looks, not the time */
+
+/* Rank 1 dies when rank 0 has looked this often what became of it. */
+enum { N_LOOKS = 3 };
 
 enum fate { ENDS_WELL, DIES, DIES_WHEN_TOLD, LIVES_UNTIL_TOLD };
 
@@ -30,10 +33,25 @@ struct drill {
 };
 
 static atomic_bool is_told; /* rank 0 has its two errors */
+static atomic_bool may_die; /* rank 0 is in its send, and has looked N_LOOKS times */
+
+static struct world_ops watched; /* those of world_threads, with look() */
+static int n_looks;              /* of rank 0, since its connection ended */
+
+/* world_check() of rank 0 in a scene where rank 1 dies: it is lost behind N_LOOKS looks. */
+static enum rc look(struct world *w)
+{
+    if (n_looks++ == N_LOOKS)
+        atomic_store(&may_die, true);
+    while (n_looks > N_LOOKS && world_threads.check(w) == RC_OK && !world_is_lost(w, 1))
+        world_pause(w, 1000000);
+    return world_threads.check(w);
+}
 
 static enum rc send_over_closed(struct transport *t, struct xfer *x)
 {
     (void)t;
+    n_looks = 0;
     return rc_raise(RC_PEER, "rank %d closed its end", x->peer);
 }
 
@@ -47,14 +65,18 @@ static enum rc body(struct world *w, void *arg)
     struct xfer x = { .ptr = &byte, .n_bytes = 1, .peer = 1, .tag = 1 };
 
     if (w->rank == 1) {
-        if (drill->fate == DIES)
-            world_pause(w, SOON_NS);
+        while (drill->fate == DIES && !atomic_load(&may_die))
+            w->ops->pause(w, 1000000); /* without a sign of life */
         while (drill->fate >= DIES_WHEN_TOLD && !atomic_load(&is_told))
             world_pause(w, 1000000);
         if (drill->fate == DIES || drill->fate == DIES_WHEN_TOLD)
             world_die(w);
         return RC_OK;
     }
+    if (drill->fate == DIES)
+        w->ops = &watched;
+    if (drill->fate == ENDS_WELL)
+        w->peers->abort_ns = SHORT_NS;
     drill->first = transport_send(&t, &x);
     snprintf(drill->told, sizeof drill->told, "%s", rc_message());
     drill->second = transport_send(&t, &x);
@@ -71,6 +93,10 @@ static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss,
     const bool dies = drill.fate == DIES || drill.fate == DIES_WHEN_TOLD;
 
     atomic_store(&is_told, false);
+    atomic_store(&may_die, false);
+    n_looks = 0;
+    watched = world_threads;
+    watched.check = look;
     const enum rc rc = world_run(&world_threads, &opts, 2, body, &drill);
     assert_int_equal(rc, dies && on_loss == ON_LOSS_ABORT ? RC_PEER : RC_OK);
     assert_int_equal(drill.first, RC_PEER);
@@ -83,10 +109,12 @@ static void a_rank_that_dies_is_named(void **state)
 {
     (void)state;
     for (int together = 0; together <= 1; together++) {
-        struct drill d = run(DIES, ABORT_NS, ON_LOSS_ABORT, together);
+        struct drill d = run(DIES, LONG_NS, ON_LOSS_ABORT, together);
+        assert_in_range(n_looks, N_LOOKS + 1, 1000);
         assert_null(strstr(d.told, "closed"));
         assert_string_equal(d.told, "rank 1 failed: ended before its work was done");
-        d = run(DIES, ABORT_NS, ON_LOSS_REPORT, together);
+        d = run(DIES, LONG_NS, ON_LOSS_REPORT, together);
+        assert_in_range(n_looks, N_LOOKS + 1, 1000);
         assert_string_equal(d.told, "rank 1 was lost: ended before its work was done");
     }
 }
@@ -94,9 +122,9 @@ static void a_rank_that_dies_is_named(void **state)
 static void of_a_rank_that_lives_the_connection_is_told(void **state)
 {
     (void)state;
-    assert_string_equal(run(ENDS_WELL, ABORT_NS, ON_LOSS_ABORT, false).told, CLOSED);
-    assert_string_equal(run(ENDS_WELL, ABORT_NS, ON_LOSS_ABORT, true).told, CLOSED);
-    assert_string_equal(run(ENDS_WELL, ABORT_NS, ON_LOSS_REPORT, false).told, CLOSED);
+    assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_ABORT, false).told, CLOSED);
+    assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_ABORT, true).told, CLOSED);
+    assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_REPORT, false).told, CLOSED);
 }
 
 /* Within the time limit of this test, of which the run's limit of silence is many times as much.
@@ -104,7 +132,7 @@ static void of_a_rank_that_lives_the_connection_is_told(void **state)
 static void a_rank_with_signs_of_life_is_not_waited_for(void **state)
 {
     (void)state;
-    assert_string_equal(run(LIVES_UNTIL_TOLD, 3600000000000, ON_LOSS_ABORT, false).told, CLOSED);
+    assert_string_equal(run(LIVES_UNTIL_TOLD, LONG_NS, ON_LOSS_ABORT, false).told, CLOSED);
 }
 
 static void where_nobody_watches_nobody_waits(void **state)
