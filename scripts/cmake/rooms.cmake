@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# gradmark_room(NAME SOURCES file.c ... LINKS target ...)
-#   One static library gm_NAME from the room's sources; link only rooms its arrows allow.
+# gradmark_room(NAME SOURCES file.c ... LINKS target ... [SHORT_BUILD])
+#   One static library gm_NAME from the room's sources; link only rooms its arrows allow. SHORT_BUILD: nothing in it runs
+#   while something is measured.
 function(gradmark_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "SHORT_BUILD" "" "SOURCES;LINKS" ${ARGN})
   add_library(gm_${name} STATIC ${ROOM_SOURCES})
   target_link_libraries(gm_${name} PUBLIC ${ROOM_LINKS})
+  if(ROOM_SHORT_BUILD)
+    target_compile_options(gm_${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GRADMARK_SHORT_BUILD}>)
+  endif()
 endfunction()
 
 # gradmark_listed(OUT FILE)
@@ -23,6 +27,7 @@ function(gradmark_test_program target)
   cmake_parse_arguments(PROGRAM "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${target} ${PROGRAM_SOURCES})
   target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GRADMARK_SHORT_BUILD}>)
 endfunction()
 
 # gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/suite/test_allocations.h).

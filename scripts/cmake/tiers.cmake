@@ -20,17 +20,17 @@ endfunction()
 gradmark_names(GRADMARK_QUICK [[
     # values and bits, room by room
     base\.(errors_text_files|options|files) world\.(threads|tasks|stop\.threads|mpi\.3|tcp\.suite\.3)
-    net\.(inproc|zmq|shm|mpi|sim)\.3 compute\.(suite\.(cpu|cpu\.bf16|hollow)|allocation)
+    net\.(inproc|zmq|shm|mpi_over_mpi|sim)\.3 compute\.(suite\.(cpu|cpu\.bf16|hollow)|allocation)
     allreduce\..*\.(inproc|mpi|sim)\.3 ps\.(wire_and_server|replica\.points|elastic\.points)
     data\.digits\..* models\.(golden\.(lenet|resnet8)\.(1|2)|network\.facts|linear\.(gradient|converges))
     measure\.(interval|paired|steady|steps)\..*
-    train\.exchange\.(threads|sim)\.(none|single|allreduce|ps) train\.exchange\.mpi\.(allreduce|ps) train\.shard models\.(pipeline|shard)
+    train\.exchange\.(threads|sim)\.(none|single|allreduce|ps) train\.exchange\.mpi\.(allreduce|ps) models\.(pipeline|shard)
     campaign\.(verdict|table) report\.(record|table|manifest) accept\.judge lib\.alone
     # the program, as a user types it
     cli\.(worlds_agree|checkpoints|help_and_info|bad_input_is_refused|summary_has_its_keys|compare_in_threads)
     cli\.(launch\.agree|drills\.threads\.ps|stop\.threads|replicas\.snapshots|elastic\.drills|accept\.healthy)
-    cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.threads|profile\.published)
-    cli\.(autotune\.sim_defaults_stay|calibrate\.sim_recovers_tcp|integrity|pack|sets|input\.threads)
+    cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.sim_values|profile\.published)
+    cli\.(autotune\.sim_defaults_stay|calibrate\.sim_recovers_tcp|integrity|pack|input\.threads)
     cli\.(lab\.(list|batch_size|ring)|exercise\.no_mpi|report\.report_of_a_campaign|cluster\.info)
     readme\.commands scripts\.(help|setup) lib\.installed\.(layout|linear)
 ]])
