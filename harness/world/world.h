@@ -146,6 +146,10 @@ struct world_opts {
     enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
     int failure_exit_code; /* threads, mpi, tcp: of a process that does not return from run(), since a rank failed or
                               does not end: world_abort() and watchers; 0: 1 */
+
+    /* For tests, in world threads: the clock of the watcher, which reads it before each look. NULL: wait_clock_ns(). */
+    uint64_t (*watch_clock)(void *arg);
+    void *watch_clock_arg;
 };
 
 /* The exit code of a process that the world ends. */

@@ -5,6 +5,9 @@
  *
  * All runs go on at once, each begun by a thread of its own, two of them in processes of their own: so the test lasts
  * as long as one of them. Then each test looks at what its runs have left.
+ *
+ * No test depends on a moment: the watcher's clock is the test's. It goes on only when every rank that is not silent on
+ * purpose has ticked, so that a rank which gets no core for a while is not named.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,11 +27,13 @@
 
 extern const struct world_ops world_threads;
 
-/* Long enough for a rank that is ready to run to get a core of a busy machine. */
-#define WARN_NS UINT64_C(600000000)
-#define ABORT_NS UINT64_C(1800000000)
+/* On the watcher's clock, which goes on by TURN_NS, the time between two looks. */
+#define WARN_NS UINT64_C(80000000)
+#define ABORT_NS UINT64_C(240000000)
+#define TURN_NS (WARN_NS / 8)
 #define LIFE_NS (ABORT_NS + WARN_NS) /* longer than a silent rank may live */
-#define LONG_NS UINT64_C(60000000000)
+#define LONG_NS UINT64_C(3600000000000)
+#define PAUSE_NS UINT64_C(1000000)
 
 enum { N_RANKS = 3, N_LINES = 8, LINE_BYTES = 160 };
 
@@ -38,7 +43,13 @@ struct drill {
     rank_main_fn *body;
     enum on_loss on_loss;
     enum meeting meeting;
+    int state; /* of rank 1 when the clock stops: PEER_SILENT or PEER_LOST; 0: it does not stop */
     atomic_int n_told, n_lines, n_failures;
+    _Atomic(struct world *) world; /* of rank 0 */
+    atomic_bool is_silent;         /* rank 1, on purpose */
+    atomic_bool has_gone_on;       /* rank 1, after its silence */
+    _Atomic uint64_t now_ns;
+    uint64_t n_ticks[N_RANKS]; /* of each rank when the clock last went on */
     char line[N_LINES][LINE_BYTES];
     enum rc rc; /* of the run, and its message */
     char message[RC_MESSAGE_BYTES];
@@ -54,10 +65,75 @@ static void keep_line(void *arg, const char *line)
         snprintf(d->line[i], LINE_BYTES, "%s", line);
 }
 
+/* Of this rank in the run of w. */
+static enum peer_state state_of(const struct world *w, int rank)
+{
+    return (enum peer_state)atomic_load(&w->peers->seat[rank].state);
+}
+
+static bool has_ended(enum peer_state state)
+{
+    return state == PEER_LOST || state == PEER_LEFT;
+}
+
+/* Has every rank ticked that is neither silent on purpose nor at its end? */
+static bool all_have_ticked(const struct drill *d, const struct world *w)
+{
+    for (int r = 0; r < w->n_ranks; r++) {
+        const bool is_awaited = !(r == 1 && atomic_load(&d->is_silent)) && !has_ended(state_of(w, r));
+        if (is_awaited && world_n_ticks(w, r) == d->n_ticks[r])
+            return false;
+    }
+    return true;
+}
+
+/* The watcher's clock. */
+static uint64_t drill_clock(void *arg)
+{
+    struct drill *d = arg;
+    const struct world *w = atomic_load(&d->world);
+
+    if (!w || (d->state != 0 && (int)state_of(w, 1) == d->state) || !all_have_ticked(d, w))
+        return atomic_load(&d->now_ns);
+    for (int r = 0; r < w->n_ranks; r++)
+        d->n_ticks[r] = world_n_ticks(w, r);
+    const bool is_over = has_ended(state_of(w, 0)) && has_ended(state_of(w, 1)); /* the process has some time to end */
+    return atomic_fetch_add(&d->now_ns, is_over ? LONG_NS : TURN_NS);
+}
+
+static void begin(struct world *w, struct drill *d)
+{
+    if (w->rank == 0)
+        atomic_store(&d->world, w);
+}
+
+static bool has_lived(const struct drill *d, uint64_t until_ns)
+{
+    return atomic_load(&d->now_ns) >= until_ns;
+}
+
+/* Rank 1 is silent until it is in the state for which the clock stops. */
+static void be_silent(struct world *w, struct drill *d)
+{
+    atomic_store(&d->is_silent, true);
+    while ((int)state_of(w, 1) != d->state)
+        w->ops->pause(w, PAUSE_NS);
+    atomic_store(&d->is_silent, false);
+}
+
+static void hang(struct world *w, struct drill *d)
+{
+    atomic_store(&d->is_silent, true);
+    world_hang(w);
+}
+
 static void *drill_main(void *arg)
 {
     struct drill *d = arg;
-    const struct world_opts opts = { .stall = { WARN_NS, ABORT_NS, keep_line, d }, .on_loss = d->on_loss };
+    const struct world_opts opts = { .stall = { WARN_NS, ABORT_NS, keep_line, d },
+                                     .on_loss = d->on_loss,
+                                     .watch_clock = drill_clock,
+                                     .watch_clock_arg = d };
 
     d->rc = world_run(&world_threads, &opts, N_RANKS, d->body, d);
     snprintf(d->message, sizeof d->message, "%s", rc_message());
@@ -117,11 +193,12 @@ static enum rc hang_body(struct world *w, void *arg)
     struct task *t = NULL;
     enum rc rc;
 
+    begin(w, d);
     TRY(world_barrier(w));
     if (w->rank == 1) {
         world_set_duty(w, &(struct peer_duty){ PHASE_STEP, 7, 3 });
         TRY(world_spawn(&t, w, &(struct task_opts){ .name = "waiter", .fn = wait_for_post, .arg = d }));
-        world_hang(w);
+        hang(w, d);
     }
     rc = meet(w, d);
     if (rc == RC_PEER && strstr(rc_message(), "rank 1 failed: silent for "))
@@ -132,25 +209,35 @@ out:
 
 static enum rc pause_in_task(struct world *w, void *arg)
 {
-    (void)arg;
-    w->ops->pause(w, LIFE_NS);
+    while (!has_lived(arg, LIFE_NS))
+        w->ops->pause(w, PAUSE_NS);
     return RC_OK;
 }
 
-/* Longer than a silent rank may live: rank 0 works by itself, 1 pauses, 2 waits for a task that calls nothing. */
+/* One pause, which ticks where it begins and behind each slice. */
+static int pause_with_ticks(struct world *w)
+{
+    const uint64_t n_before = world_n_ticks(w, w->rank);
+
+    world_pause(w, UINT64_C(50000000));
+    return world_n_ticks(w, w->rank) < n_before + 2;
+}
+
+/* Longer than a silent rank may live: rank 0 works by itself, 1 pauses, 2 waits for a task that calls nothing. The clock
+ * would stop for one that does not tick. */
 static enum rc work_body(struct world *w, void *arg)
 {
-    const uint64_t until_ns = world_now_ns(w) + LIFE_NS;
+    struct drill *d = arg;
     struct task *t = NULL;
     enum rc rc = RC_OK;
 
-    (void)arg;
-    while (w->rank == 0 && w->ops->now_ns(w) < until_ns)
+    begin(w, d);
+    for (; w->rank == 0 && !has_lived(d, LIFE_NS); w->ops->pause(w, PAUSE_NS))
         world_tick(w);
-    if (w->rank == 1)
-        world_pause(w, LIFE_NS);
+    while (w->rank == 1 && !has_lived(d, LIFE_NS))
+        atomic_fetch_add(&d->n_failures, pause_with_ticks(w));
     if (w->rank == 2) {
-        TRY(world_spawn(&t, w, &(struct task_opts){ .name = "sleeper", .fn = pause_in_task }));
+        TRY(world_spawn(&t, w, &(struct task_opts){ .name = "sleeper", .fn = pause_in_task, .arg = d }));
         TRY(world_join(&t));
     }
     TRY(world_barrier(w));
@@ -161,9 +248,11 @@ out:
 /* Rank 0 works, and the others wait for it. */
 static enum rc wait_body(struct world *w, void *arg)
 {
-    (void)arg;
-    if (w->rank == 0)
-        world_pause(w, LIFE_NS);
+    struct drill *d = arg;
+
+    begin(w, d);
+    while (w->rank == 0 && !has_lived(d, LIFE_NS))
+        world_pause(w, PAUSE_NS);
     return world_barrier(w);
 }
 
@@ -174,12 +263,13 @@ static enum rc back_body(struct world *w, void *arg)
     struct peer_event e;
     enum rc rc;
 
+    begin(w, d);
     TRY(world_barrier(w));
     if (w->rank == 1)
-        w->ops->pause(w, (WARN_NS + ABORT_NS) / 2);
-    TRY(world_barrier(w)); /* the watcher has said so by now: it looks every WARN_NS / 8 */
-    if (w->rank == 1)
-        world_pause(w, WARN_NS);
+        be_silent(w, d);
+    TRY(world_barrier(w));
+    while (w->rank == 1 && state_of(w, 1) == PEER_SILENT)
+        world_pause(w, PAUSE_NS);
     TRY(world_barrier(w));
     if (w->rank != 0)
         return RC_OK;
@@ -196,9 +286,10 @@ static enum rc late_body(struct world *w, void *arg)
     struct peer_event e = { .peer = -1 };
     enum rc rc;
 
+    begin(w, d);
     TRY(world_barrier(w));
     if (w->rank == 1) {
-        w->ops->pause(w, ABORT_NS + WARN_NS);
+        be_silent(w, d);
         rc = world_check(w);
         if (rc == RC_PEER && strstr(rc_message(), "counts as lost"))
             atomic_fetch_add(&d->n_told, 1);
@@ -224,10 +315,11 @@ static enum rc hang_and_report_body(struct world *w, void *arg)
     struct task *t = NULL;
     enum rc rc;
 
+    begin(w, d);
     if (w->rank == 1) {
         world_set_duty(w, &(struct peer_duty){ PHASE_STEP, 7, 3 });
         TRY(world_spawn(&t, w, &(struct task_opts){ .name = "waiter", .fn = wait_for_post, .arg = d }));
-        world_hang(w);
+        hang(w, d);
     }
     rc = world_barrier(w);
     if (rc == RC_PEER && strncmp(rc_message(), told, sizeof told - 1) == 0 && strstr(rc_message(), "in step 7, owes"))
@@ -248,19 +340,22 @@ static enum rc late_and_reported_body(struct world *w, void *arg)
     struct world *left = NULL;
     enum rc rc;
 
+    begin(w, d);
     if (w->rank == 1) {
-        w->ops->pause(w, LIFE_NS);
+        be_silent(w, d);
         atomic_fetch_add(&d->n_told, world_barrier(w) == RC_PEER);
         atomic_fetch_add(&d->n_told, world_survivors(w, &left) == RC_PEER && !left);
         rc = world_check(w);
         if (rc == RC_PEER && strstr(rc_message(), "counts as lost"))
             atomic_fetch_add(&d->n_told, 1);
         world_abort(w, rc);
+        atomic_store(&d->has_gone_on, true);
         return rc;
     }
     TRY(world_survivors(w, &left)); /* when it is lost */
     atomic_fetch_add(&d->n_told, left->n_ranks == N_RANKS - 1 && world_lost_rank(w) == 1);
-    world_pause(w, 2 * WARN_NS); /* it has gone on by now */
+    while (!atomic_load(&d->has_gone_on))
+        world_pause(w, PAUSE_NS);
     atomic_fetch_add(&d->n_told, world_check(w) == RC_OK);
     TRY(world_barrier(left));
 out:
@@ -270,9 +365,11 @@ out:
 
 static enum rc stuck_body(struct world *w, void *arg)
 {
-    (void)arg;
-    while (w->rank == 1)
-        pause();
+    struct drill *d = arg;
+
+    begin(w, d);
+    for (; w->rank == 1; pause())
+        atomic_store(&d->is_silent, true);
     const enum rc rc = world_barrier(w);
 
     return w->on_loss == ON_LOSS_REPORT ? RC_OK : rc;
@@ -294,9 +391,13 @@ static void program_start(struct program *p)
     p->id = fork();
     assert_true(p->id >= 0);
     if (p->id == 0) {
-        const struct world_opts opts = { .stall = { WARN_NS / 4, ABORT_NS / 4, NULL, NULL }, .on_loss = p->on_loss };
+        static struct drill d;
+        const struct world_opts opts = { .stall = { WARN_NS, ABORT_NS, NULL, NULL },
+                                         .on_loss = p->on_loss,
+                                         .watch_clock = drill_clock,
+                                         .watch_clock_arg = &d };
         (void)dup2(ends[1], STDERR_FILENO);
-        (void)!world_run(&world_threads, &opts, 2, stuck_body, NULL);
+        (void)!world_run(&world_threads, &opts, 2, stuck_body, &d);
         _exit(0);
     }
     close(ends[1]);
@@ -318,10 +419,10 @@ enum { WORK = N_MEETINGS, WAIT, BACK, LATE, REPORT, LATE_REPORT, N_DRILLS };
 static struct drill drill[N_DRILLS] = {
     [WORK] = { .body = work_body },
     [WAIT] = { .body = wait_body },
-    [BACK] = { .body = back_body },
-    [LATE] = { .body = late_body },
-    [REPORT] = { .body = hang_and_report_body, .on_loss = ON_LOSS_REPORT },
-    [LATE_REPORT] = { .body = late_and_reported_body, .on_loss = ON_LOSS_REPORT },
+    [BACK] = { .body = back_body, .state = PEER_SILENT },
+    [LATE] = { .body = late_body, .state = PEER_LOST },
+    [REPORT] = { .body = hang_and_report_body, .on_loss = ON_LOSS_REPORT, .state = PEER_LOST },
+    [LATE_REPORT] = { .body = late_and_reported_body, .on_loss = ON_LOSS_REPORT, .state = PEER_LOST },
 };
 static struct program program[] = { { .on_loss = ON_LOSS_ABORT }, { .on_loss = ON_LOSS_REPORT } };
 
@@ -334,6 +435,7 @@ static int run_all(void **state)
         if (i < N_MEETINGS) {
             drill[i].body = hang_body;
             drill[i].meeting = (enum meeting)i;
+            drill[i].state = PEER_LOST;
         }
         assert_int_equal(pthread_create(&drill[i].thread, NULL, drill_main, &drill[i]), 0);
     }
@@ -367,6 +469,7 @@ static void only_silent_ranks_are_named_P1_P2(void **state)
     for (int i = WORK; i <= WAIT; i++) {
         assert_int_equal(drill[i].rc, RC_OK);
         assert_int_equal(atomic_load(&drill[i].n_lines), 0);
+        assert_int_equal(atomic_load(&drill[i].n_failures), 0);
     }
     assert_int_equal(drill[BACK].rc, RC_OK);
     assert_int_equal(atomic_load(&drill[BACK].n_lines), 2);

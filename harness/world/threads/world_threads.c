@@ -228,6 +228,11 @@ static bool is_over(const struct thread_run *run, int n_ranks)
     return true;
 }
 
+static uint64_t watch_clock_ns(const struct world_opts *opts)
+{
+    return opts->watch_clock ? opts->watch_clock(opts->watch_clock_arg) : wait_clock_ns();
+}
+
 /* Until n_ranks have ended; a lost one fails the run (W4), or is reported (W8). */
 static void watch_ranks(struct thread_run *run, struct peer_watch *watch, int n_ranks)
 {
@@ -240,7 +245,7 @@ static void watch_ranks(struct thread_run *run, struct peer_watch *watch, int n_
         if (n_left == 0)
             return;
         (void)doorbell_wait(&run->bell, seen, false, peer_watch_interval_ns(watch));
-        const uint64_t now_ns = wait_clock_ns();
+        const uint64_t now_ns = watch_clock_ns(run->opts);
         const int lost = over_ns == 0 ? peer_watch_look(watch, now_ns, why) : -1;
         if (lost >= 0)
             record_loss(run, lost, why);
@@ -313,7 +318,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     if (!rank || !all || !run.seat)
         FAIL(RC_NOMEM, "no memory for %d ranks", n_ranks);
     if (opts->stall.abort_ns > 0)
-        TRY(peer_watch_open(&watch, &opts->stall, run.seat, n_ranks, wait_clock_ns()));
+        TRY(peer_watch_open(&watch, &opts->stall, run.seat, n_ranks, watch_clock_ns(opts)));
     for (; n_started < n_ranks; n_started++) {
         struct thread_world *t = &rank[n_started];
         init_rank(t, &run, all, n_started, n_ranks);
