@@ -362,8 +362,8 @@ static void what_cannot_train_is_no_data(void **state)
     kit_close(&run);
 }
 
-/* The four steps that measure the pace are shown one by one, those of the soak eleven by eleven: the signal comes behind
- * its step 33. */
+/* The four steps that measure the pace are shown one by one, those of the soak eleven by eleven: the signal comes
+ * behind its step 33. */
 static void a_signal_ends_a_soak_between_steps(void **state)
 {
     struct kit_run run = kit_in_threads(2);

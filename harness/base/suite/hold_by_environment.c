@@ -5,8 +5,8 @@
  *   POINT:RANK:N=ACTION      separated by spaces; RANK may be * (any rank)
  *
  * ACTION is the name of a signal (TERM, INT, HUP, KILL, STOP), which the process sends to itself and goes on, or the
- * path of a folder with two FIFOs: the process writes "PID RANK" and a newline to FOLDER/reached, and then waits for one
- * byte from FOLDER/go. Each entry acts once in a process. hold.sh, beside this file, is the other side.
+ * path of a folder with two FIFOs: the process writes "PID RANK" and a newline to FOLDER/reached, and then waits for
+ * one byte from FOLDER/go. Each entry acts once in a process. hold.sh, beside this file, is the other side.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static void hold(const char *folder, int rank)
 {
     char line[64];
     const int n_bytes = snprintf(line, sizeof line, "%ld %d\n", (long)getpid(), rank);
-    /* Both ends of each: nobody waits for the test to open the other one, and a FIFO that is open keeps what is in it. */
+    /* Both ends of each: nobody waits for the test to open the other one, and an open FIFO keeps what is in it. */
     const int reached_fd = open_fifo(folder, "reached", O_RDWR);
     const int go_fd = open_fifo(folder, "go", O_RDWR);
 

@@ -223,8 +223,8 @@ static int pause_with_ticks(struct world *w)
     return world_n_ticks(w, w->rank) < n_before + 2;
 }
 
-/* Longer than a silent rank may live: rank 0 works by itself, 1 pauses, 2 waits for a task that calls nothing. The clock
- * would stop for one that does not tick. */
+/* Longer than a silent rank may live: rank 0 works by itself, 1 pauses, 2 waits for a task that calls nothing. The
+ * clock would stop for one that does not tick. */
 static enum rc work_body(struct world *w, void *arg)
 {
     struct drill *d = arg;
