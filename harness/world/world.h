@@ -147,7 +147,7 @@ struct world_opts {
     int failure_exit_code; /* threads, mpi, tcp: of a process that does not return from run(), since a rank failed or
                               does not end: world_abort() and watchers; 0: 1 */
 
-    /* For tests, in world threads: the clock of the watcher, which reads it before each look. NULL: wait_clock_ns(). */
+    /* For tests, not in sim: the clock on which a watcher judges, read before each look. NULL: wait_clock_ns(). */
     uint64_t (*watch_clock)(void *arg);
     void *watch_clock_arg;
 };

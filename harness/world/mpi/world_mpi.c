@@ -352,7 +352,7 @@ static enum rc begin_watch(struct mpi_world *m, const struct world_opts *opts)
         TRY(peer_losses_open(&m->base.losses, m->base.n_ranks));
     }
     if (opts->stall.abort_ns > 0)
-        TRY(process_peers_open(&m->self->peers, &m->base, &opts->stall, m->self->failure_exit_code));
+        TRY(process_peers_open(&m->self->peers, &m->base, opts, m->self->failure_exit_code));
 out:
     return rc;
 }

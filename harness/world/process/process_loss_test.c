@@ -10,6 +10,7 @@
  *   fail       rank 1 fails: a failure of the run
  *   rank_0     rank 0 stops: likewise
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,51 @@ extern const struct world_ops world_mpi;
 extern const struct world_ops world_tcp;
 #define TESTED_WORLD world_tcp
 #endif
+
+/* On the clock below, which goes on by the time between two looks. */
+#define WARN_NS UINT64_C(80000000)
+#define ABORT_NS UINT64_C(240000000)
+#define TURN_NS (WARN_NS / 8)
+
+enum { MAX_RANKS = 16 };
+
+static const struct peer_duty on_purpose = { PHASE_STEP, 7, -1 }; /* of a rank that is to be lost: as in loss_suite.c */
+
+/* The clock of the watcher of this process. It goes on only when every rank that is not silent on purpose has ticked: so
+ * a rank that gets no core for a while is not lost. */
+static struct {
+    _Atomic(const struct peers *) peers; /* NULL: it stands still */
+    uint64_t now_ns, n_ticks[MAX_RANKS];
+} watched;
+
+static bool is_awaited(const struct peers *p, int rank)
+{
+    const int state = atomic_load(&p->seat[rank].state);
+    struct peer_duty duty;
+
+    return state != PEER_LOST && state != PEER_LEFT &&
+           !(peer_duty_of(p, rank, &duty) && duty.phase == on_purpose.phase && duty.step == on_purpose.step);
+}
+
+static uint64_t watch_clock(void *arg)
+{
+    const struct peers *p = atomic_load(&watched.peers);
+
+    (void)arg;
+    for (int r = 0; p && r < p->n_ranks; r++)
+        if (is_awaited(p, r) && peer_n_ticks(p, r) == watched.n_ticks[r])
+            return watched.now_ns;
+    for (int r = 0; p && r < p->n_ranks && r < MAX_RANKS; r++)
+        watched.n_ticks[r] = peer_n_ticks(p, r);
+    return watched.now_ns += p ? TURN_NS : 0;
+}
+
+/* Silent on purpose. */
+static void hang(struct world *w)
+{
+    world_set_duty(w, &on_purpose);
+    world_hang(w);
+}
 
 struct job {
     const char *what;
@@ -95,7 +141,7 @@ static int await_loss(struct world *w, int peer)
     struct peer_event e = { .peer = -1 };
     int n_failures = 0;
 
-    for (int i = 0; i < 2000 && !(e.peer == peer && e.state == PEER_LOST); i++) {
+    while (n_failures == 0 && !(e.peer == peer && e.state == PEER_LOST)) { /* the launcher ends a hang */
         EXPECT_OF(w, world_peer_next(w, &e) == RC_OK);
         if (e.peer < 0)
             world_pause(w, 10000000);
@@ -127,7 +173,7 @@ static int lose_one(struct world *w, struct world *part, bool hangs)
     int n_failures = 0;
 
     if (w->rank == 2 && hangs)
-        world_hang(w);
+        hang(w);
     if (w->rank == 2)
         world_die(w);
     if (w->rank == 3) /* it does not wait: it computes, and is told */
@@ -150,6 +196,8 @@ static enum rc suite_body(struct world *w, void *arg)
     struct job *job = arg;
     const struct loss_plan plan = { job->first_case, strcmp(job->what, "suite_hang") == 0 };
 
+    atomic_store(&watched.peers, w->peers);
+
     job->n_failures = loss_suite(w, &plan, NULL);
     return job->n_failures == 0 ? RC_OK : rc_raise(RC_MISMATCH, "the suite failed");
 }
@@ -161,6 +209,7 @@ static enum rc body(struct world *w, void *arg)
     int n_failures = 0;
     enum rc rc;
 
+    atomic_store(&watched.peers, w->peers);
     TRY(world_split(w, w->rank / 2, 0, &part));
     TRY(world_survivors(w, &all)); /* all of them */
     EXPECT_OF(w, all->n_ranks == 4 && all->rank == w->rank);
@@ -170,7 +219,7 @@ static enum rc body(struct world *w, void *arg)
     if (strcmp(job->what, "end") == 0 && w->rank == 1)
         world_die(w);
     if (strcmp(job->what, "rank_0") == 0 && w->rank == 0)
-        world_hang(w);
+        hang(w);
     if (strcmp(job->what, "fail") == 0 && w->rank == 1)
         FAIL(RC_IO, "the disk is full");
     if (strcmp(job->what, "fail") == 0 || strcmp(job->what, "rank_0") == 0)
@@ -185,8 +234,9 @@ out:
 int main(int argc, char **argv)
 {
     struct job job = { argc >= 2 ? argv[1] : "", argc == 3 ? (int)strtol(argv[2], NULL, 10) : 0, 0 };
-    const struct world_opts opts = { .stall = { .warn_ns = 700000000, .abort_ns = 2000000000 },
-                                     .on_loss = ON_LOSS_REPORT };
+    const struct world_opts opts = { .stall = { .warn_ns = WARN_NS, .abort_ns = ABORT_NS },
+                                     .on_loss = ON_LOSS_REPORT,
+                                     .watch_clock = watch_clock };
     const enum rc rc = argc == 3 ? world_run(&TESTED_WORLD, &opts, 0, suite_body, &job)
                                  : world_run(&TESTED_WORLD, &opts, 4, body, &job);
 

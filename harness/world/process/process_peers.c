@@ -33,7 +33,9 @@
 #define STOPPING_NS UINT64_C(2000000)
 
 struct process_peers {
-    struct world *world; /* borrowed */
+    struct world *world;                /* borrowed */
+    uint64_t (*watch_clock)(void *arg); /* of world_opts */
+    void *watch_clock_arg;
     int failure_exit_code;
     struct peers peers;
     struct world *group;     /* of the share; NULL: seats are `alone` */
@@ -81,6 +83,12 @@ static void kill_process(const struct process_peers *p, int rank)
         (void)syscall(SYS_pidfd_send_signal, p->process[rank], SIGKILL, NULL, 0);
 }
 
+/* On which the ranks are judged; all else here is on the machine's clock. */
+static uint64_t watch_clock_ns(const struct process_peers *p)
+{
+    return p->watch_clock ? p->watch_clock(p->watch_clock_arg) : wait_clock_ns();
+}
+
 /* A rank that has ended the run; -1: none. */
 static int find_failed(const struct process_peers *p, char why[RC_MESSAGE_BYTES])
 {
@@ -112,8 +120,10 @@ static void find_left(const struct process_peers *p)
 
 /* The rank by whose loss or failure the run ends; -1: none. One that failed is lost, too, once its process has ended.
  */
-static int find_end(struct process_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
+static int find_end(struct process_peers *p, char why[RC_MESSAGE_BYTES])
 {
+    const uint64_t now_ns = watch_clock_ns(p);
+
     find_left(p);
     find_ended(p);
     const int failed = find_failed(p, why);
@@ -136,7 +146,7 @@ static int look_at_seats(struct process_peers *p, uint64_t now_ns, char why[RC_M
 
     heartbeat_receive(p->heartbeat, now_ns);
     if (!atomic_load(&p->has_lost))
-        lost = find_end(p, now_ns, why);
+        lost = find_end(p, why);
     p->is_stopping = stop_look(&p->peers);
     heartbeat_send(p->heartbeat, now_ns); /* also what was just seen: this process may soon have ended */
     return lost;
@@ -260,13 +270,13 @@ static enum rc start_watch(struct process_peers *p, struct world *w, const struc
 {
     enum rc rc;
 
-    TRY(peer_watch_open(&p->watch, opts, p->peers.seat, w->n_ranks, wait_clock_ns()));
+    TRY(peer_watch_open(&p->watch, opts, p->peers.seat, w->n_ranks, watch_clock_ns(p)));
     p->watch.slack_ns = p->slack_ns;
     TRY(heartbeat_open(&p->heartbeat, w, p->cell, p->peers.seat, opts, peer_watch_interval_ns(&p->watch), p->slack_ns));
     for (int r = 0; r < w->n_ranks && !p->peers.cell; r++)
         p->peers.cell = p->cell[r] != p->cell[0] ? p->cell : NULL;
     p->peers.is_cut_off = p->peers.cell && !heartbeat_reaches_all(p->heartbeat);
-    p->watch.looked_ns = wait_clock_ns();
+    p->watch.looked_ns = watch_clock_ns(p);
     if (pthread_create(&p->thread, NULL, watch_main, p) != 0)
         FAIL(RC_NOMEM, "the thread that watches the ranks cannot be started");
     p->is_started = true;
@@ -274,7 +284,7 @@ out:
     return rc;
 }
 
-enum rc process_peers_open(struct process_peers **out, struct world *w, const struct peer_opts *opts,
+enum rc process_peers_open(struct process_peers **out, struct world *w, const struct world_opts *opts,
                            int failure_exit_code)
 {
     struct process_peers *p = calloc(1, sizeof *p);
@@ -283,18 +293,20 @@ enum rc process_peers_open(struct process_peers **out, struct world *w, const st
     if (!p)
         return rc_raise(RC_NOMEM, "no memory to watch the ranks of a run");
     p->world = w;
+    p->watch_clock = opts->watch_clock;
+    p->watch_clock_arg = opts->watch_clock_arg;
     p->failure_exit_code = failure_exit_code;
-    p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank, .abort_ns = opts->abort_ns };
+    p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank, .abort_ns = opts->stall.abort_ns };
     pthread_mutex_init(&p->lock, NULL);
     rc = open_seats(p, w);
     if (rc == RC_UNSUPPORTED || rc == RC_INVAL || (rc == RC_NOMEM && p->group)) /* on all ranks of the host (H2) */
-        rc = open_own_seats(p, opts);
+        rc = open_own_seats(p, &opts->stall);
     if (rc != RC_OK)
         goto out;
     TRY(find_cells(p, w));
     if (w->losses && p->group)
         TRY(open_processes(p, w));
-    TRY(start_watch(p, w, opts));
+    TRY(start_watch(p, w, &opts->stall));
     w->peers = &p->peers;
     *out = p;
     p = NULL;

@@ -16,13 +16,14 @@
 
 struct world;
 struct process_peers;
+struct world_opts;
 
 /* Begin to watch; sets w->peers. With w->losses the loss of a rank is entered there, that of a process of this host
  * also when it has ended, and one that has not is killed; the loss of rank 0 or of this rank, and world_abort() of any,
  * end the run. failure_exit_code: of a process that is ended. Collective
  * over w. Where the ranks of a host cannot share memory, the first of the host says why, and
  * they are heard of as if each had a host of its own. */
-enum rc process_peers_open(struct process_peers **out, struct world *w, const struct peer_opts *opts,
+enum rc process_peers_open(struct process_peers **out, struct world *w, const struct world_opts *opts,
                            int failure_exit_code) MUST_CHECK;
 /* RC_PEER once the run has failed by the loss of a rank, and names it. Cheap. NULL-safe (RC_OK). */
 enum rc process_peers_check(const struct process_peers *p) MUST_CHECK;

@@ -9,7 +9,7 @@
 #include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
 
-#define LIMIT_NS UINT64_C(20000000000) /* of a wait that a loss ends */
+#define LIMIT_NS UINT64_C(60000000000) /* of a wait that a loss ends; it only ends a hang */
 #define POLL_NS UINT64_C(1000000)
 
 enum { VICTIM = 1 }; /* in the world of the case: not its first rank, not its last */
@@ -219,13 +219,34 @@ static void case_other_part(struct loss_case *c)
     world_split_close(&part);
 }
 
-/* The victim is lost while others, or one at least, wait for it in world_survivors(). */
+/* Until this rank is in a wait: no other call ticks so often. False: the run has ended, or nothing comes. */
+static bool await_wait(struct loss_case *c, int rank, uint64_t n_before)
+{
+    enum { N_TICKS = 6 };
+    struct world *w = c->base.w;
+    uint64_t waited_ns = 0;
+
+    while (world_n_ticks(w, rank) < n_before + N_TICKS && waited_ns < LIMIT_NS && world_check(w) == RC_OK) {
+        world_pause(w, POLL_NS);
+        waited_ns += POLL_NS;
+    }
+    return world_n_ticks(w, rank) >= n_before + N_TICKS;
+}
+
+/* The victim is lost while the others wait for it in world_survivors(). */
 static void case_survivors(struct loss_case *c)
 {
-    if (is_victim(c)) {
-        world_pause(c->base.w, 100 * POLL_NS);
-        lose(c);
-    }
+    struct world *w = c->base.w;
+    const bool is_virtual = w->ops->module.caps & WORLD_VIRTUAL_TIME;
+
+    if (!is_victim(c))
+        return;
+    if (is_virtual)
+        world_pause(w, 100 * POLL_NS);
+    for (int r = 0; r < w->n_ranks && !is_virtual; r++)
+        if (r != VICTIM && !await_wait(c, r, world_n_ticks(w, r)))
+            (void)EXPECT(&c->base, world_check(w) != RC_OK); /* a rank does not come */
+    lose(c);
 }
 
 /* --- the world of those who are left --- */

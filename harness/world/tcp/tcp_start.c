@@ -133,7 +133,7 @@ static enum rc begin_watch(struct tcp_world *t, const struct world_opts *opts)
         tcp_link_watch_guests(t->self->link, t->base.losses, t->base.n_ranks, is_server(t->self));
     }
     if (opts->stall.abort_ns > 0)
-        TRY(process_peers_open(&t->self->peers, &t->base, &opts->stall, t->self->failure_exit_code));
+        TRY(process_peers_open(&t->self->peers, &t->base, opts, t->self->failure_exit_code));
     if (opts->on_loss == ON_LOSS_REPORT)
         tcp_hub_watch(t->self->hub, t->base.peers->seat, t->base.losses);
     TRY(tcp_begin(&t->base));
