@@ -307,7 +307,7 @@ static void a_stalled_rank_is_found_by_a_watch(void **state)
     struct kit_run run = losing("stall:2@collectives");
 
     (void)state;
-    run.stall_ns = 1000000000;
+    run.stall_ns = 6000000000;
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "silent"));
     assert_one_repeat(&run);

@@ -191,7 +191,7 @@ out:
 int main(int argc, char **argv)
 {
     struct job job = { argc == 2 && strcmp(argv[1], "hang") == 0, 0 };
-    const struct world_opts opts = { .stall = { .warn_ns = 700000000, .abort_ns = 2000000000 },
+    const struct world_opts opts = { .stall = { .warn_ns = 2000000000, .abort_ns = 6000000000 },
                                      .on_loss = ON_LOSS_REPORT };
     const enum rc rc = world_run(&world_mpi, &opts, 4, body, &job);
 

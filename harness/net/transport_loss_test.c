@@ -33,7 +33,7 @@ static enum rc body(struct world *w, void *arg)
 /* True: all survivors have returned, and none has a failure. */
 static bool run_case(const struct world_ops *world, struct job *job, int n_ranks)
 {
-    const struct world_opts opts = { .stall = { .warn_ns = 1000000000, .abort_ns = 3000000000 },
+    const struct world_opts opts = { .stall = { .warn_ns = 2000000000, .abort_ns = 6000000000 },
                                      .on_loss = ON_LOSS_REPORT };
     const enum rc rc = world_run(world, &opts, n_ranks, body, job);
     const int n_returned = atomic_load(&job->n_returned), n_expected = n_ranks > 0 ? n_ranks - 1 : 1;

@@ -101,8 +101,10 @@ static void try_entry(char *entry, int i_entry, const char *point, int rank, uin
     char *const action = strchr(entry, '=');
     char wanted[128];
 
-    if (!action || i_entry >= MAX_HOLDS)
-        give_up(entry, action ? "there are too many entries" : "is not POINT:RANK:N=ACTION");
+    if (!action)
+        give_up(entry, "is not POINT:RANK:N=ACTION");
+    if (i_entry >= MAX_HOLDS)
+        give_up(entry, "there are too many entries");
     *action = '\0';
     (void)snprintf(wanted, sizeof wanted, "%s:%d:%llu", point, rank, (unsigned long long)n);
     if (strcmp(entry, wanted) != 0) {

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     if (is(&job, "beside"))
         opts = (struct world_opts){ .bind_cores = true, .n_bound_ranks = 1, .n_threads = 1, .shares_cores = true };
     if (is(&job, "hang"))
-        opts.stall = (struct peer_opts){ .warn_ns = 700000000, .abort_ns = 2000000000 };
+        opts.stall = (struct peer_opts){ .warn_ns = 2000000000, .abort_ns = 6000000000 };
     cores_thread_set(&before);
     const enum rc rc = world_run(&world_tcp, &opts, is(&job, "ranks") ? 77 : 0, body, &job);
     fprintf(stderr, "%s: %s\n", rc_name(rc), rc == RC_OK ? "" : rc_message());
