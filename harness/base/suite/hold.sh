@@ -1,41 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# hold.sh - to be sourced by tests: wait for a fact, never for a moment. The calling test defines fail().
+# hold.sh - functions for shell tests that wait for a fact, never for a moment. The calling test defines fail().
 #
-#   hold_make NAME                  a folder of that name, here, with the FIFOs of one hold; prints its whole path
-#   hold_await NAME PID             wait until a process is held there; sets held_pid and held_rank. Fails when process
-#                                   PID, the one that was started, ends before that
-#   hold_go NAME                    let it go on
-#   hold_pass NAME                  nobody is held there any more: who is goes on, and who comes later does not wait; hold_await
-#                                   still tells who came
-#   draw N                          sets drawn to a number below N, which follows from draw_state alone (a seed)
-#   await_line PATTERN FILE PID     wait until a line of FILE matches the extended regular expression; fails when process
-#                                   PID ends and no line does
-#   await_end PID                   wait until a process has ended, whether its parent has waited for it or not
-#   run_ranks POINT N COMMAND...    run an mpirun that is to fail, of which N ranks come to this POINT:RANK:N; sets code.
-#                                   Fails when a rank does not end. Standard output to out, standard error to err
-#   own_address N                   an address on the loopback that no other test has, N from 0 to 2: every port is free
+#   hold_make NAME                  Create the folder NAME with the two FIFOs of one hold. Prints its absolute path.
+#   hold_await NAME PID             Wait until a process is held at NAME. Sets held_pid and held_rank. Fails if PID, the
+#                                   process that the test started, ends first.
+#   hold_go NAME                    Release the held process.
+#   hold_pass NAME                  Release the held process, and let all later ones pass without waiting. hold_await
+#                                   still reports them.
+#   draw N                          Set drawn to a pseudorandom number below N. It depends on draw_state (a seed) alone.
+#   await_line PATTERN FILE PID     Wait until a line of FILE matches the extended regular expression. Fails if process
+#                                   PID ends without such a line.
+#   await_end PID                   Wait until a process has ended, even if its parent has not reaped it.
+#   run_ranks POINT N COMMAND...    Run an mpirun that must fail. N ranks reach POINT:RANK:N. Sets code to its exit status.
+#                                   Fails if a rank does not end. Writes standard output to out, standard error to err.
+#   own_address N                   Print a loopback address that no other test uses, N from 0 to 2. All its ports are free.
 #
 #   f=$(hold_make at_50)
 #   GRADMARK_TEST_HOLD="step:1:50=$f" "$held_gradmark" train ... & pid=$!
 #   hold_await at_50 $pid; kill -KILL "$held_pid"
 #
-# The points, and what N is:
-#   start, probe, serve, step, end   harness/train; N: the step, of the whole training
-#   exchange  harness/train; N: the step, as above: a worker has its gradient, and its exchange is under way
-#   trained   harness/train; N: the steps that this worker has begun: the last one has ended, others may train on
-#   push      harness/train; N: the step, as above, that a worker pushes to this server: before the server takes it
-#   tune      train --autotune: N: the step of all trials, from 0; a trial has no step of the points above
-#   launch    compare: N: the launch that is begun, in the order of the campaign; on every rank
-#   take      compare: N: launches that are kept; one more has ended, its records are not taken yet; rank 0
-#   kept      compare: N: the launch that has just been kept, its own file is still there; rank 0
-#   warmup, measure   profile: N: the step that is begun, from 0 in each of both
-#   shard     pack: N: shards that are written
-#   size      comm: N: the size of --bytes that is begun, from 0
-#   stage     accept: N: the stage that is begun, from 0 in the order of --help (1: compute, 2: noise)
-#   trial     accept --self-test in threads or sim: N: the trial that is begun, from 0; rank 0
-# A limit of HOLD_LIMIT_S ends a test that hangs; nothing is judged by it. A process that is held ends by itself when the
-# folder of its hold is removed.
+# The points, and the meaning of N:
+#   start, probe, serve, step, end   train; N: the step, counted over the whole training
+#   exchange         train; N: the step. The worker has its gradient, and its exchange is under way
+#   trained          train; N: the steps that this worker has begun. Its last step has ended; other workers may still train
+#   push             train; N: the step of a push that this server received and has not applied
+#   tune             train --autotune; N: the step over all trials, from 0. Trials do not reach the points above
+#   launch           compare; N: the launch that begins, in the order of the campaign; on every rank
+#   take             compare; N: the launches that are kept. One more has ended, and its records are not read yet; rank 0
+#   kept             compare; N: the launch that was just kept. Its own file still exists; rank 0
+#   warmup, measure  profile; N: the step that begins, from 0 in each of the two
+#   shard            pack; N: the shards that are written
+#   size             comm; N: the index in --bytes of the size that begins
+#   stage            accept; N: the index of the stage that begins, in the order of --help (1: compute, 2: noise)
+#   trial            accept --self-test in threads or sim; N: the trial that begins, from 0; rank 0
+#
+# HOLD_LIMIT_S ends a test that hangs; no result depends on it. A held process ends when the folder of its hold is removed.
 HOLD_LIMIT_S=150
 
 hold_make() {
