@@ -39,7 +39,7 @@ enum { MAX_RANKS = 16 };
 
 static const struct peer_duty on_purpose = { PHASE_STEP, 7, -1 }; /* of a rank that is to be lost: as in loss_suite.c */
 
-/* The clock of the watcher of this process. It goes on only when every rank that is not silent on purpose has ticked: so
+/* The clock of this process's watcher. It goes on only when every rank that is not silent on purpose has ticked: so
  * a rank that gets no core for a while is not lost. */
 static struct {
     _Atomic(const struct peers *) peers; /* NULL: it stands still */
