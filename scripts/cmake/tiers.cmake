@@ -37,6 +37,8 @@ gradmark_names(GRADMARK_QUICK [[
 
 gradmark_names(GRADMARK_NIGHTLY [[
     .*mutants(\.sim)? .*_nightly .*\.counts scripts\.mutation
+    # what repeats at length what a shorter test by day shows
+    compute\.suite\.cuda\.on_host\.bf16 lint\.cppcheck
     # measurements against other programs, and of scripts that are started by hand
     scripts\.versus_(pytorch|horovod|commit) cli\.lab\.all
 ]])
