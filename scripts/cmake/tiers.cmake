@@ -57,7 +57,11 @@ gradmark_names(GRADMARK_THREAD [[
 ]])
 # Not there: what says nothing of memory or threads, or takes minutes under a sanitizer. What hands bytes from thread to
 # thread of a process by sockets is in libzmq, into which it does not see.
-gradmark_names(GRADMARK_NOT_ADDRESS [[models\.(whole\..*|packed|stage_shard\.device|pipeline\.device|lenet\.(learns|late)) compute\.suite\.(cuda\.on_host.*|cpu\.bf16) compute\.emulated\.control.* .*\.long]])
+gradmark_names(GRADMARK_NOT_ADDRESS [[
+    models\.(whole\..*|packed|upload\.on_host|run|shard|stage_shard.*|pipeline.*|lenet\.(learns|late)|inception3\.errors)
+    models\.(golden\.(inception3|resnet50).*|training\.(inception3|reference)) compute\.emulated\.control.* .*\.long
+    compute\.suite\.(cuda\.on_host.*|cpu\.bf16) bench\.comm_bench report\.timeline\.threads
+]])
 gradmark_names(GRADMARK_NOT_THREAD [[
     train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp)
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
