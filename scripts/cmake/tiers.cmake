@@ -65,7 +65,7 @@ gradmark_names(GRADMARK_NOT_ADDRESS [[
 gradmark_names(GRADMARK_NOT_THREAD [[
     train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp)
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
-    (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc)
+    (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc) ps\.replica\.shm allreduce\.ring\.segments\.fault\..*
 ]])
 
 foreach(tier quick full nightly) # what to build for each
