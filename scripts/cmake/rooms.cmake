@@ -47,13 +47,13 @@ endfunction()
 # gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli|gpu [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD]
 #               [EACH case ...])
 #   One CTest entry; scripts/cmake/tiers.cmake says in which tier it is, and whether it runs under a sanitizer. RANKS:
-#   started by mpiexec with n ranks. Exit code 77 means skipped. EACH: the program runs once for each case, which takes the
+#   started by mpiexec with n ranks. Without MPI, or without SimGrid for label sim, there is no entry. Exit code 77: skipped. EACH: the program runs once for each case, which takes the
 #   place of {} in ARGS. ONE_THREAD: its program starts no thread, which builds without sanitizers check.
 #   What may take longest begins first, so that the last minutes do not wait for one test.
 function(gradmark_test name)
   cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS;EACH" ${ARGN})
   gradmark_tier(tier ${name} ${TEST_LABEL} ${TEST_ONE_THREAD})
-  if(NOT tier OR (TEST_RANKS AND NOT GRADMARK_MPIEXEC))
+  if(NOT tier OR (TEST_RANKS AND NOT GRADMARK_MPIEXEC) OR (TEST_LABEL STREQUAL "sim" AND NOT GRADMARK_HAVE_SIMGRID))
     return()
   endif()
   if(NOT TEST_TIMEOUT)
@@ -82,7 +82,7 @@ function(gradmark_test name)
   if(TEST_RANKS)
     list(PREPEND command ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe)
   endif()
-  gradmark_entry(${name} ${tier} ${TEST_LABEL} ${command})
+  gradmark_entry(${name} ${tier} ${TEST_LABEL} command)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} COST ${cost} SKIP_RETURN_CODE 77)
   if(TEST_RANKS)
     gradmark_under_mpi(${name} ${TEST_RANKS})
@@ -92,8 +92,9 @@ function(gradmark_test name)
   endif()
 endfunction()
 
-# gradmark_entry(NAME TIER LABEL COMMAND ...): labels of tiers; what is nightly is run with  ctest -C nightly  alone.
-function(gradmark_entry name tier label)
+# gradmark_entry(NAME TIER LABEL VARIABLE): VARIABLE holds the command. Labels of tiers; what is nightly is
+# run with  ctest -C nightly  alone.
+function(gradmark_entry name tier label variable)
   set(labels ${label} ${tier})
   set(configurations "")
   if(tier STREQUAL "quick")
@@ -101,7 +102,7 @@ function(gradmark_entry name tier label)
   elseif(tier STREQUAL "nightly")
     set(configurations CONFIGURATIONS nightly)
   endif()
-  add_test(NAME ${name} COMMAND ${ARGN} ${configurations})
+  add_test(NAME ${name} COMMAND ${${variable}} ${configurations})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}")
 endfunction()
 
@@ -142,8 +143,10 @@ function(gradmark_test_fails name)
   add_dependencies(${tier} ${TEST_PROGRAM})
   set(command ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
               $<TARGET_FILE:${TEST_PROGRAM}> ${TEST_ARGS})
-  gradmark_entry(${name} ${tier} mpi ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=150
-                                     -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
+  string(REPLACE ";" "\\;" command "${command}")
+  set(checked ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=150
+              -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
+  gradmark_entry(${name} ${tier} mpi checked)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   gradmark_under_mpi(${name} ${TEST_RANKS})
 endfunction()
