@@ -53,7 +53,7 @@ gradmark_names(GRADMARK_ADDRESS [[
 ]])
 gradmark_names(GRADMARK_THREAD [[
     (world|net|exchange|allreduce|ps|train|lib)\..* compute\.(suite\.cpu|races.*|allocation) models\.(pipeline|shard|stage_shard|golden\..*\.2|lenet\.threads)
-    data\.(loader|feed) accept\.(stages|exchanges|trainings)\.threads
+    data\.(loader|feed) accept\.stages\.threads
 ]])
 # Not there: what says nothing of memory or threads, or takes minutes under a sanitizer. What hands bytes from thread to
 # thread of a process by sockets is in libzmq, into which it does not see.
@@ -66,6 +66,7 @@ gradmark_names(GRADMARK_NOT_THREAD [[
     train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp)
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
     (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc) ps\.replica\.shm allreduce\.ring\.segments\.fault\..*
+    train\.(optimizer.*|shard|compression|staging\..*|input\..*|integrity\.threads|periods|servers\.lenet.*|save_every|local_sgd|accumulate|resume.*)
 ]])
 
 foreach(tier quick full nightly) # what to build for each
