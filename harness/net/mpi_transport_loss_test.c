@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/world/suite/loss_suite.h"
 #include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
 
@@ -165,7 +166,7 @@ static enum rc body(struct world *w, void *arg)
     t[1]->fails_together = true;
     if (w->rank < 2)
         n_failures += post(t[0], &posted);
-    TRY(world_barrier(w));
+    EXPECT_OF(w, loss_await_others(w, LOST, 100));
     if (w->rank == LOST && job->hangs)
         world_hang(w);
     if (w->rank == LOST)

@@ -13,6 +13,7 @@
 enum { LOST = 1, N_BYTES = 5000, N_TAKEN = 20, POLL_MS = 1, BEGUN_MS = 50, LATE_MS = 400 };
 
 struct facts {                   /* of a rank; read by all */
+    _Atomic uint32_t has_met;    /* it has returned from the barrier of begin(), which a loss would end */
     _Atomic uint32_t has_looked; /* a wait of its transport looked whether it may go on (T10), behind begin() */
     _Atomic uint32_t n_late;     /* so did its wait for this late message, when it knew of the loss */
     _Atomic uint32_t has_posted; /* its message */
@@ -128,14 +129,26 @@ static bool is_told(enum rc rc)
 
 enum waiters { NOBODY, RANK_0, ALL };
 
-/* Every rank has posted what it posts before the loss; rank 1 goes, once `waiters` are in their waits. */
+/* Every rank has posted what it posts before the loss. */
+static void meet(struct loss_case *c)
+{
+    struct world *w = c->base.w;
+
+    EXPECT_OK(&c->base, world_barrier(w));
+    c->has_begun = true;
+    if (c->share)
+        atomic_store(&facts_of(c, w->rank)->has_met, 1);
+    for (int r = 0; c->share && w->rank == LOST && r < w->n_ranks; r++)
+        EXPECT(&c->base, await_fact(c, &facts_of(c, r)->has_met, 1, 0));
+}
+
+/* ... and rank 1 goes, once `waiters` are in their waits. */
 static void begin(struct loss_case *c, enum waiters waiters)
 {
     struct world *w = c->base.w;
     bool all_wait = true;
 
-    EXPECT_OK(&c->base, world_barrier(w));
-    c->has_begun = true;
+    meet(c);
     if (w->rank != LOST)
         return;
     for (int r = 0; r < w->n_ranks && waiters != NOBODY; r++)
@@ -259,8 +272,7 @@ static void loss_stream(struct loss_case *c, struct transport *t)
     struct xfer x;
     enum rc rc = RC_OK;
 
-    EXPECT_OK(s, world_barrier(s->w));
-    c->has_begun = true;
+    meet(c);
     for (int i = 0; s->w->rank == LOST && i < N_TAKEN; i++) {
         x = (struct xfer){ .ptr = bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = 9 };
         if (!EXPECT_OK(s, transport_recv(t, &x)) || !EXPECT_OK(s, transport_wait(t, &x, c->plan->timeout_ms)))

@@ -156,6 +156,7 @@ static int lose_another(struct world *w)
     struct world *left = NULL;
     int n_failures = 0;
 
+    EXPECT_OF(w, loss_await_others(w, 2, 101)); /* rank 3 of the run */
     if (world_number(w, w->rank) == 3)
         world_die(w);
     n_failures += all_end(w, 3, false);
@@ -172,6 +173,7 @@ static int lose_one(struct world *w, struct world *part, bool hangs)
     struct world *left = NULL;
     int n_failures = 0;
 
+    EXPECT_OF(w, loss_await_others(w, 2, 100));
     if (w->rank == 2 && hangs)
         hang(w);
     if (w->rank == 2)
@@ -216,6 +218,8 @@ static enum rc body(struct world *w, void *arg)
     world_split_close(&all);
     if (strcmp(job->what, "die") == 0 || strcmp(job->what, "hang") == 0)
         n_failures += lose_one(w, part, strcmp(job->what, "hang") == 0);
+    if (strcmp(job->what, "end") == 0)
+        EXPECT_OF(w, loss_await_others(w, 1, 100));
     if (strcmp(job->what, "end") == 0 && w->rank == 1)
         world_die(w);
     if (strcmp(job->what, "rank_0") == 0 && w->rank == 0)

@@ -17,6 +17,7 @@ enum { VICTIM = 1 }; /* in the world of the case: not its first rank, not its la
 struct loss_case {
     struct suite base;
     const struct loss_plan *plan;
+    int n_awaited; /* await_others() so far */
 };
 
 static bool is_victim(const struct loss_case *c)
@@ -31,6 +32,29 @@ static void lose(struct loss_case *c)
         world_hang(c->base.w);
     else
         world_die(c->base.w);
+}
+
+bool loss_await_others(struct world *w, int victim, int64_t step)
+{
+    const struct peer_duty here = { PHASE_STEP, step, -1 };
+    uint64_t waited_ns = 0;
+    struct peer_duty duty;
+
+    world_set_duty(w, &here);
+    for (int r = 0; w->rank == victim && r < w->n_ranks; r++)
+        while (!peer_duty_of(w->peers, world_number(w, r), &duty) || duty.step != step) {
+            if (waited_ns >= LIMIT_NS || world_check(w) != RC_OK)
+                return false;
+            world_pause(w, POLL_NS);
+            waited_ns += POLL_NS;
+        }
+    return true;
+}
+
+/* Before the victim goes, the others are done with what was before. */
+static void await_others(struct loss_case *c)
+{
+    EXPECT(&c->base, loss_await_others(c->base.w, VICTIM, 100 + c->n_awaited++));
 }
 
 /* This operation, just called, was ended by the loss of the case's victim: it names its rank in the run, and why. */
@@ -153,6 +177,7 @@ static void case_share_open(struct loss_case *c)
     int host, n_hosts;
 
     if (EXPECT_OK(&c->base, world_host_group(c->base.w, &group, &host, &n_hosts))) {
+        await_others(c);
         if (is_victim(c))
             lose(c);
         if (has_victim(c, group))
@@ -176,6 +201,7 @@ static void case_share_wait(struct loss_case *c)
         EXPECT_OK(&c->base, world_share_open(group, 0, &share))) {
         if (!has_victim(c, group))
             share->together = c->base.w;
+        await_others(c);
         if (is_victim(c))
             lose(c);
         EXPECT_TOLD(c, share_wait(share, share_seen(share), LIMIT_NS));
@@ -196,6 +222,7 @@ static void case_other_part(struct loss_case *c)
     if (!EXPECT_OK(s, world_split(s->w, mine <= VICTIM, -mine, &part)))
         return;
     EXPECT_OK(s, world_barrier(part));
+    await_others(c);
     if (mine > VICTIM) { /* the victim goes meanwhile, or has gone */
         for (int i = 0; i < 20; i++) {
             EXPECT_OK(s, world_allgather(part, &mine, all, sizeof mine));
@@ -300,6 +327,7 @@ int loss_suite(struct world *w, const struct loss_plan *plan, const char **faile
         *failed_case = NULL;
     for (int i = plan->first_case; goes_on && i < LOSS_N_CASES && c.base.w->n_ranks > 2; i++) {
         c.base.name = cases[i].name;
+        await_others(&c);
         cases[i].run(&c);
         if (cases[i].run != case_survivors)
             expect_lost(&c);

@@ -12,6 +12,7 @@
 #define HARNESS_WORLD_SUITE_LOSS_SUITE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct world;
 
@@ -24,5 +25,10 @@ struct loss_plan {
 
 /* Failures on this rank; 0: conforms. failed_case (may be NULL): its name, NULL: none. */
 int loss_suite(struct world *w, const struct loss_plan *plan, const char **failed_case);
+
+/* Called by the ranks of w before rank `victim` of w goes. That rank returns once all others have called it with this
+ * step, so they are in no operation from before, which its loss would end for them though it has ended on the victim
+ * (world.W8); the others return at once. step: at least 100, another one each time. False: a rank does not come. */
+bool loss_await_others(struct world *w, int victim, int64_t step);
 
 #endif
