@@ -275,6 +275,11 @@ const char *mark_column(enum launch_mark mark);
 bool launch_has_mark(const struct point *p, size_t launch, enum launch_mark mark);
 size_t point_n_marked(const struct point *p, enum launch_mark mark);
 bool campaign_has_mark(const struct campaign *c, enum launch_mark mark);
+/* Nothing is told of a comparison in which more than this part of the launches, or of the pairs of launches, have one
+ * and the same mark. */
+#define WITHHELD_RATIO 0.25
+/* Has a point too many launches with some mark? */
+bool point_is_doubtful(const struct point *p);
 /* Pairs of launches in the same block of which at least one has the mark. */
 size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);
 /* A line of how many of the pairs of two points have which mark. Nothing where none has. */

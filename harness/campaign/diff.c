@@ -57,9 +57,16 @@ static struct contrast contrast_of(const struct diff *d, const struct pair *p)
     return compare_independent(b, n_b, a, n_a);
 }
 
+/* N5 */
+static bool is_withheld(const struct diff *d, const struct pair *p)
+{
+    return !p->differs[0] && (point_is_doubtful(point_of(d, 0, p)) || point_is_doubtful(point_of(d, 1, p)));
+}
+
 static bool is_tested(const struct diff *d, const struct pair *p)
 {
-    return !d->of[0]->campaign.is_virtual && !p->differs[0] && p->x.n_first > 1 && p->x.n_second > 1;
+    return !d->of[0]->campaign.is_virtual && !p->differs[0] && p->x.n_first > 1 && p->x.n_second > 1 &&
+           !is_withheld(d, p);
 }
 
 static enum outcome virtual_outcome(const struct pair *p)
@@ -260,6 +267,20 @@ static void count(const struct diff *d, struct diff_counts *out)
     }
 }
 
+static void tell_withheld(const struct diff *d, FILE *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_pairs; i++)
+        n += is_withheld(d, &d->pair[i]);
+    if (n > 0)
+        fprintf(
+            to,
+            "%zu verdict%s withheld: more than %.0f %% of the launches of a point are disturbed or without a steady "
+            "state.\n",
+            n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
+}
+
 static void tell_sum(const struct diff *d, const struct diff_counts *n, FILE *to)
 {
     const bool is_virtual = d->of[0]->campaign.is_virtual;
@@ -269,6 +290,7 @@ static void tell_sum(const struct diff *d, const struct diff_counts *n, FILE *to
     if (n->n_not_compared > 0)
         fprintf(to, ", %zu not compared", n->n_not_compared);
     fprintf(to, ".\n");
+    tell_withheld(d, to);
     if (is_virtual)
         fprintf(to, "Simulated throughputs have no spread: any difference is one.\n");
     else

@@ -57,6 +57,13 @@ size_t point_n_marked(const struct point *p, enum launch_mark mark)
     return n;
 }
 
+bool point_is_doubtful(const struct point *p)
+{
+    const double most = WITHHELD_RATIO * (double)p->n_launches;
+
+    return (double)point_n_marked(p, MARK_DISTURBED) > most || (double)point_n_marked(p, MARK_UNSTEADY) > most;
+}
+
 bool campaign_has_mark(const struct campaign *c, enum launch_mark mark)
 {
     for (size_t i = 0; i < c->n_points; i++)

@@ -97,6 +97,11 @@ static void tell_some_reached(const struct target_split *split, const struct poi
     tell_split(split, p, single, to);
 }
 
+bool target_all_reached(const struct point *p, const struct point *single)
+{
+    return target_n_reached(p) == p->n_launches && target_n_reached(single) == single->n_launches;
+}
+
 void target_tell(const struct point *p, const struct point *single, const struct comparison *x, const char *judged,
                  FILE *to)
 {
@@ -106,7 +111,7 @@ void target_tell(const struct point *p, const struct point *single, const struct
 
     point_setting(setting, sizeof setting, p, ", ", " ");
     fprintf(to, "%s: ", setting);
-    if (target_n_reached(p) < p->n_launches || target_n_reached(single) < single->n_launches) {
+    if (!target_all_reached(p, single)) {
         tell_some_reached(&split, p, single, to);
         fprintf(to, ".\n");
         return;

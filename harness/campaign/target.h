@@ -27,6 +27,8 @@ struct target_split { /* J3: of p over `single`; NaN: not known */
 const struct point *target_point(const struct campaign *c, const struct point *like, const struct module *mode);
 /* How many launches of p reached the target loss. */
 size_t target_n_reached(const struct point *p);
+/* Did every launch of both reach it (J2)? */
+bool target_all_reached(const struct point *p, const struct point *single);
 struct target_split target_split(const struct point *p, const struct point *single);
 
 /* The line on p against `single`, each launched. judged: "sooner", "later", ...; "": no verdict is made in simulated

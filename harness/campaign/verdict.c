@@ -215,13 +215,15 @@ static enum rc judge(struct claims *all)
 
     if (!p || !holds)
         FAIL(RC_NOMEM, "no memory for %zu verdicts", all->n_claims);
+    claims_withhold_marked(all);
     for (size_t i = 0; i < all->n_claims; i++)
-        if (claim_is_tested(all, &all->claim[i]))
+        if (claim_is_tested(all, &all->claim[i]) && !all->claim[i].withheld)
             p[all->n_tested++] = all->claim[i].x.p;
     verdicts_that_hold(holds, p, all->n_tested);
     for (size_t i = 0, k = 0; i < all->n_claims; i++)
-        if (claim_is_tested(all, &all->claim[i]))
+        if (claim_is_tested(all, &all->claim[i]) && !all->claim[i].withheld)
             all->claim[i].holds = holds[k++];
+    claims_withhold_contradicted(all);
 out:
     free(p);
     free(holds);
@@ -389,7 +391,9 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         return;
     }
     fprintf(to, "cannot tell whether %s or %s is faster: ", k->a->mode->name, k->b->mode->name);
-    if (isnan(ratio))
+    if (k->withheld)
+        claim_tell_withheld(k, to);
+    else if (isnan(ratio))
         fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
     else if (k->x.n_pairs < 2)
         fprintf(to, "fewer than 2 launches of each.\n");
@@ -421,6 +425,11 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
         fprintf(to, ".\n");
         return;
     }
+    if (k->withheld) {
+        fprintf(to, "cannot tell what exchanging gradients costs %s: ", k->a->mode->name);
+        claim_tell_withheld(k, to);
+        return;
+    }
     percent_text(number[0], k->x.ratio);
     percent_text(number[1], k->x.ratio_low);
     percent_text(number[2], k->x.ratio_high);
@@ -430,15 +439,20 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
                 k->a->mode->name, 100 * (k->x.ratio_high / k->x.ratio - 1), number[1], number[2]);
         return;
     }
-    fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)%s", k->a->mode->name,
-            number[0], number[1], number[2],
-            k->x.ratio > 1 ? ", which an exchange cannot: something else differs" : "");
+    fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)", k->a->mode->name, number[0],
+            number[1], number[2]);
     points_tell_unlearned(k->a, k->b, to);
     fprintf(to, ".\n");
 }
 
 static void tell_target(const struct claims *all, const struct claim *k, FILE *to)
 {
+    if (k->withheld && target_all_reached(k->a, k->b)) {
+        tell_who(k->a, to);
+        fprintf(to, "cannot tell whether %s reaches the target loss sooner than 1 worker alone: ", k->a->mode->name);
+        claim_tell_withheld(k, to);
+        return;
+    }
     target_tell(k->a, k->b, &k->x,
                 all->campaign->is_virtual ? ""
                 : !k->holds               ? "cannot tell which is sooner"
@@ -477,14 +491,15 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
     TRY(judge(&all));
     for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);
-        if (all.claim[i].kind != CLAIM_LAYOUT_TARGET && claim_is_tested(&all, &all.claim[i])) /* CLAIM_LAYOUT has it */
-            pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
+        if (all.claim[i].kind != CLAIM_LAYOUT_TARGET && claim_is_tested(&all, &all.claim[i]) && !all.claim[i].withheld)
+            pairs_tell_marks(all.claim[i].a, all.claim[i].b, to); /* CLAIM_LAYOUT has those of CLAIM_LAYOUT_TARGET */
     }
     for (size_t i = 0; i < c->n_points; i++)
         if (campaign_represents(c, i))
             layouts_tell_shared_cores(c, &c->point[i], to);
     tell_declared(&all, to);
     campaign_tell_scaling(c, to);
+    claims_tell_rule(&all, to);
     if (all.n_tested > 1)
         fprintf(to,
                 "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "

@@ -226,7 +226,9 @@ static void tell_pair(const struct contest *c, const struct point *other, FILE *
     }
     fprintf(to, "%s: cannot tell whether %s or %s is faster: ", c->who, name_of(name[0], c, k->a),
             name_of(name[1], c, k->b));
-    if (isnan(ratio))
+    if (k->withheld)
+        claim_tell_withheld(k, to);
+    else if (isnan(ratio))
         fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
     else if (k->x.n_pairs < 2)
         fprintf(to, "fewer than 2 launches of each.\n");
@@ -334,12 +336,12 @@ static void tell_soonest(const struct contest *c, int n, FILE *to)
     fprintf(to, "%s.\n", is_virtual ? " (simulated: no spread)" : "");
 }
 
-/* Does some pair of the first n differ surely? */
+/* Does some pair of the first n differ surely, or is withheld? */
 static bool some_differ(const struct contest *c, int n)
 {
     for (int i = 0; i < n; i++)
         for (int k = i + 1; k < n; k++)
-            if (claim_on(c, c->p[i], c->p[k])->holds)
+            if (claim_on(c, c->p[i], c->p[k])->holds || claim_on(c, c->p[i], c->p[k])->withheld)
                 return true;
     return false;
 }
@@ -364,7 +366,10 @@ static void tell_target_pair(const struct contest *c, const struct point *other,
     if (!k->holds) {
         fprintf(to, "%s: cannot tell whether %s or %s is at the target loss first: ", c->who, name_of(name[0], c, k->a),
                 name_of(name[1], c, k->b));
-        claim_tell_doubt(c->all, k, to);
+        if (k->withheld)
+            claim_tell_withheld(k, to);
+        else
+            claim_tell_doubt(c->all, k, to);
         return;
     }
     fprintf(to, "%s: %s is at the target loss sooner than %s, which takes %.2f x as long (95 %%: %.2f to %.2f)", c->who,

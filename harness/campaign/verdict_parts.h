@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict_parts.h - what verdict.c and verdict_layouts.c share: claims of a campaign, which are decided together. */
+/* verdict_parts.h - what the files verdict*.c share: claims of a campaign, which are decided together. */
 #ifndef HARNESS_CAMPAIGN_VERDICT_PARTS_H
 #define HARNESS_CAMPAIGN_VERDICT_PARTS_H
 
@@ -7,11 +7,21 @@
 
 enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT, CLAIM_LAYOUT_TARGET };
 
+enum withheld { /* too many pairs (WITHHELD_RATIO) have a launch that is so */
+                WITHHELD_NOT,
+                WITHHELD_DISTURBED,
+                WITHHELD_UNSTEADY,
+                WITHHELD_BOUND,   /* faster than its bound, beyond its interval */
+                WITHHELD_CONTROL, /* or a point of the claim is surely faster than its control, which exchanges nothing */
+};
+
 struct claim {
     enum claim_kind kind;
     const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone; two layouts */
     struct comparison x;       /* a over b; of the target, by layouts too: b's seconds over a's */
-    bool holds;                /* C4 */
+    bool holds;                /* C4; false where it is withheld */
+    enum withheld withheld;
+    const struct claim *price; /* of WITHHELD_CONTROL: which contradicts the control */
     size_t contest;            /* of layouts: those of as many ranks have the same number; others have 0 */
 };
 
@@ -19,7 +29,7 @@ struct claims { /* owned */
     const struct campaign *campaign;
     struct claim *claim;
     size_t n_claims;
-    size_t n_tested; /* of two pairs and more */
+    size_t n_tested; /* of two pairs and more, and not withheld by their launches */
 };
 
 bool claim_is_tested(const struct claims *all, const struct claim *k);
@@ -30,6 +40,17 @@ enum rc claims_add_price(struct claims *all, const struct point *p) MUST_CHECK;
 void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to);
 /* "; single launches are far off, the median is 1.2 x" where they are (paired.C3). */
 void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to);
+
+/* --- verdict_withheld.c --- */
+
+/* Before the claims are decided: by their launches. */
+void claims_withhold_marked(struct claims *all);
+/* Then: by what contradicts a control. */
+void claims_withhold_contradicted(struct claims *all);
+/* Why a claim is withheld: the end of a line. */
+void claim_tell_withheld(const struct claim *k, FILE *to);
+/* A line: how many are withheld, and the rule. Nothing where none is. */
+void claims_tell_rule(const struct claims *all, FILE *to);
 
 /* --- verdict_layouts.c --- */
 
