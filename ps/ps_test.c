@@ -250,8 +250,8 @@ struct loss_case {
                        */
     struct consistency consistency;
     float fetched[N_LOSS_PARAMS];
-    int server_timeout_ms;     /* 0: long */
-    uint64_t step_ns, slow_ns; /* as the server is told; what workers pause before they leave, in slow_body() */
+    int server_timeout_ms;      /* 0: long */
+    uint64_t step_ns, n_pauses; /* as the server is told; of workers before they leave, in slow_body() */
 };
 
 static enum rc loss_rank_open(struct ps_rank *r, const struct loss_case *c)
@@ -426,7 +426,7 @@ static void a_lost_server_ends_the_run(void **state)
     }
 }
 
-/* Workers that are long silent, and then leave. */
+/* Workers that are silent for so many pauses, or until the server ends the run, and then leave. */
 static enum rc slow_body(struct world *w, void *arg)
 {
     struct loss_case *c = arg;
@@ -438,7 +438,8 @@ static enum rc slow_body(struct world *w, void *arg)
     if (w->rank >= N_LOSS_WORKERS)
         TRY(sync_ps.serve(r.sync, c->step_ns));
     else {
-        world_pause(w, c->slow_ns);
+        for (uint64_t i = 0; i < c->n_pauses && (rc = world_check(w)) == RC_OK; i++)
+            world_pause(w, LOSS_PAUSE_NS);
         TRY(sync_ps.final(r.sync, param, NULL));
     }
 out:
@@ -453,7 +454,7 @@ static void silence_follows_the_measured_step(void **state)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
-    struct loss_case c = { .transport = "inproc", .n_servers = 1, .server_timeout_ms = 20, .slow_ns = 100000000 };
+    struct loss_case c = { .transport = "inproc", .n_servers = 1, .server_timeout_ms = 20, .n_pauses = UINT64_MAX };
 
     (void)state;
     assert_int_equal(ps_server_silence_ms(240000, 6000), 240000);
@@ -464,7 +465,8 @@ static void silence_follows_the_measured_step(void **state)
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_TIMEOUT);
     assert_non_null(strstr(rc_message(), "no message from any rank after 20 ms"));
-    c.step_ns = 1000000000;
+    c.step_ns = 1000000000; /* 20 s of silence */
+    c.n_pauses = 2;
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_OK);
 }
 

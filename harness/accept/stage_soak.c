@@ -137,7 +137,17 @@ static double part_seconds(const struct stage_env *env, double wanted_s)
     return limit_s > 0 ? fmin(part_s, limit_s / 2) : part_s;
 }
 
-/* Trainings until wanted_s are over, or one of them is the last. *took_s: the same on all ranks. */
+/* Is some rank to be lost in the soak? The same on all ranks. */
+static bool loses_some(const struct stage_env *env)
+{
+    for (int r = 0; r < env->world->n_ranks; r++)
+        if (inject_loss(env->inject, r, ACCEPT_SOAK))
+            return true;
+    return false;
+}
+
+/* Trainings until wanted_s are over, or one of them is the last; one more, in which that rank is lost, where the first
+ * has taken all the time. *took_s: the same on all ranks. */
 static enum rc soak_parts(struct parts *parts, double *took_s, struct stage_env *env, struct training_order *order,
                           double wanted_s)
 {
@@ -149,11 +159,11 @@ static enum rc soak_parts(struct parts *parts, double *took_s, struct stage_env 
     TRY(stage_goes_on(env, true, &goes_on)); /* the limit also holds for what measured the pace */
     for (; goes_on; order->loses = true) {   /* behind the first part */
         env->started_ns = world_now_ns(env->world);
-        order->from_ratio = *took_s / wanted_s;
+        order->from_ratio = fmin(*took_s / wanted_s, 1);
         order->to_ratio = fmin(*took_s / wanted_s + part_ratio, 1);
         TRY(soak_part(&has_run, env, parts, order));
         TRY(seconds_since(took_s, env, started_ns));
-        TRY(stage_goes_on(env, has_run && *took_s < wanted_s, &goes_on));
+        TRY(stage_goes_on(env, has_run && (*took_s < wanted_s || (!order->loses && loses_some(env))), &goes_on));
     }
 out:
     return rc;

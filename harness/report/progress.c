@@ -101,8 +101,8 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
     char state[LINE_BYTES];
 
     p->n_done = n_done;
-    if (!p->is_terminal && now_ns - p->printed_ns < PLAIN_INTERVAL_S * NS_PER_S)
-        return;
+    if (!p->is_terminal && (n_done >= p->n_total || now_ns - p->printed_ns < PLAIN_INTERVAL_S * NS_PER_S))
+        return; /* of the end progress_fini() tells */
     p->printed_ns = now_ns;
     format_state(state, sizeof state, p, now_ns);
     if (p->is_terminal) {

@@ -65,11 +65,12 @@ static struct self_test_terms plan_terms(const struct self_test *t, const struct
 /* Of the processes of a launch rank 0's. */
 static void tell(struct self_test *t)
 {
-    char text[64];
+    char text[64] = "";
 
     if (!t->machine->is_root)
         return;
-    snprintf(text, sizeof text, "trial %d of %d", t->n_done + 1, t->n);
+    if (t->n_done < t->n)
+        snprintf(text, sizeof text, "trial %d of %d", t->n_done + 1, t->n);
     progress_update(&t->progress, (size_t)t->n_done, text, wait_clock_ns());
 }
 
