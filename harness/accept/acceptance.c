@@ -49,7 +49,7 @@ const char *accept_rank_order_name(int kind)
 
 const char *accept_outcome_name(enum accept_outcome outcome)
 {
-    static const char *const name[] = { "pass", "fail", "no data", "skipped" };
+    static const char *const name[] = { "pass", "fail", "no data", "skipped", "no limit" };
 
     return name[outcome];
 }

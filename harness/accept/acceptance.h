@@ -48,7 +48,14 @@ enum accept_stage { /* in the order in which they run */
                     ACCEPT_N_STAGES
 };
 
-enum accept_outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_NO_DATA, OUTCOME_SKIPPED };
+enum accept_outcome {
+    OUTCOME_PASS,
+    OUTCOME_FAIL,
+    OUTCOME_NO_DATA,
+    OUTCOME_SKIPPED,
+    OUTCOME_NO_LIMIT, /* measured, and judged by nothing */
+    N_OUTCOMES
+};
 
 enum { ACCEPT_NAME_BYTES = 64, ACCEPT_TEXT_BYTES = 320, ACCEPT_MAX_CRITERIA = 96, ACCEPT_MAX_REPEATS = 64 };
 enum { ACCEPT_INJECTED_BYTES = 1024 };
@@ -205,7 +212,7 @@ struct criterion { /* a row of the verdict */
 };
 
 struct stage_state {
-    enum accept_outcome outcome; /* of its criteria: FAIL before NO_DATA before PASS */
+    enum accept_outcome outcome; /* of its criteria: FAIL before NO_DATA before PASS before NO_LIMIT */
     bool was_run;
     double took_s;
     char why[ACCEPT_TEXT_BYTES]; /* why it has no data, or was skipped; "": it was run to its end */

@@ -50,7 +50,8 @@ static enum rc add_change(struct diff *d, struct table *t, const struct criterio
 {
     const bool is_worse =
         a && b && a->outcome == OUTCOME_PASS && (b->outcome == OUTCOME_FAIL || b->outcome == OUTCOME_NO_DATA);
-    const bool is_better = a && b && b->outcome == OUTCOME_PASS && a->outcome != OUTCOME_SKIPPED;
+    const bool is_better =
+        a && b && b->outcome == OUTCOME_PASS && a->outcome != OUTCOME_SKIPPED && a->outcome != OUTCOME_NO_LIMIT;
     char name[ACCEPT_NAME_BYTES];
     enum rc rc;
 

@@ -16,7 +16,7 @@
 #include "harness/report/xml.h"
 
 struct counts {
-    int n[OUTCOME_SKIPPED + 1];
+    int n[N_OUTCOMES];
 };
 
 /* Does the stage need a case beside its criteria? */
@@ -48,8 +48,8 @@ static void write_counts(const struct counts *c, FILE *to)
     const int *n = c->n;
 
     fprintf(to, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"",
-            n[OUTCOME_PASS] + n[OUTCOME_FAIL] + n[OUTCOME_NO_DATA] + n[OUTCOME_SKIPPED], n[OUTCOME_FAIL],
-            n[OUTCOME_NO_DATA], n[OUTCOME_SKIPPED]);
+            n[OUTCOME_PASS] + n[OUTCOME_FAIL] + n[OUTCOME_NO_DATA] + n[OUTCOME_SKIPPED] + n[OUTCOME_NO_LIMIT],
+            n[OUTCOME_FAIL], n[OUTCOME_NO_DATA], n[OUTCOME_SKIPPED]);
 }
 
 static void write_time(double took_s, FILE *to)
@@ -80,7 +80,7 @@ static void write_outcome(enum accept_outcome outcome, const char *message, cons
 {
     static const char *const tag[] = { NULL, "failure", "error", "skipped" };
 
-    if (outcome == OUTCOME_PASS)
+    if (outcome == OUTCOME_PASS || outcome == OUTCOME_NO_LIMIT)
         return;
     fprintf(to, "<%s", tag[outcome]);
     xml_attribute(to, "message", message[0] ? message : accept_outcome_name(outcome));
@@ -194,7 +194,7 @@ enum rc acceptance_junit(const struct acceptance *a, const char *path)
     TRY(atomic_file_open(&file, path));
     for (int s = 0; s < ACCEPT_N_STAGES; s++) {
         const struct counts c = counts_of(a, (enum accept_stage)s);
-        for (int i = 0; i <= OUTCOME_SKIPPED; i++)
+        for (int i = 0; i < N_OUTCOMES; i++)
             all.n[i] += c.n[i];
         took_s += a->stage[s].took_s > 0 ? a->stage[s].took_s : 0;
     }

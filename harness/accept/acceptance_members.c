@@ -66,7 +66,7 @@ static const char *stage_name(int i)
 
 static const char *outcome_name(int i)
 {
-    return i <= OUTCOME_SKIPPED ? accept_outcome_name((enum accept_outcome)i) : NULL;
+    return i < N_OUTCOMES ? accept_outcome_name((enum accept_outcome)i) : NULL;
 }
 
 static const char *subject_name(int i)

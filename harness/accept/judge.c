@@ -58,20 +58,22 @@ static void miss_stage(struct acceptance *a, enum accept_stage s)
 static void doubt_rows(struct acceptance *a, int first, const char *why)
 {
     for (int i = first; i < a->n_criteria; i++)
-        if (a->criterion[i].outcome == OUTCOME_PASS)
+        if (a->criterion[i].outcome == OUTCOME_PASS || a->criterion[i].outcome == OUTCOME_NO_LIMIT)
             row_end(&a->criterion[i], OUTCOME_NO_DATA, "%s", why);
 }
 
-/* Of rows from `first` on: fail before no data before pass; skipped ones alone, or none, are no data. */
+/* Of rows from `first` on; skipped ones alone, or none, are no data. */
 static enum accept_outcome worst_outcome(const struct acceptance *a, int first)
 {
-    bool has[OUTCOME_SKIPPED + 1] = { false };
+    static const enum accept_outcome worst[] = { OUTCOME_FAIL, OUTCOME_NO_DATA, OUTCOME_PASS, OUTCOME_NO_LIMIT };
+    bool has[N_OUTCOMES] = { false };
 
     for (int i = first; i < a->n_criteria; i++)
         has[a->criterion[i].outcome] = true;
-    return has[OUTCOME_FAIL]                            ? OUTCOME_FAIL
-           : has[OUTCOME_NO_DATA] || !has[OUTCOME_PASS] ? OUTCOME_NO_DATA
-                                                        : OUTCOME_PASS;
+    for (size_t i = 0; i < sizeof worst / sizeof *worst; i++)
+        if (has[worst[i]])
+            return worst[i];
+    return OUTCOME_NO_DATA;
 }
 
 static enum rc judge_one(struct judging *j, enum accept_stage s)
@@ -137,7 +139,7 @@ out:
 /* D2: a test without its end is no verdict; stages that were skipped on request do not count, rows of others do. */
 static enum accept_outcome whole_outcome(const struct acceptance *a)
 {
-    bool has[OUTCOME_SKIPPED + 1] = { false };
+    bool has[N_OUTCOMES] = { false };
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         has[a->stage[s].outcome] = true;

@@ -29,7 +29,7 @@ static void judge_best(struct judging *j, struct criterion *row, int best)
         row_limit(row, 1 / o->ratio, limit, true, "of the best", who);
     else {
         row->measured = 1 / o->ratio;
-        row_end(row, OUTCOME_PASS, "%s: %.4g of the best order, without a limit", who, row->measured);
+        row_end(row, OUTCOME_NO_LIMIT, "%s: %.4g of the best order, without a limit", who, row->measured);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "harness/accept/judge_parts.h"
 #include "harness/accept/outliers.h"
+#include "harness/measure/disturbance.h"
 
 enum { LEAST_RANKS = 4 }; /* of fewer one that is slow is half of what the others are compared with */
 
@@ -237,6 +238,36 @@ out:
     return rc;
 }
 
+/* A row alone where others took so much of all ranks that nothing measured beside them can be judged. */
+static enum rc judge_disturbance(struct judging *j)
+{
+    const struct rank_metric *m = &j->a->metric[METRIC_DETOUR];
+    const double most = fmax(DISTURBED_RATIO, j->c->most_detour_ratio);
+    double *of_rank = malloc((size_t)j->a->n_ranks * sizeof *of_rank);
+    int n_finite;
+
+    if (!of_rank)
+        return rc_raise(RC_NOMEM, "no memory to judge the noise of %d ranks", j->a->n_ranks);
+    for (int r = 0; r < j->a->n_ranks; r++)
+        of_rank[r] =
+            m->value ? finite_median(m->value + (size_t)r * (size_t)m->n_repeats, m->n_repeats, 1, &n_finite) : NAN;
+    const double taken = finite_median(of_rank, j->a->n_ranks, 1, &n_finite);
+    free(of_rank);
+    if (!(taken > most))
+        return RC_OK;
+    struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_NOISE, "quiet machine");
+    row->measured = taken;
+    row->limit = most;
+    row->unit = m->unit;
+    row->n_samples = j->a->n_ranks;
+    row_end(
+        row, OUTCOME_NO_DATA,
+        "others took %.0f %% of the ranks' time, and more than %.0f %% is too much to judge anything; end what runs "
+        "beside the test, or leave these nodes out",
+        100 * taken, 100 * most);
+    return RC_OK;
+}
+
 /* The longest detour is the largest of thousands: of healthy ranks, too, one has by far the longest, so a limit alone
  * judges it. */
 enum rc judge_noise(struct judging *j)
@@ -246,6 +277,7 @@ enum rc judge_noise(struct judging *j)
 
     TRY(judge_outliers(j, METRIC_DETOUR, "outliers of detour_ratio", outliers_find, "most_detour_ratio",
                        c->most_detour_ratio > 0));
+    TRY(judge_disturbance(j));
     TRY(judge_rank_limit(j, ACCEPT_NOISE, METRIC_DETOUR, "most_detour_ratio", c->most_detour_ratio));
     TRY(judge_rank_limit(j, ACCEPT_NOISE, METRIC_LONGEST_DETOUR, "most_longest_detour_s", c->most_longest_detour_s));
 out:
@@ -275,7 +307,8 @@ static const char *say_steps(char out[64], const struct judging *j, const struct
 /* J2: what too few steps say is no pass. at: the training whose steps are the fewest of those compared. */
 static void doubt_few_steps(struct judging *j, struct criterion *row, const struct scaled_training *at)
 {
-    if (row->outcome == OUTCOME_PASS && at->n_measured_steps < TRAINING_LEAST_STEPS)
+    if ((row->outcome == OUTCOME_PASS || row->outcome == OUTCOME_NO_LIMIT) &&
+        at->n_measured_steps < TRAINING_LEAST_STEPS)
         row_end(row, OUTCOME_NO_DATA, "%d node%s: %llu of %.0f steps were measured; at least %d would be judged",
                 at->n_nodes, at->n_nodes == 1 ? "" : "s", (unsigned long long)at->n_measured_steps,
                 j->c->training_steps_count, TRAINING_LEAST_STEPS);
@@ -295,7 +328,7 @@ static void judge_samples(struct judging *j, const struct scaled_training *all)
     row->low = all->low_samples_per_s;
     row->high = all->high_samples_per_s;
     row->n_samples = (int)all->n_measured_steps;
-    row_end(row, OUTCOME_PASS, "%d nodes%s: %.4g sample/s, without a limit", all->n_nodes, say_steps(steps, j, all),
+    row_end(row, OUTCOME_NO_LIMIT, "%d nodes%s: %.4g sample/s, without a limit", all->n_nodes, say_steps(steps, j, all),
             all->samples_per_s);
     doubt_few_steps(j, row, all);
 }

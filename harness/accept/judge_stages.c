@@ -108,7 +108,7 @@ static void judge_size(struct judging *j, const struct sized_terms *t, size_t n_
         row_limit(row, rate->bytes_per_s, limit, true, "byte/s", text);
     else {
         row->measured = rate->bytes_per_s;
-        row_end(row, OUTCOME_PASS, "%s: %.4g byte/s, without a limit", text, rate->bytes_per_s);
+        row_end(row, OUTCOME_NO_LIMIT, "%s: %.4g byte/s, without a limit", text, rate->bytes_per_s);
     }
 }
 

@@ -167,6 +167,31 @@ static void an_outlier_fails(void **state)
     assert_int_equal(f->a.stage[ACCEPT_TRAINING].outcome, OUTCOME_FAIL);
 }
 
+/* J6. Of half of the ranks: one alone is an outlier. Regression: a machine of which others took 91 % passed. */
+static void a_busy_machine_never_passes(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_it(f);
+    assert_false(has_row(f, "quiet machine"));
+    for (int r = 0; r < f->a.n_ranks; r++)
+        set_metric(f, METRIC_DETOUR, r, 0.91);
+    judge_it(f);
+    assert_row(f, "quiet machine", OUTCOME_NO_DATA,
+               "others took 91 % of the ranks' time, and more than 10 % is too much to judge anything; end what runs "
+               "beside the test, or leave these nodes out");
+    assert_int_equal(f->a.stage[ACCEPT_NOISE].outcome, OUTCOME_NO_DATA);
+    assert_int_equal(f->a.outcome, OUTCOME_NO_DATA);
+    for (int r = 0; r < f->a.n_ranks / 2 - 1; r++)
+        set_metric(f, METRIC_DETOUR, r, 0.001);
+    judge_it(f);
+    assert_true(has_row(f, "quiet machine"));
+    for (int r = 0; r < f->a.n_ranks / 2 + 1; r++)
+        set_metric(f, METRIC_DETOUR, r, 0.001);
+    judge_it(f);
+    assert_false(has_row(f, "quiet machine"));
+}
+
 static void a_rank_below_the_limit_is_named(void **state)
 {
     struct fixture *f = *state;
@@ -314,6 +339,7 @@ int main(void)
         ON_A_FLEET(a_partial_test_is_no_verdict),
         ON_A_FLEET(a_lost_rank_is_the_first_finding),
         ON_A_FLEET(an_outlier_fails),
+        ON_A_FLEET(a_busy_machine_never_passes),
         ON_A_FLEET(a_rank_below_the_limit_is_named),
         ON_A_FLEET(an_interval_that_holds_the_limit_is_said),
         ON_A_FLEET(breakers_are_named_as_what_they_are),

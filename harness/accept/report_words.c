@@ -250,7 +250,9 @@ static void print_no_data(const struct acceptance *a, FILE *to)
         return;
     }
     if (n == 0) {
-        fputs("nothing was judged", to);
+        fputs(n_criteria_of(a, OUTCOME_NO_LIMIT) > 0 ? "nothing was judged: what was measured has no limit"
+                                                     : "nothing was judged",
+              to);
         return;
     }
     fprintf(to, "%d stage%s no data: ", n, n == 1 ? " has" : "s have");
@@ -261,10 +263,13 @@ static void print_no_data(const struct acceptance *a, FILE *to)
 
 static void print_passed(const struct acceptance *a, FILE *to)
 {
-    const int n = n_criteria_of(a, OUTCOME_PASS);
+    const int n = n_criteria_of(a, OUTCOME_PASS), n_open = n_criteria_of(a, OUTCOME_NO_LIMIT);
 
     fprintf(to, "%d criteri%s hold%s on %d node%s and %d rank%s", n, n == 1 ? "on" : "a", n == 1 ? "s" : "", a->n_nodes,
             a->n_nodes == 1 ? "" : "s", a->n_ranks, a->n_ranks == 1 ? "" : "s");
+    if (n_open > 0)
+        fprintf(to, "; %d more %s measured, and %s no limit", n_open, n_open == 1 ? "was" : "were",
+                n_open == 1 ? "has" : "have");
 }
 
 /* What ended the test: "rank 4 on node4 was lost in stage pairwise". Returns whether something did. */

@@ -11,8 +11,8 @@
  *       are compared whole; of long ones that part is named which differs.
  *   N4  Throughputs are compared as independent.h does, and verdicts hold together (paired.C4). Simulated ones have no
  *       spread: any difference is one.
- *   N5  No verdict is given on a point of which more than WITHHELD_RATIO of the launches of either campaign are disturbed
- *       or without a steady state.
+ *   N5  No verdict is given on a point of which more than WITHHELD_RATIO of the launches of either campaign are
+ *       disturbed or without a steady state.
  */
 #ifndef HARNESS_CAMPAIGN_DIFF_H
 #define HARNESS_CAMPAIGN_DIFF_H
