@@ -29,6 +29,20 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   # to count from address 0, for a null access, the function for one without effects, and drops calls to it.
   add_compile_options(-fno-delete-null-pointer-checks)
 endif()
+# Hardening of release builds, as distributions build their packages. A sanitizer replaces the functions that
+# _FORTIFY_SOURCE checks. A preset of the user's compiler for the macro is replaced without a warning.
+include(CheckCCompilerFlag)
+if(NOT GRADMARK_SANITIZE)
+  foreach(flag -fstack-protector-strong -fcf-protection)
+    string(MAKE_C_IDENTIFIER "GRADMARK_HAVE${flag}" known)
+    check_c_compiler_flag(${flag} ${known})
+    if(${known})
+      add_compile_options($<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:${flag}>)
+    endif()
+  endforeach()
+  add_compile_options("$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  add_link_options($<$<CONFIG:Release>:LINKER:-z,relro,-z,now>)
+endif()
 if(GRADMARK_WERROR)
   add_compile_options(-Werror)
 endif()
@@ -38,3 +52,10 @@ if(GRADMARK_SANITIZE)
   add_compile_options(-g1) # what the stack of a report names: functions and lines
 endif()
 include_directories("${CMAKE_SOURCE_DIR}")
+
+# gradmark_run_path(TARGET ...): targets that are installed.
+#   They look for shared libraries in the folders that they were linked with, also when installed. Otherwise CMake ends
+#   the list with an empty element, as room for another list on installation; the loader takes that for the current folder.
+function(gradmark_run_path)
+  set_target_properties(${ARGN} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+endfunction()
