@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct folders {
     struct dataset base;
     struct picture_crop crop;
     struct names classes, files;
+    struct names unused; /* sentences: PATH: why */
     size_t n_left_out;
 };
 
@@ -94,31 +96,99 @@ static bool has_folder(const char *folder, const char *name)
     return has;
 }
 
-static bool is_image_name(const char *name)
+static bool has_ending(const char *name, const char *const *ending)
 {
     const char *dot = strrchr(name, '.');
 
-    return dot != NULL &&
-           (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0 || strcasecmp(dot, ".png") == 0);
+    for (; dot != NULL && *ending != NULL; ending++)
+        if (strcasecmp(dot, *ending) == 0)
+            return true;
+    return false;
+}
+
+static bool is_image_name(const char *name)
+{
+    static const char *const ending[] = { ".jpg", ".jpeg", ".png", NULL };
+
+    return has_ending(name, ending);
+}
+
+/* Pictures by name that others read, and gradmark does not. */
+static bool is_other_image_name(const char *name)
+{
+    static const char *const ending[] = { ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".tiff", ".webp", NULL };
+
+    return has_ending(name, ending);
+}
+
+/* What is not used of PATH, and why. */
+static enum rc note_unused(struct folders *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static enum rc note_unused(struct folders *f, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    return names_add(&f->unused, text);
+}
+
+/* A file that is no image of a class. why: of an image that could be one. */
+static enum rc note_file(struct folders *f, const char *folder, const char *name, const char *why)
+{
+    if (is_other_image_name(name))
+        return note_unused(f, "%s/%s: no .jpg, .jpeg or .png", folder, name);
+    if (is_image_name(name))
+        return note_unused(f, "%s/%s: %s", folder, name, why);
+    f->n_left_out++;
+    return RC_OK;
+}
+
+/* Images in `folder` and in folders of it, by name; counts on to n_most. What cannot be read holds none. */
+static size_t count_images(const char *folder, size_t n_most, int depth)
+{
+    struct names entries = { .name = NULL };
+    size_t n = 0;
+
+    if (depth > MAX_DEPTH || list(&entries, folder) != RC_OK)
+        rc_clear();
+    for (size_t i = 0; i < entries.n && n < n_most; i++) {
+        char *path = pixels_path(folder, entries.name[i]);
+        if (path != NULL && is_folder(path))
+            n += count_images(path, n_most - n, depth + 1);
+        else
+            n += is_image_name(entries.name[i]);
+        free(path);
+    }
+    names_free(&entries);
+    return n;
+}
+
+static bool holds_images(const char *folder)
+{
+    return count_images(folder, 1, 1) > 0;
 }
 
 static enum rc add_files(struct folders *f, const char *folder, int depth);
 
-/* One entry of a folder of a class. Owns path from now on. */
-static enum rc add_entry(struct folders *f, char *path, int depth)
+/* One entry of a folder of a class. */
+static enum rc add_entry(struct folders *f, const char *folder, const char *name, int depth)
 {
+    char *path = pixels_path(folder, name);
     enum rc rc = RC_OK;
 
     if (path == NULL)
         FAIL(RC_NOMEM, "no memory for the names of files");
     if (is_folder(path)) {
         TRY(add_files(f, path, depth + 1));
-    } else if (is_image_name(path)) {
+    } else if (is_image_name(name)) {
         char *const kept = path;
         path = NULL;
         TRY(names_add(&f->files, kept));
     } else {
-        f->n_left_out++;
+        TRY(note_file(f, folder, name, ""));
     }
 out:
     free(path);
@@ -134,7 +204,7 @@ static enum rc add_files(struct folders *f, const char *folder, int depth)
         FAIL(RC_INVAL, "%s: more than %d folders deep: do links make a circle?", folder, MAX_DEPTH);
     TRY(list(&entries, folder));
     for (size_t i = 0; i < entries.n; i++)
-        TRY(add_entry(f, pixels_path(folder, entries.name[i]), depth));
+        TRY(add_entry(f, folder, entries.name[i], depth));
 out:
     names_free(&entries);
     return rc;
@@ -149,7 +219,7 @@ static enum rc find_classes(struct folders *f, const char *folder)
     TRY(list(&entries, folder));
     for (size_t i = 0; i < entries.n; i++) {
         if (!has_folder(folder, entries.name[i])) {
-            f->n_left_out++;
+            TRY(note_file(f, folder, entries.name[i], "in no folder of a class"));
             continue;
         }
         if (strchr(entries.name[i], '\n') != NULL)
@@ -164,25 +234,35 @@ out:
     return rc;
 }
 
-static enum rc no_stranger(const struct folders *f, const char *folder)
+/* Folders and files in the folder of the test images that are no class's. */
+static enum rc check_strangers(struct folders *f, const char *folder)
 {
     struct names entries = { .name = NULL };
+    char *path = NULL;
     enum rc rc;
 
     TRY(list(&entries, folder));
     for (size_t i = 0; i < entries.n; i++) {
         const char *name = entries.name[i];
-        if (has_folder(folder, name) &&
-            bsearch(&name, f->classes.name, f->classes.n, sizeof *f->classes.name, by_bytes) == NULL)
-            FAIL(RC_INVAL, "%s/%s: no folder for training has this class's name", folder, name);
+        free(path);
+        path = pixels_path(folder, name);
+        if (path == NULL)
+            FAIL(RC_NOMEM, "%s: no memory for a path", folder);
+        if (!is_folder(path))
+            TRY(note_file(f, folder, name, "in no folder of a class"));
+        else if (!holds_images(path))
+            TRY(note_unused(f, "%s: holds no .jpg, .jpeg or .png", path));
+        else if (bsearch(&name, f->classes.name, f->classes.n, sizeof *f->classes.name, by_bytes) == NULL)
+            FAIL(RC_INVAL, "%s: no folder for training has this class's name", path);
     }
 out:
+    free(path);
     names_free(&entries);
     return rc;
 }
 
-/* Images of every class in `folder`, and their labels. A class may have none. */
-static enum rc add_images(struct folders *f, const char *folder)
+/* Images of every class in `folder`, and their labels. A class may have none for testing. */
+static enum rc add_images(struct folders *f, const char *folder, bool for_training)
 {
     char *path = NULL;
     enum rc rc = RC_OK;
@@ -196,6 +276,11 @@ static enum rc add_images(struct folders *f, const char *folder)
         if (path == NULL)
             FAIL(RC_NOMEM, "%s: no memory for a path", folder);
         TRY(add_files(f, path, 1));
+        if (for_training && f->files.n == first)
+            FAIL(RC_INVAL,
+                 "%s: holds no file named .jpg, .jpeg or .png, and each class needs one; add images, or remove the "
+                 "folder",
+                 path);
         uint32_t *grown = realloc(f->base.label, (f->files.n + 1) * sizeof *grown);
         if (grown == NULL)
             FAIL(RC_NOMEM, "%s: no memory for %zu labels", folder, f->files.n);
@@ -244,6 +329,7 @@ static void folders_close(struct dataset *d)
 
     names_free(&f->classes);
     names_free(&f->files);
+    names_free(&f->unused);
 }
 
 static const struct dataset_ops folders_ops = {
@@ -253,18 +339,113 @@ static const struct dataset_ops folders_ops = {
     .close = folders_close,
 };
 
-/* folder NULL: no memory for its name. */
+/* --- splits --- */
+
+enum split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLIT_NONE };
+static const char *const split_use[] = { "training", "validation", "testing" };
+
+/* What a folder of that name holds, if it holds folders of classes. */
+static enum split split_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum split split;
+    } known[] = {
+        { "train", SPLIT_TRAIN },    { "training", SPLIT_TRAIN }, { "val", SPLIT_VAL },      { "valid", SPLIT_VAL },
+        { "validation", SPLIT_VAL }, { "test", SPLIT_TEST },      { "testing", SPLIT_TEST },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(known[i].name, name) == 0)
+            return known[i].split;
+    return SPLIT_NONE;
+}
+
+/* Does it hold a folder with images, as a split does? */
+static bool holds_classes(const char *folder)
+{
+    struct names entries = { .name = NULL };
+    bool holds = false;
+
+    if (list(&entries, folder) != RC_OK)
+        rc_clear();
+    for (size_t i = 0; i < entries.n && !holds; i++) {
+        char *path = pixels_path(folder, entries.name[i]);
+        holds = path != NULL && is_folder(path) && holds_images(path);
+        free(path);
+    }
+    names_free(&entries);
+    return holds;
+}
+
+/* The folders in `path`: the name of each split, in `entries`, or NULL. */
+static enum rc find_splits(const char *split[SPLIT_NONE], const struct names *entries, const char *path)
+{
+    size_t n_folders = 0, n_named = 0;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < entries->n; i++) {
+        const enum split s = split_named(entries->name[i]);
+        char *folder = pixels_path(path, entries->name[i]);
+        const bool is = folder != NULL && is_folder(folder),
+                   has_classes = is && s != SPLIT_NONE && holds_classes(folder);
+        free(folder);
+        n_folders += is;
+        n_named += is && s != SPLIT_NONE;
+        if (has_classes && split[s] != NULL)
+            FAIL(RC_INVAL, "%s: holds %s and %s, both for %s; rename or remove one", path, split[s], entries->name[i],
+                 split_use[s]);
+        if (has_classes)
+            split[s] = entries->name[i];
+    }
+    if (split[SPLIT_TRAIN] == NULL && (split[SPLIT_VAL] != NULL || split[SPLIT_TEST] != NULL))
+        FAIL(RC_INVAL, "%s: holds %s/CLASS, but no train/CLASS with images", path,
+             split[SPLIT_VAL] != NULL ? split[SPLIT_VAL] : split[SPLIT_TEST]);
+    if (split[SPLIT_TRAIN] == NULL && n_folders > 0 && n_named == n_folders)
+        FAIL(RC_INVAL,
+             "%s: holds folders that are named as splits, without folders of classes; train/CLASS would be right",
+             path);
+out:
+    return rc;
+}
+
+/* What lies beside the folders of splits that are used. */
+static enum rc note_others(struct folders *f, const struct names *entries, const char *path, const char *train,
+                           const char *test)
+{
+    char *folder = NULL;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < entries->n; i++) {
+        const char *name = entries->name[i];
+        free(folder);
+        folder = pixels_path(path, name);
+        if (folder == NULL)
+            FAIL(RC_NOMEM, "%s: no memory for a path", path);
+        if (name == train || name == test)
+            continue;
+        if (!is_folder(folder))
+            TRY(note_file(f, path, name, "in no folder of a class"));
+        else if (test != NULL && split_named(name) != SPLIT_NONE && holds_classes(folder))
+            TRY(note_unused(f, "%s: the images for testing are those of %s/%s", folder, path, test));
+        else if (!holds_images(folder))
+            TRY(note_unused(f, "%s: holds no .jpg, .jpeg or .png", folder));
+        else
+            TRY(note_unused(f, "%s: its %zu images are in no folder of a class for training or testing", folder,
+                            count_images(folder, SIZE_MAX, 1)));
+    }
+out:
+    free(folder);
+    return rc;
+}
+
 static enum rc find_train(struct folders *f, const char *folder)
 {
     enum rc rc;
 
-    if (folder == NULL)
-        FAIL(RC_NOMEM, "no memory for a path");
     TRY(find_classes(f, folder));
-    TRY(add_images(f, folder));
+    TRY(add_images(f, folder, true));
     f->base.n_train = f->files.n;
-    if (f->base.n_train == 0)
-        FAIL(RC_INVAL, "%s: its folders hold no file named .jpg, .jpeg or .png", folder);
 out:
     return rc;
 }
@@ -273,10 +454,8 @@ static enum rc find_test(struct folders *f, const char *folder)
 {
     enum rc rc;
 
-    if (folder == NULL)
-        FAIL(RC_NOMEM, "no memory for a path");
-    TRY(no_stranger(f, folder));
-    TRY(add_images(f, folder));
+    TRY(check_strangers(f, folder));
+    TRY(add_images(f, folder, false));
     f->base.n_test = f->files.n - f->base.n_train;
 out:
     return rc;
@@ -284,18 +463,28 @@ out:
 
 static enum rc find_images(struct folders *f, const char *path)
 {
-    const bool split = has_folder(path, "train");
-    const char *const test = has_folder(path, "val") ? "val" : has_folder(path, "test") ? "test" : NULL;
-    char *train_folder = split ? pixels_path(path, "train") : strdup(path);
-    char *test_folder = split && test != NULL ? pixels_path(path, test) : NULL;
+    struct names entries = { .name = NULL };
+    const char *split[SPLIT_NONE] = { NULL };
+    char *train_folder = NULL, *test_folder = NULL;
     enum rc rc;
 
+    TRY(list(&entries, path));
+    TRY(find_splits(split, &entries, path));
+    const char *const train = split[SPLIT_TRAIN];
+    const char *const test = split[SPLIT_VAL] != NULL ? split[SPLIT_VAL] : split[SPLIT_TEST];
+    train_folder = train != NULL ? pixels_path(path, train) : strdup(path);
+    test_folder = pixels_path(path, test != NULL ? test : "");
+    if (train_folder == NULL || test_folder == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for a path", path);
     TRY(find_train(f, train_folder));
-    if (split && test != NULL)
+    if (test != NULL)
         TRY(find_test(f, test_folder));
+    if (train != NULL)
+        TRY(note_others(f, &entries, path, train, test));
 out:
     free(train_folder);
     free(test_folder);
+    names_free(&entries);
     return rc;
 }
 
@@ -343,4 +532,14 @@ const char *image_folders_class(const struct dataset *d, size_t label)
 size_t image_folders_left_out_count(const struct dataset *d)
 {
     return ((const struct folders *)d)->n_left_out;
+}
+
+size_t image_folders_unused_count(const struct dataset *d)
+{
+    return ((const struct folders *)d)->unused.n;
+}
+
+const char *image_folders_unused(const struct dataset *d, size_t i)
+{
+    return ((const struct folders *)d)->unused.name[i];
 }

@@ -109,6 +109,8 @@ static void names_give_the_order(void **state)
     expect_image(d, 4, 6, 0);
     expect_image(d, 5, 5, 2);
     assert_int_equal(image_folders_left_out_count(d), 2);
+    assert_int_equal(image_folders_unused_count(d), 1);
+    assert_non_null(strstr(image_folders_unused(d, 0), "/test: holds no .jpg, .jpeg or .png"));
     dataset_close(&d);
     remove_all(&f);
 }
@@ -122,10 +124,12 @@ static void without_train_all_is_for_training(void **state)
     (void)state;
     test_files_open(&f);
     make_folders(&f, folders);
+    write_png(&f, "cat/1.png", 7);
     write_png(&f, "dog/1.png", 8);
     assert_int_equal(image_folders_open(&d, f.folder, &crop), RC_OK);
-    assert_true(d->n_train == 1 && d->n_test == 0 && d->n_classes == 2);
-    expect_image(d, 0, 8, 1);
+    assert_true(d->n_train == 2 && d->n_test == 0 && d->n_classes == 2);
+    expect_image(d, 1, 8, 1);
+    assert_int_equal(image_folders_unused_count(d), 0);
     dataset_close(&d);
     remove_all(&f);
 }
@@ -155,13 +159,16 @@ static void no_data_set(void **state)
     assert_true(dataset_path_is_folders(f.folder));
     expect_refused(&f, "holds one folder; one folder for each of two or more classes is wanted");
     make_folders(&f, two);
-    expect_refused(&f, "its folders hold no file named .jpg, .jpeg or .png");
+    expect_refused(&f, "/cat: holds no file named .jpg, .jpeg or .png, and each class needs one");
+    write_png(&f, "cat/1.png", 0);
     test_files_path(&f, "dog/again", path);
     assert_int_equal(symlink(".", path), 0);
     expect_refused(&f, "do links make a circle?");
     assert_int_equal(unlink(path), 0);
     make_folders(&f, test_alone);
+    write_png(&f, "train/x/1.png", 0);
     write_png(&f, "train/y/1.png", 0);
+    write_png(&f, "val/z/1.png", 0);
     expect_refused(&f, "/val/z: no folder for training has this class's name");
     remove_all(&f);
 }

@@ -93,6 +93,7 @@ struct packing {
     uint8_t *pixels;    /* of one image */
     struct part part[2];
     size_t n_broken;
+    size_t *n_of_class; /* images for training that are written, of each class */
 };
 
 static struct part part_of(const struct pack_opts *o, const char *kind, size_t first, size_t n_images)
@@ -153,6 +154,8 @@ static enum rc fill_shard(struct packing *p, struct part *part, struct gmimg_wri
         if (!found)
             break;
         gmimg_writer_add(w, label, p->pixels);
+        if (part == &p->part[0])
+            p->n_of_class[label]++;
         ++*n_images;
     }
 out:
@@ -224,6 +227,19 @@ static void print_total(const struct packing *p)
                image_folders_left_out_count(d));
 }
 
+/* A class whose images are all broken would be one that nothing is trained on. */
+static enum rc check_classes(const struct packing *p)
+{
+    if (p->opts->limit > 0) /* which leaves out classes on purpose */
+        return RC_OK;
+    for (size_t i = 0; i < p->dataset->n_classes; i++)
+        if (p->n_of_class[i] == 0)
+            return rc_raise(RC_INVAL,
+                            "%s: each file of class %s for training is broken; repair one, or remove the folder",
+                            p->opts->data, image_folders_class(p->dataset, i));
+    return RC_OK;
+}
+
 /* Some of the shards would look like all of a smaller data set: they appear together or not at all. */
 static enum rc write_parts(struct packing *p, enum verb_stage *stage)
 {
@@ -238,8 +254,10 @@ static enum rc write_parts(struct packing *p, enum verb_stage *stage)
             TRY(write_shard(p, &p->part[i]));
     if (p->part[0].n_images == 0)
         FAIL(RC_INVAL, "%s: each of its %zu files for training is broken", p->opts->data, p->n_broken);
-    if (p->folders)
+    if (p->folders) {
+        TRY(check_classes(p));
         TRY(write_classes(p));
+    }
     TRY(atomic_folder_commit(&folder));
     print_total(p);
 out:
@@ -298,6 +316,12 @@ out:
     return rc;
 }
 
+static void print_unused(const struct dataset *d)
+{
+    for (size_t i = 0; i < image_folders_unused_count(d); i++)
+        fprintf(stderr, "gradmark pack: not used: %s\n", image_folders_unused(d, i));
+}
+
 static enum rc pack_run(struct verb_call *call)
 {
     const struct pack_opts *o = call->opts;
@@ -316,13 +340,17 @@ static enum rc pack_run(struct verb_call *call)
             FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
                  (unsigned long long)o->shard_images, MAX_SHARDS, p.part[i].n_wanted, i == 0 ? "training" : "test");
     p.pixels = malloc(d->n_features);
-    if (p.pixels == NULL)
+    p.n_of_class = calloc(d->n_classes, sizeof *p.n_of_class);
+    if (p.pixels == NULL || p.n_of_class == NULL)
         FAIL(RC_NOMEM, "no memory for an image of %zu bytes", d->n_features);
+    if (p.folders)
+        print_unused(d);
     TRY(write_parts(&p, &call->stage));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output: %s", strerror(errno));
 out:
     free(p.pixels);
+    free(p.n_of_class);
     dataset_close(&d);
     return rc;
 }
@@ -336,8 +364,10 @@ const struct verb verb_pack = {
         "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
         "Folders of JPEG or PNG files, one for each class (DIR/train/CLASS, DIR/val/CLASS; or DIR/CLASS), are "
         "decoded,\n"
-        "resized and cut as torchvision's Resize and CenterCrop do; classes.txt names the classes, label 0 first:\n"
-        "sorted by name, byte by byte.\n"
+        "resized and cut as torchvision's Resize and CenterCrop do. classes.txt names the classes, label 0 first,\n"
+        "sorted by name, byte by byte. Splits may be named train or training; val, valid, validation, test or "
+        "testing.\n"
+        "Each folder and picture that is not used is printed. A class without pictures is refused.\n"
         "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,
