@@ -7,6 +7,8 @@
 
 #include "harness/exchange/collective.h"
 
+enum { SIGNIFICANT_DIGITS = 6 };
+
 static const char *lane_name(const struct comm_about *about, int lane)
 {
     return lane < about->terms->n_lanes                    ? about->terms->lane[lane].name
@@ -105,6 +107,15 @@ static void print_titles(FILE *to)
             "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
+/* As "%g" with nccl-tests, but always in decimals: programs that look for the line know no exponent. */
+static void print_average(FILE *to, double gb_per_s)
+{
+    const int n_before = gb_per_s > 0 && isfinite(gb_per_s) ? (int)floor(log10(gb_per_s)) + 1 : 1;
+    const int n_decimals = n_before < SIGNIFICANT_DIGITS ? SIGNIFICANT_DIGITS - n_before : 0;
+
+    fprintf(to, "# Avg bus bandwidth    : %.*f\n#\n", n_decimals, gb_per_s);
+}
+
 static void print_rows(FILE *to, const struct comm_about *about, int lane)
 {
     const struct comm_results *r = about->results;
@@ -133,7 +144,7 @@ static void print_rows(FILE *to, const struct comm_about *about, int lane)
         fprintf(to, "# Out of bounds values : %" PRIu64 " %s\n", n_wrong, n_wrong ? "FAILED" : "OK");
     else
         fputs("# Out of bounds values : N/A, nothing was checked\n", to);
-    fprintf(to, "# Avg bus bandwidth    : %g\n#\n", n_figures ? sum * 1e-9 / n_figures : 0.0);
+    print_average(to, n_figures ? sum * 1e-9 / n_figures : 0.0);
 }
 
 static void print_lane(FILE *to, const struct comm_about *about, int lane)
