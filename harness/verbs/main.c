@@ -3,6 +3,7 @@
  * main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed; of diff: worse), 2 (bad
  * input), or 128 + the number of the signal that stopped a run, which kept its results.
  */
+#include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -157,9 +158,8 @@ static void keep_freed_memory(void)
     (void)mallopt(M_TRIM_THRESHOLD, 2 * MOST_MAPPED_BYTES);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    keep_freed_memory();
     if (argc < 2) {
         print_usage(stderr);
         return 2;
@@ -172,4 +172,21 @@ int main(int argc, char **argv)
         if (strcmp((*v)->name, argv[1]) == 0)
             return run_verb(*v, argc - 2, argv + 2);
     return unknown_verb(argv[1]);
+}
+
+/* What cannot be written, as on a full disk, is an error of each verb. Some find it earlier, and say it themselves. */
+static int close_output(int exit_code)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != EXIT_SUCCESS)
+        return exit_code;
+    fprintf(stderr, "gradmark: standard output cannot be written%s%s\n", errno != 0 ? ": " : "",
+            errno != 0 ? strerror(errno) : "");
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    keep_freed_memory();
+    return close_output(run(argc, argv));
 }

@@ -212,19 +212,27 @@ static void await_all(struct run *run)
         read_streams(run, r); /* what they wrote last */
 }
 
-static void run_free(struct run *run)
+/* Returns the errno of standard output, or 0. */
+static int run_free(struct run *run)
 {
+    int error = 0;
+
     for (int r = 0; run->child && r < run->plan.n_ranks; r++) {
         struct child *c = &run->child[r];
         close_input(c);
-        for (int i = 0; i < N_STREAMS; i++)
-            launch_lines_fini(&c->stream[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO, run->opts->has_prefix ? r : -1);
+        for (int i = 0; i < N_STREAMS; i++) {
+            const int of_stream = launch_lines_fini(&c->stream[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO,
+                                                    run->opts->has_prefix ? r : -1);
+            if (i == 0 && error == 0)
+                error = of_stream;
+        }
     }
     if (run->has_join_file)
         (void)unlink(run->opts->join_file);
     free(run->child);
     free(run->polled);
     launch_plan_close(&run->plan);
+    return error;
 }
 
 static int exit_code_of(const struct run *run)
@@ -265,7 +273,9 @@ enum rc launch_run(const struct launch_opts *opts, int *exit_code)
     }
     await_all(&run);
     *exit_code = exit_code_of(&run);
-out:
-    run_free(&run);
+out:;
+    const int error = run_free(&run);
+    if (rc == RC_OK && *exit_code == 0 && error != 0)
+        rc = rc_raise(RC_IO, "standard output: %s", strerror(error));
     return rc;
 }

@@ -184,17 +184,19 @@ int launch_spawn(pid_t *pid, const struct launch_command *c, const int stream[3]
 
 /* --- its lines --- */
 
-static void write_all(int to, const char *bytes, size_t n_bytes)
+/* Returns an errno, or 0. */
+static int write_all(int to, const char *bytes, size_t n_bytes)
 {
     while (n_bytes > 0) {
         const ssize_t n = write(to, bytes, n_bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* nobody reads it any more */
+            return n < 0 && errno != EPIPE ? errno : 0;
         bytes += n;
         n_bytes -= (size_t)n;
     }
+    return 0;
 }
 
 /* The whole lines in l->text, or all of it. */
@@ -209,9 +211,10 @@ static void write_lines(struct launch_lines *l, int to, int rank, bool is_all)
         if (!end && !is_all)
             break;
         const size_t n_line = end ? (size_t)(end - (l->text + done)) + 1 : l->n_bytes - done;
-        if (rank >= 0)
-            write_all(to, prefix, strlen(prefix));
-        write_all(to, l->text + done, n_line);
+        const int of_prefix = rank >= 0 ? write_all(to, prefix, strlen(prefix)) : 0;
+        const int of_line = write_all(to, l->text + done, n_line);
+        if (l->error == 0)
+            l->error = of_prefix != 0 ? of_prefix : of_line;
         if (!end)
             write_all(to, "\n", 1);
         done += n_line;
@@ -248,14 +251,16 @@ void launch_lines_read(struct launch_lines *l, int to, int rank)
     }
 }
 
-void launch_lines_fini(struct launch_lines *l, int to, int rank)
+int launch_lines_fini(struct launch_lines *l, int to, int rank)
 {
     if (l->n_bytes > 0)
         write_lines(l, to, rank, true);
     if (l->fd >= 0)
         (void)close(l->fd);
     free(l->text);
+    const int error = l->error;
     *l = (struct launch_lines){ .fd = -1 };
+    return error;
 }
 
 /* --- of a process that was started so --- */

@@ -24,11 +24,13 @@ struct launch_lines {
     int fd; /* -1: it has ended */
     char *text;
     size_t n_bytes, capacity_bytes; /* of a line that has no end yet */
+    int error;                      /* errno of the first line that could not be written; 0: none */
 };
 
 /* Write what has come to fd `to`, in whole lines; rank: "[rank] " before each, -1: nothing. */
 void launch_lines_read(struct launch_lines *l, int to, int rank);
-/* Write what is left, and close. */
-void launch_lines_fini(struct launch_lines *l, int to, int rank);
+/* Write what is left, and close. Returns the errno of the first line that could not be written, or 0; that nobody reads
+ * them any more (EPIPE) is none. */
+int launch_lines_fini(struct launch_lines *l, int to, int rank);
 
 #endif
