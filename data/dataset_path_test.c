@@ -271,12 +271,64 @@ static void other_paths_are_refused(void **state)
     test_files_make_idx(&f, 2, 2, 1, 1);
     test_files_path(&f, "t10k-labels-idx1-ubyte", path);
     refuse_path(path, "offset 0: is an IDX file; give the folder with all four");
-    test_files_write(&f, "data_batch_1.bin", (const uint8_t *)"7", 1);
-    test_files_path(&f, "data_batch_1.bin", path);
-    refuse_path(path, "is one of CIFAR-10's six files; give the folder that holds them");
-    test_files_write(&f, "cifar-10-binary.tar.gz", (const uint8_t *)"\x1f\x8b", 2);
-    test_files_path(&f, "cifar-10-binary.tar.gz", path);
-    refuse_path(path, "offset 0: is compressed (gzip); gunzip it first");
+    test_files_close(&f);
+}
+
+/* By what they hold, whatever their names are. */
+static void files_of_other_formats_are_named(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t n_bytes, n_file_bytes;
+        const char *message;
+    } files[] = {
+        { "\7", 1, 2 * 3073, "is one of CIFAR-10's six files; give the folder that holds them" },
+        { "\23\143", 2, 2 * 3074,
+          "looks like CIFAR-100, which is not read; write it as folders of PNG files, one for each class, of which "
+          "gradmark pack makes a data set" },
+        { "\x1f\x8b", 2, 2, "offset 0: is compressed (gzip); gunzip it first" },
+        { "BZh9", 4, 600, "offset 0: is compressed (bzip2); bunzip2 it first" },
+        { "PK\3\4", 4, 600, "offset 0: is a zip archive; unpack it, and give the folder" },
+        { "\x93NUMPY", 6, 600, "offset 0: is a NumPy array, which is not read" },
+        { "\x80\4", 2, 600, "offset 0: is a Python pickle, which is not read; of CIFAR-10 the binary version is" },
+        { "\xff\xd8\xff", 3, 600,
+          "offset 0: is a picture; gradmark pack makes a data set of folders of pictures, one for each class" },
+        { "ab\1", 3, 600,
+          "offset 2: is neither text nor of another format that is read; a .gmimg shard, or the folder with the files "
+          "of MNIST or CIFAR-10, would be right" },
+        { "", 0, 0, "is empty" },
+    };
+    uint8_t bytes[2 * 3074];
+    struct test_files f;
+    char path[128], want[RC_MESSAGE_BYTES];
+    struct dataset *d = NULL;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_path(&f, "x", path);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes, files[i].bytes, files[i].n_bytes);
+        test_files_write(&f, "x", bytes, files[i].n_file_bytes);
+        refuse_path(path, files[i].message);
+    }
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, "x/data_batch_1", 14);
+    memcpy(bytes + 257, "ustar", 5);
+    test_files_write(&f, "x", bytes, 1024);
+    refuse_path(path, "offset 257: is a tar archive; unpack it, and give the folder");
+    test_files_write(&f, "x", (const uint8_t *)"a,b\n", 4);
+    snprintf(want, sizeof want,
+             "%s:1: 2 values instead of 65 (64 pixels and a label); as text it was read as a table of digits (CSV)",
+             path);
+    assert_int_equal(dataset_open_path(&d, path), RC_INVAL);
+    assert_string_equal(rc_message(), want);
+    test_files_write(&f, "fine_label_names.txt", (const uint8_t *)"a\n", 2);
+    refuse_path(f.folder,
+                "holds CIFAR-100, which is not read; write it as folders of PNG files, one for each class, of "
+                "which gradmark pack makes a data set");
+    test_files_remove(&f, "fine_label_names.txt");
+    test_files_remove(&f, "x");
     test_files_close(&f);
 }
 
@@ -368,6 +420,7 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(damaged_pixels_are_found),
                                         cmocka_unit_test(what_cannot_be_written_is_refused) };
     const struct CMUnitTest paths[] = { cmocka_unit_test(other_paths_are_refused),
+                                        cmocka_unit_test(files_of_other_formats_are_named),
                                         cmocka_unit_test(one_file_tells_the_format),
                                         cmocka_unit_test(the_python_version_is_named) };
     const char *what = argc == 2 ? argv[1] : "";

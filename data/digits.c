@@ -3,7 +3,7 @@
  * digits.c - the data set "digits" from its CSV, refusing whatever is not exactly that.
  *
  * A row is 64 pixels and a label, whole numbers written without sign, space or leading zero, with
- * commas between; a line ends with LF, CRLF or the file. Memory is that of the data set, whatever
+ * commas, semicolons or tabs between (csv_separator()); a line ends with LF, CRLF or the file. Memory is that of the data set, whatever
  * the file holds: lines longer than any right one are refused as they are read.
  */
 #include <errno.h>
@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "harness/base/csv.h"
+#include "harness/base/file.h"
 
 extern const struct dataset_source digits_source;
 const struct dataset_source digits_source = { .name = "digits", .shipped_file = "digits.csv" };
@@ -37,6 +39,7 @@ struct reader {
     size_t line_number;            /* of text; from 1 */
     char text[MAX_LINE_BYTES + 2]; /* a carriage return, and one too many to tell "too long" */
     size_t n_bytes;
+    char separator; /* of fields */
 };
 
 /* Next line without its end; *more false: there is none. */
@@ -103,7 +106,7 @@ static enum rc read_row(const struct reader *r, unsigned *value)
     enum rc rc = RC_OK;
 
     for (const char *p = at; p < end; p++)
-        n_fields += *p == ',';
+        n_fields += *p == r->separator;
     if (r->n_bytes == 0)
         FAIL(RC_INVAL, "%s:%zu: empty line instead of %d pixels and a label", r->path, r->line_number, N_PIXELS);
     if (n_fields != N_PIXELS + 1)
@@ -111,7 +114,7 @@ static enum rc read_row(const struct reader *r, unsigned *value)
              N_PIXELS + 1, N_PIXELS);
     for (size_t i = 0; i < n_fields; i++) {
         const char *comma = at;
-        while (comma < end && *comma != ',')
+        while (comma < end && *comma != r->separator)
             comma++;
         TRY(read_number(r, at, (size_t)(comma - at), i, &value[i]));
         at = comma + 1;
@@ -128,6 +131,15 @@ static size_t place_of(size_t i)
     return i - i / TEST_EVERY;
 }
 
+/* As of any other table of separated values. */
+static char separator_of(const struct reader *r)
+{
+    char line[sizeof r->text + 1];
+
+    snprintf(line, sizeof line, "%.*s", (int)r->n_bytes, r->text);
+    return csv_separator(line);
+}
+
 static enum rc read_rows(struct dataset *d, struct reader *r)
 {
     unsigned value[N_PIXELS + 1];
@@ -138,6 +150,8 @@ static enum rc read_rows(struct dataset *d, struct reader *r)
         TRY(read_line(r, &more));
         if (!more)
             FAIL(RC_INVAL, "%s:%zu: ends after %zu of %d rows", r->path, r->line_number, i, N_ROWS);
+        if (i == 0)
+            r->separator = separator_of(r);
         TRY(read_row(r, value));
         const size_t at = place_of(i);
         for (size_t k = 0; k < N_PIXELS; k++)
@@ -182,9 +196,7 @@ enum rc dataset_open_digits(struct dataset **out, const char *path)
     struct dataset *d = NULL;
     enum rc rc = RC_OK;
 
-    r.file = fopen(path, "rbe");
-    if (r.file == NULL)
-        FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
+    TRY(file_open_text(&r.file, path, "a table of digits (CSV)"));
     d = calloc(1, sizeof *d);
     if (d == NULL)
         FAIL(RC_NOMEM, "data set digits: %zu bytes", sizeof *d);

@@ -225,6 +225,29 @@ static void the_longest_row_fits(void **state)
     text_close(&t);
 }
 
+/* A table as spreadsheet programs save it. */
+static void other_separators_and_a_byte_order_mark(void **state)
+{
+    struct dataset *d = NULL, *same = NULL;
+    struct text t;
+
+    (void)state;
+    text_open(&t);
+    assert_int_equal(text_read(&t, &d), RC_OK);
+    for (const char *separator = ";\t"; *separator; separator++) {
+        for (size_t i = 0; i < t.n_bytes; i++)
+            if (strchr(",;\t", t.byte[i]))
+                t.byte[i] = *separator;
+        splice(&t, 0, 0, "\xef\xbb\xbf", 3);
+        assert_int_equal(text_read(&t, &same), RC_OK);
+        assert_memory_equal(same->feature, d->feature, (size_t)N_ROWS * N_PIXELS * sizeof *d->feature);
+        dataset_close(&same);
+        splice(&t, 0, 3, "", 0);
+    }
+    dataset_close(&d);
+    text_close(&t);
+}
+
 static void short_and_long_files(void **state)
 {
     struct text t;
@@ -273,9 +296,9 @@ static void files_that_cannot_be_read(void **state)
 
     (void)state;
     assert_int_equal(dataset_open_digits(&d, "no/such/digits.csv"), RC_INVAL);
-    assert_string_equal(rc_message(), "no/such/digits.csv: No such file or directory");
+    assert_string_equal(rc_message(), "no/such/digits.csv: cannot be read: No such file or directory");
     assert_int_equal(dataset_open_digits(&d, "."), RC_INVAL);
-    assert_string_equal(rc_message(), ".: Is a directory");
+    assert_string_equal(rc_message(), ".: cannot be read: Is a directory");
     assert_int_equal(dataset_open_digits(&d, ""), RC_INVAL);
     assert_null(d);
 }
@@ -332,7 +355,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest split[] = { cmocka_unit_test(every_fifth_row_is_for_testing) };
     const struct CMUnitTest rows[] = { cmocka_unit_test(wrong_rows_are_named), cmocka_unit_test(a_nul_byte_is_refused),
                                        cmocka_unit_test(the_longest_row_fits) };
-    const struct CMUnitTest ends[] = { cmocka_unit_test(short_and_long_files), cmocka_unit_test(line_ends) };
+    const struct CMUnitTest ends[] = { cmocka_unit_test(other_separators_and_a_byte_order_mark),
+                                       cmocka_unit_test(short_and_long_files), cmocka_unit_test(line_ends) };
     const struct CMUnitTest fuzz[] = { cmocka_unit_test(damaged_files) };
     const char *what = argc == 3 ? argv[1] : "";
 

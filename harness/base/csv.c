@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.c - fields of a line of comma-separated values (RFC 4180, but that no field holds a line feed). */
+/* csv.c - fields of a line of separated values (RFC 4180, but that no field holds a line feed). */
 #include "harness/base/csv.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -20,22 +21,51 @@ static char *unquote(char *text)
     return NULL;
 }
 
-int csv_cut(char *line, char **field, int max_fields)
+char csv_separator(const char *first_line)
+{
+    return strchr(first_line, ',') ? ',' : strchr(first_line, ';') ? ';' : strchr(first_line, '\t') ? '\t' : ',';
+}
+
+static bool is_blank(char c, char separator)
+{
+    return (c == ' ' || c == '\t') && c != separator;
+}
+
+static char *skip_blanks(char *at, char separator)
+{
+    while (is_blank(*at, separator))
+        at++;
+    return at;
+}
+
+/* Cut the field that begins at `at`, behind blanks; returns its separator, or the end of the line. NULL: as csv_cut(). */
+static char *cut_field(char *at, char separator, char **out)
+{
+    char *end, *next;
+
+    *out = at;
+    if (*at == '"') {
+        *out = at + 1;
+        end = unquote(at + 1);
+        next = end ? skip_blanks(end, separator) : NULL;
+        return next && (*next == separator || *next == '\0') ? next : NULL;
+    }
+    for (end = next = at; *next != '\0' && *next != separator; next++)
+        if (!is_blank(*next, separator))
+            end = next + 1;
+    if (end < next)
+        *end = '\0';
+    return next;
+}
+
+int csv_cut(char *line, char separator, char **field, int max_fields)
 {
     char *at = line;
 
     for (int n = 0; n < max_fields; n++) {
-        char *end;
-        if (*at == '"') {
-            field[n] = at + 1;
-            end = unquote(at + 1);
-            if (!end || (*end != ',' && *end != '\0'))
-                return 0;
-        } else {
-            field[n] = at;
-            end = at + strcspn(at, ",");
-        }
-        at = end;
+        at = cut_field(skip_blanks(at, separator), separator, &field[n]);
+        if (!at)
+            return 0;
         if (*at == '\0')
             return n + 1;
         *at++ = '\0';

@@ -12,7 +12,7 @@
 
 enum { MAX_FIELDS = 4 };
 
-/* "a|b|c" of the fields; "!" where there are none, "+" behind those that fit. */
+/* "a|b|c" of the fields, separated as in the line; "!" where there are none, "+" behind those that fit. */
 static const char *cut(const char *text)
 {
     static char line[256], out[512];
@@ -20,7 +20,7 @@ static const char *cut(const char *text)
     int n;
 
     snprintf(line, sizeof line, "%s", text);
-    n = csv_cut(line, field, MAX_FIELDS);
+    n = csv_cut(line, csv_separator(line), field, MAX_FIELDS);
     out[0] = '\0';
     for (int i = 0; i < n && i < MAX_FIELDS; i++)
         snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", i > 0 ? "|" : "", field[i]);
@@ -47,6 +47,27 @@ static void quoted_fields_hold_commas_and_quotes(void **state)
     assert_string_equal(cut("x,\"y\""), "x|y");
 }
 
+/* As spreadsheet programs save tables where the comma is the decimal sign. */
+static void semicolons_and_tabs_separate_where_no_comma_does(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("a;b;;c"), "a|b||c");
+    assert_string_equal(cut("a\tb\t\tc"), "a|b||c");
+    assert_string_equal(cut("a;b\tc"), "a|b\tc");
+    assert_string_equal(cut("a;b,c\td"), "a;b|c\td");
+    assert_string_equal(cut("\"a;b\";c"), "a;b|c");
+}
+
+static void blanks_around_fields_are_dropped(void **state)
+{
+    (void)state;
+    assert_string_equal(cut(" a , b c,\td\t"), "a|b c|d");
+    assert_string_equal(cut("a\t b \t"), "a|b|");
+    assert_string_equal(cut("  ,  "), "|");
+    assert_string_equal(cut(" \" a \" ,b"), " a |b");
+    assert_string_equal(cut("\"a\" b,c"), "!");
+}
+
 static void quotes_must_close(void **state)
 {
     (void)state;
@@ -68,6 +89,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_fields_are_cut_at_commas),
         cmocka_unit_test(quoted_fields_hold_commas_and_quotes),
+        cmocka_unit_test(semicolons_and_tabs_separate_where_no_comma_does),
+        cmocka_unit_test(blanks_around_fields_are_dropped),
         cmocka_unit_test(quotes_must_close),
         cmocka_unit_test(more_than_fit_are_told),
     };

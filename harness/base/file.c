@@ -185,6 +185,28 @@ out:
     return rc;
 }
 
+enum rc file_open_text(FILE **out, const char *path, const char *wanted)
+{
+    char begin[3] = "";
+    FILE *from = NULL;
+    enum rc rc;
+
+    TRY(file_open_regular(&from, path, wanted));
+    const size_t n_bytes = fread(begin, 1, sizeof begin, from);
+    if (ferror(from))
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    if (n_bytes >= 2 && (memcmp(begin, "\xff\xfe", 2) == 0 || memcmp(begin, "\xfe\xff", 2) == 0))
+        FAIL(RC_INVAL, "%s: cannot be read: is UTF-16; save it as UTF-8", path);
+    if (n_bytes < 3 || memcmp(begin, "\xef\xbb\xbf", 3) != 0)
+        rewind(from);
+    *out = from;
+    from = NULL;
+out:
+    if (from)
+        fclose(from);
+    return rc;
+}
+
 enum rc file_of_option(enum rc rc, const char *option)
 {
     return rc_prefix(rc, "--%s ", option);

@@ -136,6 +136,43 @@ static void programs_that_are_started_get_no_file(void **state)
     fclose(from);
 }
 
+static void write_bytes(const char *path, const void *bytes, size_t n_bytes)
+{
+    struct atomic_file f;
+
+    assert_int_equal(atomic_file_open(&f, path), RC_OK);
+    assert_int_equal(fwrite(bytes, 1, n_bytes, f.stream), n_bytes);
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+}
+
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    static const char *const same[] = { "\xef\xbb\xbf"
+                                        "ab",
+                                        "ab" };
+    const struct place *p = *state;
+    FILE *from = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        char text[16] = "";
+        write_bytes(p->path, same[i], strlen(same[i]));
+        assert_int_equal(file_open_text(&from, p->path, "a text"), RC_OK);
+        assert_non_null(fgets(text, sizeof text, from));
+        assert_string_equal(text, "ab");
+        fclose(from);
+    }
+    write_bytes(p->path, "", 0);
+    assert_int_equal(file_open_text(&from, p->path, "a text"), RC_OK);
+    assert_int_equal(getc(from), EOF);
+    fclose(from);
+    for (int i = 0; i < 2; i++) {
+        write_bytes(p->path, i ? "\xff\xfe\0a" : "\xfe\xff\0a", 4);
+        assert_int_equal(file_open_text(&from, p->path, "a text"), RC_INVAL);
+        assert_non_null(strstr(rc_message(), ": cannot be read: is UTF-16; save it as UTF-8"));
+    }
+    assert_int_equal(unlink(p->path), 0);
+}
+
 /* Path `path` is refused, and the message says so. */
 static void refuse(const char *path, const char *what)
 {
@@ -185,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(new_files_have_the_rights_that_the_umask_leaves, open_place, close_place),
         cmocka_unit_test_setup_teardown(replaced_files_keep_their_mode, open_place, close_place),
         cmocka_unit_test_setup_teardown(two_writers_of_one_path_end_one_after_the_other, open_place, close_place),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, open_place, close_place),
         cmocka_unit_test_setup_teardown(programs_that_are_started_get_no_file, open_place, close_place),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, open_place, close_place),
         cmocka_unit_test_setup_teardown(the_option_comes_before_the_message, open_place, close_place),

@@ -148,11 +148,13 @@ static void show(char out[SHOWN_BYTES], const char *text)
 /* RC_INVAL for a value that a key cannot have. */
 static enum rc wrong_value(const struct key *k, const char *text)
 {
-    char shown[SHOWN_BYTES], range[256];
+    char shown[SHOWN_BYTES], range[256], hint[80] = "";
 
     show(shown, text);
     key_range(k, range, sizeof range);
-    return rc_raise(RC_INVAL, "is \"%s\"; %s would be right", shown, range);
+    if (k->type == KEY_REAL)
+        text_number_hint(hint, sizeof hint, shown);
+    return rc_raise(RC_INVAL, "is \"%s\"; %s would be right%s", shown, range, hint);
 }
 
 /* RC_INVAL for a name that is none of those that are known; element: of a list. */

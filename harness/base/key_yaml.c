@@ -60,7 +60,7 @@ static enum rc read_text(struct key_file *src)
     FILE *f = NULL;
     enum rc rc;
 
-    TRY(file_open_regular(&f, src->name, src->table->wanted));
+    TRY(file_open_text(&f, src->name, src->table->wanted));
     src->n_bytes = fread(src->text, 1, KEY_FILE_BYTES_MAX + 1, f);
     if (ferror(f))
         FAIL(RC_INVAL, "%s: cannot be read: %s", src->name, strerror(errno));

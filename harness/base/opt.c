@@ -132,8 +132,12 @@ static enum rc check_u64(const struct opt *o, const char *option, const char *te
 
 static enum rc check_f64(const struct opt *o, const char *option, const char *text, double *out)
 {
+    char hint[80];
+
+    text_number_hint(hint, sizeof hint, text);
     if (!text_to_f64(text, out))
-        return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g", option, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g%s", option, text, o->min, o->max,
+                        hint);
     if (*out < o->min || *out > o->max)
         return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %g to %g", option, text, o->min, o->max);
     return RC_OK;

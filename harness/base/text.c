@@ -102,6 +102,31 @@ bool text_to_f64(const char *text, double *out)
     return true;
 }
 
+void text_number_hint(char *out, size_t n_bytes, const char *text)
+{
+    char number[32];
+    double value;
+    size_t n = (size_t)snprintf(number, sizeof number, "%s", text);
+    char *const comma = strchr(number, ',');
+
+    out[0] = '\0';
+    if (n == 0 || n >= sizeof number)
+        return;
+    const bool is_percent = number[n - 1] == '%';
+    if (is_percent)
+        number[--n] = '\0';
+    while (is_percent && n > 0 && number[n - 1] == ' ')
+        number[--n] = '\0';
+    if (comma && !strchr(number, '.'))
+        *comma = '.';
+    if (!text_to_f64(number, &value))
+        return;
+    if (is_percent)
+        snprintf(out, n_bytes, " (%s %% is %g)", number, value / 100);
+    else if (comma)
+        snprintf(out, n_bytes, " (%s, with a point)", number);
+}
+
 bool text_next(const char **rest, char *out, size_t n_bytes)
 {
     if (*rest == NULL)

@@ -18,6 +18,10 @@ bool text_to_u64(const char *text, uint64_t *out);
 /* A finite decimal number (strtod syntax without hex, nan, inf), nothing before or after. */
 bool text_to_f64(const char *text, double *out);
 
+/* out[n_bytes] := what a text that is no number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a point)";
+ * "" where nothing comes to mind. */
+void text_number_hint(char *out, size_t n_bytes, const char *text);
+
 /* Step through a comma list: copies the next element to out[n_bytes], moves *rest behind it.
  * False: no element left. An element too long for out is cut (the caller compares names). */
 bool text_next(const char **rest, char *out, size_t n_bytes);

@@ -114,7 +114,7 @@ enum rc autotune_file_open(struct autotune_file **out, const char *path)
 
     if (!f || !(f->path = strdup(path)))
         FAIL(RC_NOMEM, "no memory for %s", path);
-    TRY(file_open_regular(&from, path, WANTED));
+    TRY(file_open_text(&from, path, WANTED));
     f->content = json_loadf(from, JSON_REJECT_DUPLICATES, &error);
     if (!f->content)
         FAIL(RC_INVAL, "%s: line %d is no JSON: %s; wanted is %s", path, error.line, error.text, WANTED);

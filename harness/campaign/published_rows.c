@@ -46,6 +46,7 @@ struct reader { /* of a file */
     int line;
     int place[N_COLUMNS]; /* of each column among the fields; -1: there is none */
     int n_fields;
+    char separator;
 };
 
 /* The mode that has of these caps exactly those. */
@@ -262,7 +263,8 @@ static enum rc unknown_column(const struct reader *r, const char *name)
 static enum rc take_head(struct reader *r, char *text)
 {
     char *field[MAX_FIELDS];
-    const int n = csv_cut(text, field, MAX_FIELDS);
+    r->separator = csv_separator(text);
+    const int n = csv_cut(text, r->separator, field, MAX_FIELDS);
 
     if (n == 0 || n > MAX_FIELDS)
         return rc_raise(RC_INVAL, "%s:%d: is no head; the names of columns would be right: %s", r->rows.path, r->line,
@@ -292,7 +294,7 @@ static enum rc add_row(struct reader *r, char *text)
 {
     struct published_row *more;
     char *field[MAX_FIELDS];
-    const int n = csv_cut(text, field, MAX_FIELDS);
+    const int n = csv_cut(text, r->separator, field, MAX_FIELDS);
 
     if (n == 0)
         return rc_raise(RC_INVAL, "%s:%d: a quote is not closed", r->rows.path, r->line);
@@ -340,7 +342,7 @@ enum rc published_rows_load(struct published_rows *out, const char *path)
 
     if (!r.rows.path)
         FAIL(RC_NOMEM, "%s: no memory", path);
-    TRY(file_open_regular(&from, path, "a table of published efficiencies (CSV), or horovod-512,"));
+    TRY(file_open_text(&from, path, "a table of published efficiencies (CSV), or horovod-512,"));
     TRY(read_lines(&r, from));
     *out = r.rows;
     r.rows = (struct published_rows){ .path = NULL };

@@ -265,7 +265,7 @@ static bool take_note(struct note *out, char *line, int step)
     char *field[N_COLUMNS], *end;
 
     line[strcspn(line, "\r\n")] = '\0';
-    if (csv_cut(line, field, N_COLUMNS) != N_COLUMNS || strtod(field[0], &end) != step || *end || end == field[0])
+    if (csv_cut(line, ',', field, N_COLUMNS) != N_COLUMNS || strtod(field[0], &end) != step || *end || end == field[0])
         return false;
     for (int i = 1; i < N_COLUMNS; i++) {
         *to[i] = strtod(field[i], &end);

@@ -22,7 +22,7 @@ static bool take_row(struct moved_message *m, char *line)
     double value[N_COLUMNS];
 
     line[strcspn(line, "\r\n")] = '\0';
-    if (csv_cut(line, field, N_COLUMNS) != N_COLUMNS)
+    if (csv_cut(line, ',', field, N_COLUMNS) != N_COLUMNS)
         return false;
     for (int i = 0; i < N_COLUMNS; i++) {
         value[i] = i == 2 ? 0 : strtod(field[i], &end);

@@ -34,7 +34,7 @@ static bool take_row(struct path_point *p, double *worker, char *line)
     char *field[N_COLUMNS];
 
     line[strcspn(line, "\r\n")] = '\0';
-    return csv_cut(line, field, N_COLUMNS) == N_COLUMNS && take_number(worker, field[0]) &&
+    return csv_cut(line, ',', field, N_COLUMNS) == N_COLUMNS && take_number(worker, field[0]) &&
            take_number(&p->time_s, field[2]) && take_number(&p->samples_count, field[3]) &&
            take_number(&p->loss, field[4]) && take_number(&p->slope, field[5]) && take_number(&p->offset, field[6]);
 }

@@ -19,7 +19,8 @@
 
 enum { N_TEXT_CHARS = CURVE_TEXT_BYTES - 1 };
 enum {
-    FILE_BYTES = (sizeof FIRST_LINE - 1) + (sizeof PUBLIC_WORD - 1) + (sizeof SECRET_WORD - 1) + 2 * CURVE_TEXT_BYTES
+    FILE_BYTES = (sizeof FIRST_LINE - 1) + (sizeof PUBLIC_WORD - 1) + (sizeof SECRET_WORD - 1) + 2 * CURVE_TEXT_BYTES,
+    MARKS_BYTES = 3 + 3 /* a byte order mark, and a carriage return in each line */
 };
 
 struct curve_set {
@@ -132,6 +133,18 @@ static bool parse(struct curve_keys *out, const char *text)
            strcmp(derived, out->public_text) == 0;
 }
 
+/* Undo what editors do: a byte order mark of UTF-8 before the text, line ends of Windows. */
+static void drop_marks(char *text)
+{
+    const char *from = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
+    char *to = text;
+
+    for (; *from; from++)
+        if (!(from[0] == '\r' && from[1] == '\n'))
+            *to++ = *from;
+    *to = '\0';
+}
+
 /* K1 */
 static enum rc check_rights(FILE *file, const char *path)
 {
@@ -149,7 +162,7 @@ static enum rc check_rights(FILE *file, const char *path)
 
 enum rc curve_keys_read(struct curve_keys *out, const char *path)
 {
-    char text[FILE_BYTES + 2] = "";
+    char text[FILE_BYTES + MARKS_BYTES + 2] = "";
     FILE *file = NULL;
     enum rc rc;
 
@@ -158,8 +171,10 @@ enum rc curve_keys_read(struct curve_keys *out, const char *path)
     TRY(file_open_regular(&file, path, "a file that gradmark keys made"));
     TRY(check_rights(file, path));
     (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of it that nobody wipes */
-    const size_t n_bytes = fread(text, 1, FILE_BYTES + 1, file);
-    if (n_bytes != FILE_BYTES || memchr(text, '\0', n_bytes) || !parse(out, text))
+    const size_t n_bytes = fread(text, 1, FILE_BYTES + MARKS_BYTES + 1, file);
+    const bool is_text = !memchr(text, '\0', n_bytes);
+    drop_marks(text);
+    if (!is_text || strlen(text) != FILE_BYTES || !parse(out, text))
         FAIL(RC_INVAL, "%s: no key file: three lines, as gradmark keys FILE makes them, with a pair of keys", path);
 out:
     explicit_bzero(text, sizeof text);

@@ -156,8 +156,8 @@ static void files_that_are_none_are_refused_K1(void **state)
 {
     const struct kit *k = *state;
     const struct curve_keys keys = make(), other = make();
-    char good[FILE_BYTES + 1], text[FILE_BYTES + 3];
-    struct curve_keys mixed = keys;
+    char good[FILE_BYTES + 1], text[FILE_BYTES + 3], edited[FILE_BYTES + 8];
+    struct curve_keys mixed = keys, back;
 
     assert_int_equal(curve_keys_write(k->path, &keys, false), RC_OK);
     read_text(good, k->path);
@@ -173,6 +173,12 @@ static void files_that_are_none_are_refused_K1(void **state)
     text[FILE_BYTES] = '\n';
     write_text(k->path, text, FILE_BYTES + 1);
     expect_refused(k->path, "no key file");
+    /* What editors add is no part of it. */
+    snprintf(edited, sizeof edited, "\xef\xbb\xbfgradmark-keys 1\r\npublic %s\r\nsecret %s\r\n", keys.public_text,
+             keys.secret_text);
+    write_text(k->path, edited, strlen(edited));
+    assert_int_equal(curve_keys_read(&back, k->path), RC_OK);
+    assert_string_equal(back.secret_text, keys.secret_text);
     memcpy(mixed.public_text, other.public_text, sizeof mixed.public_text);
     assert_int_equal(curve_keys_write(k->path, &mixed, true), RC_OK);
     expect_refused(k->path, "with a pair of keys");

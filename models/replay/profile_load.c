@@ -328,7 +328,7 @@ static enum rc parse(json_t **out, const char *path)
     FILE *from = NULL;
     enum rc rc;
 
-    TRY(file_open_regular(&from, path, "a file that gradmark profile wrote"));
+    TRY(file_open_text(&from, path, "a file that gradmark profile wrote"));
     *out = json_loadf(from, JSON_REJECT_DUPLICATES, &error);
     if (ferror(from))
         FAIL(RC_INVAL, "%s: cannot be read to its end", path);

@@ -44,10 +44,10 @@ static enum rc take_int(int *out, const char *text, uint64_t max, const char *wh
     return RC_OK;
 }
 
-static enum rc read_row(struct published_rate *r, char *text, const char *path, int line)
+static enum rc read_row(struct published_rate *r, char *text, char separator, const char *path, int line)
 {
     char *field[N_FIELDS], confidence[16];
-    const int n_fields = csv_cut(text, field, N_FIELDS);
+    const int n_fields = csv_cut(text, separator, field, N_FIELDS);
     int year;
     enum rc rc;
 
@@ -70,7 +70,7 @@ out:
     return rc;
 }
 
-static enum rc add_row(struct published *p, char *text, int line)
+static enum rc add_row(struct published *p, char *text, char separator, int line)
 {
     struct published_rate *more = realloc(p->rate, (p->n_rates + 1) * sizeof *more);
 
@@ -78,25 +78,45 @@ static enum rc add_row(struct published *p, char *text, int line)
         return rc_raise(RC_NOMEM, "%s: no memory", p->path);
     p->rate = more;
     p->rate[p->n_rates] = (struct published_rate){ 0 };
-    return read_row(&p->rate[p->n_rates++], text, p->path, line);
+    return read_row(&p->rate[p->n_rates++], text, separator, p->path, line);
+}
+
+/* Cuts text. */
+static bool is_head(char *text, char separator)
+{
+    char *field[N_FIELDS], name[SHORT_BYTES];
+    const char *rest = head;
+    bool is = csv_cut(text, separator, field, N_FIELDS) == N_FIELDS;
+
+    for (int i = 0; is && i < N_FIELDS; i++)
+        is = text_next(&rest, name, sizeof name) && strcmp(field[i], name) == 0;
+    return is;
+}
+
+static enum rc take_line(struct published *p, char *text, char *separator, int line)
+{
+    char shown[61];
+
+    if (*separator != '\0')
+        return add_row(p, text, *separator, line);
+    *separator = csv_separator(text);
+    snprintf(shown, sizeof shown, "%s", text);
+    if (!is_head(text, *separator))
+        return rc_raise(RC_INVAL, "%s:%d: the head is \"%s\"; %s would be right", p->path, line, shown, head);
+    return RC_OK;
 }
 
 static enum rc read_rows(struct published *p, FILE *from)
 {
-    char *text = NULL;
+    char *text = NULL, separator = '\0';
     size_t n_bytes = 0;
-    bool has_head = false;
     enum rc rc = RC_OK;
 
     for (int line = 1; getline(&text, &n_bytes, from) >= 0; line++) {
         text[strcspn(text, "\r\n")] = '\0';
         if (text[0] == '#' || text[0] == '\0')
             continue;
-        if (!has_head && strcmp(text, head) != 0)
-            FAIL(RC_INVAL, "%s:%d: the head is \"%.60s\"; %s would be right", p->path, line, text, head);
-        if (has_head)
-            TRY(add_row(p, text, line));
-        has_head = true;
+        TRY(take_line(p, text, &separator, line));
     }
     if (p->n_rates == 0)
         FAIL(RC_INVAL, "%s: has no rows", p->path);
@@ -113,7 +133,7 @@ enum rc published_load(struct published *out, const char *path)
 
     if (p.path == NULL)
         FAIL(RC_NOMEM, "%s: no memory", path);
-    TRY(file_open_regular(&from, path, "a file of published rates (CSV)"));
+    TRY(file_open_text(&from, path, "a file of published rates (CSV)"));
     TRY(read_rows(&p, from));
     *out = p;
     p = (struct published){ 0 };
