@@ -3,7 +3,8 @@
  * picture.h - JPEG and PNG files, decoded to RGB; which of the two a file is, its first bytes say, not its name.
  *
  * As Pillow's convert("RGB") has it: grey is repeated, transparency is dropped, CMYK is taken to be Adobe's (inverted),
- * of 16 bits the upper 8 stay, and the orientation that a camera noted is not applied.
+ * of 16 bits the upper 8 stay, and the orientation that a camera noted is not applied. One difference: of grey with 16
+ * bits the upper 8 stay, too, where Pillow (10.4 to 13.0) makes all above 255 white.
  *
  * Invariants
  *   G1  Whatever the bytes of a file, decoding it gives a picture or an error of one line that names the file and the

@@ -4,7 +4,9 @@
  *
  * torchvision's transforms.Resize(resize_side) and transforms.CenterCrop(image_size) on a Pillow image: the shorter
  * side becomes resize_side, the longer one its share rounded down; bilinear, over all pixels of the source that an
- * output pixel covers; then the middle. The bits are Pillow's: coefficients of 22 bits, columns first, 8 bits between.
+ * output pixel covers; then the middle. The bits are those of Pillow 10.4 to 12.0: coefficients of 22 bits, columns
+ * first, 8 bits between. Pillow 13.0 does rows first where that is less work, as of tall pictures that become smaller:
+ * some bytes of those differ by 1.
  * tf_cnn_benchmarks crops the same 87.5 % of the shorter side, but samples without covering the source.
  *
  * Sources: Pillow, src/libImaging/Resample.c; torchvision, transforms/functional.py.
