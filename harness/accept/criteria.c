@@ -54,7 +54,7 @@ static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, cons
 {
     const char *known[ACCEPT_N_STAGES + 1] = { NULL };
     const char *rest = stages;
-    char name[64];
+    char name[64], choices[200];
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         known[s] = accept_stage_name((enum accept_stage)s);
@@ -62,10 +62,9 @@ static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, cons
         int s = 0;
         while (s < ACCEPT_N_STAGES && strcmp(known[s], name) != 0)
             s++;
-        const char *nearest = text_nearest(name, known);
+        text_say_choices(choices, sizeof choices, name, known);
         if (s == ACCEPT_N_STAGES)
-            return rc_raise(RC_INVAL, "%s %s: no such stage; the %s is %s", option, name, nearest ? "nearest" : "first",
-                            nearest ? nearest : known[0]);
+            return rc_raise(RC_INVAL, "%s %s: no such stage%s", option, name, choices);
         runs[s] = false;
     }
     return RC_OK;

@@ -107,13 +107,24 @@ static void files_change_what_they_say(void **state)
     assert_string_equal(c.ps_bytes, "4");
 }
 
+#define CRITERIA_KEYS                                                                                    \
+    "name, stages, stage_limit_s, false_discovery_ratio, least_effect_ratio, least_repeats_count, "      \
+    "most_repeats_count, most_clock_skew_s, least_memory_free_bytes, least_link_bits_per_s, "            \
+    "least_cores_count, least_flops_per_s, least_memory_bytes_per_s, noise_quantum_s, noise_s, "         \
+    "most_detour_ratio, most_longest_detour_s, pairwise_message_bytes, least_pair_bytes_per_s, "         \
+    "most_pair_latency_s, reducer, collective_bytes, least_busbw_bytes_per_s, least_busbw_bound_ratio, " \
+    "rank_order_bytes, least_rank_order_ratio, ps_bytes, least_goodput_bytes_per_s, "                    \
+    "least_goodput_bound_ratio, training_model, training_steps_count, rank_order_training_steps_count, " \
+    "least_efficiency_ratio, most_exposed_ratio, integrity_steps_count, integrity_every_steps, "         \
+    "soak_minutes, most_drift_ratio, most_straggling_ratio"
+
 static void each_error_names_line_key_and_value(void **state)
 {
     static const struct {
         const char *text, *message;
     } wrong[] = {
         { "name: a\nleast_flop_per_s: 1\n",
-          "c.yaml:2: least_flop_per_s: no such key; the nearest is least_flops_per_s" },
+          "c.yaml:2: least_flop_per_s: no such key; the nearest is least_flops_per_s (of " CRITERIA_KEYS ")" },
         { "name: a\n\nstages: compute,nois\n",
           "c.yaml:3: stages: is \"compute,nois\"; the nearest to nois is noise; names with commas between, each one of "
           "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak would be right" },
@@ -204,7 +215,8 @@ static void settings_change_values(void **state)
     assert_int_equal(criteria_set(&c, ""), RC_OK);
     const struct criteria before = c;
     assert_int_equal(criteria_set(&c, "noise_s=2,nois_s=3"), RC_INVAL);
-    assert_string_equal(rc_message(), "--criteria-set nois_s=3: no such key; the nearest is noise_s");
+    assert_string_equal(rc_message(),
+                        "--criteria-set nois_s=3: no such key; the nearest is noise_s (of " CRITERIA_KEYS ")");
     assert_int_equal(criteria_set(&c, "most_repeats_count=2"), RC_INVAL);
     assert_string_equal(rc_message(), "--criteria-set most_repeats_count: is 2; at least least_repeats_count, 3, would "
                                       "be right");
@@ -225,7 +237,9 @@ static void stages_can_be_left_out(void **state)
     assert_int_equal(criteria_set(&again, "name=x"), RC_OK); /* settles to the same */
     assert_memory_equal(again.runs, c.runs, sizeof c.runs);
     assert_int_equal(criteria_skip(&c, "--skip", "trainin"), RC_INVAL);
-    assert_string_equal(rc_message(), "--skip trainin: no such stage; the nearest is training");
+    assert_string_equal(
+        rc_message(), "--skip trainin: no such stage; the nearest is training (of preflight, compute, noise, pairwise, "
+                      "collectives, ps, training, integrity, soak)");
     assert_int_equal(criteria_skip(&c, "--skip", "preflight,compute,collectives,training,integrity"), RC_INVAL);
     assert_string_equal(rc_message(), "--skip preflight,compute,collectives,training,integrity: no stage is left; at "
                                       "least one would be right");
@@ -258,7 +272,9 @@ static void stages_can_be_chosen(void **state)
         assert_int_equal(c.runs[s], s == ACCEPT_NOISE || s == ACCEPT_PAIRWISE);
     assert_int_equal(criteria_choose(&c, "--stages", ""), RC_OK);
     assert_int_equal(criteria_choose(&c, "--stages", "soke"), RC_INVAL);
-    assert_string_equal(rc_message(), "--stages soke: no such stage; the nearest is soak");
+    assert_string_equal(rc_message(),
+                        "--stages soke: no such stage; the nearest is soak (of preflight, compute, noise, pairwise, "
+                        "collectives, ps, training, integrity, soak)");
     assert_string_equal(c.stages, "noise,pairwise");
 }
 

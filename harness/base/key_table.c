@@ -288,16 +288,17 @@ bool key_matters(const struct key_table *t, const void *object, int key)
     return strcmp(value, equals + 1) == 0;
 }
 
+enum { KEY_CHOICES_BYTES = 860 }; /* file, line and key have room in a message, too */
+
 void key_say_unknown(const struct key_table *t, const char *name, char *out, size_t n_bytes)
 {
     const char *known[KEY_MAX_KEYS + 1] = { NULL };
-    const char *nearest;
+    char choices[KEY_CHOICES_BYTES];
 
     for (int i = 0; i < t->n_keys; i++)
         known[i] = t->key[i].name;
-    nearest = text_nearest(name, known);
-    snprintf(out, n_bytes, "no such key; %s %s", nearest ? "the nearest is" : "the first one is",
-             nearest ? nearest : known[0]);
+    text_say_choices(choices, sizeof choices, name, known);
+    snprintf(out, n_bytes, "no such key%s", choices);
 }
 
 /* RC_INVAL for a setting: what is wrong with it. */
@@ -324,7 +325,7 @@ enum rc key_refuse_setting(const char *option, const char *setting)
 static enum rc change_one(const struct key_table *t, void *object, const char *option, const char *setting, int *key)
 {
     const char *equals = strchr(setting, '=');
-    char name[2 * KEY_VALUE_BYTES], why[128];
+    char name[2 * KEY_VALUE_BYTES], why[RC_MESSAGE_BYTES];
 
     if (!equals || equals == setting)
         return wrong_setting(option, setting, "KEY=VALUE would be right");

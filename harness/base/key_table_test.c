@@ -200,7 +200,9 @@ static void settings_hold_lists(void **state)
     assert_string_equal(rc_message(), "--set rows_count=2,: is \"2,\"; whole numbers with commas between, each from 2 "
                                       "to 4096 would be right");
     assert_int_equal(key_change(&table, &g, "--set", "row_cnt=2", NULL, NULL), RC_INVAL);
-    assert_string_equal(rc_message(), "--set row_cnt=2: no such key; the nearest is row_count");
+    assert_string_equal(rc_message(),
+                        "--set row_cnt=2: no such key; the nearest is row_count (of name, beds, tree, rows_count, "
+                        "row_count, soil, area_bytes, rate_bits_per_s, slope_ratio)");
 }
 
 /* A list as long as can be, and longer. */

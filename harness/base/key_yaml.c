@@ -194,7 +194,7 @@ static const char *skip_prefix(const char *text, const char *prefix)
 static enum rc unknown_key(const struct key_file *src, const char *key)
 {
     const int line = key_line(src, key, 1);
-    char why[128];
+    char why[RC_MESSAGE_BYTES];
 
     key_say_unknown(src->table, key, why, sizeof why);
     return rc_raise(RC_INVAL, "%s:%d: %s: %s", src->name, line ? line : src->field_line, key, why);

@@ -47,6 +47,7 @@ unsigned module_caps(const struct module_kind *kind, int i)
 enum rc module_find(const struct module **out, const struct module_kind *kind, const char *name)
 {
     const char *known[MAX_MODULES + 1] = { NULL };
+    char choices[300];
 
     for (int i = 0; kind->at(i); i++)
         if (strcmp(kind->at(i)->name, name) == 0) {
@@ -58,9 +59,8 @@ enum rc module_find(const struct module **out, const struct module_kind *kind, c
             return rc_raise(RC_UNSUPPORTED, "%s %s: %s", kind->what, name, kind->absent[i].why_not);
     for (int i = 0; i < MAX_MODULES && module_name(kind, i); i++)
         known[i] = module_name(kind, i);
-    const char *nearest = text_nearest(name, known);
-    return rc_raise(RC_INVAL, "%s %.40s: no such %s; %s %s", kind->what, name, kind->what,
-                    nearest ? "the nearest is" : "there is, for one,", nearest ? nearest : known[0]);
+    text_say_choices(choices, sizeof choices, name, known);
+    return rc_raise(RC_INVAL, "%s %.40s: no such %s%s", kind->what, name, kind->what, choices);
 }
 
 static void append(char *out, size_t n_bytes, const char *name)

@@ -89,9 +89,9 @@ static void names_are_found_and_wrong_ones_explained(void **state)
     assert_int_equal(module_find(&m, &colour_kind, "blue"), RC_UNSUPPORTED); /* U4 */
     assert_string_equal(rc_message(), "colour blue: no blue was there");
     assert_int_equal(module_find(&m, &colour_kind, "gren"), RC_INVAL);
-    assert_string_equal(rc_message(), "colour gren: no such colour; the nearest is green");
+    assert_string_equal(rc_message(), "colour gren: no such colour; the nearest is green (of red, green, blue)");
     assert_int_equal(module_find(&m, &colour_kind, "xyzzyx"), RC_INVAL);
-    says("there is, for one, red");
+    says("there are red, green, blue");
     assert_ptr_equal(m, &green);
     assert_string_equal(module_name(&colour_kind, 1), "green");
     assert_string_equal(module_name(&colour_kind, 2), "blue");

@@ -40,7 +40,7 @@ enum rc {
 };
 
 /* Longest message kept, in bytes with the terminator; longer ones are cut. */
-enum { RC_MESSAGE_BYTES = 512 };
+enum { RC_MESSAGE_BYTES = 1024 };
 
 /* Name ("RC_TIMEOUT") and sentence of a code; never NULL. Cannot fail. */
 const char *rc_name(enum rc rc);

@@ -73,6 +73,24 @@ static bool suffix_factor(const char *suffix, uint64_t *factor)
     return false;
 }
 
+void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices)
+{
+    enum { MORE_BYTES = 24 }; /* " and N more" and ")" */
+    const char *nearest = text_nearest(word, choices);
+    size_t n = (size_t)(nearest ? snprintf(out, n_bytes, "; the nearest is %s (of ", nearest)
+                                : snprintf(out, n_bytes, "; there are "));
+    int i = 0, n_more = 0;
+
+    for (; choices[i] && n + strlen(choices[i]) + 2 + MORE_BYTES < n_bytes; i++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", i > 0 ? ", " : "", choices[i]);
+    while (choices[i + n_more])
+        n_more++;
+    if (n_more > 0 && n < n_bytes)
+        n += (size_t)snprintf(out + n, n_bytes - n, " and %d more", n_more);
+    if (nearest && n < n_bytes)
+        snprintf(out + n, n_bytes - n, ")");
+}
+
 bool text_to_u64(const char *text, uint64_t *out)
 {
     char *end = NULL;

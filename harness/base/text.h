@@ -12,6 +12,10 @@
  * word has more than 64 bytes. */
 const char *text_nearest(const char *word, const char *const *choices);
 
+/* The end of a message of a name that is unknown: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At most
+ * n_bytes - 1: names that have no room there are counted, "and 3 more". */
+void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices);
+
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
  * space. False: not such a number, or over UINT64_MAX. */
 bool text_to_u64(const char *text, uint64_t *out);

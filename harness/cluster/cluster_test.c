@@ -114,8 +114,9 @@ static void each_error_names_line_and_key(void **state)
         int line;
         const char *replacement, *message;
     } wrong[] = {
-        { 2, "hosts_coun: 4", ":2: hosts_coun: no such key; the nearest is hosts_count" },
-        { 2, "zzz: 4", ":2: zzz: no such key; the first one is name" },
+        { 2, "hosts_coun: 4",
+          ":2: hosts_coun: no such key; the nearest is hosts_count (of name, hosts_count, ranks_per_host_count, " },
+        { 2, "zzz: 4", ":2: zzz: no such key; there are name, hosts_count, ranks_per_host_count, " },
         { 2, "hosts_count: -1", ":2: hosts_count: is \"-1\"; a whole number from 0 to 1e+06 would be right" },
         { 2, "hosts_count: 1000001", ":2: hosts_count: is \"1000001\"; a whole number from 0 to 1e+06 would be right" },
         { 2, "hosts_count: 1.5", ":2: hosts_count: is \"1.5\"; a whole number from 0 to 1e+06 would be right" },
@@ -153,6 +154,9 @@ static void each_error_names_line_and_key(void **state)
         memset(&c, 0x5a, sizeof c);
         edit(text, sizeof text, wrong[i].line, wrong[i].replacement);
         assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_INVAL);
+        const size_t n = strlen(wrong[i].message);
+        if (strcmp(wrong[i].message + n - 2, ", ") == 0 && strlen(said) > n)
+            said[n] = '\0'; /* presets_test.c lists all keys */
         assert_string_equal(said, wrong[i].message);
         assert_int_equal(c.n_hosts, 0x5a5a5a5a); /* out only on success */
     }

@@ -128,16 +128,27 @@ static void settings_change_values(void **state)
     assert_non_null(strstr(rc_message(), "9 workers do not fit"));
 }
 
+#define CLUSTER_KEYS                                                                                       \
+    "name, hosts_count, ranks_per_host_count, link_bits_per_s, link_latency_s, link_duplex_ratio, "        \
+    "nics_per_host_count, protocol, tcp_latency_s, tcp_message_s, tcp_eager_bytes, tcp_rate_ratio, "       \
+    "tcp_process_bytes_per_s, rdma_latency_s, rdma_message_s, rdma_eager_bytes, rdma_rate_ratio, "         \
+    "rdma_process_bytes_per_s, grpc_latency_s, grpc_message_s, grpc_eager_bytes, grpc_rate_ratio, "        \
+    "grpc_process_bytes_per_s, hosts_per_group_count, oversubscription_ratio, group_latency_s, "           \
+    "local_bytes_per_s, local_latency_s, local_sharing, staging_bytes_per_s, staging_latency_s, "          \
+    "flops_per_s, flops_precision, memory_bytes_per_s, cores_per_rank_count, server_flops_per_s, "         \
+    "server_memory_bytes_per_s, server_placement, job_placement, jitter, jitter_ratio, stragglers_count, " \
+    "straggler_ratio, slow_links_count, slow_link_ratio"
+
 static void wrong_settings_are_named(void **state)
 {
     static const struct {
         const char *settings, *message;
     } wrong[] = {
-        { "protocl=tcp", "--cluster-set protocl=tcp: no such key; the nearest is protocol" },
+        { "protocl=tcp", "--cluster-set protocl=tcp: no such key; the nearest is protocol (of " CLUSTER_KEYS ")" },
         { "protocol=udp", "--cluster-set protocol=udp: is \"udp\"; one of bare|tcp|rdma|grpc would be right" },
         { "protocol", "--cluster-set protocol: KEY=VALUE would be right" },
         { "=1", "--cluster-set =1: KEY=VALUE would be right" },
-        { "seed=1,,", "--cluster-set seed=1: no such key; the first one is name" },
+        { "seed=1,,", "--cluster-set seed=1: no such key; there are " CLUSTER_KEYS },
         { "hosts_count=4,link_latency_s=-1",
           "--cluster-set link_latency_s=-1: is \"-1\"; a number from 1e-09 to 1000 would be right" },
         { "nics_per_host_count=0",
