@@ -155,6 +155,15 @@ out:
     return rc;
 }
 
+enum rc file_check_new(const char *path, bool replaces)
+{
+    struct stat about;
+
+    if (!replaces && path[0] != '\0' && lstat(path, &about) == 0 && !S_ISDIR(about.st_mode))
+        return rc_raise(RC_INVAL, "%s: is there already, and is not overwritten without --force", path);
+    return RC_OK;
+}
+
 static const char *kind_text(mode_t mode)
 {
     return S_ISFIFO(mode) ? "is a pipe, " : S_ISSOCK(mode) ? "is a socket, " : "is a device, ";

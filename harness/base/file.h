@@ -9,6 +9,7 @@
 #ifndef HARNESS_BASE_FILE_H
 #define HARNESS_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "harness/base/rc.h"
@@ -29,6 +30,9 @@ void atomic_file_discard(struct atomic_file *f);
 /* Can a file be written at `path`? Asked before hours of work, so that it does not fail after them. Leaves nothing
  * behind. "": nothing is to be written, RC_OK. Errors: those of atomic_file_open(). */
 enum rc file_check_writable(const char *path) MUST_CHECK;
+
+/* Of a file that users edit, before it is written: unless replaces (--force), RC_INVAL where something is at `path`. */
+enum rc file_check_new(const char *path, bool replaces) MUST_CHECK;
 
 /* Open the regular file at `path` for reading. Never waits. wanted: what is right there, such as "a file that --save
  * wrote". RC_INVAL "PATH: cannot be read: ..." says what is there instead and what is wanted; RC_NOMEM. */

@@ -18,7 +18,7 @@ struct accept_opts {
     const char *out, *stages, *skip, *inject, *init, *declared, *reference;
     struct opt_joined set;
     double minutes, margin_ratio, stall_abort_s, noise_ratio;
-    bool node_per_rank;
+    bool node_per_rank, force;
     uint64_t seed;
     struct self_test_opts self_test;
     struct machine_opts machine;

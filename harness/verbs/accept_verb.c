@@ -50,6 +50,7 @@ static const struct opt table[] = {
 static const struct opt init_table[] = {
     OPT_TEXT_(struct accept_opts, init, "init", "", "FILE.yaml",
               "write criteria with comments, and end; limits from --declared or --reference, else none"),
+    OPT_BOOL_(struct accept_opts, force, "force", "false", "replace the file of --init if it exists"),
     OPT_TEXT_(struct accept_opts, declared, "declared", "", "PRESET|FILE",
               "limits from the rates that this description of a cluster declares, of fp32"),
     OPT_TEXT_(struct accept_opts, reference, "reference", "", "FOLDER",
@@ -131,6 +132,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
         TRY(limits_of_reference(c, o, sources));
     if (o->declared[0])
         TRY(limits_of_declared(c, o, sources));
+    TRY(file_of_option(file_check_new(o->init, o->force), "init"));
     TRY(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init));
     printf("%s: written; gradmark accept %s tests by it\n", o->init, o->init);
 out:

@@ -17,12 +17,14 @@ enum { MESSAGE_LIMIT_MS = 240000 };
 
 struct calibrate_opts {
     const char *protocol, *out, *name;
+    bool force;
     struct machine_opts machine;
 };
 
 static const struct opt table[] = {
     OPT_TEXT_(struct calibrate_opts, out, "out", "", "FILE.yaml",
               "write the description: for train, compare and info --cluster"),
+    OPT_BOOL_(struct calibrate_opts, force, "force", "false", "replace the file of --out if it exists"),
     OPT_TEXT_(struct calibrate_opts, name, "name", "", "TEXT",
               "of the cluster; without it: that of the file, without folder and ending"),
     OPT_CHOICE_(struct calibrate_opts, protocol, "protocol", "tcp", "tcp|rdma",
@@ -167,8 +169,10 @@ static enum rc prepare(struct run *run)
     if (o->name[0] == '\0' && cluster_key_set(&unused, cluster_key_find("name"), name) != RC_OK)
         return rc_raise(RC_INVAL, "--out: the cluster would be called by a name that is not printable; give --name");
     TRY(machine_prepare(&run->machine, &o->machine, machine_sim_ranks_of_two_hosts));
-    if (run->machine.is_root)
+    if (run->machine.is_root) {
         TRY(file_of_option(file_check_writable(o->out), "out"));
+        TRY(file_of_option(file_check_new(o->out, o->force), "out"));
+    }
 out:
     return rc;
 }

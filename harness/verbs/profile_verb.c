@@ -25,7 +25,7 @@
 struct profile_opts {
     const char *model, *compute, *precision, *data, *out, *chart, *published, *framework;
     uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed, gpu_batch;
-    bool aux, list;
+    bool aux, list, force;
 };
 
 static const struct opt table[] = {
@@ -48,6 +48,7 @@ static const struct opt table[] = {
     OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
     OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
     OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
+    OPT_BOOL_(struct profile_opts, force, "force", "false", "replace the file of --out if it exists"),
     OPT_TEXT_(
         struct profile_opts, chart, "chart", "", "FILE.png",
         "draw a roofline, as .png and .svg; its data is written beside them, as .tsv, and the machine's roofs into "
@@ -186,6 +187,7 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     TRY(load_published(&all));
     TRY(published_choose(&rate, &n_fitting, &all, &wish));
     TRY(file_of_option(file_check_writable(o->out), "out"));
+    TRY(file_of_option(file_check_new(o->out, o->force), "out"));
     call->stage = STAGE_RUN;
     TRY(published_profile(&p, rate, n));
     TRY(profile_save(p, o->out));
@@ -335,6 +337,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     TRY(network_open(&n, workload->network, &env.network));
     TRY(check_memory(&env, n));
     TRY(file_of_option(file_check_writable(o->out), "out"));
+    TRY(file_of_option(file_check_new(o->out, o->force), "out"));
     if (o->chart[0] != '\0')
         TRY(profile_check_chart(o->chart, o->out));
     TRY(open_data(&data, o, n));
