@@ -67,15 +67,16 @@ static void write_about(const struct recorded *k, FILE *to)
 static void tell_throughput(const struct point *p, FILE *to)
 {
     const struct interval i = point_throughput(p);
-    char name[LAUNCH_NAME_BYTES];
+    char name[LAUNCH_NAME_BYTES], ends[INTERVAL_ENDS_BYTES];
 
     point_name(name, sizeof name, p);
-    if (isnan(i.mean))
+    if (!isfinite(i.mean))
         fprintf(to, "%s: no throughput: the workers never trained all at once.\n", name);
     else if (isnan(i.low))
         fprintf(to, "%s: %.4g samples/s.\n", name, i.mean);
     else
-        fprintf(to, "%s: %.4g samples/s (95 %% within the run: %.4g to %.4g).\n", name, i.mean, i.low, i.high);
+        fprintf(to, "%s: %.4g samples/s (95 %% within the run: %s).\n", name, i.mean,
+                interval_ends(ends, "%.4g", " to ", i.low, i.high));
 }
 
 static void tell_bound(const struct point *p, FILE *to)

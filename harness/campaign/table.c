@@ -17,7 +17,7 @@ void rate_text(char *out, size_t n_bytes, double per_s)
     enum { N_PREFIXES = sizeof prefix / sizeof *prefix };
     char digits[32];
 
-    if (isnan(per_s)) {
+    if (!isfinite(per_s)) {
         snprintf(out, n_bytes, "-");
         return;
     }
@@ -34,7 +34,7 @@ static enum rc cell_number(struct table *t, const char *fmt, double value)
     char text[64];
 
     snprintf(text, sizeof text, fmt, value);
-    return table_cell(t, "%s", isnan(value) ? "-" : text);
+    return table_cell(t, "%s", !isfinite(value) ? "-" : text);
 }
 
 static enum rc cell_rates(struct table *t, const struct interval *i)
@@ -46,7 +46,9 @@ static enum rc cell_rates(struct table *t, const struct interval *i)
     rate_text(low, sizeof low, i->low);
     rate_text(high, sizeof high, i->high);
     TRY(table_cell(t, "%s", mean));
-    TRY(isnan(i->low) ? table_cell(t, "-") : table_cell(t, "%s .. %s", low, high));
+    TRY(!isfinite(i->low)    ? table_cell(t, "-")
+        : !isfinite(i->high) ? table_cell(t, "%s or more", low)
+                             : table_cell(t, "%s .. %s", low, high));
 out:
     return rc;
 }
@@ -54,8 +56,11 @@ out:
 /* "0.720 (0.408 .. 1.269)" */
 static enum rc cell_efficiency(struct table *t, const struct interval *i)
 {
-    return isnan(i->low) ? cell_number(t, "%.3f", i->mean)
-                         : table_cell(t, "%.3f (%.3f .. %.3f)", i->mean, i->low, i->high);
+    char ends[INTERVAL_ENDS_BYTES];
+
+    return !isfinite(i->low)
+               ? cell_number(t, "%.3f", i->mean)
+               : table_cell(t, "%.3f (%s)", i->mean, interval_ends(ends, "%.3f", " .. ", i->low, i->high));
 }
 
 /* "51.2 % (49.8 .. 52.7)"; "2 of 10 failed": then the others have no mean (train/bound.h, B3). */
@@ -63,11 +68,13 @@ static enum rc cell_bound(struct table *t, const struct point *p)
 {
     const struct interval i = point_bound(p);
     const size_t n_failed = point_n_failed_bounds(p);
+    char ends[INTERVAL_ENDS_BYTES];
 
     if (n_failed > 0)
         return table_cell(t, "%zu of %zu failed", n_failed, p->n_launches);
-    return isnan(i.low) ? cell_number(t, "%.1f %%", 100 * i.mean)
-                        : table_cell(t, "%.1f %% (%.1f .. %.1f)", 100 * i.mean, 100 * i.low, 100 * i.high);
+    return !isfinite(i.low) ? cell_number(t, "%.1f %%", 100 * i.mean)
+                            : table_cell(t, "%.1f %% (%s)", 100 * i.mean,
+                                         interval_ends(ends, "%.1f", " .. ", 100 * i.low, 100 * i.high));
 }
 
 /* "104.2 ±3.1": two digits of half the interval, the mean as exact. Launches that are all equal: the mean alone. */

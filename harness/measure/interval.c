@@ -9,6 +9,7 @@
 #include "harness/measure/interval.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Longer series are averaged in equal blocks first: the variance of their mean stays, and a series
  * that never forgets costs at most MAX_BLOCKS^2 / 2 multiplications. */
@@ -130,4 +131,20 @@ struct interval interval_reciprocal(struct interval x, double scale)
                              : (double)NAN,
         .n_effective = x.n_effective,
     };
+}
+
+const char *interval_ends(char out[INTERVAL_ENDS_BYTES], const char *format, const char *between, double low,
+                          double high)
+{
+    size_t n;
+
+    out[0] = '\0';
+    if (!isfinite(low))
+        return out;
+    n = (size_t)snprintf(out, INTERVAL_ENDS_BYTES, format, low);
+    if (n < INTERVAL_ENDS_BYTES)
+        n += (size_t)snprintf(out + n, INTERVAL_ENDS_BYTES - n, "%s", isfinite(high) ? between : " or more");
+    if (n < INTERVAL_ENDS_BYTES && isfinite(high))
+        snprintf(out + n, INTERVAL_ENDS_BYTES - n, format, high);
+    return out;
 }

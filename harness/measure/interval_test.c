@@ -77,9 +77,20 @@ static void suite_catches(void **state)
     fail_msg("no mutant is called %s", (const char *)*state);
 }
 
+static void ends_are_numbers(void **state)
+{
+    char text[INTERVAL_ENDS_BYTES];
+
+    (void)state;
+    assert_string_equal(interval_ends(text, "%.4g", " to ", 743.64, 1200), "743.6 to 1200");
+    assert_string_equal(interval_ends(text, "%.1f", " .. ", 2, (double)INFINITY), "2.0 or more");
+    assert_string_equal(interval_ends(text, "%.1f", " .. ", (double)NAN, (double)NAN), "");
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
+    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL),
+                                        cmocka_unit_test(ends_are_numbers) };
     const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
 
     return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)

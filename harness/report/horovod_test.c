@@ -81,12 +81,29 @@ static void a_hollow_loss_has_no_sign(void **state)
     free(text);
 }
 
+/* Without a steady rate the mean of all steps stands in its place: readers look for a number. */
+static void a_total_is_a_number(void **state)
+{
+    const double step_s[] = { 0.5, 0.5 };
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(tf_cnn_print(to, 8, step_s, 2, 1, (double)NAN), RC_OK);
+    fclose(to);
+    assert_non_null(strstr(text, "total images/sec: 16.00\n"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(horovods_lines_v1),
         cmocka_unit_test(tf_cnn_benchmarks_lines_v1),
         cmocka_unit_test(a_hollow_loss_has_no_sign),
+        cmocka_unit_test(a_total_is_a_number),
     };
 
     return cmocka_run_group_tests_name("horovod", tests, NULL, NULL);

@@ -39,12 +39,15 @@ static enum rc print_said(struct table *t, const char *name, const char *text)
 
 static void format_interval(char *out, size_t n_bytes, const struct interval *i)
 {
-    if (isnan(i->mean))
+    char ends[INTERVAL_ENDS_BYTES];
+
+    if (!isfinite(i->mean))
         snprintf(out, n_bytes, "not known");
     else if (isnan(i->low))
         snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
     else
-        snprintf(out, n_bytes, "%.4g samples/s, 95 %% within this run %.4g to %.4g", i->mean, i->low, i->high);
+        snprintf(out, n_bytes, "%.4g samples/s, 95 %% within this run %s", i->mean,
+                 interval_ends(ends, "%.4g", " to ", i->low, i->high));
 }
 
 /* Which rounds the figures are of, and why. */
@@ -261,10 +264,10 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     const double percent = 100 * s->bound_ratio;
     const char *what = job->opts.stages > 1 ? "stages, their schedule and links allow"
                                             : "the slowest of compute, wire and server allows";
-    char text[256];
+    char text[256], ends[INTERVAL_ENDS_BYTES];
     size_t n;
 
-    if (isnan(s->bound_ratio))
+    if (!isfinite(s->bound_ratio))
         return RC_OK;
     if (train_bound_failed(s->bound_ratio))
         n = (size_t)snprintf(text, sizeof text, "the bound failed: %.1f %% of what the parts could do when measured",
@@ -272,8 +275,9 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     else if (isnan(s->bound_low_ratio))
         n = (size_t)snprintf(text, sizeof text, "%.1f %% of what %s", percent, what);
     else
-        n = (size_t)snprintf(text, sizeof text, "%.1f %% (%.1f to %.1f within this run) of what %s", percent,
-                             100 * s->bound_low_ratio, 100 * s->bound_high_ratio, what);
+        n = (size_t)snprintf(text, sizeof text, "%.1f %% (%s within this run) of what %s", percent,
+                             interval_ends(ends, "%.1f", " to ", 100 * s->bound_low_ratio, 100 * s->bound_high_ratio),
+                             what);
     if (job->on_loss == ON_LOSS_REPORT && !r->has_limits_after)
         snprintf(text + n, sizeof text - n, "; measured before the run only, as --on-loss report asks");
     return print_row(t, "of the bound", text);
@@ -295,6 +299,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
         return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
     if (job->opts.shard_dense > 1)
         return print_row(t, "efficiency", "not known: no worker has all of the network to compute alone");
+    if (!isfinite(global_batch_is_shared(job) ? ratio : s->efficiency_ratio))
+        return print_row(t, "efficiency", "not known: no time passed in the steps of this run, or of one worker alone");
     if (job->opts.stages > 1)
         snprintf(text, sizeof text, "%.1f %% of %llu x one rank with all of the network, at the times of --profile",
                  100 * s->efficiency_ratio, (unsigned long long)n * job->opts.stages);
@@ -350,9 +356,12 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     }
     TRY(print_efficiency(t, job, r, s));
     TRY(print_bound(t, job, r, s));
-    snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
-             m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
-             m->rest_s * 1e6);
+    if (!isfinite(m->compute_s))
+        snprintf(text, sizeof text, "not known");
+    else
+        snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
+                 m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
+                 m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
     TRY(print_exchange(t, job, r, s));
     TRY(print_servers(t, job, r, m));
@@ -381,6 +390,9 @@ static enum rc print_lines(FILE *to, const struct train_job *job, const struct t
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
+    for (size_t part = 0; part < n_parts; part++)
+        if (!isfinite(rate[part])) /* in sim no time may pass */
+            goto out;
     horovod_print(to,
                   &(struct horovod_run){ .model = job->opts.model,
                                          .batch_per_device_count = job->opts.batch,
