@@ -2,13 +2,17 @@
 /* predict_words.c - a measured launch's options as those of its simulation. */
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/base/opt.h"
+#include "harness/base/text.h"
 #include "harness/campaign/predict.h"
 #include "harness/campaign/sweep.h"
 #include "harness/train/train.h"
 #include "models/workload.h"
 
+enum { PATH_BYTES = 4096 };
 enum { MAX_STEPS = 100, MIN_STEPS = 5, MAX_WORKER_STEPS = 4000 }; /* of a simulation */
 
 /* As many as the launches had, as far as it takes no longer to say the same. */
@@ -62,15 +66,52 @@ out:
     return rc;
 }
 
+/* Where the file lies that the runs name: beside them, in one of two folders above, from which they may have been started,
+ * or in the folder of this process. RC_INVAL: nowhere. */
+static enum rc find_profile(char out[PATH_BYTES], const struct prediction *p, const char *named)
+{
+    static const char *const above[] = { "", "../", "../../" };
+    char runs[PATH_BYTES];
+    struct stat about;
+    const char *rest = p->terms->runs;
+
+    if (!text_next(&rest, runs, sizeof runs))
+        runs[0] = '\0';
+    if (stat(runs, &about) != 0 || !S_ISDIR(about.st_mode)) { /* of a file its folder */
+        char *const slash = strrchr(runs, '/');
+        if (slash)
+            *slash = '\0';
+        else
+            memcpy(runs, ".", sizeof ".");
+    }
+    for (size_t i = 0; named[0] != '/' && i < sizeof above / sizeof *above; i++) {
+        snprintf(out, PATH_BYTES, "%.2000s/%s%.1500s", runs, above[i], named);
+        if (access(out, F_OK) == 0)
+            return RC_OK;
+    }
+    snprintf(out, PATH_BYTES, "%s", named);
+    if (access(out, F_OK) == 0)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--from %.200s: they name the profile %.200s, which is neither beside them nor in this folder; "
+                    "--profile FILE names it",
+                    p->terms->runs, named);
+}
+
 static enum rc add_profile(struct simulation *s, const struct prediction *p, const json_t *manifest)
 {
     const char *profile = json_string_value(recorded_option(manifest, "profile"));
+    char path[PATH_BYTES];
     enum rc rc = RC_OK;
 
     if (p->terms->profile[0])
         profile = p->terms->profile;
     if (!profile || !profile[0])
         return RC_OK;
+    if (!p->terms->profile[0]) {
+        TRY(find_profile(path, p, profile));
+        profile = path;
+    }
     TRY(simulation_add(s, "--profile=%s", profile));
     /* The noise that was calibrated is that of computing; a profile is waited for. */
     TRY(simulation_add(s, "--cluster-set=jitter=none,jitter_ratio=0"));
