@@ -179,7 +179,8 @@ static enum rc fill(struct simulation *s, const struct layouts *l, const struct 
     TRY(simulation_add(s, "--layout=%s", name));
     TRY(simulation_add(s, "--global-batch=%llu", (unsigned long long)l->global_batch[p->profile]));
     TRY(simulation_add(s, "--accumulate=%llu", (unsigned long long)p->n_micro_batches));
-    TRY(simulation_add(s, "--schedule=%s", l->terms->schedule));
+    if (p->layout.n_stages > 1)
+        TRY(simulation_add(s, "--schedule=%s", l->terms->schedule));
     TRY(simulation_add(s, "--mode=%s", row_mode_name(ROW_COLLECTIVE)));
     TRY(simulation_add(s, "--reducer=ring"));
     TRY(simulation_add(s, "--overlap=%s", l->terms->simulate.overlap));

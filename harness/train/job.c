@@ -234,6 +234,8 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
+        { "schedule", opts->stages <= 1, "needs --stages 2 or more, whose micro-batches it orders" },
+        { "server-save-every", opts->server_save[0] == '\0', "needs --server-save FOLDER, in which it saves" },
         { "flip-step", !opt_given(group, n_groups, "flip-bit"), "needs --flip-bit, the rank whose gradient changes" },
         { "slow-ratio", !opt_given(group, n_groups, "slow-rank"), "needs --slow-rank, the rank that is slow" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },

@@ -49,9 +49,6 @@ enum rc job_stages_check(const struct train_job *job)
 
     if (why)
         return rc_raise(RC_INVAL, "--stages %llu: %s", (unsigned long long)job->opts.stages, why);
-    if (job->opts.stages <= 1 && strcmp(job->opts.schedule, "gpipe") == 0)
-        return rc_raise(RC_INVAL, "--schedule gpipe: orders the micro-batches of stages, and --stages is 1; 2 or more "
-                                  "would be right");
     if (job->opts.recompute && job->profile)
         return rc_raise(RC_INVAL, "--recompute: model replay keeps no activations; leave out one of the two");
     if (job->opts.recompute && job->opts.stages <= 1)
