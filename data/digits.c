@@ -3,8 +3,8 @@
  * digits.c - the data set "digits" from its CSV, refusing whatever is not exactly that.
  *
  * A row is 64 pixels and a label, whole numbers written without sign, space or leading zero, with
- * commas, semicolons or tabs between (csv_separator()); a line ends with LF, CRLF or the file. Memory is that of the data set, whatever
- * the file holds: lines longer than any right one are refused as they are read.
+ * commas, semicolons or tabs between (csv_separator()); a line ends with LF, CRLF or the file. Memory is
+ * that of the data set, whatever the file holds: lines longer than any right one are refused as they are read.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -4,9 +4,9 @@
  *
  * PATH/train/CLASS/... are for training, PATH/val/CLASS/... for testing (PATH/test/ where there is no val). A split may
  * be named train or training; val, valid or validation; test or testing; in any case of letters. It is one only if it
- * holds folders with images: train/1.png makes "train" a class. Without a folder for training, PATH/CLASS/... are all for
- * training. Images of a class may be in folders of it (as Tiny ImageNet has them). An image is a file named .jpg, .jpeg
- * or .png, in any case of letters. Hidden files and folders (their names begin with a dot) are passed over.
+ * holds folders with images: train/1.png makes "train" a class. Without a folder for training, PATH/CLASS/... are all
+ * for training. Images of a class may be in folders of it (as Tiny ImageNet has them). An image is a file named .jpg,
+ * .jpeg or .png, in any case of letters. Hidden files and folders (their names begin with a dot) are passed over.
  *
  * Invariants
  *   I1  Classes are numbered in the order of their folders' names, compared byte by byte; images are numbered by

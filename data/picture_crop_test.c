@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* picture_crop_test.c - the bits that Pillow gives (10.4 to 13.0), whose figures stand here, and what needs no reference. */
+/* picture_crop_test.c - the bits that Pillow gives (10.4 to 13.0), whose figures are here, and what needs none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -38,7 +38,7 @@ static char *skip_blanks(char *at, char separator)
     return at;
 }
 
-/* Cut the field that begins at `at`, behind blanks; returns its separator, or the end of the line. NULL: as csv_cut(). */
+/* Cut the field at `at`, behind blanks. Returns its separator, or the end of the line; NULL: csv_cut() returns 0. */
 static char *cut_field(char *at, char separator, char **out)
 {
     char *end, *next;

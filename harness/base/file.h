@@ -38,8 +38,8 @@ enum rc file_check_new(const char *path, bool replaces) MUST_CHECK;
  * wrote". RC_INVAL "PATH: cannot be read: ..." says what is there instead and what is wanted; RC_NOMEM. */
 enum rc file_open_regular(FILE **out, const char *path, const char *wanted) MUST_CHECK;
 
-/* Likewise a text that users write. A byte order mark of UTF-8 is passed over, as editors put it there unasked. RC_INVAL
- * of UTF-16, too. */
+/* Likewise a text that users write. A byte order mark of UTF-8 is passed over, as editors put it there unasked.
+ * RC_INVAL of UTF-16, too. */
 enum rc file_open_text(FILE **out, const char *path, const char *wanted) MUST_CHECK;
 
 /* rc of a function that names a file; where it is an error, the option that gave the file comes before the message:

@@ -12,8 +12,8 @@
  * word has more than 64 bytes. */
 const char *text_nearest(const char *word, const char *const *choices);
 
-/* The end of a message of a name that is unknown: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At most
- * n_bytes - 1: names that have no room there are counted, "and 3 more". */
+/* The end of a message of a name that is unknown: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At
+ * most n_bytes - 1 bytes: names that have no room there are counted, "and 3 more". */
 void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices);
 
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
@@ -22,8 +22,8 @@ bool text_to_u64(const char *text, uint64_t *out);
 /* A finite decimal number (strtod syntax without hex, nan, inf), nothing before or after. */
 bool text_to_f64(const char *text, double *out);
 
-/* out[n_bytes] := what a text that is no number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a point)";
- * "" where nothing comes to mind. */
+/* out[n_bytes] := what a text that is no number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a
+ * point)"; "" where nothing comes to mind. */
 void text_number_hint(char *out, size_t n_bytes, const char *text);
 
 /* Step through a comma list: copies the next element to out[n_bytes], moves *rest behind it.

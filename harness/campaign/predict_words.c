@@ -66,8 +66,8 @@ out:
     return rc;
 }
 
-/* Where the file lies that the runs name: beside them, in one of two folders above, from which they may have been started,
- * or in the folder of this process. RC_INVAL: nowhere. */
+/* Where the file lies that the runs name: beside them, in one of two folders above, from which they may have been
+ * started, or in the folder of this process. RC_INVAL: nowhere. */
 static enum rc find_profile(char out[PATH_BYTES], const struct prediction *p, const char *named)
 {
     static const char *const above[] = { "", "../", "../../" };
