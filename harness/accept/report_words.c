@@ -85,8 +85,10 @@ void interval_text(char *out, size_t n_bytes, double low, double high, const cha
 
     quantity_text(from, sizeof from, low, unit);
     quantity_text(to, sizeof to, high, unit);
-    if (isnan(low) || isnan(high))
+    if (!isfinite(low) || isnan(high))
         snprintf(out, n_bytes, "-");
+    else if (!isfinite(high))
+        snprintf(out, n_bytes, "%s or more", from);
     else
         snprintf(out, n_bytes, "%s to %s", from, to);
 }
