@@ -429,7 +429,7 @@ enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env
     m.apart = !env->backend->host_memory;
     m.stamped = m.apart && env->backend->record_stamp != NULL;
     TRY(network_open(&m.network, env->workload->network, &env->network));
-    TRY(world_choose(&world, "auto", false));
+    TRY(world_find(&world, world_kind.default_name));
     TRY(world_run(world, &opts, 1, body, &run));
     *out = m;
     m = (struct layer_timing){ 0 };

@@ -185,7 +185,7 @@ void sweep_continue_command(char *out, size_t n_bytes, const struct sweep *s)
     text_shell_word(folder, sizeof folder, s->campaign.dir);
     if (s->launcher.name)
         snprintf(launcher, sizeof launcher, "%s %s %d ", s->launcher.name,
-                 strcmp(s->launcher.name, "srun") == 0 ? "-n" : "-np", s->launcher.n_ranks);
+                 strcmp(s->launcher.name, "mpirun") == 0 ? "-np" : "-n", s->launcher.n_ranks);
     snprintf(out, n_bytes, "%sgradmark compare --continue %s", launcher, folder);
 }
 

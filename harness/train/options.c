@@ -10,7 +10,8 @@ enum { MAX_RANKS = 65536 };
 
 const struct opt train_opt_table[] = {
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun or srun, tcp under gradmark launch, else threads"),
+                     "how ranks run; auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, with "
+                     "--worker-hosts or TF_CONFIG, else threads"),
     OPT_U64_(struct train_opts, servers, "servers", "", 1, TRAIN_MAX_SERVERS, "ranks",
              "number of parameter servers, ps only; without it: 1, or with --colocate one beside each worker"),
     OPT_BOOL_(struct train_opts, colocate, "colocate", "false",

@@ -41,7 +41,7 @@ static enum rc check_alone(const struct verb_call *call, const struct gang_opts 
     static const char *const names[] = { "job", "task", "join", "key-file", "start-timeout" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (verb_given(call, names[i]) && !getenv("TF_CONFIG"))
+        if (verb_given(call, names[i]))
             return rc_raise(RC_INVAL, "--%s: needs --worker-hosts, which names the members of the run", names[i]);
     if (o->ps_hosts[0] != '\0')
         return rc_raise(RC_INVAL, "--ps-hosts %.100s: needs --worker-hosts, too", o->ps_hosts);
@@ -77,12 +77,48 @@ static enum rc from_options(struct gang *out, const struct verb_call *call, cons
     return gang_of_hosts(out, &hosts);
 }
 
+/* A launcher that is none of gangs started this process: --world auto means its world, whatever TF_CONFIG says. */
+static bool is_launchers(const struct train_opts *train)
+{
+    const struct launcher launcher = world_launcher();
+    bool has_cluster = false;
+
+    if (strcmp(train->world, "auto") != 0 || !launcher.name)
+        return false;
+    if (launcher.rank == 0 && gang_has_tf_config(&has_cluster, getenv("TF_CONFIG")) == RC_OK && has_cluster)
+        fprintf(stderr, "gradmark train: TF_CONFIG is not used, as %s started this process; to use it: --world tcp\n",
+                launcher.name);
+    return true;
+}
+
+/* *is_found: TF_CONFIG describes one. */
+static enum rc from_tf_config(struct gang *out, bool *is_found, const struct verb_call *call,
+                              const struct train_opts *train, enum gang_job default_job)
+{
+    static const char *const names[] = { "job", "task" };
+    enum rc rc = RC_OK;
+
+    if (is_launchers(train))
+        return RC_OK;
+    TRY(gang_has_tf_config(is_found, getenv("TF_CONFIG")));
+    if (!*is_found)
+        return RC_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (verb_given(call, names[i]))
+            FAIL(RC_INVAL, "--%s: TF_CONFIG says which member this process is; leave out the option", names[i]);
+    TRY(gang_of_tf_config(out, getenv("TF_CONFIG")));
+    if (default_job == GANG_PS && strcmp(out->member[out->rank].job, gang_job_key(GANG_PS)) != 0)
+        FAIL(RC_INVAL, "TF_CONFIG: task.type is %s, and gradmark serve is for ps; use gradmark train",
+             out->member[out->rank].job);
+out:
+    return rc;
+}
+
 /* *is_found: there is one, by options, or by TF_CONFIG where the world is not another one. */
 static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_call *call, const struct gang_opts *o,
                          const struct train_opts *train, enum gang_job default_job)
 {
     const bool is_other_world = !world_may_be_gang(train->world);
-    const char *tf_config = getenv("TF_CONFIG");
     enum rc rc = RC_OK;
 
     *is_found = false;
@@ -94,11 +130,10 @@ static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_cal
         *is_found = true;
         return RC_OK;
     }
-    if (o->worker_hosts[0] == '\0' && o->ps_hosts[0] == '\0' && tf_config && !is_other_world) {
-        TRY(gang_of_tf_config(out, tf_config));
-        *is_found = true;
+    if (o->worker_hosts[0] == '\0' && o->ps_hosts[0] == '\0' && !is_other_world)
+        TRY(from_tf_config(out, is_found, call, train, default_job));
+    if (*is_found)
         return RC_OK;
-    }
     if (o->worker_hosts[0] == '\0')
         return check_alone(call, o);
     if (is_other_world)

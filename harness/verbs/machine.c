@@ -16,7 +16,8 @@ enum { MAX_WORKERS = 65536 };
 
 const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun or srun, tcp under gradmark launch, else threads"),
+                     "how ranks run; auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, else "
+                     "threads"),
     OPT_U64_(
         struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
         "that measure; without it: all that were launched, in threads 2, in sim those of all hosts (accept; comm, 64 "

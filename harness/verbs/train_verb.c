@@ -454,11 +454,14 @@ static enum rc train_run(struct verb_call *call)
 static enum rc serve_run(struct verb_call *call)
 {
     const struct train_verb_opts *own = call->opts;
+    bool has_tf_config = false;
     enum rc rc = RC_OK;
 
     if (verb_given(call, "job") && strcmp(own->gang.job, gang_job_key(GANG_PS)) != 0)
         FAIL(RC_INVAL, "--job %s: a server's is ps; gradmark train is for workers", own->gang.job);
-    if (own->gang.ps_hosts[0] == '\0' && !getenv("TF_CONFIG"))
+    if (own->gang.ps_hosts[0] == '\0')
+        TRY(gang_has_tf_config(&has_tf_config, getenv("TF_CONFIG")));
+    if (own->gang.ps_hosts[0] == '\0' && !has_tf_config)
         FAIL(RC_INVAL, "--ps-hosts: is not given; name the servers and, by --worker-hosts, the workers as HOST:PORT");
     TRY(train_as(call, GANG_PS));
 out:

@@ -28,6 +28,9 @@ static const struct {
       { "srun", 6, 8, 4, 2, false, false } },
     { { "PMI_RANK=6", "PMI_SIZE=8", "SLURM_LOCALID=2" }, { "mpirun", 6, 8, 0, 2, false, false } }, /* srun --mpi=pmi2 */
     { { "SLURM_LOCALID=2" }, { NULL, 0, 1, 1, 0, false, false } },                                 /* a batch script */
+    { { "FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=6", "FLUX_TASK_LOCAL_ID=1" }, { "flux run", 5, 6, 0, 1, false, false } },
+    { { "PMI_RANK=5", "PMI_SIZE=6", "FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=6", "FLUX_TASK_LOCAL_ID=1" },
+      { "mpirun", 5, 6, 0, 1, false, false } },
     { { "GRADMARK_GANG_RANK=3", "GRADMARK_GANG_MEMBERS=rank@a,rank@b,rank@b,rank@b", "GRADMARK_GANG_HERE=2/3" },
       { "gradmark launch", 3, 4, 3, 2, false, false } },
     { { "GRADMARK_GANG_RANK=0", "GRADMARK_GANG_MEMBERS=rank@a", "GRADMARK_GANG_JOIN_FILE=f" },

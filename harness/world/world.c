@@ -77,18 +77,6 @@ static enum rc check_gang(const struct world_ops *world)
     return RC_OK;
 }
 
-enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched)
-{
-    enum rc rc;
-
-    if (strcmp(name, "auto") == 0)
-        name = is_launched ? world_of_launcher() : world_kind.default_name;
-    TRY(world_find(out, name));
-    TRY(check_gang(*out));
-out:
-    return rc;
-}
-
 static int number_from(const char *variable)
 {
     const char *text = getenv(variable);
@@ -97,10 +85,47 @@ static int number_from(const char *variable)
     return text && text_to_u64(text, &value) && value < 1u << 24 ? (int)value : -1;
 }
 
+/* A launcher whose variables nothing here reads has started several processes: each would train alone, unnoticed. */
+static enum rc check_other_launchers(void)
+{
+    static const struct {
+        const char *launcher, *rank, *n_ranks;
+    } others[] = {
+        { "torchrun", "RANK", "WORLD_SIZE" },
+        { "horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE" },
+        { "bpslaunch", "DMLC_WORKER_ID", "DMLC_NUM_WORKER" },
+    };
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const int rank = number_from(others[i].rank), n_ranks = number_from(others[i].n_ranks);
+        if (rank >= 0 && n_ranks > 1)
+            return rc_raise(RC_INVAL,
+                            "%s=%d, %s=%d: are set, as %s sets them. gradmark does not read them: each process would "
+                            "run alone. Start the processes by gradmark launch, --worker-hosts or mpirun. To run this "
+                            "one alone, unset %s",
+                            others[i].rank, rank, others[i].n_ranks, n_ranks, others[i].launcher, others[i].rank);
+    }
+    return RC_OK;
+}
+
+enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched)
+{
+    enum rc rc;
+
+    if (strcmp(name, "auto") == 0 && !is_launched)
+        TRY(check_other_launchers());
+    if (strcmp(name, "auto") == 0)
+        name = is_launched ? world_of_launcher() : world_kind.default_name;
+    TRY(world_find(out, name));
+    TRY(check_gang(*out));
+out:
+    return rc;
+}
+
 /* By its launcher's variable, or one of another that started the same process: srun, which speaks PMI, too; PALS. */
 static int host_rank_from(const char *variable)
 {
-    static const char *const others[] = { "SLURM_LOCALID", "PALS_LOCAL_RANKID" };
+    static const char *const others[] = { "SLURM_LOCALID", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID" };
     int host_rank = number_from(variable);
 
     for (size_t i = 0; host_rank < 0 && i < sizeof others / sizeof *others; i++)
@@ -118,6 +143,7 @@ struct launcher world_launcher(void)
           "OMPI_COMM_WORLD_LOCAL_RANK" },
         { "mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID" },
         { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID" },
+        { "flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", "FLUX_TASK_LOCAL_ID" }, /* no number on this host */
     };
 
     if (gang_peek(&gang))

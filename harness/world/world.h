@@ -278,7 +278,8 @@ extern const struct module_kind world_kind;
 /* By name. RC_UNSUPPORTED: known but not built in (says why). RC_INVAL: unknown name. */
 enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
 /* The same, but "auto" is the world of processes that their launcher has started, else that of threads. RC_INVAL, too:
- * "tcp" of a process that knows of no gang (tcp/gang.h), or another world of processes in one. */
+ * "tcp" of a process that knows of no gang (tcp/gang.h), or another world of processes in one; "auto" of one that
+ * another launcher started with others (torchrun), which would all run alone. */
 enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched) MUST_CHECK;
 /* Is this name of --world that of the gangs' world, or "auto", which may be it? */
 bool world_may_be_gang(const char *name);

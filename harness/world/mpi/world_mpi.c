@@ -282,8 +282,9 @@ enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Com
     m->base.rank = m->self->rank;
     TRY_MPI_ALONE(MPI_Comm_size(m->comm, &m->base.n_ranks));
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
-        FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d", n_ranks,
-             m->self->attach ? "the communicator has" : "mpirun or srun started", m->base.n_ranks);
+        FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d%s", n_ranks,
+             m->self->attach ? "the communicator has" : "MPI finds", m->base.n_ranks,
+             m->self->attach ? "" : "; start them by a launcher of this MPI, as mpirun or srun --mpi=pmix");
     TRY(mpi_find_host_ranks(m));
     TRY(mpi_clock_offset(m->comm, m->host_comm, &m->self->offset_ns));
     TRY(process_cores_bind(&m->base, opts, &mpi_host));

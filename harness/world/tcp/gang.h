@@ -101,8 +101,12 @@ struct gang_hosts {
     const char *names[5]; /* how errors name these five, in their order */
 };
 enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts) MUST_CHECK;
+/* Does this TF_CONFIG describe a cluster? NULL, blanks, an object without "cluster" and "task", and an empty cluster do
+ * not: one process trains alone then, as in TensorFlow. RC_INVAL: it is no JSON. */
+enum rc gang_has_tf_config(bool *out, const char *text) MUST_CHECK;
 /* What TF_CONFIG says: { "cluster": { "chief": ["a:1"], "worker": [...], "ps": [...] }, "task": { "type": "worker",
- * "index": 0 } }. An evaluator has no place in a gang. RC_INVAL. */
+ * "index": 0 } }. "master" is another name of the chief. An evaluator has no place in a gang. RC_INVAL: there are other
+ * jobs, too. */
 enum rc gang_of_tf_config(struct gang *out, const char *text) MUST_CHECK;
 /* Set GRADMARK_GANG_*; key: of GRADMARK_GANG_KEY, NULL: none. RC_NOMEM. */
 enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;

@@ -151,31 +151,67 @@ out:
 
 /* --- TF_CONFIG --- */
 
-/* The addresses in an array, with commas between; the caller frees it. */
-static enum rc join_addresses(char **out, const json_t *cluster, const char *job)
+/* The job of a key of cluster, or of task.type; false: there is no such job. "master" is the chief of TensorFlow 1.x.
+ */
+static bool find_job(const char *name, enum gang_job *out)
 {
-    const json_t *list = json_object_get(cluster, job), *one;
+    for (int j = 0; j < GANG_N_JOBS; j++)
+        if (strcmp(name, job_key[j]) == 0 || (j == GANG_CHIEF && strcmp(name, "master") == 0)) {
+            *out = (enum gang_job)j;
+            return true;
+        }
+    return false;
+}
+
+/* The addresses in an array, with commas between; the caller frees it. */
+static enum rc join_addresses(char **out, const json_t *list, const char *job)
+{
+    const json_t *one;
     size_t i, n = 0;
 
+    if (!json_is_array(list))
+        return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%.40s is no list of \"HOST:PORT\"", job);
     *out = calloc(json_array_size(list) + 1, GANG_ADDRESS_BYTES + 1);
     if (!*out)
         return rc_raise(RC_NOMEM, "no memory for TF_CONFIG");
-    if (list && !json_is_array(list))
-        return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%s is no list of \"HOST:PORT\"", job);
     json_array_foreach(list, i, one)
     {
         const char *address = json_string_value(one);
         if (!address || strlen(address) >= GANG_ADDRESS_BYTES || strchr(address, ','))
-            return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%s has an entry that is no \"HOST:PORT\"", job);
+            return rc_raise(RC_INVAL, "TF_CONFIG: cluster.%.40s has an entry that is no \"HOST:PORT\"", job);
         n += (size_t)sprintf(*out + n, "%s%s", i > 0 ? "," : "", address);
     }
     return RC_OK;
+}
+
+/* Each job of the cluster; a cluster may list an evaluator, which is no member. */
+static enum rc join_jobs(char *joined[GANG_N_JOBS], const json_t *cluster)
+{
+    const char *name;
+    json_t *list;
+    enum gang_job job;
+    enum rc rc = RC_OK;
+
+    json_object_foreach((json_t *)cluster, name, list)
+    {
+        if (strcmp(name, "evaluator") == 0)
+            continue;
+        if (!find_job(name, &job))
+            FAIL(RC_INVAL, "TF_CONFIG: cluster.%.40s is no job that gradmark knows; use chief (or master), worker, ps",
+                 name);
+        if (joined[job])
+            FAIL(RC_INVAL, "TF_CONFIG: cluster has both chief and master; name one of them");
+        TRY(join_addresses(&joined[job], list, name));
+    }
+out:
+    return rc;
 }
 
 static enum rc read_task(const json_t *root, const char **job, int64_t *index)
 {
     const json_t *task = json_object_get(root, "task");
     const json_t *number = json_object_get(task, "index");
+    enum gang_job known;
 
     *job = json_string_value(json_object_get(task, "type"));
     if (!*job || (number && !json_is_integer(number)))
@@ -183,8 +219,37 @@ static enum rc read_task(const json_t *root, const char **job, int64_t *index)
     if (strcmp(*job, "evaluator") == 0)
         return rc_raise(RC_INVAL,
                         "TF_CONFIG: task.type is evaluator, which trains nothing and has no place in the gang");
+    if (find_job(*job, &known))
+        *job = job_key[known];
     *index = number ? json_integer_value(number) : 0;
     return RC_OK;
+}
+
+/* RC_INVAL: no JSON. The caller gives *root back. */
+static enum rc parse_tf_config(json_t **root, const char *text)
+{
+    json_error_t error;
+
+    *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    return *root ? RC_OK : rc_raise(RC_INVAL, "TF_CONFIG: line %d: %s", error.line, error.text);
+}
+
+enum rc gang_has_tf_config(bool *out, const char *text)
+{
+    json_t *root = NULL;
+    enum rc rc = RC_OK;
+
+    *out = false;
+    if (!text || text[strspn(text, " \t\r\n")] == '\0')
+        return RC_OK;
+    TRY(parse_tf_config(&root, text));
+    const json_t *cluster = json_object_get(root, "cluster");
+    *out = json_is_object(root) ? (cluster ? !json_is_object(cluster) || json_object_size(cluster) > 0
+                                           : json_object_get(root, "task") != NULL)
+                                : true;
+out:
+    json_decref(root);
+    return rc;
 }
 
 enum rc gang_of_tf_config(struct gang *out, const char *text)
@@ -194,21 +259,18 @@ enum rc gang_of_tf_config(struct gang *out, const char *text)
     char *joined[GANG_N_JOBS] = { NULL };
     struct list list[GANG_N_JOBS];
     struct gang g = { .listening_fd = -1 };
-    json_error_t error;
     const char *job = NULL;
     int64_t task = 0;
-    json_t *root = json_loads(text, 0, &error);
+    json_t *root = NULL;
     enum rc rc = RC_OK;
 
-    if (!root)
-        FAIL(RC_INVAL, "TF_CONFIG: line %d: %s", error.line, error.text);
+    TRY(parse_tf_config(&root, text));
     const json_t *cluster = json_object_get(root, "cluster");
     if (!json_is_object(cluster))
         FAIL(RC_INVAL, "TF_CONFIG: has no cluster, such as { \"cluster\": { \"worker\": [\"a:1\"] } }");
-    for (int j = 0; j < GANG_N_JOBS; j++) {
-        TRY(join_addresses(&joined[j], cluster, job_key[j]));
-        list[j] = (struct list){ joined[j], options[j] };
-    }
+    TRY(join_jobs(joined, cluster));
+    for (int j = 0; j < GANG_N_JOBS; j++)
+        list[j] = (struct list){ joined[j] ? joined[j] : "", options[j] };
     TRY(read_task(root, &job, &task));
     TRY(list_gang(&g, list));
     TRY(find_own(&g, job, task, "TF_CONFIG: task.type", "TF_CONFIG: task.index"));

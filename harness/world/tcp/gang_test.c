@@ -106,6 +106,38 @@ static void tf_config_is_read(void **state)
     assert_member(&g, 3, "ps 0 at p:1");
     assert_string_equal(g.root, "c:1");
     gang_free(&g);
+    /* master is another name of the chief; an evaluator is no member */
+    assert_int_equal(gang_of_tf_config(&g,
+                                       "{\"cluster\": {\"worker\": [\"w:1\"], \"evaluator\": [\"e:1\"], \"master\": "
+                                       "[\"m:1\"]}, \"task\": {\"type\": \"master\", \"index\": 0}}"),
+                     RC_OK);
+    assert_int_equal(g.n_ranks, 2);
+    assert_int_equal(g.rank, 0);
+    assert_member(&g, 0, "chief 0 at m:1");
+    gang_free(&g);
+}
+
+static void some_tf_config_has_no_cluster(void **state)
+{
+    static const char *const none[] = { "", " \n", "{}", "{\"environment\": \"cloud\"}",
+                                        "{\"cluster\": {}, \"task\": {\"type\": \"worker\", \"index\": 0}}" };
+    static const char *const some[] = { "[]", "{\"task\": {\"type\": \"worker\"}}", "{\"cluster\": []}",
+                                        "{\"cluster\": {\"worker\": []}}" };
+    bool has_cluster = true;
+
+    (void)state;
+    assert_int_equal(gang_has_tf_config(&has_cluster, NULL), RC_OK);
+    assert_false(has_cluster);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        has_cluster = true;
+        assert_int_equal(gang_has_tf_config(&has_cluster, none[i]), RC_OK);
+        assert_false(has_cluster);
+    }
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) { /* gang_of_tf_config() judges it */
+        assert_int_equal(gang_has_tf_config(&has_cluster, some[i]), RC_OK);
+        assert_true(has_cluster);
+    }
+    assert_refused(gang_has_tf_config(&has_cluster, "{"), "TF_CONFIG: line 1: ");
 }
 
 static void wrong_tf_config_is_named(void **state)
@@ -125,6 +157,12 @@ static void wrong_tf_config_is_named(void **state)
         { "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 1}}",
           "TF_CONFIG: task.index 1: the gang has 1 of job worker" },
         { "{\"cluster\": {\"chief\": [\"a:1\", \"b:1\"]}, \"task\": {\"type\": \"chief\"}}", "there can be one chief" },
+        { "{\"cluster\": {\"worker\": [\"a:1\"], \"wroker\": [\"b:1\"]}, \"task\": {\"type\": \"worker\"}}",
+          "TF_CONFIG: cluster.wroker is no job that gradmark knows; use chief (or master), worker, ps" },
+        { "{\"cluster\": {\"chief\": [\"a:1\"], \"master\": [\"b:1\"]}, \"task\": {\"type\": \"chief\"}}",
+          "TF_CONFIG: cluster has both chief and master" },
+        { "{\"cluster\": {\"worker\": [\"a:1\"], \"worker\": [\"b:1\"]}, \"task\": {\"type\": \"worker\"}}",
+          "TF_CONFIG: line 1: duplicate object key" },
     };
     struct gang g;
 
@@ -395,6 +433,7 @@ int main(void)
         cmocka_unit_test(workers_come_before_servers),
         cmocka_unit_test(wrong_hosts_are_named),
         cmocka_unit_test(tf_config_is_read),
+        cmocka_unit_test(some_tf_config_has_no_cluster),
         cmocka_unit_test(wrong_tf_config_is_named),
         cmocka_unit_test(the_environment_tells),
         cmocka_unit_test(keys_come_from_files_of_their_owner),
