@@ -23,6 +23,7 @@
 #ifndef HARNESS_WORLD_TCP_GANG_H
 #define HARNESS_WORLD_TCP_GANG_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,6 +53,7 @@ struct gang {
     double start_s;
     int n_guests, n_servers;   /* that may join, and whom they enter, as world_opts say */
     const char *identity;      /* likewise; borrowed */
+    const char *interface;     /* likewise; NULL or "": any */
     uint64_t guest_silence_ns; /* likewise: stall.abort_ns */
 };
 
@@ -82,9 +84,12 @@ bool gang_split_address(const char *address, char *host, uint16_t *port);
 bool gang_is_loopback(const char *host);
 /* The text, member and n_ranks of g from GRADMARK_GANG_MEMBERS. RC_INVAL names that; RC_NOMEM. */
 enum rc gang_read_members(struct gang *g, const char *text) MUST_CHECK;
+/* Its first IPv4 address: others cannot be used. RC_IO: the message is the reason alone. */
+enum rc gang_find_host(struct in_addr *out, const char *host) MUST_CHECK;
 /* Listen at HOST:PORT; where the name is that of the loopback on this host alone, as systems have it of their own name,
- * at all its addresses. RC_INVAL, RC_IO. */
-enum rc gang_listen(int *fd, const char *address) MUST_CHECK;
+ * at all its addresses; where it is no address of this host (a service, NAT), at that of `interface`, or else at all,
+ * which stderr tells. RC_INVAL, RC_IO. */
+enum rc gang_listen(int *fd, const char *address, const char *interface) MUST_CHECK;
 
 enum gang_job { GANG_CHIEF, GANG_WORKER, GANG_PS, GANG_N_JOBS };
 /* "chief", "worker", "ps": as in TF_CONFIG. */

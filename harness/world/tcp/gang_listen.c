@@ -9,32 +9,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/world/host_address.h"
 #include "harness/world/tcp/gang.h"
 
 bool gang_is_loopback(const char *host)
 {
     struct in_addr v4;
 
-    return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-           (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
+    return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
 }
 
-static bool is_loopback(const struct sockaddr *a)
+enum rc gang_find_host(struct in_addr *out, const char *host)
 {
-    if (a->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
-    return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    const int error = getaddrinfo(host, NULL, &wanted, &found);
+
+    if (error != 0)
+        return rc_raise(RC_IO, "%s", gai_strerror(error));
+    *out = ((const struct sockaddr_in *)(const void *)found->ai_addr)->sin_addr;
+    freeaddrinfo(found);
+    return RC_OK;
 }
 
 /* -1: errno says why not. */
-static int listen_at(const struct addrinfo *at)
+static int listen_at(struct in_addr address, uint16_t port)
 {
-    const int on = 1, fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = address, .sin_port = htons(port) };
+    const int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return -1;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 && bind(fd, at->ai_addr, at->ai_addrlen) == 0 &&
-        listen(fd, SOMAXCONN) == 0)
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     const int why = errno;
     (void)close(fd);
@@ -42,32 +49,45 @@ static int listen_at(const struct addrinfo *at)
     return -1;
 }
 
-enum rc gang_listen(int *fd, const char *address)
+/* The address is not of this host: that of a service, or of a gateway that translates it. */
+static enum rc listen_behind(int *fd, const char *address, uint16_t port, const char *interface)
 {
-    struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-    char host[GANG_ADDRESS_BYTES], service[8];
-    struct addrinfo *found = NULL, *all = NULL;
+    struct in_addr at = { .s_addr = htonl(INADDR_ANY) };
+    char own[HOST_ADDRESS_BYTES] = "all addresses";
+    enum rc rc = RC_OK;
+
+    if (interface && interface[0] != '\0') {
+        TRY(host_address(own, interface));
+        (void)inet_pton(AF_INET, own, &at);
+    }
+    *fd = listen_at(at, port);
+    if (*fd < 0)
+        FAIL(RC_IO, "%s: is no address of this host, and rank 0 cannot listen at port %d of %s: %s", address, port, own,
+             strerror(errno));
+    fprintf(stderr, "gradmark: %s: is no address of this host; rank 0 listens at port %d of %s\n", address, port, own);
+out:
+    return rc;
+}
+
+enum rc gang_listen(int *fd, const char *address, const char *interface)
+{
+    char host[GANG_ADDRESS_BYTES];
+    struct in_addr at = { .s_addr = 0 };
     uint16_t port = 0;
     enum rc rc = RC_OK;
 
     *fd = -1;
     if (!gang_split_address(address, host, &port))
         return rc_raise(RC_INVAL, "%s: is no HOST:PORT", address);
-    (void)snprintf(service, sizeof service, "%d", port);
-    int error = getaddrinfo(host, service, &wanted, &found);
-    if (error == 0 && is_loopback(found->ai_addr) && !gang_is_loopback(host)) {
-        wanted.ai_family = AF_INET;
-        error = getaddrinfo(NULL, service, &wanted, &all);
-    }
-    if (error != 0)
-        FAIL(RC_IO, "%s: rank 0 cannot listen there: %s", address, gai_strerror(error));
-    *fd = listen_at(all ? all : found);
+    if (gang_find_host(&at, host) != RC_OK)
+        FAIL(RC_IO, "%s: rank 0 cannot listen there: %.200s", address, rc_message());
+    if (ntohl(at.s_addr) >> 24 == 127 && !gang_is_loopback(host))
+        at.s_addr = htonl(INADDR_ANY);
+    *fd = listen_at(at, port);
+    if (*fd < 0 && errno == EADDRNOTAVAIL)
+        return listen_behind(fd, address, port, interface);
     if (*fd < 0)
         FAIL(RC_IO, "%s: rank 0 cannot listen there: %s", address, strerror(errno));
 out:
-    if (found)
-        freeaddrinfo(found);
-    if (all)
-        freeaddrinfo(all);
     return rc;
 }

@@ -69,7 +69,7 @@ static int connect_to(const struct addrinfo *to, uint64_t limit_ns)
 static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
 {
     const struct timespec pause = { .tv_nsec = RETRY_MS * 1000000 };
-    const struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
     char host[GANG_ADDRESS_BYTES], service[8], name[GANG_ADDRESS_BYTES + 32];
     const char *why = "";
     uint16_t port = 0;

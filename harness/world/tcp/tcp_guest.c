@@ -217,6 +217,7 @@ static enum rc set_world(struct tcp_world *t, const struct world_opts *opts)
     w->n_guests = opts->n_guests;
     w->on_loss = opts->on_loss;
     tcp_link_own_address(self->link, self->address);
+    tcp_leave_loopback(&self->gang, self->address);
     const bool is_loopback = host_address_is_loopback(self->address);
     w->n_host_ranks = is_loopback ? w->n_ranks : 1;
     w->n_busy_host_ranks = w->n_host_ranks;

@@ -221,7 +221,7 @@ static enum rc begin(struct tcp_hub *h, int *link_fd)
     if (h->gang->listening_fd >= 0)
         h->listening_fd = h->gang->listening_fd;
     else
-        TRY(gang_listen(&h->listening_fd, h->gang->root));
+        TRY(gang_listen(&h->listening_fd, h->gang->root, h->gang->interface));
     if (fcntl(h->listening_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(h->listening_fd, F_SETFL, O_NONBLOCK) != 0)
         FAIL(RC_IO, "the port of %s cannot be used: %s", h->gang->root, strerror(errno));
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -288,6 +288,14 @@ void tcp_hub_watch(struct tcp_hub *h, struct peer_seat *seat, const struct peer_
     pthread_mutex_lock(&h->lock);
     h->seat = seat;
     h->losses = losses;
+    pthread_mutex_unlock(&h->lock);
+}
+
+void tcp_hub_reached_address(struct tcp_hub *h, char out[HOST_ADDRESS_BYTES])
+{
+    pthread_mutex_lock(&h->lock);
+    if (h->address[0] != '\0')
+        memcpy(out, h->address, sizeof h->address);
     pthread_mutex_unlock(&h->lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "harness/base/rc.h"
+#include "harness/world/host_address.h"
 #include "harness/world/peers.h"
 #include "harness/world/tcp/gang.h"
 
@@ -21,6 +22,9 @@ enum rc tcp_hub_open(struct tcp_hub **out, const struct gang *gang, enum on_loss
  * and read in losses; both NULL: not any more, and when this returns the hub does not use them. NULL-safe in the hub.
  */
 void tcp_hub_watch(struct tcp_hub *h, struct peer_seat *seat, const struct peer_losses *losses);
+/* The address at which a rank of another host has reached this one; out stays as it is where there is none, or before
+ * TCP_GO. */
+void tcp_hub_reached_address(struct tcp_hub *h, char out[HOST_ADDRESS_BYTES]);
 /* Connections that were none of a member's so far. */
 uint64_t tcp_hub_n_strangers(const struct tcp_hub *h);
 /* Waits some seconds at most for members that have not left. NULL-safe, nulls. */

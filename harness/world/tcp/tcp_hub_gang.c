@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_hub_gang.c - how a gang gathers: who connects, who is a member, who is missing (G1, G2). */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +211,23 @@ static void find_hosts(struct tcp_hub *h)
             h->member[r].host++;
 }
 
+/* By the first rank of another host. A gateway that translates addresses has put this host's own in place already. */
+static void find_address(struct tcp_hub *h)
+{
+    char text[HOST_ADDRESS_BYTES] = "";
+    struct sockaddr_in at;
+    socklen_t n_bytes = sizeof at;
+
+    for (int r = 0; r < h->n_ranks && text[0] == '\0'; r++)
+        if (h->member[r].host != 0 &&
+            getsockname(tcp_stream_fd(h->member[r].stream), (struct sockaddr *)&at, &n_bytes) == 0 &&
+            at.sin_family == AF_INET)
+            (void)inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
+    pthread_mutex_lock(&h->lock);
+    memcpy(h->address, text, sizeof text);
+    pthread_mutex_unlock(&h->lock);
+}
+
 static void go(struct tcp_hub *h)
 {
     const size_t n_bytes = 4 * (size_t)h->n_ranks;
@@ -220,6 +239,7 @@ static void go(struct tcp_hub *h)
         return;
     }
     find_hosts(h);
+    find_address(h);
     for (int r = 0; r < h->n_ranks; r++)
         bytes_put(body + 4 * (size_t)r, (uint64_t)h->member[r].host, 4);
     for (int r = 0; r < h->n_ranks; r++)

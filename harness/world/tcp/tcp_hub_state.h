@@ -76,7 +76,8 @@ struct tcp_hub {
     uint32_t last_id;
     atomic_ullong n_strangers;
     atomic_bool is_over;
-    pthread_mutex_t lock;             /* of the next two */
+    pthread_mutex_t lock;             /* of the next three */
+    char address[HOST_ADDRESS_BYTES]; /* tcp_hub_reached_address(); "": not known */
     struct peer_seat *seat;           /* NULL: not watched */
     const struct peer_losses *losses; /* NULL: likewise */
     pthread_t thread;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_start.c - how the world of a gang begins and ends. */
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,16 +42,22 @@ static void own_place(unsigned char place[TCP_PLACE_BYTES])
 /* The IPv4 address of the host in gang->root; out stays as it is where there is none. */
 static void root_address(const struct gang *gang, char out[HOST_ADDRESS_BYTES])
 {
-    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
     char host[GANG_ADDRESS_BYTES];
-    struct addrinfo *found = NULL;
+    struct in_addr address;
     uint16_t port;
 
-    if (!gang_split_address(gang->root, host, &port) || getaddrinfo(host, NULL, &wanted, &found) != 0)
-        return;
-    (void)inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)found->ai_addr)->sin_addr, out,
-                    HOST_ADDRESS_BYTES);
-    freeaddrinfo(found);
+    if (gang_split_address(gang->root, host, &port) && gang_find_host(&address, host) == RC_OK)
+        (void)inet_ntop(AF_INET, &address, out, HOST_ADDRESS_BYTES);
+}
+
+void tcp_leave_loopback(const struct gang *gang, char address[HOST_ADDRESS_BYTES])
+{
+    char host[GANG_ADDRESS_BYTES], other[HOST_ADDRESS_BYTES];
+    uint16_t port;
+
+    if (host_address_is_loopback(address) && gang_split_address(gang->root, host, &port) && !gang_is_loopback(host) &&
+        host_address(other, NULL) == RC_OK)
+        memcpy(address, other, sizeof other);
 }
 
 static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
@@ -72,24 +77,36 @@ static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
     if (self->rank == 0)
         TRY(tcp_hub_open(&self->hub, &self->gang, opts->on_loss, &link.fd));
     TRY(tcp_link_open(&self->link, &link, self->host_of));
-    if (self->rank == 0)
+    if (self->rank == 0) {
         root_address(&self->gang, self->address);
-    else
+        tcp_leave_loopback(&self->gang, self->address);
+        tcp_hub_reached_address(self->hub, self->address);
+    } else
         tcp_link_own_address(self->link, self->address);
 out:
     return rc;
 }
 
-/* One clock: hosts that are namespaces of one system have it anyway. Collective. */
-static enum rc find_clock(struct tcp_world *t, int64_t measured_ns)
+/* What rank 0 tells of its host. */
+struct host_of_0 {
+    char kernel[HOST_KERNEL_BYTES], address[HOST_ADDRESS_BYTES];
+};
+
+/* One clock: hosts that are namespaces of one system have it anyway. And one address: ranks beside rank 0 came to it by
+ * the loopback, where the host's name means that. Collective. */
+static enum rc agree_on_host(struct tcp_world *t, int64_t measured_ns)
 {
-    char own[HOST_KERNEL_BYTES] = "", of_0[HOST_KERNEL_BYTES];
+    struct tcp_rank *self = t->self;
+    struct host_of_0 own = { .kernel = "" }, of_0;
     enum rc rc;
 
-    host_kernel_id(own, "");
-    memcpy(of_0, own, sizeof of_0);
-    TRY(world_broadcast(&t->base, of_0, sizeof of_0));
-    t->self->offset_ns = own[0] != '\0' && strcmp(own, of_0) == 0 ? 0 : measured_ns;
+    host_kernel_id(own.kernel, "");
+    memcpy(own.address, self->address, sizeof own.address);
+    of_0 = own;
+    TRY(world_broadcast(&t->base, &of_0, sizeof of_0));
+    self->offset_ns = own.kernel[0] != '\0' && strcmp(own.kernel, of_0.kernel) == 0 ? 0 : measured_ns;
+    if (self->host_of[self->rank] == 0 && host_address_is_loopback(self->address))
+        memcpy(self->address, of_0.address, sizeof self->address);
 out:
     return rc;
 }
@@ -165,6 +182,7 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     self->gang.n_guests = opts->n_guests;
     self->gang.n_servers = opts->n_servers;
     self->gang.identity = opts->identity;
+    self->gang.interface = opts->interface;
     self->gang.guest_silence_ns = opts->stall.abort_ns;
     if (n_ranks != 0 && n_ranks != gang->n_ranks)
         FAIL(RC_INVAL, "world tcp: %d ranks were asked for, but the gang has %d", n_ranks, gang->n_ranks);
@@ -175,12 +193,12 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     t->base.n_ranks = gang->n_ranks;
     tcp_find_host_ranks(t);
     t->base.n_busy_host_ranks = t->base.n_host_ranks;
-    if (is_beyond_host(t, opts) && (!opts->interface || opts->interface[0] == '\0'))
-        t->base.interface = self->address;
     if (self->host_of[self->rank] != 0)
         TRY(tcp_link_clock_offset(self->link, &measured_ns));
     TRY(tcp_link_start(self->link));
-    TRY(find_clock(t, measured_ns));
+    TRY(agree_on_host(t, measured_ns));
+    if (is_beyond_host(t, opts) && (!opts->interface || opts->interface[0] == '\0'))
+        t->base.interface = self->address;
     TRY(bind_cores(t, opts));
     TRY(begin_watch(t, opts));
 out:

@@ -78,6 +78,9 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct 
                        int n_ranks) MUST_CHECK;
 /* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
+/* A loopback address that rank 0's host name stands for, and not its text: another address of this host is taken, where
+ * there is one. */
+void tcp_leave_loopback(const struct gang *gang, char address[HOST_ADDRESS_BYTES]);
 /* The failure of the run, where there is one, in place of rc, which this rank's body made of it. */
 enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc) MUST_CHECK;
 /* world_ops.leave */
