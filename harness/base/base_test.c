@@ -115,6 +115,11 @@ static void numbers_are_whole_and_finite(void **state)
     assert_true(text_to_u64("18446744073709551615", &whole) && whole == UINT64_MAX);
     assert_true(text_to_u64("64Ki", &whole) && whole == 65536);
     assert_true(text_to_u64("3M", &whole) && whole == 3000000);
+    assert_true(text_to_plain_u64("2222", &whole) && whole == 2222);
+    assert_false(text_to_plain_u64("2K", &whole));
+    assert_false(text_to_plain_u64("", &whole));
+    assert_true(text_is_ipv6("2001:db8::1") && text_is_ipv6("[::1]:2") && text_is_ipv6("fe80::1%eth0"));
+    assert_false(text_is_ipv6("node1:2222") || text_is_ipv6("10.0.0.1") || text_is_ipv6(""));
     assert_true(text_to_f64("-2.5e-3", &real) && real == -2.5e-3);
 }
 

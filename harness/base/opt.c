@@ -122,7 +122,9 @@ static bool is_in_bytes(const struct opt *o)
 
 static enum rc check_u64(const struct opt *o, const char *option, const char *text, uint64_t *out)
 {
-    if (!text_to_u64(text, out))
+    const bool is_port = strcmp(o->unit, "port") == 0; /* 2K is none */
+
+    if (!(is_port ? text_to_plain_u64 : text_to_u64)(text, out))
         return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f%s", option, text, o->min, o->max,
                         is_in_bytes(o) ? ", with a suffix K, M, G (1000), Ki, Mi, Gi (1024) or none" : "");
     if ((double)*out < o->min || (double)*out > o->max)

@@ -42,7 +42,7 @@ struct opt {
     const char *def;                /* text, parsed like the user's, so it is tested; "": the kind's default, else none:
                                        the number is then opt_u64_unset() or NaN (F64) */
     double min, max;                /* inclusive; numbers only */
-    const char *unit;               /* "bytes", "ms", "samples", "" */
+    const char *unit;               /* "bytes", "ms", "samples", ""; "port": no suffix */
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
     const char *help;               /* one line, no full stop */
     const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */

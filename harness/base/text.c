@@ -106,6 +106,18 @@ bool text_to_u64(const char *text, uint64_t *out)
     return true;
 }
 
+bool text_to_plain_u64(const char *text, uint64_t *out)
+{
+    return strspn(text, "0123456789") == strlen(text) && text_to_u64(text, out);
+}
+
+bool text_is_ipv6(const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    return colon && strchr(colon + 1, ':');
+}
+
 bool text_to_f64(const char *text, double *out)
 {
     char *end = NULL;

@@ -19,6 +19,10 @@ void text_say_choices(char *out, size_t n_bytes, const char *word, const char *c
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
  * space. False: not such a number, or over UINT64_MAX. */
 bool text_to_u64(const char *text, uint64_t *out);
+/* The same without a suffix: a port, a rank, a number of slots. */
+bool text_to_plain_u64(const char *text, uint64_t *out);
+/* Is it meant as an IPv6 address, with or without brackets, a port or a zone? Two colons are enough. */
+bool text_is_ipv6(const char *text);
 /* A finite decimal number (strtod syntax without hex, nan, inf), nothing before or after. */
 bool text_to_f64(const char *text, double *out);
 

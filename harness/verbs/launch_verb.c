@@ -13,17 +13,20 @@ enum { PATH_BYTES = 4096 };
 
 struct launch_verb_opts {
     uint64_t np, port, restarts;
-    const char *hosts, *agent, *interface, *join_file;
+    const char *hosts, *hostfile, *agent, *interface, *join_file;
     double start_timeout_s;
     bool prefix, recovery;
 };
 
 static const struct opt table[] = {
     OPT_U64_(struct launch_verb_opts, np, "np", "", 1, GANG_MAX_MEMBERS, "ranks",
-             "processes, also as -np and -n; without it: one for each slot of --hosts, else 1"),
+             "processes, also as -np and -n; without it: one for each slot of --hosts or --hostfile, else 1"),
     OPT_TEXT_(struct launch_verb_opts, hosts, "hosts", "", "HOST[:SLOTS],...",
               "where they run, also as -H: so many on each host, those of the first one being the first ranks; without "
               "it: all on this host"),
+    OPT_TEXT_(struct launch_verb_opts, hostfile, "hostfile", "", "FILE",
+              "the same from a file, as Open MPI takes it: a host on each line, as in node1 slots=4; ranks follow the "
+              "lines"),
     OPT_TEXT_(struct launch_verb_opts, agent, "agent", "", "COMMAND",
               "starts a process on another host: it gets the host's name and a command line for a shell there; without "
               "it: ssh, which must ask for no password; the program and the working folder have the same path there"),
@@ -31,7 +34,7 @@ static const struct opt table[] = {
         struct launch_verb_opts, interface, "interface", "", "NAME|ADDRESS",
         "network interface of this host at which others reach rank 0, where that runs here; without it: the first "
         "one that is not the loopback, and of a run on this host alone the loopback"),
-    OPT_U64_(struct launch_verb_opts, port, "port", "", 1, 65535, "",
+    OPT_U64_(struct launch_verb_opts, port, "port", "", 1, 65535, "port",
              "where rank 0 listens when it runs on another host; without it: a random one"),
     OPT_F64_(
         struct launch_verb_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
@@ -87,6 +90,7 @@ static enum rc launch_verb_run(struct verb_call *call)
     TRY(make_command(&argv, call->command, path));
     const struct launch_opts opts = { .n_ranks = o->np,
                                       .hosts = o->hosts,
+                                      .hostfile = o->hostfile,
                                       .agent = o->agent,
                                       .interface = o->interface,
                                       .join_file = o->join_file,
@@ -104,7 +108,9 @@ out:
     return rc;
 }
 
-static const struct verb_short shorts[] = { { "-np", "--np" }, { "-n", "--np" }, { "-H", "--hosts" }, { NULL, NULL } };
+static const struct verb_short shorts[] = {
+    { "-np", "--np" }, { "-n", "--np" }, { "-H", "--hosts" }, { "-hostfile", "--hostfile" }, { NULL, NULL }
+};
 
 const struct verb verb_launch = {
     .name = "launch",

@@ -50,7 +50,7 @@ static struct wanted parse(const char *interface)
         return (struct wanted){ .is_network = false };
     memcpy(text, interface, n_chars);
     text[n_chars] = '\0';
-    if (inet_pton(AF_INET, text, &address) != 1 || (slash && (!text_to_u64(slash + 1, &n_bits) || n_bits > 32)))
+    if (inet_pton(AF_INET, text, &address) != 1 || (slash && (!text_to_plain_u64(slash + 1, &n_bits) || n_bits > 32)))
         return (struct wanted){ .is_network = false };
     return (struct wanted){ .is_network = true,
                             .address = ntohl(address.s_addr),
@@ -105,6 +105,11 @@ enum rc host_address_of(char out[HOST_ADDRESS_BYTES], const struct ifaddrs *all,
         i = i->ifa_next;
     if (i)
         return write_address(out, i);
+    if (text_is_ipv6(name))
+        return rc_raise(RC_INVAL,
+                        "--interface %.64s: is an IPv6 address, and gradmark uses IPv4; name the interface, or its IPv4 "
+                        "address",
+                        name);
     if (name[0] == '\0')
         return rc_raise(RC_IO, "ranks are on several hosts, but no network interface with an IPv4 address is up");
     host_address_list_of(list, sizeof list, all);

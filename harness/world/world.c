@@ -82,7 +82,7 @@ static int number_from(const char *variable)
     const char *text = getenv(variable);
     uint64_t value;
 
-    return text && text_to_u64(text, &value) && value < 1u << 24 ? (int)value : -1;
+    return text && text_to_plain_u64(text, &value) && value < 1u << 24 ? (int)value : -1;
 }
 
 /* A launcher whose variables nothing here reads has started several processes: each would train alone, unnoticed. */

@@ -48,13 +48,20 @@ bool gang_split_address(const char *address, char *host, uint16_t *port)
     const char *colon = strrchr(address, ':');
     uint64_t number;
 
-    if (!colon || colon == address || (size_t)(colon - address) >= GANG_ADDRESS_BYTES ||
-        !text_to_u64(colon + 1, &number) || number == 0 || number > UINT16_MAX)
+    if (text_is_ipv6(address) || !colon || colon == address || (size_t)(colon - address) >= GANG_ADDRESS_BYTES ||
+        !text_to_plain_u64(colon + 1, &number) || number == 0 || number > UINT16_MAX)
         return false;
     memcpy(host, address, (size_t)(colon - address));
     host[colon - address] = '\0';
     *port = (uint16_t)number;
-    return strpbrk(host, " \t,/@") == NULL;
+    return strpbrk(host, " \t,/@[]") == NULL;
+}
+
+const char *gang_address_fault(const char *address)
+{
+    if (text_is_ipv6(address))
+        return "is an IPv6 address, and gradmark uses IPv4; give a host name or an IPv4 address, such as node1:2222";
+    return "is no HOST:PORT, such as node1:2222";
 }
 
 static enum rc wrong(const char *name, const char *value, const char *right)
@@ -105,7 +112,7 @@ static bool read_number(const char *name, uint64_t most, int *out)
     const char *text = getenv(name);
     uint64_t value;
 
-    if (!text || !text_to_u64(text, &value) || value > most)
+    if (!text || !text_to_plain_u64(text, &value) || value > most)
         return false;
     *out = (int)value;
     return true;
@@ -121,7 +128,7 @@ static bool read_here(struct gang *g, const char *text)
     if (!slash || (size_t)(slash - text) >= sizeof before)
         return false;
     (void)snprintf(before, sizeof before, "%.*s", (int)(slash - text), text);
-    if (!text_to_u64(before, &place) || !text_to_u64(slash + 1, &number) || place >= number ||
+    if (!text_to_plain_u64(before, &place) || !text_to_plain_u64(slash + 1, &number) || place >= number ||
         number > GANG_MAX_MEMBERS)
         return false;
     g->host_rank = (int)place;
@@ -229,7 +236,7 @@ enum rc gang_read(struct gang *out)
     if (here && !read_here(out, here))
         TRY(wrong("HERE", here, "is no PLACE/NUMBER, such as 0/2"));
     if (!gang_split_address(root, host, &port))
-        TRY(wrong("ROOT", root, "is no HOST:PORT"));
+        TRY(wrong("ROOT", root, gang_address_fault(root)));
     (void)snprintf(out->root, sizeof out->root, "%s", root);
     if (listens && !read_number(PREFIX "LISTENS", 1 << 20, &out->listening_fd))
         TRY(wrong("LISTENS", listens, "is no open file"));

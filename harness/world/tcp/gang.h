@@ -79,6 +79,8 @@ void gang_early_loss_text(const struct gang *g, int rank, const char *why, char 
 void gang_own_text(char *out, size_t n_bytes);
 /* "HOST:PORT" in two; false: it is none such. host[GANG_ADDRESS_BYTES]. */
 bool gang_split_address(const char *address, char *host, uint16_t *port);
+/* Of one that is none such, what is wrong and what would be right: "is no HOST:PORT, ..." */
+const char *gang_address_fault(const char *address);
 
 /* Does this host name or address reach a host from itself alone? */
 bool gang_is_loopback(const char *host);

@@ -44,15 +44,20 @@ static int count(const char *text)
 
 static enum rc add_members(struct gang *g, const struct list *list, const char *job)
 {
-    char one[GANG_ADDRESS_BYTES], host[GANG_ADDRESS_BYTES];
+    char one[GANG_ADDRESS_BYTES + 1], host[GANG_ADDRESS_BYTES];
     const char *rest = list->text;
     uint16_t port;
     int task = 0;
 
     while (list->text[0] != '\0' && text_next(&rest, one, sizeof one)) {
         struct gang_member *m = &g->member[g->n_ranks];
+        if (one[0] == '\0' && !rest && task > 0) /* "a:1,b:1,", as scripts write it */
+            break;
+        if (strlen(one) >= GANG_ADDRESS_BYTES)
+            return rc_raise(RC_INVAL, "%s: %.100s... is too long; %d bytes at most are possible", list->option, one,
+                            GANG_ADDRESS_BYTES - 1);
         if (!gang_split_address(one, host, &port))
-            return rc_raise(RC_INVAL, "%s: %.100s is no HOST:PORT, such as node1:2222", list->option, one);
+            return rc_raise(RC_INVAL, "%s: %.100s %s", list->option, one, gang_address_fault(one));
         for (int r = 0; r < g->n_ranks; r++)
             if (strcmp(g->member[r].address, one) == 0)
                 return rc_raise(RC_INVAL, "%s: %.100s is named twice; each task needs an address of its own",

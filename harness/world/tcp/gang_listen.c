@@ -78,7 +78,7 @@ enum rc gang_listen(int *fd, const char *address, const char *interface)
 
     *fd = -1;
     if (!gang_split_address(address, host, &port))
-        return rc_raise(RC_INVAL, "%s: is no HOST:PORT", address);
+        return rc_raise(RC_INVAL, "%s: %s", address, gang_address_fault(address));
     if (gang_find_host(&at, host) != RC_OK)
         FAIL(RC_IO, "%s: rank 0 cannot listen there: %.200s", address, rc_message());
     if (ntohl(at.s_addr) >> 24 == 127 && !gang_is_loopback(host))

@@ -399,6 +399,31 @@ static void hosts_are_filled_in_order(void **state)
     assert_refused(launch_plan_open(&p, &o), "is no HOST or HOST:SLOTS"); /* no option for ssh */
 }
 
+/* Ranks follow the lines: the order of a file is the user's. */
+static void a_file_of_hosts_is_followed(void **state)
+{
+    struct launch_opts o = launch_of(0, "");
+    struct launch_plan p;
+    char path[64];
+
+    (void)state;
+    make_place(path);
+    write_file(path, "far slots=2 # two\nnear\nfar\n127.0.0.2\nlocalhost\n", 0600);
+    o.hostfile = path;
+    assert_int_equal(launch_plan_open(&p, &o), RC_OK);
+    assert_int_equal(p.n_ranks, 6);
+    assert_string_equal(p.members, "rank@far,rank@far,rank@near,rank@far,rank@127.0.0.2,rank@localhost");
+    assert_int_equal(p.process[3].host_rank, 2);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(p.process[r].n_host_ranks, 3);
+    assert_int_equal(p.process[2].n_host_ranks, 1);
+    assert_true(p.process[4].is_local && p.process[5].is_local);
+    assert_int_equal(p.process[5].host_rank, 1); /* by two names, one host */
+    assert_int_equal(p.process[4].n_host_ranks, 2);
+    launch_plan_close(&p);
+    remove_place(path);
+}
+
 static void a_launch_here_listens_on_the_loopback(void **state)
 {
     struct launch_opts o = launch_of(2, "");
@@ -441,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_wrong_join_file_is_named),
         cmocka_unit_test(hosts_beyond_this_one_need_a_key),
         cmocka_unit_test(hosts_are_filled_in_order),
+        cmocka_unit_test(a_file_of_hosts_is_followed),
         cmocka_unit_test(a_launch_here_listens_on_the_loopback),
     };
 

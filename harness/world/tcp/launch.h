@@ -22,6 +22,7 @@
 struct launch_opts {
     uint64_t n_ranks;      /* 0: one for each slot of hosts */
     const char *hosts;     /* "HOST[:SLOTS],...", "": this one, with any number of slots */
+    const char *hostfile;  /* FILE with a host on each line, in place of hosts; NULL or "": none */
     const char *agent;     /* program and arguments that get a host and a command line for a shell; "": ssh */
     const char *interface; /* at which other hosts reach this one, as host_address.h says; "": any, and of a
                               run on this host alone its loopback, so that nobody can join it from another one */
@@ -39,11 +40,31 @@ struct launch_opts {
  * be started; RC_NOMEM. */
 enum rc launch_run(const struct launch_opts *opts, int *exit_code) MUST_CHECK;
 
+/* --- launch_hosts.c: for launch_plan.c --- */
+
+struct launch_host {
+    char name[256];
+    bool is_local;
+};
+
+struct launch_hosts {
+    struct launch_host *host; /* [n_hosts], no name twice */
+    struct launch_block {
+        int host, n_slots;
+    } * block; /* [n_blocks]: slots one after another, in the order of ranks */
+    int n_hosts, n_blocks, n_slots;
+};
+
+/* One host at least. RC_INVAL names -H, or --hostfile and the line; RC_IO, RC_NOMEM. */
+enum rc launch_hosts_open(struct launch_hosts *out, const struct launch_opts *opts) MUST_CHECK;
+void launch_hosts_close(struct launch_hosts *h); /* accepts a zeroed one */
+
 /* --- launch_plan.c: for launch.c and tests --- */
 
 struct launch_process {
     char host[256];
     bool is_local;
+    int host_index; /* equal for processes of one host */
     int host_rank, n_host_ranks;
 };
 

@@ -11,103 +11,54 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "harness/base/text.h"
-#include "harness/world/child.h"
 #include "harness/world/host_address.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/tcp/launch.h"
 
-enum { MAX_HOSTS = 4096, FIRST_PORT = 20000, N_PORTS = 12000, HOST_BYTES = sizeof((struct launch_process *)0)->host };
+enum { FIRST_PORT = 20000, N_PORTS = 12000, HOST_BYTES = sizeof((struct launch_process *)0)->host };
 
-struct host {
-    char name[HOST_BYTES];
-    int n_slots;
-};
-
-/* --- hosts --- */
-
-static bool is_local(const char *host)
+static int first_local(const struct launch_hosts *hosts)
 {
-    char own[HOST_BYTES];
-
-    child_host_name(own, sizeof own);
-    return gang_is_loopback(host) || strcmp(host, own) == 0;
-}
-
-/* "host1:2": a host that is named twice has the slots of both. */
-static enum rc read_host(struct host *hosts, int *n_hosts, const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    const size_t n_name = colon ? (size_t)(colon - text) : strlen(text);
-    uint64_t n_slots = 1;
     int i = 0;
 
-    if (n_name == 0 || n_name >= HOST_BYTES || strcspn(text, " \t@/'\"") != strlen(text) || text[0] == '-')
-        return rc_raise(RC_INVAL, "-H: %.80s: is no HOST or HOST:SLOTS, such as node1:2", text);
-    if (colon && (!text_to_u64(colon + 1, &n_slots) || n_slots == 0 || n_slots > GANG_MAX_MEMBERS))
-        return rc_raise(RC_INVAL, "-H: %.80s: its slots are no whole number from 1 to %d", text, GANG_MAX_MEMBERS);
-    while (i < *n_hosts && (strlen(hosts[i].name) != n_name || strncmp(hosts[i].name, text, n_name) != 0))
+    while (!hosts->host[i].is_local)
         i++;
-    if (i == MAX_HOSTS)
-        return rc_raise(RC_INVAL, "-H: more than %d hosts", MAX_HOSTS);
-    if (i == *n_hosts) {
-        memcpy(hosts[i].name, text, n_name);
-        hosts[(*n_hosts)++].name[n_name] = '\0';
-    }
-    hosts[i].n_slots += (int)n_slots;
-    return RC_OK;
+    return i;
 }
 
-static enum rc read_hosts(struct host *hosts, int *n_hosts, const struct launch_opts *opts, int *n_slots)
-{
-    char one[HOST_BYTES + 16];
-    const char *rest = opts->hosts;
-    enum rc rc = RC_OK;
-
-    *n_slots = 0;
-    while (opts->hosts[0] != '\0' && text_next(&rest, one, sizeof one))
-        TRY(read_host(hosts, n_hosts, one));
-    if (*n_hosts == 0) {
-        (void)snprintf(hosts[0].name, sizeof hosts[0].name, "localhost");
-        hosts[0].n_slots = opts->n_ranks > 0 ? (int)opts->n_ranks : 1;
-        *n_hosts = 1;
-    }
-    for (int i = 0; i < *n_hosts; i++)
-        *n_slots += hosts[i].n_slots;
-out:
-    return rc;
-}
-
-/* Fill host after host. */
+/* Fill block after block. What is local is one host, whatever its names. */
 static enum rc place(struct launch_plan *p, const struct launch_opts *opts)
 {
-    struct host *hosts = calloc(MAX_HOSTS + 1, sizeof *hosts);
-    int n_hosts = 0, n_slots, r = 0;
+    struct launch_hosts hosts = { .host = NULL };
+    int *n_of = NULL; /* ranks of each host so far, and then at the end */
     enum rc rc;
 
-    if (!hosts)
-        FAIL(RC_NOMEM, "no memory for the hosts of a gang");
-    TRY(read_hosts(hosts, &n_hosts, opts, &n_slots));
-    p->n_ranks = opts->n_ranks > 0 ? (int)opts->n_ranks : n_slots;
-    if (p->n_ranks > n_slots)
-        FAIL(RC_INVAL, "-np %d: the hosts of -H have %d slots; name more hosts, or more slots as HOST:SLOTS",
-             p->n_ranks, n_slots);
+    TRY(launch_hosts_open(&hosts, opts));
+    p->n_ranks = opts->n_ranks > 0 ? (int)opts->n_ranks : hosts.n_slots;
+    if (p->n_ranks > hosts.n_slots)
+        FAIL(RC_INVAL, "-np %d: the hosts of %s have %d slots; name more hosts, or more slots as %s", p->n_ranks,
+             opts->hosts[0] ? "-H" : "--hostfile", hosts.n_slots, opts->hosts[0] ? "HOST:SLOTS" : "HOST slots=N");
     p->process = calloc((size_t)p->n_ranks, sizeof *p->process);
-    if (!p->process)
+    n_of = calloc((size_t)hosts.n_hosts, sizeof *n_of);
+    if (!p->process || !n_of)
         FAIL(RC_NOMEM, "no memory for %d processes", p->n_ranks);
-    for (int i = 0; i < n_hosts; i++) {
-        const int n_left = p->n_ranks - r, n_here = hosts[i].n_slots < n_left ? hosts[i].n_slots : n_left;
-        for (int k = 0; k < n_here; k++, r++) {
-            struct launch_process *x = &p->process[r];
-            *x = (struct launch_process){ .is_local = is_local(hosts[i].name), .host_rank = k, .n_host_ranks = n_here };
-            memcpy(x->host, hosts[i].name, sizeof x->host);
+    for (int b = 0, r = 0; b < hosts.n_blocks; b++) {
+        const struct launch_host *host = &hosts.host[hosts.block[b].host];
+        const int of = host->is_local ? first_local(&hosts) : hosts.block[b].host;
+        for (int k = 0; k < hosts.block[b].n_slots && r < p->n_ranks; k++, r++) {
+            p->process[r] =
+                (struct launch_process){ .is_local = host->is_local, .host_index = of, .host_rank = n_of[of]++ };
+            memcpy(p->process[r].host, host->name, sizeof p->process[r].host);
         }
     }
-    p->is_one_host = p->process[0].is_local;
-    for (int i = 0; i < p->n_ranks; i++)
-        p->is_one_host = p->is_one_host && p->process[i].is_local;
+    p->is_one_host = true;
+    for (int r = 0; r < p->n_ranks; r++) {
+        p->process[r].n_host_ranks = n_of[p->process[r].host_index];
+        p->is_one_host = p->is_one_host && p->process[r].is_local;
+    }
 out:
-    free(hosts);
+    free(n_of);
+    launch_hosts_close(&hosts);
     return rc;
 }
 
@@ -144,11 +95,13 @@ out:
 
 static enum rc find_root(struct launch_plan *p, const struct launch_opts *opts)
 {
-    char address[HOST_ADDRESS_BYTES] = "127.0.0.1";
+    char address[HOST_ADDRESS_BYTES] = "127.0.0.1", named[HOST_ADDRESS_BYTES];
     uint32_t random = 0;
     enum rc rc = RC_OK;
 
     if (p->process[0].is_local) {
+        if (opts->interface[0])
+            TRY(host_address(named, opts->interface)); /* an error even where nobody comes from elsewhere */
         if (!p->is_one_host || (opts->join_file[0] && opts->interface[0]))
             TRY(host_address(address, opts->interface));
         return listen_here(p, address);

@@ -76,7 +76,7 @@ static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
 
     gang_member_text(gang, 0, name, sizeof name);
     if (!gang_split_address(gang->root, host, &port))
-        return rc_raise(RC_INVAL, "%s: is no HOST:PORT", gang->root);
+        return rc_raise(RC_INVAL, "%s: %s", gang->root, gang_address_fault(gang->root));
     (void)snprintf(service, sizeof service, "%d", port);
     do {
         struct addrinfo *found = NULL;
