@@ -4,8 +4,10 @@
  * input), or 128 + the number of the signal that stopped a run, which kept its results.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +160,23 @@ static void keep_freed_memory(void)
     (void)mallopt(M_TRIM_THRESHOLD, 2 * MOST_MAPPED_BYTES);
 }
 
+/* Daemons and "ssh HOST 'command <&- >&- &'" start a program with closed standard streams. The next file that it opens
+ * would be one of them, and get what is printed; so they are the null device. false: stderr, if there, says why. */
+static bool open_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        if (open("/dev/null", O_RDWR | O_CLOEXEC) != fd ||
+            fcntl(fd, F_SETFD, 0) != 0) { /* programs started here, too */
+            fprintf(stderr, "gradmark: descriptor %d is closed, and /dev/null cannot be opened: %s\n", fd,
+                    strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
@@ -187,6 +206,8 @@ static int close_output(int exit_code)
 
 int main(int argc, char **argv)
 {
+    if (!open_standard_streams())
+        return EXIT_FAILURE;
     keep_freed_memory();
     return close_output(run(argc, argv));
 }
