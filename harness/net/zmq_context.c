@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <zmq.h>
 
+#include "harness/net/zmq_files.h"
 #include "harness/net/zmq_gate.h"
 #include "harness/world/world.h"
 
@@ -44,14 +45,17 @@ enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares)
 {
     struct zmq_context *own = NULL, **all = NULL;
     const bool one_process = shares && (w->ops->module.caps & WORLD_SHARED_MEMORY) != 0;
+    const int n_users = one_process ? w->n_ranks : 1;
     enum rc rc = RC_OK;
 
-    if (!one_process || w->rank == 0)
-        own = create(one_process ? w->n_ranks : 1, world_n_peers(w));
+    if ((!one_process || w->rank == 0) && zmq_files_check_context(n_users) == RC_OK)
+        own = create(n_users, world_n_peers(w));
     all = calloc((size_t)w->n_ranks, sizeof *all);
     if (one_process && all)
         TRY(world_allgather(w, &own, all, sizeof own));
     *out = one_process && all ? all[0] : own;
+    if (!*out && all)
+        TRY(zmq_files_check_context(n_users)); /* of all ranks of this process, as rank 0 found */
     if (!*out || !all)
         FAIL(RC_NOMEM, "transport zmq: no ZeroMQ context");
 out:

@@ -11,6 +11,7 @@
 #include "harness/base/bytes.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_address.h"
+#include "harness/net/zmq_files.h"
 #include "harness/net/zmq_kinds.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -67,6 +68,8 @@ static enum rc listen_somewhere(struct bare_echo *e, const struct transport_ops 
     enum rc rc;
 
     TRY(zmq_address_open(&e->address, e->world, zmq_kind_wanted(ops)));
+    zmq_files_raise();
+    TRY(zmq_files_check_context(1));
     e->context = zmq_ctx_new();
     if (!e->context)
         return raise_errno("context");

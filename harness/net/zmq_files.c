@@ -44,3 +44,15 @@ enum rc zmq_files_check(enum zmq_reach reach, int n_ranks)
                     "(ulimit -Hn)",
                     n_ranks, (unsigned long long)n_needed, (unsigned long long)limit.rlim_cur);
 }
+
+enum rc zmq_files_check_context(int n_users)
+{
+    const uint64_t n_needed = n_open_files() + ZMQ_FILES_OF_A_CONTEXT + 2 * (uint64_t)n_users;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || n_needed <= limit.rlim_cur)
+        return RC_OK;
+    return rc_raise(RC_UNSUPPORTED,
+                    "transport zmq: this process needs %llu open files or more, and its limit is %llu (ulimit -Hn)",
+                    (unsigned long long)n_needed, (unsigned long long)limit.rlim_cur);
+}

@@ -74,11 +74,34 @@ static void too_many_ranks_are_refused(void **state)
     assert_int_equal(zmq_files_check(ZMQ_REACH_PROCESS, 100 * HARD), RC_OK);
 }
 
+/* Above what is open: a context, and of each rank a socket to receive from and one to send to. */
+static void a_context_needs_files(void **state)
+{
+    const struct rlimit before = limit_now();
+    char text[160];
+
+    (void)state;
+    for (int n_users = 1; n_users <= 3; n_users++) {
+        struct rlimit few = before;
+        for (few.rlim_cur = 1; setrlimit(RLIMIT_NOFILE, &few) == 0 && zmq_files_check_context(n_users) != RC_OK;) {
+            (void)snprintf(text, sizeof text, "and its limit is %d (ulimit -Hn)", (int)few.rlim_cur);
+            assert_non_null(strstr(rc_message(), text));
+            few.rlim_cur++;
+        }
+        assert_in_range(few.rlim_cur, 3 + ZMQ_FILES_OF_A_CONTEXT + 2 * n_users, MOST_OPEN);
+        few.rlim_cur--;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(zmq_files_check_context(n_users), RC_UNSUPPORTED);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_is_raised),
         cmocka_unit_test(too_many_ranks_are_refused),
+        cmocka_unit_test(a_context_needs_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
