@@ -31,6 +31,8 @@
 
 enum { GANG_KEY_BYTES = 32, GANG_ADDRESS_BYTES = 256, GANG_JOB_BYTES = 16, GANG_MAX_MEMBERS = 65536 };
 
+struct launch_news;
+
 struct gang_member {
     char job[GANG_JOB_BYTES]; /* "worker", "ps" or "chief" */
     int task;                 /* among those of its job */
@@ -43,12 +45,13 @@ struct gang {
     int rank, n_ranks;
     int host_rank, n_host_ranks; /* among the members of this host */
     char root[GANG_ADDRESS_BYTES];
-    int listening_fd;   /* -1: none is given */
-    bool is_by_hand;    /* GRADMARK_GANG_BY_HAND */
-    bool has_join_file; /* GRADMARK_GANG_JOIN_FILE */
-    bool joins;         /* GRADMARK_GANG_JOINS; rank is n_ranks then */
-    bool has_launcher;  /* that key came by standard input: launch.h, L1 */
-    bool has_key;       /* else key is zeros, as in all runs without one */
+    int listening_fd;               /* -1: none is given */
+    bool is_by_hand;                /* GRADMARK_GANG_BY_HAND */
+    bool has_join_file;             /* GRADMARK_GANG_JOIN_FILE */
+    bool joins;                     /* GRADMARK_GANG_JOINS; rank is n_ranks then */
+    bool has_launcher;              /* that key came by standard input: launch.h, L1 */
+    const struct launch_news *news; /* of that launcher; NULL: none come */
+    bool has_key;                   /* else key is zeros, as in all runs without one */
     unsigned char key[GANG_KEY_BYTES];
     double start_s;
     int n_guests, n_servers;   /* that may join, and whom they enter, as world_opts say */
@@ -75,6 +78,8 @@ void gang_member_text(const struct gang *g, int rank, char *out, size_t n_bytes)
 void gang_early_loss_text(const struct gang *g, int rank, const char *why, char *out);
 /* Why, of one that its connection was all that was heard of. */
 #define GANG_LOSS_WHY "ended before its work was done"
+/* Why, of one that never said who it is, by its launcher. */
+#define GANG_END_WHY "its process has ended"
 /* The same of this process; "this process" where it is told of no gang. */
 void gang_own_text(char *out, size_t n_bytes);
 /* "HOST:PORT" in two; false: it is none such. host[GANG_ADDRESS_BYTES]. */

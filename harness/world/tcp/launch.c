@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/bytes.h"
 #include "harness/base/text.h"
 #include "harness/world/stop.h"
 #include "harness/world/tcp/gang.h"
@@ -23,7 +24,12 @@
 #define GRACE_NS UINT64_C(6000000000)       /* L4 */
 #define STOP_GRACE_NS UINT64_C(60000000000) /* of a run that was told to stop: it writes what it has */
 
-enum { POLL_MS = 50, N_STREAMS = 2, N_OTHER_FILES = 16 }; /* while a process starts: 6 more, and what is open */
+enum {
+    POLL_MS = 50,
+    N_STREAMS = 2,
+    N_OTHER_FILES = 16,
+    LEAST_SHELL_CODE = 126
+}; /* while a process starts: 6 more, and what is open */
 
 struct child {
     pid_t pid;                             /* 0: not started; -1: reaped */
@@ -111,6 +117,7 @@ static enum rc start(struct run *run, int rank)
     }
     (void)snprintf(line, sizeof line, "%s\n", run->plan.key);
     (void)!write(c->in_fd, line, strlen(line)); /* a pipe takes so much; one that has ended shows soon */
+    (void)fcntl(c->in_fd, F_SETFL, O_NONBLOCK); /* a program that reads no more of it holds up nobody */
 out:
     launch_command_close(&command);
     return rc;
@@ -159,6 +166,30 @@ static bool ends_others(const struct run *run, int rank)
     return rank == 0 || (exit_code != 0 && exit_code < 128);
 }
 
+/* L1: so nobody waits for one that has ended before it came. */
+static void tell_end(struct run *run, int rank)
+{
+    unsigned char news[1 + LAUNCH_RANK_BYTES] = { 0 };
+
+    bytes_put(news + 1, (uint64_t)rank, LAUNCH_RANK_BYTES);
+    for (int r = 0; r < (rank == 0 ? run->plan.n_ranks : 1); r++)
+        if (run->child[r].in_fd >= 0)
+            (void)!write(run->child[r].in_fd, news, sizeof news);
+}
+
+/* Of a process that was not this program, or not started by this one: shells, ssh and agents have such codes. */
+static void name_failure(const struct run *run, int rank, int status)
+{
+    const char *host = run->plan.process[rank].host;
+    const int exit_code = run->child[rank].exit_code, number = exit_code - 128;
+
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "gradmark launch: rank %d on %s was ended by signal %d (%s)\n", rank, host, WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
+    else if (exit_code >= LEAST_SHELL_CODE && number != SIGHUP && number != SIGINT && number != SIGTERM)
+        fprintf(stderr, "gradmark launch: rank %d on %s ended with exit code %d\n", rank, host, exit_code);
+}
+
 static void reap(struct run *run, int rank)
 {
     struct child *c = &run->child[rank];
@@ -172,12 +203,11 @@ static void reap(struct run *run, int rank)
     run->n_running--;
     if (run->ends_ns == 0 && ends_others(run, rank))
         run->ends_ns = wait_clock_ns() + GRACE_NS;
+    tell_end(run, rank);
     if (c->exit_code == 0 || run->failed >= 0)
         return;
     run->failed = rank;
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "gradmark launch: rank %d on %s was ended by signal %d (%s)\n", rank,
-                run->plan.process[rank].host, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    name_failure(run, rank, status);
 }
 
 /* L1: this process has been told to stop, once. */

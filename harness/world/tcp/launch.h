@@ -4,7 +4,8 @@
  *
  * Invariants
  *   L1  A process reads on its standard input: a line with the key of the run, and later bytes, each the number of a
- *       signal that it is to take as its own. Its end is that of the launcher: a process that goes on 5 s after it is
+ *       signal that it is to take as its own; or 0, and in 4 bytes, the least one first, a rank whose process has ended:
+ *       rank 0 hears of all, the others of rank 0. Its end is that of the launcher: a process that goes on 5 s after it is
  *       killed by itself (gang_watch_launcher()). So nothing is left of a run, on other hosts neither.
  *   L2  The key is made for each run, and is on no command line; in a file only where join_file asks for it.
  *   L3  Output comes line by line: no two processes' are mixed within one.
@@ -14,6 +15,7 @@
 #ifndef HARNESS_WORLD_TCP_LAUNCH_H
 #define HARNESS_WORLD_TCP_LAUNCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -90,7 +92,15 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
 
 /* --- of a process that was started so --- */
 
-/* Begin to read standard input: L1. GRADMARK_GANG_KEY has been read. Once a process; else nothing. */
-void gang_watch_launcher(void);
+/* Ranks whose processes have ended, as the launcher tells (L1). */
+struct launch_news {
+    int n_ranks;
+    atomic_bool has_ended[]; /* [n_ranks] */
+};
+
+/* Begin to read standard input: L1. GRADMARK_GANG_KEY has been read. Once a process; else nothing. What comes is there
+ * for as long as the process; NULL: nothing will come. */
+const struct launch_news *gang_watch_launcher(int n_ranks);
+bool launch_has_ended(const struct launch_news *news, int rank); /* news may be NULL: not known */
 
 #endif

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/bytes.h"
 #include "harness/base/text.h"
 #include "harness/world/stop.h"
 
@@ -265,26 +266,59 @@ int launch_lines_fini(struct launch_lines *l, int to, int rank)
 
 /* --- of a process that was started so --- */
 
+/* n_bytes, or fewer where the launcher has ended. */
+static size_t read_bytes(unsigned char *out, size_t n_bytes)
+{
+    size_t n = 0;
+
+    while (n < n_bytes) {
+        const ssize_t n_read = read(STDIN_FILENO, out + n, n_bytes - n);
+        if (n_read > 0)
+            n += (size_t)n_read;
+        else if (n_read == 0 || errno != EINTR)
+            break;
+    }
+    return n;
+}
+
 static void *read_launcher(void *arg)
 {
     const struct timespec grace = { .tv_sec = 5 };
-    unsigned char byte;
-    ssize_t n;
+    struct launch_news *news = arg;
+    unsigned char byte, rank[LAUNCH_RANK_BYTES];
 
-    (void)arg;
-    while ((n = read(STDIN_FILENO, &byte, 1)) == 1 || (n < 0 && errno == EINTR))
-        if (n == 1 && (byte == SIGINT || byte == SIGTERM || byte == SIGHUP))
+    while (read_bytes(&byte, 1) == 1) {
+        if (byte == SIGINT || byte == SIGTERM || byte == SIGHUP)
             stop_by_launcher(byte);
+        if (byte != 0 || read_bytes(rank, sizeof rank) != sizeof rank)
+            continue;
+        const uint64_t r = bytes_get(rank, sizeof rank);
+        if (r < (uint64_t)news->n_ranks)
+            atomic_store(&news->has_ended[r], true);
+    }
     stop_by_launcher(SIGTERM); /* the launcher has ended: L1 */
     (void)nanosleep(&grace, NULL);
     (void)kill(getpid(), SIGKILL);
     return NULL;
 }
 
-void gang_watch_launcher(void)
+const struct launch_news *gang_watch_launcher(int n_ranks)
 {
+    struct launch_news *news = calloc(1, sizeof *news + (size_t)n_ranks * sizeof *news->has_ended);
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, read_launcher, NULL) == 0)
-        (void)pthread_detach(thread);
+    if (!news)
+        return NULL;
+    news->n_ranks = n_ranks;
+    if (pthread_create(&thread, NULL, read_launcher, news) != 0) {
+        free(news);
+        return NULL;
+    }
+    (void)pthread_detach(thread);
+    return news;
+}
+
+bool launch_has_ended(const struct launch_news *news, int rank)
+{
+    return news && atomic_load(&news->has_ended[rank]);
 }

@@ -7,6 +7,8 @@
 
 #include "harness/world/tcp/launch.h"
 
+enum { LAUNCH_RANK_BYTES = 4 }; /* L1 */
+
 struct launch_command {
     char **argv;        /* NULL-terminated; owned, and so is each */
     char **environment; /* NAME=VALUE, to be set; likewise */

@@ -15,6 +15,7 @@
 
 #include "harness/base/bytes.h"
 #include "harness/world/stop.h"
+#include "harness/world/tcp/launch.h"
 #include "harness/world/tcp/tcp_protocol.h"
 #include "harness/world/wait.h"
 
@@ -70,7 +71,7 @@ static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
 {
     const struct timespec pause = { .tv_nsec = RETRY_MS * 1000000 };
     const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
-    char host[GANG_ADDRESS_BYTES], service[8], name[GANG_ADDRESS_BYTES + 32];
+    char host[GANG_ADDRESS_BYTES], service[8], name[GANG_ADDRESS_BYTES + 32], text[RC_MESSAGE_BYTES];
     const char *why = "";
     uint16_t port = 0;
 
@@ -93,6 +94,10 @@ static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
         if (*fd >= 0)
             return RC_OK;
         (void)nanosleep(&pause, NULL);
+        if (launch_has_ended(gang->news, 0)) {
+            gang_early_loss_text(gang, 0, GANG_END_WHY, text);
+            return rc_raise(RC_PEER, "%s", text);
+        }
         if (stop_wanted())
             return rc_raise(RC_PEER, "%s while rank 0 was not there yet: %s", stop_signal_name(stop_signal()), name);
     } while (ms_until(limit_ns) > 0);

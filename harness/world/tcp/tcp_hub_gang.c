@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "harness/base/bytes.h"
+#include "harness/world/tcp/launch.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 
 /* Within this time a connection says whose it is, or takes the reason why it is refused. */
@@ -95,12 +96,17 @@ static void stop_all(struct tcp_hub *h, enum rc code, const char *why)
             post_stop(h->member[r].stream, code, why);
 }
 
-void hub_stop_for_loss(struct tcp_hub *h, int rank)
+static void stop_for(struct tcp_hub *h, int rank, const char *reason)
 {
     char why[RC_MESSAGE_BYTES];
 
-    gang_early_loss_text(h->gang, rank, GANG_LOSS_WHY, why);
+    gang_early_loss_text(h->gang, rank, reason, why);
     stop_all(h, RC_PEER, why);
+}
+
+void hub_stop_for_loss(struct tcp_hub *h, int rank)
+{
+    stop_for(h, rank, GANG_LOSS_WHY);
 }
 
 /* --- members --- */
@@ -247,6 +253,15 @@ static void go(struct tcp_hub *h)
     free(body);
 }
 
+/* Has the process of a rank that is not here ended? -1: of none. */
+static int find_ended(const struct tcp_hub *h)
+{
+    for (int r = 0; r < h->n_ranks; r++)
+        if (!h->member[r].stream && launch_has_ended(h->gang->news, r))
+            return r;
+    return -1;
+}
+
 /* Who is missing, by job, task and address. */
 static void give_up(struct tcp_hub *h)
 {
@@ -273,8 +288,11 @@ void hub_gather(struct tcp_hub *h, uint64_t now_ns)
             tend_stranger(h, &h->stranger[i], now_ns);
     if (h->has_gone || h->has_stopped)
         return;
+    const int ended = find_ended(h);
     if (are_all_here(h))
         go(h);
+    else if (ended >= 0)
+        stop_for(h, ended, GANG_END_WHY);
     else if (now_ns >= limit_ns(h))
         give_up(h);
 }

@@ -177,7 +177,7 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     TRY(gang_read(&self->gang));
     gang_forget_key();
     if (gang->has_launcher)
-        gang_watch_launcher();
+        self->gang.news = gang_watch_launcher(gang->n_ranks);
     self->rank = gang->rank;
     self->gang.n_guests = opts->n_guests;
     self->gang.n_servers = opts->n_servers;
