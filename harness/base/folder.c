@@ -127,6 +127,30 @@ out:
     return rc;
 }
 
+enum rc atomic_folder_open_temporary(struct atomic_folder *out, const char *name)
+{
+    const char *given = getenv("TMPDIR"), *parent = given && given[0] ? given : "/tmp";
+    struct atomic_folder f = { .path = NULL };
+    enum rc rc = RC_OK;
+
+    *out = f;
+    if (asprintf(&f.temporary_path, "%s/gradmark-%s-XXXXXX", parent, name) < 0) {
+        f.temporary_path = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for the name of a folder", parent);
+    }
+    if (!mkdtemp(f.temporary_path)) { /* mode 0700 */
+        const int error = errno;
+        free(f.temporary_path);
+        f.temporary_path = NULL;
+        FAIL(RC_INVAL, "TMPDIR %s: no folder can be made there: %s; name another one", parent, strerror(error));
+    }
+    *out = f;
+    return RC_OK;
+out:
+    clear(&f);
+    return rc;
+}
+
 enum rc atomic_folder_commit(struct atomic_folder *f)
 {
     enum rc rc = RC_OK;

@@ -26,6 +26,10 @@ struct atomic_folder {
  * RC_INVAL names path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no
  * permission). */
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
+/* A folder for this run alone: in TMPDIR, or else /tmp, under a name that nobody can know before, and with rights for
+ * its owner alone. It goes with atomic_folder_discard(), and is not put in place. RC_INVAL names the place and the
+ * reason. */
+enum rc atomic_folder_open_temporary(struct atomic_folder *out, const char *name) MUST_CHECK;
 /* Rename into place. RC_IO: nothing new is at path. Ends f either way. */
 enum rc atomic_folder_commit(struct atomic_folder *f) MUST_CHECK;
 /* Remove what was written, and the folders above it that were made, where nobody else has put anything into them; no-op

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -57,6 +58,33 @@ static void folders_that_come_to_nothing_leave_none(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* Nobody else can know its name, or look into it. */
+static void temporary_folders_are_private(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64];
+    struct atomic_folder f = { .path = NULL }, g = { .path = NULL };
+    struct stat about;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    assert_int_equal(atomic_folder_open_temporary(&f, "name"), RC_OK);
+    assert_int_equal(atomic_folder_open_temporary(&g, "name"), RC_OK);
+    snprintf(path, sizeof path, "%s/gradmark-name-", folder);
+    assert_memory_equal(f.temporary_path, path, strlen(path));
+    assert_string_not_equal(f.temporary_path, g.temporary_path);
+    assert_int_equal(stat(f.temporary_path, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0700);
+    snprintf(path, sizeof path, "%s/text", f.temporary_path);
+    write_text(path, "gone");
+    atomic_folder_discard(&f);
+    atomic_folder_discard(&g);
+    assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
+    assert_int_equal(atomic_folder_open_temporary(&f, "name"), RC_INVAL);
+    assert_null(f.temporary_path);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
 /* Made with those above it, or found empty; what is in it stays. */
 static void an_empty_folder_is_made_or_found(void **state)
 {
@@ -82,6 +110,7 @@ static void an_empty_folder_is_made_or_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none),
+                                        cmocka_unit_test(temporary_folders_are_private),
                                         cmocka_unit_test(an_empty_folder_is_made_or_found) };
 
     return cmocka_run_group_tests_name("folder", tests, NULL, NULL);

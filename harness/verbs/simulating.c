@@ -2,9 +2,7 @@
 /* simulating.c - see simulating.h. */
 #include "harness/verbs/simulating.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/base/file.h"
 #include "harness/report/manifest.h"
@@ -26,13 +24,11 @@ enum rc simulating_check(const char *out, const char *json)
 
 enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb)
 {
-    const char *tmp = getenv("TMPDIR");
-    char path[FOLDER_BYTES];
-
-    if (out[0] && strlen(out) >= sizeof path)
+    if (!out[0])
+        return atomic_folder_open_temporary(folder, verb);
+    if (strlen(out) >= FOLDER_BYTES)
         return rc_raise(RC_INVAL, "--out %.64s...: is too long a name", out);
-    snprintf(path, sizeof path, "%s/gradmark-%s-%ld", tmp && *tmp ? tmp : "/tmp", verb, (long)getpid());
-    return out[0] ? file_of_option(atomic_folder_open(folder, out), "out") : atomic_folder_open(folder, path);
+    return file_of_option(atomic_folder_open(folder, out), "out");
 }
 
 enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *env), void *what, const char *folder,
