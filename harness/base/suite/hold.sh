@@ -22,6 +22,7 @@
 #
 # The points, and the meaning of N:
 #   start, probe, serve, step, end   train; N: the step, counted over the whole training
+#   connected, joined  world tcp; N: 0. The process has a connection with rank 0; all are there, and the world opens
 #   exchange         train; N: the step. The worker has its gradient, and its exchange is under way
 #   trained          train; N: the steps that this worker has begun. Its last step has ended; other workers may still train
 #   push             train; N: the step of a push that this server received and has not applied

@@ -67,11 +67,25 @@ static enum rc raise_result(struct world *w, const struct call *c)
     return rc_raise(RC_PEER, "rank %d was lost: %s", lost, peer_losses_why(w->losses, lost));
 }
 
+/* The process of rank 0 may be silent, too, before ranks watch each other: G7. */
+static enum rc check_opening(struct tcp_rank *self, uint64_t waited_ns)
+{
+    const uint64_t limit_ns = (uint64_t)(1e9 * self->gang.start_s) + 2 * TCP_GRACE_NS;
+    char why[RC_MESSAGE_BYTES];
+
+    if (self->has_begun || self->gang.joins || waited_ns < limit_ns)
+        return RC_OK;
+    (void)snprintf(why, sizeof why, TCP_SILENT_WHY, 1e-9 * (double)limit_ns);
+    tcp_link_fail(self->link, 0, RC_PEER, why);
+    return rc_raise(RC_PEER, "%s", why);
+}
+
 /* The hub answers each call, so none is given up for a loss that this rank knows of meanwhile: it ends as it ends for
  * the others. */
 static enum rc call(struct world *w, struct call *c)
 {
     struct tcp_rank *self = tcp_world_of(w)->self;
+    const uint64_t called_ns = wait_clock_ns();
     bool has_come = false;
     enum rc rc;
 
@@ -85,6 +99,7 @@ static enum rc call(struct world *w, struct call *c)
             break;
         world_tick(w);
         TRY(tcp_check(w));
+        TRY(check_opening(self, wait_clock_ns() - called_ns));
     }
     if (c->result.n_bytes < TCP_RESULT_FIXED_BYTES)
         FAIL(RC_MISMATCH, "rank 0 answers with %zu bytes", c->result.n_bytes);

@@ -14,13 +14,11 @@
 #include <unistd.h>
 
 #include "harness/base/bytes.h"
+#include "harness/base/hold.h"
 #include "harness/world/stop.h"
 #include "harness/world/tcp/launch.h"
 #include "harness/world/tcp/tcp_protocol.h"
 #include "harness/world/wait.h"
-
-/* What the hub may need longer than a member that came at its limit. */
-#define GRACE_NS UINT64_C(10000000000)
 
 enum { RETRY_MS = 50, ATTEMPT_MS = 3000 };
 
@@ -183,11 +181,12 @@ enum rc tcp_connect(struct tcp_stream **out, const struct tcp_link_opts *opts, i
 
     if (fd < 0)
         TRY(reach_hub(&fd, gang, limit_ns));
+    hold_at("connected", gang->rank, 0);
     TRY(tcp_stream_open(&s, fd, true, gang->key));
     tcp_stream_limit(s, TCP_MOST_BYTES);
-    rc = say_hello(s, opts, limit_ns + GRACE_NS);
+    rc = say_hello(s, opts, limit_ns + TCP_GRACE_NS);
     if (rc == RC_OK)
-        rc = tcp_await_message(s, &answer, wait_clock_ns() + (uint64_t)(1e9 * gang->start_s) + GRACE_NS);
+        rc = tcp_await_message(s, &answer, wait_clock_ns() + (uint64_t)(1e9 * gang->start_s) + TCP_GRACE_NS);
     if (rc == RC_PEER)
         FAIL(RC_PEER, "rank 0 at %s has ended the connection before it answered: it has another key, or has failed",
              gang->root);

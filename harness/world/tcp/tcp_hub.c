@@ -194,6 +194,7 @@ static void *hub_main(void *arg)
         for (int r = 0; r < h->n_ranks; r++)
             if (h->member[r].stream)
                 tend_member(h, r);
+        hub_check_opening(h, now_ns);
         hub_tend_guests(h, now_ns);
         if (h->on_loss == ON_LOSS_REPORT)
             hub_answer_losses(h);

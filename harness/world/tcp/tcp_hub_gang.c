@@ -234,12 +234,13 @@ static void find_address(struct tcp_hub *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-static void go(struct tcp_hub *h)
+static void go(struct tcp_hub *h, uint64_t now_ns)
 {
     const size_t n_bytes = 4 * (size_t)h->n_ranks;
     unsigned char *body = malloc(n_bytes);
 
     h->has_gone = true;
+    h->gone_ns = now_ns;
     if (!body) {
         hub_fail(h, -1, RC_NOMEM, "no memory for the hosts of all ranks");
         return;
@@ -280,6 +281,41 @@ static void give_up(struct tcp_hub *h)
     stop_all(h, RC_TIMEOUT, why);
 }
 
+/* Is there a rank, between TCP_GO and TCP_BEGIN, for which others wait, and which waits for none? Where no world has a
+ * call under way all are at work. -1: there is none. */
+static int find_silent(const struct tcp_hub *h)
+{
+    bool *waits = calloc((size_t)h->n_ranks, sizeof *waits);
+    int n_waiting = 0, silent = -1;
+
+    if (!waits)
+        return -1;
+    for (const struct hub_world *w = h->worlds; w; w = w->next)
+        for (int i = 0; i < w->n_ranks; i++)
+            if (w->call.has[i] || w->survivors.has[i]) {
+                waits[w->number[i]] = true;
+                n_waiting++;
+            }
+    for (int r = 0; n_waiting > 0 && r < h->n_ranks && silent < 0; r++)
+        silent = waits[r] ? -1 : r;
+    free(waits);
+    return silent;
+}
+
+void hub_check_opening(struct tcp_hub *h, uint64_t now_ns)
+{
+    const uint64_t limit_ns = (uint64_t)(1e9 * h->gang->start_s) + TCP_GRACE_NS;
+    char why[RC_MESSAGE_BYTES];
+
+    if (!h->has_gone || h->has_begun || h->has_failed || now_ns - h->gone_ns < limit_ns)
+        return;
+    const int silent = find_silent(h);
+    if (silent < 0)
+        return;
+    (void)snprintf(why, sizeof why, TCP_SILENT_WHY, 1e-9 * (double)limit_ns);
+    hub_fail(h, silent, RC_PEER, why);
+}
+
 void hub_gather(struct tcp_hub *h, uint64_t now_ns)
 {
     accept_new(h, now_ns);
@@ -290,7 +326,7 @@ void hub_gather(struct tcp_hub *h, uint64_t now_ns)
         return;
     const int ended = find_ended(h);
     if (are_all_here(h))
-        go(h);
+        go(h, now_ns);
     else if (ended >= 0)
         stop_for(h, ended, GANG_END_WHY);
     else if (now_ns >= limit_ns(h))

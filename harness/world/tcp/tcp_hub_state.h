@@ -66,7 +66,7 @@ struct tcp_hub {
     bool has_doors;
     struct hub_stranger *stranger; /* [HUB_N_STRANGERS] */
     struct pollfd *polled;         /* room for all of them */
-    uint64_t started_ns;
+    uint64_t started_ns, gone_ns;
     bool has_gone, has_stopped; /* G2 */
     enum rc stop_code;          /* with has_stopped */
     char stop_why[RC_MESSAGE_BYTES];
@@ -94,6 +94,8 @@ bool hub_is_lost(struct tcp_hub *h, int rank, char *why);
 
 /* --- tcp_hub_gang.c --- */
 
+/* Fail the run where a rank says no more after TCP_GO (G7). */
+void hub_check_opening(struct tcp_hub *h, uint64_t now_ns);
 /* New connections, what strangers say, and whether all are there or it is too late. */
 void hub_gather(struct tcp_hub *h, uint64_t now_ns);
 /* Is there room for one more stranger, now? */

@@ -18,6 +18,9 @@
  *       know of it. Before that nobody waits for it. Its number is gone with its connection.
  *   G6  A guest hears of each member's loss (W8) once: of those before its TCP_WELCOME right behind that, and so before
  *       TCP_READY and before the hub answers anything that it says.
+ *   G7  Nobody waits for ever for who said hello and says no more: between TCP_GO and TCP_BEGIN the hub fails the run
+ *       TCP_GRACE_NS after the time that the gang has to begin, and a member does so for rank 0 as much later. After
+ *       TCP_BEGIN ranks watch each other (W5).
  *
  *   message      from       body
  *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
@@ -95,6 +98,11 @@ enum {
     TCP_NO_WORLD = 0, /* no world of a run has this id; the run's own is 1 */
     TCP_RUN_WORLD = 1,
 };
+
+/* What the hub may need longer than a member that came at its limit. */
+#define TCP_GRACE_NS UINT64_C(10000000000)
+/* Of a rank, with the seconds (G7). */
+#define TCP_SILENT_WHY "silent for more than %.3g s after it came"
 
 #define TCP_HELLO_MOST_BYTES ((size_t)1 << 24)
 /* Of a member, which has the key: a part of memory that no machine has. */

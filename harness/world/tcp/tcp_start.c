@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/bytes.h"
+#include "harness/base/hold.h"
 #include "harness/world/host_load.h"
 #include "harness/world/process/process_cores.h"
 #include "harness/world/tcp/launch.h"
@@ -77,6 +78,7 @@ static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
     if (self->rank == 0)
         TRY(tcp_hub_open(&self->hub, &self->gang, opts->on_loss, &link.fd));
     TRY(tcp_link_open(&self->link, &link, self->host_of));
+    hold_at("joined", self->rank, 0);
     if (self->rank == 0) {
         root_address(&self->gang, self->address);
         tcp_leave_loopback(&self->gang, self->address);
