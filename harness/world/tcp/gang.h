@@ -93,6 +93,8 @@ bool gang_is_loopback(const char *host);
 enum rc gang_read_members(struct gang *g, const char *text) MUST_CHECK;
 /* Its first IPv4 address: others cannot be used. RC_IO: the message is the reason alone. */
 enum rc gang_find_host(struct in_addr *out, const char *host) MUST_CHECK;
+/* So many pipes or connections of a gang at once: raises the limit of open files where it can. RC_UNSUPPORTED. */
+enum rc gang_check_files(uint64_t n_files) MUST_CHECK;
 /* Listen at HOST:PORT; where the name is that of the loopback on this host alone, as systems have it of their own name,
  * at all its addresses; where it is no address of this host (a service, NAT), at that of `interface`, or else at all,
  * which stderr tells. RC_INVAL, RC_IO. */

@@ -6,11 +6,14 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/world/host_address.h"
 #include "harness/world/tcp/gang.h"
+
+enum { N_OTHER_FILES = 16 }; /* what is open, and what one more process or connection needs while it begins */
 
 bool gang_is_loopback(const char *host)
 {
@@ -90,4 +93,18 @@ enum rc gang_listen(int *fd, const char *address, const char *interface)
         FAIL(RC_IO, "%s: rank 0 cannot listen there: %s", address, strerror(errno));
 out:
     return rc;
+}
+
+enum rc gang_check_files(uint64_t n_files)
+{
+    const uint64_t n_needed = n_files + N_OTHER_FILES;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || n_needed <= limit.rlim_cur)
+        return RC_OK;
+    const uint64_t most = limit.rlim_cur = limit.rlim_max;
+    if (n_needed <= most && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return RC_OK;
+    return rc_raise(RC_UNSUPPORTED, "world tcp: this process needs %llu open files, and its limit is %llu (ulimit -Hn)",
+                    (unsigned long long)n_needed, (unsigned long long)most);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,12 +23,7 @@
 #define GRACE_NS UINT64_C(6000000000)       /* L4 */
 #define STOP_GRACE_NS UINT64_C(60000000000) /* of a run that was told to stop: it writes what it has */
 
-enum {
-    POLL_MS = 50,
-    N_STREAMS = 2,
-    N_OTHER_FILES = 16,
-    LEAST_SHELL_CODE = 126
-}; /* while a process starts: 6 more, and what is open */
+enum { POLL_MS = 50, N_STREAMS = 2, N_PIPES = 1 + N_STREAMS, LEAST_SHELL_CODE = 126 };
 
 struct child {
     pid_t pid;                             /* 0: not started; -1: reaped */
@@ -75,21 +69,6 @@ static enum rc open_pipes(struct child *c, int theirs[3])
     }
 out:
     return rc;
-}
-
-/* Each process has three pipes to this one. */
-static enum rc check_files(int n_ranks)
-{
-    const uint64_t n_needed = 3 * (uint64_t)n_ranks + N_OTHER_FILES;
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || n_needed <= limit.rlim_cur)
-        return RC_OK;
-    const uint64_t most = limit.rlim_cur = limit.rlim_max;
-    if (n_needed <= most && setrlimit(RLIMIT_NOFILE, &limit) == 0)
-        return RC_OK;
-    return rc_raise(RC_UNSUPPORTED, "-np %d: needs %llu open files here, and the limit is %llu (ulimit -Hn)", n_ranks,
-                    (unsigned long long)n_needed, (unsigned long long)most);
 }
 
 static enum rc start(struct run *run, int rank)
@@ -294,7 +273,7 @@ enum rc launch_run(const struct launch_opts *opts, int *exit_code)
     enum rc rc;
 
     TRY(launch_plan_open(&run.plan, opts));
-    TRY(check_files(run.plan.n_ranks));
+    TRY(gang_check_files(N_PIPES * (uint64_t)run.plan.n_ranks));
     run.child = calloc((size_t)run.plan.n_ranks, sizeof *run.child);
     run.polled = calloc((size_t)run.plan.n_ranks * N_STREAMS, sizeof *run.polled);
     if (!run.child || !run.polled)

@@ -214,6 +214,7 @@ static enum rc begin(struct tcp_hub *h, int *link_fd)
     h->polled = calloc((size_t)h->n_ranks + (size_t)h->gang->n_guests + HUB_N_STRANGERS + 2, sizeof *h->polled);
     if (!h->member || !h->stranger || !h->polled)
         FAIL(RC_NOMEM, "no memory for a gang of %d", h->n_ranks);
+    TRY(gang_check_files((uint64_t)h->n_ranks + (uint64_t)h->gang->n_guests));
     TRY(hub_worlds_open(h));
     TRY(hub_guests_open(h));
     h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
