@@ -74,8 +74,8 @@ struct gm_job;
  * unless the caller has done so. A program that no launcher started is a job of one rank. Without MPI (gm_has_mpi()):
  * one rank; GM_UNSUPPORTED where mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is
  * not initialised, or is over; torchrun or another launcher without MPI started several processes; another job is open
- * in this process; GRADMARK_TIMEOUT_S is no number of seconds from 1 to 86400. GM_TIMEOUT: the others did not call it. (MPI itself, where it is initialised here, waits for processes that
- * the launcher starts as long as the launcher does.)
+ * in this process; GRADMARK_TIMEOUT_S is no number of seconds from 1 to 86400. GM_TIMEOUT: the others did not call it.
+ * (MPI itself, where it is initialised here, waits for processes of the launcher as long as the launcher does.)
  */
 int gm_init(struct gm_job **out, const void *mpi_comm);
 /* Collective: waits for all ranks. What was opened of the job is closed before. The first failure of any rank, if there

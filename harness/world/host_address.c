@@ -106,10 +106,11 @@ enum rc host_address_of(char out[HOST_ADDRESS_BYTES], const struct ifaddrs *all,
     if (i)
         return write_address(out, i);
     if (text_is_ipv6(name))
-        return rc_raise(RC_INVAL,
-                        "--interface %.64s: is an IPv6 address, and gradmark uses IPv4; name the interface, or its IPv4 "
-                        "address",
-                        name);
+        return rc_raise(
+            RC_INVAL,
+            "--interface %.64s: is an IPv6 address, and gradmark uses IPv4; name the interface, or its IPv4 "
+            "address",
+            name);
     if (name[0] == '\0')
         return rc_raise(RC_IO, "ranks are on several hosts, but no network interface with an IPv4 address is up");
     host_address_list_of(list, sizeof list, all);

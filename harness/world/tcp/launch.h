@@ -4,9 +4,10 @@
  *
  * Invariants
  *   L1  A process reads on its standard input: a line with the key of the run, and later bytes, each the number of a
- *       signal that it is to take as its own; or 0, and in 4 bytes, the least one first, a rank whose process has ended:
- *       rank 0 hears of all, the others of rank 0. Its end is that of the launcher: a process that goes on 5 s after it is
- *       killed by itself (gang_watch_launcher()). So nothing is left of a run, on other hosts neither.
+ *       signal that it is to take as its own; or 0, and in 4 bytes, the least one first, a rank whose process has
+ *       ended: rank 0 hears of all, the others of rank 0. The end of its input is that of the launcher: a process that
+ *       continues 5 s after it is killed by itself (gang_watch_launcher()). So nothing is left of a run, on other hosts
+ *       neither.
  *   L2  The key is made for each run, and is on no command line; in a file only where join_file asks for it.
  *   L3  Output comes line by line: no two processes' are mixed within one.
  *   L4  When one fails, the others have GRACE to end by themselves, as their world makes them; then they are killed.
