@@ -180,13 +180,15 @@ out:
 
 void sweep_continue_command(char *out, size_t n_bytes, const struct sweep *s)
 {
+    const char *name = s->launcher.name;
+    const bool is_own = name && strcmp(name, "gradmark launch") == 0;
     char launcher[64] = "", folder[4 * CAMPAIGN_DIR_BYTES];
 
     text_shell_word(folder, sizeof folder, s->campaign.dir);
-    if (s->launcher.name)
-        snprintf(launcher, sizeof launcher, "%s %s %d ", s->launcher.name,
-                 strcmp(s->launcher.name, "mpirun") == 0 ? "-np" : "-n", s->launcher.n_ranks);
-    snprintf(out, n_bytes, "%sgradmark compare --continue %s", launcher, folder);
+    if (name)
+        snprintf(launcher, sizeof launcher, "%s %s %d %s", name, strcmp(name, "mpirun") == 0 ? "-np" : "-n",
+                 s->launcher.n_ranks, is_own ? "-- " : "");
+    snprintf(out, n_bytes, "%s%scompare --continue %s", launcher, is_own ? "" : "gradmark ", folder);
 }
 
 static void choose_paths(struct sweep *s)

@@ -349,6 +349,10 @@ static void how_it_is_continued(void **state)
         { { .name = NULL }, "results/x", "gradmark compare --continue results/x" },
         { { .name = "mpirun", .n_ranks = 4 }, "results/x", "mpirun -np 4 gradmark compare --continue results/x" },
         { { .name = "srun", .n_ranks = 8 }, "results/x", "srun -n 8 gradmark compare --continue results/x" },
+        { { .name = "flux run", .n_ranks = 8 }, "results/x", "flux run -n 8 gradmark compare --continue results/x" },
+        { { .name = "gradmark launch", .n_ranks = 2 },
+          "results/x",
+          "gradmark launch -n 2 -- compare --continue results/x" },
         { { .name = NULL }, "my results/it's", "gradmark compare --continue 'my results/it'\\''s'" },
     };
     char command[CONTINUE_BYTES];
@@ -360,7 +364,7 @@ static void how_it_is_continued(void **state)
         sweep_continue_command(command, sizeof command, &s);
         assert_string_equal(command, cases[i].command);
     }
-    struct sweep s = { .launcher = { .name = "mpirun", .n_ranks = INT_MAX } }; /* the longest */
+    struct sweep s = { .launcher = { .name = "gradmark launch", .n_ranks = INT_MAX } }; /* the longest */
     memset(s.campaign.dir, '\'', sizeof s.campaign.dir - 1);
     sweep_continue_command(command, sizeof command, &s);
     assert_string_equal(command + strlen(command) - 5, "'\\'''");
