@@ -13,7 +13,8 @@
  *   J4  What breaks a limit is a finding of its own, certain, unless statistics have named it: ranks; the node, where
  *       all of its ranks or all of its pairs do; the fleet, where everybody does. Of facts of the preflight each node
  *       that breaks a limit or differs from most is one (preflight_rows.h).
- *   J5  A value without a limit is measured, and is not judged: its row ends with OUTCOME_NO_LIMIT, and does not count as held.
+ *   J5  A value without a limit is measured, and is not judged: its row ends with OUTCOME_NO_LIMIT, and does not count
+ *       as held.
  *   J6  Where others took more than DISTURBED_RATIO (or most_detour_ratio, where that is larger) of the time of half
  *       of the ranks in stage noise, the verdict is no data: it is never a pass.
  */

@@ -7,13 +7,9 @@
 
 enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT, CLAIM_LAYOUT_TARGET };
 
-enum withheld { /* too many pairs (WITHHELD_RATIO) have a launch that is so */
-                WITHHELD_NOT,
-                WITHHELD_DISTURBED,
-                WITHHELD_UNSTEADY,
-                WITHHELD_BOUND,   /* faster than its bound, beyond its interval */
-                WITHHELD_CONTROL, /* or a point of the claim is surely faster than its control, which exchanges nothing */
-};
+/* Too many pairs (WITHHELD_RATIO) have a launch that is disturbed, without a steady state, or faster than its bound
+ * beyond its interval; or a point of the claim is surely faster than its control, which exchanges nothing. */
+enum withheld { WITHHELD_NOT, WITHHELD_DISTURBED, WITHHELD_UNSTEADY, WITHHELD_BOUND, WITHHELD_CONTROL };
 
 struct claim {
     enum claim_kind kind;
