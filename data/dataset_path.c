@@ -140,7 +140,7 @@ static enum rc refuse_known(const struct begin *b)
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if ((size_t)(known[i].offset + known[i].n_bytes) <= b->n_bytes &&
+        if ((size_t)known[i].offset + (size_t)known[i].n_bytes <= b->n_bytes &&
             memcmp(b->byte + known[i].offset, known[i].bytes, (size_t)known[i].n_bytes) == 0)
             return rc_raise(RC_INVAL, "%s: offset %d: %s", b->path, known[i].offset, known[i].what);
     return RC_OK;
