@@ -184,6 +184,11 @@ size_t train_n_whole_steps(const struct train_job *job, const struct train_resul
     return elastic_is_on(job) ? (size_t)(books_of(job, r).n_whole / (uint64_t)job->n_workers) : r->n_steps;
 }
 
+bool train_is_whole(const struct train_job *job, const struct train_result *r)
+{
+    return job->exchange.stop_at > 0 ? r->stop_signal == 0 : train_n_whole_steps(job, r) >= job->n_steps;
+}
+
 /* Batches whose gradient is not in all parameters: of all, or where the run was stopped of those that were done. */
 static uint64_t n_lost(const struct train_job *job, const struct train_result *r, const struct books *b)
 {

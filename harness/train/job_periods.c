@@ -136,10 +136,14 @@ size_t job_periods_bytes(const struct train_job *job)
     return job->exchange.periods.push_every > 1 ? job->n_params * sizeof(float) : 0;
 }
 
-static uint64_t all_pushes(const struct train_result *r)
+/* With --stop-at-step: the updates that the servers have made in this run. Pushes of lost workers are among them, which
+ * the counts of the workers left do not have. */
+static uint64_t all_pushes(const struct train_job *job, const struct train_result *r)
 {
     uint64_t n = 0;
 
+    if (job->exchange.stop_at > 0)
+        return r->final.kept.n_updates - job->resume.kept.n_updates;
     for (int w = 0; w < r->n_workers; w++)
         n += r->rank[w].counts.n_pushes;
     return n;
@@ -160,7 +164,7 @@ const char *job_steps_text(char *out, size_t n_bytes, const struct train_job *jo
                               (unsigned long long)r->rank[w].steps_count);
     if (n < n_bytes)
         (void)snprintf(out + n, n_bytes - n, "%s: %llu updates, of --stop-at-step %llu in all",
-                       r->n_workers > MOST_SHOWN ? ", ..." : "", (unsigned long long)all_pushes(r),
+                       r->n_workers > MOST_SHOWN ? ", ..." : "", (unsigned long long)all_pushes(job, r),
                        (unsigned long long)job->exchange.stop_at);
     return out;
 }
@@ -177,14 +181,14 @@ const char *job_periods_text(char *out, size_t n_bytes, const struct train_job *
         n_pulls += r->rank[w].counts.n_pulls;
     (void)snprintf(out, n_bytes, "push every %llu steps, pull every %llu: %llu pushes, %llu pulls by all workers",
                    (unsigned long long)at_least_1(p->push_every), (unsigned long long)at_least_1(p->pull_every),
-                   (unsigned long long)all_pushes(r), (unsigned long long)n_pulls);
+                   (unsigned long long)all_pushes(job, r), (unsigned long long)n_pulls);
     return out;
 }
 
 void record_periods(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     if (job->mode->module.caps & MODE_SERVERS)
-        record_u64(r, "push_steps_count", all_pushes(result));
+        record_u64(r, "push_steps_count", all_pushes(job, result));
     else
         record_null(r, "push_steps_count");
 }

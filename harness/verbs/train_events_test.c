@@ -33,10 +33,30 @@ static void an_eventful_run_is_told(void **state)
     made_free(&m);
 }
 
+/* --stop-at-step: the run is whole once the updates are made, however few steps a worker has done. */
+static void a_count_of_updates_is_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.exchange.stop_at = 130;
+    m.result.n_steps = 5;
+    m.result.final.kept.n_updates = 129;
+    assert_true(train_is_whole(&m.job, &m.result));
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
+    m.result.stop_signal = SIGTERM;
+    assert_false(train_is_whole(&m.job, &m.result));
+    assert_row(&m, "stopped", "by SIGTERM after 129 of 130 updates");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_eventful_run_is_told),
+        cmocka_unit_test(a_count_of_updates_is_told),
     };
 
     return cmocka_run_group_tests_name("train_events", tests, NULL, NULL);

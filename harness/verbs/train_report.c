@@ -75,12 +75,24 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
         snprintf(out, n_bytes, "%s; %s", words[s->state], of);
 }
 
+/* "57 of 200 steps"; with --stop-at-step "57 of 200 updates" */
+static void done_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
+{
+    const bool counts_updates = job->exchange.stop_at > 0;
+    const unsigned long long n_steps = job->resume.steps_count + train_n_whole_steps(job, r);
+
+    snprintf(out, n_bytes, "%llu of %llu %s", counts_updates ? (unsigned long long)r->final.kept.n_updates : n_steps,
+             (unsigned long long)(counts_updates ? job->exchange.stop_at : job->opts.steps),
+             counts_updates ? "updates" : "steps");
+}
+
 /* "by SIGTERM after 57 of 200 steps" */
 static void stopped_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
-    snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal),
-             (unsigned long long)job->resume.steps_count + train_n_whole_steps(job, r),
-             (unsigned long long)job->opts.steps);
+    char done[64];
+
+    done_text(done, sizeof done, job, r);
+    snprintf(out, n_bytes, "by %s after %s", stop_signal_name(r->stop_signal), done);
 }
 
 /* The checkpoints of --save-every. */
@@ -334,14 +346,16 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
                           const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
+    const uint64_t stop_at = job->exchange.stop_at;
     char text[256], batch[96];
     enum rc rc;
 
     job_batch_text(batch, sizeof batch, job);
-    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu steps", job->opts.model,
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu %s", job->opts.model,
              job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world, job->n_workers,
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
-             job->servers_beside ? " beside workers" : "", batch, (unsigned long long)job->opts.steps);
+             job->servers_beside ? " beside workers" : "", batch,
+             (unsigned long long)(stop_at > 0 ? stop_at : job->opts.steps), stop_at > 0 ? "updates" : "steps");
     TRY(print_row(t, "run", text));
     TRY(print_departures(t, job, s));
     TRY(print_work(t, job, r));
@@ -467,7 +481,7 @@ static void losses_text(char *out, size_t n_bytes, const struct train_result *r)
 /* Did the loss of ranks stop the others? */
 static bool losses_stopped(const struct train_job *job, const struct train_result *r)
 {
-    return train_n_whole_steps(job, r) < job->n_steps && r->stop_signal == 0;
+    return !train_is_whole(job, r) && r->stop_signal == 0;
 }
 
 void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r)
@@ -483,26 +497,27 @@ void train_tell_stop(FILE *to, const struct train_job *job, const struct train_r
 
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)
 {
-    char text[384];
+    char text[384], done[64];
+    const bool tells_updates = job->exchange.stop_at > 0 && r->stop_signal == 0;
 
     if (r->n_losses == 0 || losses_stopped(job, r))
         return;
     losses_text(text, sizeof text, r);
-    fprintf(to, "gradmark train: %s; %s of the %d worker%s left\n", text,
+    done_text(done, sizeof done, job, r);
+    fprintf(to, "gradmark train: %s; %s of the %d worker%s left%s%s\n", text,
             job->opts.elastic ? "parts of steps and losses are" : "figures are", r->n_workers,
-            r->n_workers == 1 ? "" : "s");
+            r->n_workers == 1 ? "" : "s", tells_updates ? "; the servers made " : "", tells_updates ? done : "");
 }
 
 enum rc train_check_stopped(const struct train_job *job, const struct train_result *r)
 {
-    const unsigned long long n_done = job->resume.steps_count + train_n_whole_steps(job, r);
-    char text[320];
+    char text[320], done[64];
 
     if (!losses_stopped(job, r))
         return r->timeline_rc == RC_OK ? RC_OK : rc_raise(r->timeline_rc, "%s", r->timeline_error);
     losses_text(text, sizeof text, r);
     const bool saves = job->opts.save[0] != '\0';
-    return rc_raise(RC_PEER, "%s; the others stopped after %llu of %llu steps%s%s%s%s%s", text, n_done,
-                    (unsigned long long)job->opts.steps, saves ? "; --resume " : "", job->opts.save,
-                    saves ? " goes on" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
+    done_text(done, sizeof done, job, r);
+    return rc_raise(RC_PEER, "%s; the others stopped after %s%s%s%s%s%s", text, done, saves ? "; --resume " : "",
+                    job->opts.save, saves ? " goes on" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
 }

@@ -300,7 +300,7 @@ out:
  * steps than it was to do, can go on from that. */
 static bool is_trained(bool is_saved, const struct train_job *job, const struct train_result *result)
 {
-    return is_saved && (train_n_whole_steps(job, result) == job->n_steps || result->stop_signal != 0);
+    return is_saved && (train_is_whole(job, result) || result->stop_signal != 0);
 }
 
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
