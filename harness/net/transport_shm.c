@@ -28,12 +28,11 @@ extern const struct transport_ops transport_shm;
 
 struct shm {
     struct transport base;
-    struct world *host; /* all ranks of base.world, in its order */
-    struct share *share;
+    struct share *share;   /* of base.world, whose ranks all are on one host */
     struct doorbell *bell; /* of this rank */
     struct shm_in *in;
     struct shm_out *out; /* [n_ranks] */
-    int rank, n_ranks;   /* the world may be closed before this */
+    int rank, n_ranks;
 };
 
 static struct shm *self(struct transport *t)
@@ -108,7 +107,6 @@ static void shm_close(struct transport **tp)
     free(t->out);
     shm_in_close(&t->in);
     world_share_close(&t->share);
-    world_split_close(&t->host);
     free(t);
     *tp = NULL;
 }
@@ -132,12 +130,12 @@ static enum rc shm_open_planned(struct transport **out, struct world *w, const s
     *base = (struct transport){ .ops = &transport_shm, .world = w };
     t->rank = w->rank;
     t->n_ranks = w->n_ranks;
-    TRY(world_host_group(w, &t->host, &host, &n_hosts));
+    TRY(world_host_group(w, NULL, &host, &n_hosts)); /* no part: a rank with a communicator opens transports, too */
     if (n_hosts > 1)
         TRY(refuse_hosts(w, host));
-    TRY(world_share_open(t->host, g.block_bytes, &t->share));
+    TRY(world_share_open(w, g.block_bytes, &t->share));
     TRY(open_lines(t, &g));
-    TRY(world_barrier(t->host)); /* nobody rings a bell before it is set */
+    TRY(world_barrier(w)); /* nobody rings a bell before it is set */
     *out = base;
     base = NULL;
 out:

@@ -24,7 +24,7 @@ static enum rc two_hosts(struct world *w, struct world **out, int *host, int *n_
 {
     *host = w->rank / 2;
     *n_hosts = 2;
-    return world_split(w, *host, w->rank, out);
+    return out ? world_split(w, *host, w->rank, out) : RC_OK;
 }
 
 struct refusal {

@@ -18,7 +18,8 @@ struct request { /* of one rank */
 
 enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_hosts)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     return w->ops->shares->host_group(w, out, host, n_hosts);
 }
 

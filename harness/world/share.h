@@ -71,7 +71,8 @@ struct share_ops {
 };
 
 /* The ranks of w that share this rank's host, as a world; this host's number, of n_hosts. Collective over w; the owner
- * closes *out with world_split_close(). RC_PEER, RC_NOMEM. */
+ * closes *out with world_split_close(). out NULL: the numbers alone, which a rank with other tasks can ask for, too
+ * (K5). RC_PEER, RC_NOMEM. */
 enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_hosts) MUST_CHECK;
 
 /* A block of n_bytes for each rank of a host group. Collective over it; for the main task; never on a measured path.

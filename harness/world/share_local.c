@@ -183,9 +183,10 @@ void share_local_close(struct share *s)
 
 static enum rc one_host(struct world *w, struct world **out, int *host, int *n_hosts)
 {
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    TRY(world_split(w, 0, w->rank, out));
+    if (out)
+        TRY(world_split(w, 0, w->rank, out));
     *host = 0;
     *n_hosts = 1;
 out:

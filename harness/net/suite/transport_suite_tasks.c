@@ -75,6 +75,17 @@ static void expect_refusal(struct suite *s, struct transport *t, rank_main_fn *f
     EXPECT(s, strstr(rc_message(), "has_tasks"));
 }
 
+/* While the other task waits: as a run measures its links once its communicator has begun. */
+static void open_beside(struct suite *s)
+{
+    struct lent beside = { .s = s };
+
+    if (EXPECT_OK(s, transport_open(&beside.t, s->ops, s->w)))
+        exchange_round(&beside);
+    EXPECT_OK(s, world_barrier(s->w));
+    transport_close(&beside.t);
+}
+
 /* Rounds by the main task and by the other in turn, ordered by events, then by the main task again after the join. */
 void case_tasks(struct suite *s, struct transport *t)
 {
@@ -96,6 +107,8 @@ void case_tasks(struct suite *s, struct transport *t)
             exchange_round(&l);
             event_post(l.go);
             EXPECT_OK(s, event_wait(l.done, UINT64_C(20000000000)));
+            if (i == 0)
+                open_beside(s);
         }
         EXPECT_OK(s, world_join(&task));
         exchange_round(&l);

@@ -75,7 +75,8 @@ static enum rc host_group(struct world *w, struct world **out, int *host, int *n
         FAIL(RC_NOMEM, "no memory for the hosts of %d ranks", w->n_ranks);
     TRY(world_allgather(w, &own, all, sizeof own));
     const int first = first_at_place(all, w->rank);
-    TRY(world_split(w, first, w->rank, out));
+    if (out)
+        TRY(world_split(w, first, w->rank, out));
     *host = *n_hosts = 0;
     for (int r = 0; r < w->n_ranks; r++)
         if (first_at_place(all, r) == r) {

@@ -331,9 +331,10 @@ enum rc world_sim_host_group(struct world *w, struct world **out, int *host, int
 {
     const struct sim_group *g = sim_world_of(w)->group;
     const int first = first_on_host(g, w->rank);
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    TRY(sim_split(w, first, w->rank, out));
+    if (out)
+        TRY(sim_split(w, first, w->rank, out));
     *host = *n_hosts = 0;
     for (int r = 0; r < g->n_members; r++)
         if (g->member[r].base.host_rank == 0) {
