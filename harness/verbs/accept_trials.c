@@ -12,6 +12,7 @@
 #include "harness/base/hold.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/accept_world.h"
+#include "harness/verbs/same_options.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -313,7 +314,7 @@ static enum rc run_trials(struct self_test *t, struct verb_call *call)
 
     if (m->is_root)
         progress_init(&t->progress, stderr, (size_t)t->n, wait_clock_ns());
-    ran = m->world->module.caps & WORLD_LAUNCHED ? world_run(m->world, &world, m->n_ranks, body_here, t)
+    ran = m->world->module.caps & WORLD_LAUNCHED ? same_options_run(call, m->world, &world, m->n_ranks, body_here, t)
                                                  : run_children(t);
     if (m->is_root)
         progress_fini(&t->progress, wait_clock_ns());

@@ -13,6 +13,7 @@
 #include "harness/verbs/accept_trials.h"
 #include "harness/verbs/accept_world.h"
 #include "harness/verbs/machine.h"
+#include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -270,7 +271,7 @@ static enum rc run_test(struct test *t, struct verb_call *call)
     const struct world_opts world = accept_world_opts(t->machine, t->opts);
     enum rc rc, ran;
 
-    ran = world_run(t->machine->world, &world, t->machine->n_ranks, body, t);
+    ran = same_options_run(call, t->machine->world, &world, t->machine->n_ranks, body, t);
     if (t->has_progress)
         progress_fini(&t->progress, wait_clock_ns());
     TRY(accept_start_check(&t->start, ran, call));

@@ -11,6 +11,7 @@
 #include "harness/verbs/calibrate_report.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/refusal.h"
+#include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 
 enum { MESSAGE_LIMIT_MS = 240000 };
@@ -185,7 +186,7 @@ static enum rc calibrate_run(struct verb_call *call)
     TRY(prepare(&run));
     call->stage = STAGE_RUN;
     const struct world_opts world = machine_world_opts(&run.machine);
-    TRY(world_run(run.machine.world, &world, run.machine.n_ranks, body, &run));
+    TRY(same_options_run(call, run.machine.world, &world, run.machine.n_ranks, body, &run));
     TRY(refusal_raise(&run.refusal, call));
     if (run.is_root)
         TRY(write_results(&run));

@@ -7,6 +7,7 @@
 #include "harness/bench/ps_bench.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_ps_report.h"
+#include "harness/verbs/same_options.h"
 #include "harness/world/stop.h"
 
 static const char every_size[] = "1Ki:64Mi:x4";
@@ -125,7 +126,7 @@ enum rc comm_ps_run(struct verb_call *call)
     stop_catch_first();
     struct world_opts world = machine_world_opts(&run->machine);
     world.has_tasks = true; /* the echo's */
-    ran = world_run(run->machine.world, &world, run->machine.n_ranks, body, run);
+    ran = same_options_run(call, run->machine.world, &world, run->machine.n_ranks, body, run);
     comm_end_progress(&run->progress);
     if (run->results.n_rows > 0)
         TRY(report(run, call));

@@ -12,6 +12,7 @@
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/refusal.h"
+#include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "ps/ps.h"
@@ -318,7 +319,7 @@ static enum rc comm_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     stop_catch_first();
     const struct world_opts world = machine_world_opts(&run->machine);
-    ran = world_run(run->machine.world, &world, run->machine.n_ranks, body, run);
+    ran = same_options_run(call, run->machine.world, &world, run->machine.n_ranks, body, run);
     comm_end_progress(&run->progress);
     if (run->results.n_rows > 0)
         TRY(report(run, call));

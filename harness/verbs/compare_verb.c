@@ -8,6 +8,7 @@
 #include "harness/campaign/last_words.h"
 #include "harness/campaign/page.h"
 #include "harness/campaign/sim_cost.h"
+#include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
@@ -304,7 +305,7 @@ static void announce(struct sweep *s, bool is_new)
                   s->started_ns - spent_ns);
 }
 
-static enum rc launch_all(struct sweep *s)
+static enum rc launch_all(struct sweep *s, struct verb_call *call)
 {
     const struct world_opts world = { .bind_cores = true,
                                       .n_threads = sweep_n_threads(s),
@@ -316,7 +317,8 @@ static enum rc launch_all(struct sweep *s)
     if (s->world->module.caps & WORLD_LAUNCHED) {
         if (s->launcher.rank == 0)
             last_words_set(s->farewell);
-        return train_explain_refusal(&world, world_run(s->world, &world, s->launcher.n_ranks, launched_body, s));
+        return train_explain_refusal(&world,
+                                     same_options_run(call, s->world, &world, s->launcher.n_ranks, launched_body, s));
     }
     TRY(sweep_tune(s, NULL));
     TRY(sweep_launch_all(s, NULL));
@@ -346,7 +348,7 @@ static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool an
     s.started_ns = wait_clock_ns();
     if (s.launcher.rank == 0)
         announce(&s, !begun);
-    const enum rc launched = launch_all(&s);
+    const enum rc launched = launch_all(&s, call);
     if (s.launcher.rank == 0) {
         progress_fini(&s.progress, wait_clock_ns());
         TRY(manifest_options(&options, o, &s));

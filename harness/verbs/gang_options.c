@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/report/manifest.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/world.h"
 
@@ -236,98 +235,5 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
     TRY(gang_export(&g, key_file[0] != '\0' ? key : NULL));
 out:
     gang_free(&g);
-    return rc;
-}
-
-/* --- do all members agree? --- */
-
-/* May the members of a gang have other values? */
-static bool may_differ(const char *name)
-{
-    static const struct {
-        const char *option;
-    } row[] = {
-        { "out" },    { "save" },          { "timeline" },        { "trajectory" }, { "messages" },  { "cost" },
-        { "data" },   { "profile" },       { "interface" },       { "job" },        { "task" },      { "key-file" },
-        { "lines" },  { "autotune-file" }, { "start-timeout" },   { "threads" },    { "bind" },      { "wait" },
-        { "resume" }, { "world" },         { "exchange-memory" }, { "join" },       { "join-file" },
-    };
-
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (strcmp(name, row[i].option) == 0)
-            return true;
-    return false;
-}
-
-char *gang_options_text(const struct verb_call *call)
-{
-    char value[1100], version[96], *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-
-    if (!to)
-        return NULL;
-    manifest_version(version, sizeof version);
-    fprintf(to, "version=%s\n", version);
-    for (int g = 0; g < call->n_groups; g++) {
-        const struct opt_group *group = &call->group[g];
-        for (const struct opt *o = group->table; o->type != OPT_END; o++) {
-            if (!group->module && may_differ(o->name))
-                continue;
-            opt_format(o, group->into, value, sizeof value);
-            fprintf(to, "--%s%s%s=%s\n", group->module ? group->module->name : "", group->module ? "." : "", o->name,
-                    value);
-        }
-    }
-    if (fclose(to) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-/* The first line in which a and b differ: name[64] := what it is of, and each one's value. */
-static bool find_difference(const char *a, const char *b, char name[64], char of_a[128], char of_b[128])
-{
-    while (*a && *b) {
-        const size_t n_a = strcspn(a, "\n"), n_b = strcspn(b, "\n"), n_name = strcspn(a, "=");
-        if (n_a != n_b || memcmp(a, b, n_a) != 0) {
-            (void)snprintf(name, 64, "%.*s", (int)n_name, a);
-            (void)snprintf(of_a, 128, "%.*s", (int)(n_a - n_name - 1), a + n_name + 1);
-            (void)snprintf(of_b, 128, "%.*s", (int)(n_b > n_name ? n_b - n_name - 1 : 0), b + n_name + 1);
-            return true;
-        }
-        a += n_a + (a[n_a] == '\n');
-        b += n_b + (b[n_b] == '\n');
-    }
-    return false;
-}
-
-enum rc gang_agree_on_options(struct world *w, const struct verb_call *call)
-{
-    char *own = gang_options_text(call), *of_0 = NULL, name[64], mine[128], others[128], who[320];
-    uint64_t n_bytes = own ? strlen(own) : 0;
-    enum rc rc;
-
-    if (!own)
-        FAIL(RC_NOMEM, "no memory to compare options");
-    if (world_is_guest(w)) /* what rank 0 has, it was told when it came */
-        n_bytes = strlen(w->identity);
-    TRY(world_broadcast(w, &n_bytes, sizeof n_bytes));
-    of_0 = calloc(1, (size_t)n_bytes + 1);
-    if (!of_0)
-        FAIL(RC_NOMEM, "no memory to compare options");
-    if (w->rank == 0 || world_is_guest(w))
-        memcpy(of_0, world_is_guest(w) ? w->identity : own, (size_t)n_bytes);
-    TRY(world_broadcast(w, of_0, (size_t)n_bytes));
-    gang_own_text(who, sizeof who);
-    if (find_difference(own, of_0, name, mine, others))
-        FAIL(RC_INVAL, "%s has %s %s, and rank 0 %s; all members of a run need the same", who, name, mine, others);
-    if (strlen(own) != n_bytes)
-        FAIL(RC_INVAL, "%s has other options than rank 0: all members of a run need the same program", who);
-    TRY(world_barrier(w)); /* nobody trains before all have compared */
-out:
-    free(own);
-    free(of_0);
     return rc;
 }

@@ -14,8 +14,6 @@
 #include "harness/verbs/verb.h"
 #include "harness/world/tcp/gang.h"
 
-struct world;
-
 struct gang_opts {
     const char *worker_hosts, *ps_hosts, *job, *key_file;
     uint64_t task;
@@ -30,11 +28,5 @@ extern const struct opt gang_opt_table[];
  * default_job: of --job. RC_INVAL names the option. */
 enum rc gang_resolve(struct verb_call *call, const struct gang_opts *gang, struct train_opts *train,
                      enum gang_job default_job) MUST_CHECK;
-/* "version=...\n--model=lenet\n--lr=0.1\n...": the program's version, and the options that are to be equal; the caller
- * frees it. NULL: no memory. */
-char *gang_options_text(const struct verb_call *call);
-/* Collective, where every member has a command line of its own: RC_INVAL where a member's options are not those of rank
- * 0, whose names and values it tells, on every rank; other options than those that may differ, such as files. */
-enum rc gang_agree_on_options(struct world *w, const struct verb_call *call) MUST_CHECK;
 
 #endif

@@ -17,6 +17,7 @@
 #include "harness/train/trajectory.h"
 #include "harness/verbs/gang_options.h"
 #include "harness/verbs/restart.h"
+#include "harness/verbs/same_options.h"
 #include "harness/verbs/stages_report.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/train_sets.h"
@@ -55,7 +56,6 @@ static const struct verb_group groups[] = { { "one run", train_run_table, offset
                                             { NULL, NULL, 0 } };
 
 struct run { /* shared by the ranks of this process */
-    const struct verb_call *call;
     const struct train_verb_opts *own;
     struct train_job job;
     struct progress progress;
@@ -168,13 +168,8 @@ out:
 static enum rc body(struct world *w, void *arg)
 {
     struct run *run = arg;
-    enum rc rc = RC_OK;
 
-    if (world_launcher().is_by_hand)
-        TRY(gang_agree_on_options(w, run->call));
-    TRY(run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job));
-out:
-    return rc;
+    return run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job);
 }
 
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
@@ -306,7 +301,7 @@ static bool is_trained(bool is_saved, const struct train_job *job, const struct 
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
 {
     const struct train_verb_opts *own = call->opts;
-    struct run run = { .call = call, .own = own };
+    struct run run = { .own = own };
     const struct train_watch watch = { show_step, &run.progress };
     struct world_cost cost = { 0 };
     char *identity = NULL;
@@ -321,11 +316,11 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
         autotune_ask_world(&world, &run.plan, &run.job);
     world.cost = &cost;
     if (world.n_guests > 0)
-        world.identity = identity = gang_options_text(call);
+        world.identity = identity = same_options_text(call);
     progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
     if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))
         run.job.watch = &watch;
-    const enum rc ran = world_run(run.job.world, &world, train_n_ranks(&run.job), body, &run);
+    const enum rc ran = same_options_run(call, run.job.world, &world, train_n_ranks(&run.job), body, &run);
     if (run.job.watch && !run.is_written && (ran != RC_OK || !run.result.stamp))
         progress_fini(&run.progress, wait_clock_ns());
     TRY(train_explain_lost_root(&run.job, job_shard_explain(&run.job, train_explain_refusal(&world, ran))));
@@ -362,8 +357,8 @@ static enum rc run_sets(struct verb_call *call)
     stop_catch_first();
     struct world_opts world = train_sets_world_opts(&run, job);
     world.cost = &cost;
-    TRY(train_explain_refusal(&world,
-                              world_run(job->world, &world, train_sets_n_ranks(&run, job), train_sets_body, &run)));
+    TRY(train_explain_refusal(
+        &world, same_options_run(call, job->world, &world, train_sets_n_ranks(&run, job), train_sets_body, &run)));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", own->cost, &cost));
     call->exit_code = run.stop_signal ? VERB_STOPPED + run.stop_signal : 0;
@@ -399,8 +394,8 @@ static enum rc run_stages(struct verb_call *call, const struct train_restarts *r
     stop_catch_first();
     struct world_opts world = train_stages_world_opts(&run);
     world.cost = &cost;
-    TRY(train_explain_refusal(&world,
-                              world_run(job->world, &world, train_stages_n_ranks(&run), train_stages_body, &run)));
+    TRY(train_explain_refusal(
+        &world, same_options_run(call, job->world, &world, train_stages_n_ranks(&run), train_stages_body, &run)));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", own->cost, &cost));
     if (run.result.stamp) { /* rank 0 lived in this process */

@@ -98,7 +98,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     char **options = NULL;
     enum rc rc = RC_OK;
 
-    *call = (struct verb_call){ .stage = STAGE_INPUT };
+    *call = (struct verb_call){ .verb = v, .stage = STAGE_INPUT };
     call->opts = calloc(1, v->opts_bytes + 1);
     options = calloc((size_t)argc + 1, sizeof *options);
     if (!call->opts || !options)

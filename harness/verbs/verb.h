@@ -12,6 +12,8 @@
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
 
+struct verb;
+
 enum verb_stage {
     STAGE_INPUT, /* checking the user's input: an error is exit code 2 */
     STAGE_RUN,   /* input accepted, work begun: an error is exit code 1 */
@@ -20,7 +22,8 @@ enum verb_stage {
 enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
 
 struct verb_call { /* one use of a verb, its options parsed */
-    void *opts;    /* the verb's option struct */
+    const struct verb *verb;
+    void *opts; /* the verb's option struct */
     struct opt_group group[VERB_MAX_GROUPS];
     int n_groups;
     const char *operand[VERB_MAX_OPERANDS]; /* borrowed from argv; NULL: not given */

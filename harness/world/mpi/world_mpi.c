@@ -276,11 +276,16 @@ enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Com
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Comm_rank(all, &m->self->rank)); /* first: messages of failures name it */
-    TRY(check_level(m, all, opts, level));
+    m->base.rank = m->self->rank;
+    if (!opts->agree)
+        TRY(check_level(m, all, opts, level));
     TRY_MPI_ALONE(MPI_Comm_dup(all, &m->comm));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
-    m->base.rank = m->self->rank;
     TRY_MPI_ALONE(MPI_Comm_size(m->comm, &m->base.n_ranks));
+    if (opts->agree) { /* first: the level that is needed follows from what the ranks agree on */
+        TRY(opts->agree(&m->base, opts->agree_arg));
+        TRY(check_level(m, all, opts, level));
+    }
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
         FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d%s", n_ranks,
              m->self->attach ? "the communicator has" : "MPI finds", m->base.n_ranks,

@@ -256,6 +256,8 @@ enum rc tcp_guest_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     TRY(tcp_link_start(self->link));
     tcp_link_beat(self->link, &self->guest_peers.seat[self->rank]);
     self->has_begun = true;
+    if (opts->agree)
+        TRY(opts->agree(&t->base, opts->agree_arg));
 out:
     return rc;
 }

@@ -198,6 +198,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     if (self->host_of[self->rank] != 0)
         TRY(tcp_link_clock_offset(self->link, &measured_ns));
     TRY(tcp_link_start(self->link));
+    if (opts->agree)
+        TRY(opts->agree(&t->base, opts->agree_arg));
     TRY(agree_on_host(t, measured_ns));
     if (is_beyond_host(t, opts) && (!opts->interface || opts->interface[0] == '\0'))
         t->base.interface = self->address;
