@@ -50,8 +50,10 @@ char *same_options_text(const struct verb_call *call)
     if (!to)
         return NULL;
     manifest_version(version, sizeof version);
-    fprintf(to, "version=%s\ncommand=%s", version, call->verb->name);
-    for (int i = 0; i < VERB_MAX_OPERANDS && call->operand[i]; i++)
+    const bool serves =
+        strcmp(call->verb->name, "serve") == 0; /* "serve ps": a server of the run that others train in */
+    fprintf(to, "version=%s\ncommand=%s", version, serves ? "train" : call->verb->name);
+    for (int i = 0; !serves && i < VERB_MAX_OPERANDS && call->operand[i]; i++)
         fprintf(to, " %s", call->operand[i]);
     fprintf(to, "\n");
     for (int g = 0; g < call->n_groups; g++) {
