@@ -12,7 +12,7 @@
 #include "harness/base/opt.h"
 #include "harness/exchange/collective.h"
 
-extern const struct collective_ops collective_ring, collective_hierarchical;
+extern const struct collective_ops collective_ring, collective_hierarchical, collective_shm;
 
 static uint64_t messages(const void *opts, size_t n_bytes, int n_ranks)
 {
@@ -84,11 +84,32 @@ static void a_ring_of_hosts_has_the_same(void **state)
     }
 }
 
+/* Of shm, which sends nothing: ranks meet before they add, and behind. One rank, or nothing to add: no meeting. */
+static void shared_memory_has_two_meetings(void **state)
+{
+    static const int host[4] = { 0 };
+    const struct {
+        int n_ranks;
+        size_t n_elems;
+        double n_meetings;
+    } row[] = { { 1, 1000, 0 }, { 2, 0, 0 }, { 2, 1000, 2 }, { 4, 1000, 2 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct collective_group group = { .n_ranks = row[i].n_ranks, .host = host };
+        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = row[i].n_elems };
+        const struct collective_cost cost = collective_shm.critical_path(NULL, &call, &group);
+        assert_true((double)cost.meetings == row[i].n_meetings);
+        assert_int_equal(cost.msgs, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(long_chunks_go_in_segments_by_default),
                                         cmocka_unit_test(options_say_how_long),
-                                        cmocka_unit_test(a_ring_of_hosts_has_the_same) };
+                                        cmocka_unit_test(a_ring_of_hosts_has_the_same),
+                                        cmocka_unit_test(shared_memory_has_two_meetings) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,14 @@ static void memory_is_that_of_a_micro_batch(void **state)
                          &(struct network_step){ .n_samples = 4 * v->B, .n_micro_batches = 4, .forward_only = true }),
                      RC_OK);
     assert_int_equal(needed.part_bytes, 0); /* forward only: there are no gradients */
+    /* Of 10 samples in 4 micro-batches the largest has 3. */
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = 10, .n_micro_batches = 4 }),
+                     RC_OK);
+    assert_int_equal(network_memory_needed(&one, f.compute, f.network,
+                                           &(struct network_step){ .n_samples = 3, .n_micro_batches = 1 }),
+                     RC_OK);
+    assert_int_equal(needed.planned_bytes, one.planned_bytes);
     network_fixture_close(&f);
 }
 
