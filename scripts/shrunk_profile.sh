@@ -8,7 +8,7 @@
 # elements (at least one), each time at 1/TIMES_DIVISOR. What it is stands in its source. Uses ./log.txt, ./published.json.
 shrunk_profile() {
     # shellcheck disable=SC2154 # of who sources this
-    "$program" profile --published P100 --model "$1" --gpu-batch 64 --out published.json >log.txt 2>&1 || refuse "$(tail -n 1 log.txt)"
+    "$program" profile --published P100 --model "$1" --gpu-batch 64 --force --out published.json >log.txt 2>&1 || refuse "$(tail -n 1 log.txt)"
     python3 - "$@" <<'PYTHON'
 import json, sys
 model, bytes_divisor, times_divisor, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
