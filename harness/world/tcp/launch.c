@@ -38,10 +38,10 @@ struct run {
     struct child *child; /* [plan.n_ranks] */
     struct pollfd *polled;
     int n_running;
-    int failed;        /* the first that failed; -1: none */
+    int failed;        /* the first that was ended, else the first that failed; -1: none */
     uint64_t ends_ns;  /* when those that are left are killed; 0: not yet known */
     int passed_signal; /* 0: none */
-    bool has_join_file;
+    bool has_join_file, were_killed;
 };
 
 /* --- to start --- */
@@ -156,16 +156,23 @@ static void tell_end(struct run *run, int rank)
             (void)!write(run->child[r].in_fd, news, sizeof news);
 }
 
-/* Of a process that was not this program, or not started by this one: shells, ssh and agents have such codes. */
+/* Was it ended, rather than ended itself? Of a process on another host shells, ssh and agents have such codes. */
+static bool is_sudden(int exit_code)
+{
+    const int number = exit_code - 128;
+
+    return exit_code >= LEAST_SHELL_CODE && number != SIGHUP && number != SIGINT && number != SIGTERM;
+}
+
 static void name_failure(const struct run *run, int rank, int status)
 {
     const char *host = run->plan.process[rank].host;
-    const int exit_code = run->child[rank].exit_code, number = exit_code - 128;
+    const int exit_code = run->child[rank].exit_code;
 
     if (WIFSIGNALED(status))
         fprintf(stderr, "gradmark launch: rank %d on %s was ended by signal %d (%s)\n", rank, host, WTERMSIG(status),
                 strsignal(WTERMSIG(status)));
-    else if (exit_code >= LEAST_SHELL_CODE && number != SIGHUP && number != SIGINT && number != SIGTERM)
+    else if (is_sudden(exit_code))
         fprintf(stderr, "gradmark launch: rank %d on %s ended with exit code %d\n", rank, host, exit_code);
 }
 
@@ -183,7 +190,9 @@ static void reap(struct run *run, int rank)
     if (run->ends_ns == 0 && ends_others(run, rank))
         run->ends_ns = wait_clock_ns() + GRACE_NS;
     tell_end(run, rank);
-    if (c->exit_code == 0 || run->failed >= 0)
+    /* One that was ended is the cause, whichever is seen first: the others fail because it is gone. */
+    if (c->exit_code == 0 || (run->failed >= 0 && (run->were_killed || !is_sudden(c->exit_code) ||
+                                                   is_sudden(run->child[run->failed].exit_code))))
         return;
     run->failed = rank;
     name_failure(run, rank, status);
@@ -218,19 +227,17 @@ static void kill_all(struct run *run)
 
 static void await_all(struct run *run)
 {
-    bool were_killed = false;
-
     while (run->n_running > 0) {
         wait_for_any(run);
         pass_signal(run);
         for (int r = 0; r < run->plan.n_ranks; r++)
             reap(run, r);
-        if (!were_killed && run->ends_ns > 0 && wait_clock_ns() >= run->ends_ns) {
+        if (!run->were_killed && run->ends_ns > 0 && wait_clock_ns() >= run->ends_ns) {
             if (run->n_running > 0)
                 fprintf(stderr, "gradmark launch: %d process%s not ended, and %s killed\n", run->n_running,
                         run->n_running == 1 ? " has" : "es have", run->n_running == 1 ? "is" : "are");
             kill_all(run);
-            were_killed = true;
+            run->were_killed = true;
         }
     }
     for (int r = 0; r < run->plan.n_ranks; r++)
