@@ -4,8 +4,9 @@
  *
  * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
  * need cores too with as many cores; which of the layouts of as many ranks is faster, and at the target loss sooner
- * (verdict_layouts.c); what a mode keeps of the throughput without exchange, whether the target loss is reached sooner
- * than alone. Which of it holds is decided together (paired.C4).
+ * (verdict_layouts.c); what a value of an option gives over its first one (verdict_values.c); what a mode keeps of the
+ * throughput without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided
+ * together (paired.C4).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -481,6 +482,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         [CLAIM_TARGET] = tell_target,
         [CLAIM_LAYOUT] = claim_tell_layouts,
         [CLAIM_LAYOUT_TARGET] = claim_tell_layouts_target,
+        [CLAIM_VALUE] = claim_tell_value,
     };
     struct claims all = { .campaign = c };
     enum rc rc = RC_OK;
@@ -488,6 +490,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
     for (size_t i = 0; i < c->n_points; i++)
         if (campaign_represents(c, i))
             TRY(claim_setting(&all, &c->point[i]));
+    TRY(claims_add_values(&all));
     TRY(judge(&all));
     for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);

@@ -5,7 +5,15 @@
 
 #include "harness/campaign/campaign.h"
 
-enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET, CLAIM_LAYOUT, CLAIM_LAYOUT_TARGET };
+enum claim_kind {
+    CLAIM_FASTER,
+    CLAIM_EQUAL_CORES,
+    CLAIM_PRICE,
+    CLAIM_TARGET,
+    CLAIM_LAYOUT,
+    CLAIM_LAYOUT_TARGET,
+    CLAIM_VALUE
+};
 
 /* Too many pairs (WITHHELD_RATIO) have a launch that is disturbed, without a steady state, or faster than its bound
  * beyond its interval; or a point of the claim is surely faster than its control, which exchanges nothing. */
@@ -13,11 +21,13 @@ enum withheld { WITHHELD_NOT, WITHHELD_DISTURBED, WITHHELD_UNSTEADY, WITHHELD_BO
 
 struct claim {
     enum claim_kind kind;
-    const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone; two layouts */
+    const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone; two layouts; a value
+                                  of an option and its first one */
     struct comparison x;       /* a over b; of the target, by layouts too: b's seconds over a's */
     bool holds;                /* C4; false where it is withheld */
     enum withheld withheld;
     const struct claim *price; /* of WITHHELD_CONTROL: which contradicts the control */
+    const char *option;        /* of CLAIM_VALUE; borrowed from a point */
     size_t contest;            /* of layouts: those of as many ranks have the same number; others have 0 */
 };
 
@@ -47,6 +57,12 @@ void claims_withhold_contradicted(struct claims *all);
 void claim_tell_withheld(const struct claim *k, FILE *to);
 /* A line: how many are withheld, and the rule. Nothing where none is. */
 void claims_tell_rule(const struct claims *all, FILE *to);
+
+/* --- verdict_values.c --- */
+
+/* Of each mode at its largest number of workers: each value of each option that is varied, against the first. RC_NOMEM. */
+enum rc claims_add_values(struct claims *all) MUST_CHECK;
+void claim_tell_value(const struct claims *all, const struct claim *k, FILE *to);
 
 /* --- verdict_layouts.c --- */
 
