@@ -90,6 +90,8 @@ static void a_lossy_link_is_no_node_L1(void **state)
     assert_int_equal(a.n_findings, 1);
     assert_true(a.finding[0].subject == SUBJECT_LINK && a.finding[0].a == 1 && a.finding[0].b == 3 &&
                 a.finding[0].both_ways);
+    /* 12 of 120 late, all others on time; corrected for 5 nodes and 10 links, of which one was blamed */
+    assert_true(fabs(a.finding[0].q_value / (15 * late_chance(12, 120, 12, 1200)) - 1) < 1e-9);
     acceptance_close(&a);
 }
 

@@ -71,6 +71,8 @@ static void as_many_pairs_as_the_part_says(void **state)
     assert_int_equal(compression_pairs(&hundredth, 101), 2);
     assert_int_equal(compression_pairs(&hundredth, 138344128), 1383442);
     assert_int_equal(compression_pairs(&tenth, 30), 3);
+    /* 0.07 x 100 is above 7 in doubles: 8 pairs would be one too many. */
+    assert_int_equal(compression_pairs(&(struct compression){ COMPRESSION_TOPK, 0.07 }, 100), 7);
     assert_int_equal(compression_pairs(&third, 3), 1);
     assert_int_equal(compression_pairs(&fp16, 100), 0);
     const struct collective_call call = compression_call(&hundredth, 101, 3);
