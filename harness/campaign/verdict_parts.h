@@ -60,7 +60,8 @@ void claims_tell_rule(const struct claims *all, FILE *to);
 
 /* --- verdict_values.c --- */
 
-/* Of each mode at its largest number of workers: each value of each option that is varied, against the first. RC_NOMEM. */
+/* Of each mode at its largest number of workers: each value of each option that is varied, against the first one.
+ * RC_NOMEM. */
 enum rc claims_add_values(struct claims *all) MUST_CHECK;
 void claim_tell_value(const struct claims *all, const struct claim *k, FILE *to);
 

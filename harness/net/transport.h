@@ -165,8 +165,8 @@ enum rc transport_find(const struct transport_ops **out, const char *name) MUST_
 /* The name of the first that runs in this world and has all of wanted_caps; NULL: none. */
 const char *transport_auto(const struct module *world, unsigned wanted_caps);
 
-/* The only way in: these count, and check T1-T8, T11 and T13. Opening is collective over w, for the main task, which may
- * have other tasks then. */
+/* The only way in: these count, and check T1-T8, T11 and T13. Opening is collective over w, for the main task,
+ * which may have other tasks then. */
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;
 /* T13 */
 enum rc transport_open_planned(struct transport **out, const struct transport_ops *ops, struct world *w,

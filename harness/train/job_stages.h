@@ -14,9 +14,9 @@
  *       --profile, or without it by the multiply-adds of its nodes. What is replayed is cut as the network that it was
  *       recorded of.
  *   G3  The parameters of all stages, one behind the other, are after each step those that --stages 1 with the same
- *       --accumulate has: to the bit where the order in which the exchange adds the workers' values of an element does not
- *       depend on its place in the gradient. So with up to 2 workers, with servers and --consistency sync, and with the
- *       reducers root, tree, halving-doubling and shm. A ring adds each of its chunks in another order.
+ *       --accumulate has: to the bit where the order in which the exchange adds the workers' values of an element does
+ *       not depend on its place in the gradient. So with up to 2 workers, with servers and --consistency sync, and with
+ *       the reducers root, tree, halving-doubling and shm. A ring adds each of its chunks in another order.
  */
 #ifndef HARNESS_TRAIN_JOB_STAGES_H
 #define HARNESS_TRAIN_JOB_STAGES_H

@@ -407,8 +407,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 /* Steps of which all is done: r->n_steps, but with --elastic elastic.h, V2. */
 size_t train_n_whole_steps(const struct train_job *job, const struct train_result *r);
-/* Has the run done all that it was to do? With --stop-at-step the count of updates decides, not the steps of any worker:
- * a lost worker ends no such run (exchange.E11), so that it is whole unless a signal stopped it. */
+/* Has the run done all that it was to do? With --stop-at-step the count of updates decides, not the steps of any
+ * worker: a lost worker ends no such run (exchange.E11), so it is whole unless a signal stopped it. */
 bool train_is_whole(const struct train_job *job, const struct train_result *r);
 /* Workers whose samples are in the throughput: those that are left, but with --elastic all. */
 int train_n_counted(const struct train_job *job, const struct train_result *r);

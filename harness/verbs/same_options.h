@@ -9,8 +9,8 @@
 #include "harness/verbs/verb.h"
 #include "harness/world/world.h"
 
-/* "version=...\ncommand=train\n--model=lenet\n--lr=0.1\n...": the program's version, the verb with its operands, and the
- * options that are to be equal; the caller frees it. NULL: no memory. */
+/* "version=...\ncommand=train\n--model=lenet\n--lr=0.1\n...": the program's version, the verb with its operands, and
+ * the options that are to be equal; the caller frees it. NULL: no memory. */
 char *same_options_text(const struct verb_call *call);
 /* world_run(). In a launched world every rank first compares its version and options with those of rank 0. Where one
  * has other ones, all ranks end with RC_INVAL, an error of the input, which names the rank, the option and both values.

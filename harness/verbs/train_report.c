@@ -342,13 +342,10 @@ out:
     return rc;
 }
 
-static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
-                          const struct train_summary *s)
+static enum rc print_run(struct table *t, const struct train_job *job)
 {
-    const struct steps_summary *m = &s->measured;
     const uint64_t stop_at = job->exchange.stop_at;
     char text[256], batch[96];
-    enum rc rc;
 
     job_batch_text(batch, sizeof batch, job);
     snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu %s", job->opts.model,
@@ -356,7 +353,17 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
              job->servers_beside ? " beside workers" : "", batch,
              (unsigned long long)(stop_at > 0 ? stop_at : job->opts.steps), stop_at > 0 ? "updates" : "steps");
-    TRY(print_row(t, "run", text));
+    return print_row(t, "run", text);
+}
+
+static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
+                          const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    char text[256];
+    enum rc rc;
+
+    TRY(print_run(t, job));
     TRY(print_departures(t, job, s));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);

@@ -143,9 +143,9 @@ struct world_opts {
     int n_guests;                  /* W9; 0: none may join. Else RC_UNSUPPORTED but in tcp */
     int n_servers;                 /* W9: the last so many ranks are the servers that a guest enters */
     const char *identity;          /* W9: what rank 0 tells a guest of the run; borrowed; NULL: nothing */
-    /* mpi and tcp: run() calls it on each rank of the run, and on a guest, before anything depends on these options, which
-     * may differ between processes. Collective operations are allowed in it. It ends equally on all ranks: RC_INVAL ends
-     * run() with that before any body. NULL: nothing. */
+    /* mpi and tcp: run() calls it on each rank of the run, and on a guest, before anything depends on these options,
+     * which may differ between processes. Collective operations are allowed in it. It ends equally on all ranks:
+     * RC_INVAL ends run() with that before any body. NULL: nothing. */
     enum rc (*agree)(struct world *w, void *arg);
     void *agree_arg;
     enum on_loss on_loss;  /* W8. RC_UNSUPPORTED where a world cannot report */

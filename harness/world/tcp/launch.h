@@ -38,9 +38,9 @@ struct launch_opts {
     const char *restarts;  /* what GRADMARK_GANG_RESTARTS is to say to each process; NULL: it is not set */
 };
 
-/* *exit_code: 0; 128 + the signal that ended the first process that was ended by one, or what a shell or ssh says for it;
- * else that of the first process that failed; 128 + the signal that stopped the launcher. RC_INVAL: hosts and n_ranks do not fit, or there is no such interface; RC_IO: a process cannot
- * be started; RC_NOMEM. */
+/* *exit_code: 0; 128 + the signal that ended the first process that was ended by one, or what a shell or ssh says for
+ * it; else that of the first process that failed; 128 + the signal that stopped the launcher. RC_INVAL: hosts and
+ * n_ranks do not fit, or there is no such interface; RC_IO: a process cannot be started; RC_NOMEM. */
 enum rc launch_run(const struct launch_opts *opts, int *exit_code) MUST_CHECK;
 
 /* --- launch_hosts.c: for launch_plan.c --- */
