@@ -273,13 +273,16 @@ void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE 
         fprintf(to, "; single launches are far off, the median is %.2f x", robust_ratio);
 }
 
-/* Why a claim of two pairs and more does not hold, and what would help. */
 void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
 {
     const int n_wanted = pairs_for_power(log(k->x.ratio), k->x.sd,
                                          PAIRED_LEVEL / (double)(all->n_tested > 0 ? all->n_tested : 1), POWER);
     const int n_more = n_wanted - (int)k->x.n_pairs;
 
+    if (k->withheld) {
+        claim_tell_withheld(k, to);
+        return;
+    }
     if (k->x.p <= PAIRED_LEVEL)
         fprintf(to, "%.2f x (95 %%: %.2f to %.2f) is not sure enough for one of %zu verdicts", k->x.ratio,
                 k->x.ratio_low, k->x.ratio_high, all->n_tested);
@@ -293,6 +296,16 @@ void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
                 n_more == 1 ? "launch" : "launches");
     else
         fprintf(to, ".\n");
+}
+
+void claim_tell_not_told(const struct claims *all, const struct claim *k, FILE *to)
+{
+    if (isnan(point_throughput(k->a).mean / point_throughput(k->b).mean))
+        fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
+    else if (k->x.n_pairs < 2)
+        fprintf(to, "fewer than 2 launches of each.\n");
+    else
+        claim_tell_doubt(all, k, to);
 }
 
 /* "9.46", "104", "2894": in us, three digits, or all before the point. */
@@ -392,14 +405,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         return;
     }
     fprintf(to, "cannot tell whether %s or %s is faster: ", k->a->mode->name, k->b->mode->name);
-    if (k->withheld)
-        claim_tell_withheld(k, to);
-    else if (isnan(ratio))
-        fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
-    else if (k->x.n_pairs < 2)
-        fprintf(to, "fewer than 2 launches of each.\n");
-    else
-        claim_tell_doubt(all, k, to);
+    claim_tell_not_told(all, k, to);
 }
 
 static void tell_faster_of_workers(const struct claims *all, const struct claim *k, FILE *to)

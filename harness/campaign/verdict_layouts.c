@@ -212,7 +212,6 @@ static void tell_winner(const struct contest *c, FILE *to)
 static void tell_pair(const struct contest *c, const struct point *other, FILE *to)
 {
     const struct claim *k = claim_on(c, c->p[0], other);
-    const double ratio = point_throughput(k->a).mean / point_throughput(k->b).mean;
     const struct point *fast = k->x.ratio > 1 ? k->a : k->b, *slow = fast == k->a ? k->b : k->a;
     const struct lead lead = lead_of(k, fast);
     char name[2][NAMED_BYTES];
@@ -226,14 +225,7 @@ static void tell_pair(const struct contest *c, const struct point *other, FILE *
     }
     fprintf(to, "%s: cannot tell whether %s or %s is faster: ", c->who, name_of(name[0], c, k->a),
             name_of(name[1], c, k->b));
-    if (k->withheld)
-        claim_tell_withheld(k, to);
-    else if (isnan(ratio))
-        fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
-    else if (k->x.n_pairs < 2)
-        fprintf(to, "fewer than 2 launches of each.\n");
-    else
-        claim_tell_doubt(c->all, k, to);
+    claim_tell_not_told(c->all, k, to);
 }
 
 static bool is_known(const struct point *p)
@@ -366,10 +358,7 @@ static void tell_target_pair(const struct contest *c, const struct point *other,
     if (!k->holds) {
         fprintf(to, "%s: cannot tell whether %s or %s is at the target loss first: ", c->who, name_of(name[0], c, k->a),
                 name_of(name[1], c, k->b));
-        if (k->withheld)
-            claim_tell_withheld(k, to);
-        else
-            claim_tell_doubt(c->all, k, to);
+        claim_tell_doubt(c->all, k, to);
         return;
     }
     fprintf(to, "%s: %s is at the target loss sooner than %s, which takes %.2f x as long (95 %%: %.2f to %.2f)", c->who,

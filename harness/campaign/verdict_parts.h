@@ -42,8 +42,10 @@ bool claim_is_tested(const struct claims *all, const struct claim *k);
 enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b) MUST_CHECK;
 /* What p keeps of the throughput of its control, where it has one. RC_NOMEM. */
 enum rc claims_add_price(struct claims *all, const struct point *p) MUST_CHECK;
-/* Why a claim of two pairs and more does not hold, and what would help: the end of a line. */
+/* Why a claim of two pairs and more is withheld or does not hold, and what would help: the end of a line. */
 void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to);
+/* The same of any claim on throughputs: also where there are no pairs. */
+void claim_tell_not_told(const struct claims *all, const struct claim *k, FILE *to);
 /* "; single launches are far off, the median is 1.2 x" where they are (paired.C3). */
 void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to);
 

@@ -4,7 +4,6 @@
  *
  * Of each mode at its largest number of workers, with as many workers and all other options alike.
  */
-#include <math.h>
 #include <string.h>
 
 #include "harness/campaign/verdict_parts.h"
@@ -62,13 +61,6 @@ void claim_tell_value(const struct claims *all, const struct claim *k, FILE *to)
                 k->x.ratio_low, k->x.ratio_high);
     else {
         fprintf(to, "cannot tell whether %s %s or %s is faster: ", k->option, value, first);
-        if (k->withheld)
-            claim_tell_withheld(k, to);
-        else if (isnan(ratio))
-            fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
-        else if (k->x.n_pairs < 2)
-            fprintf(to, "fewer than 2 launches of each.\n");
-        else
-            claim_tell_doubt(all, k, to);
+        claim_tell_not_told(all, k, to);
     }
 }
