@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simulations.h - simulations that need nothing of each other, side by side: each is a process, `gradmark train --world
- * sim`, as SimGrid has one engine a process.
+ * sim`.
  *
  * Invariants
  *   V1  What a simulation finds depends on what was given alone: not on how many run beside it, nor in which order.

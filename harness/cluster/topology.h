@@ -53,8 +53,7 @@ enum { TOPOLOGY_MAX_END = 5, TOPOLOGY_MAX_PATH = 2 * TOPOLOGY_MAX_END };
 
 /* n_workers 0: all ranks are. cluster_check() has passed. */
 void topology_init(struct topology *out, const struct cluster *c, int n_workers, int n_ranks);
-/* Is it hosts on one switch, without anything but card and local link? Then SimGrid's own star of hosts describes it.
- */
+/* Is it hosts on one switch, without anything but card and local link? Then a plain star of hosts describes it. */
 bool topology_is_flat(const struct topology *t);
 
 int topology_slot(const struct topology *t, int rank);

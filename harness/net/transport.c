@@ -25,9 +25,7 @@ static const struct module *transport_at(int i)
 #if GRADMARK_HAVE_MPI
         &transport_mpi.module,
 #endif
-#if GRADMARK_HAVE_SIMGRID
         &transport_sim.module,
-#endif
         &transport_zmq.module,
         &transport_ipc.module,
         &transport_tcp.module,
@@ -41,9 +39,6 @@ static const struct module *transport_at(int i)
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_MPI
     { "mpi", GRADMARK_MPI_WHY_NOT, 0 },
-#endif
-#if !GRADMARK_HAVE_SIMGRID
-    { "sim", GRADMARK_SIMGRID_WHY_NOT, 0 },
 #endif
     { NULL, NULL, 0 },
 };

@@ -19,7 +19,7 @@
 
 extern const struct transport_ops transport_sim;
 
-#define MESSAGE_BYTES_MAX (UINT64_C(1) << 53) /* SimGrid counts bytes in a double */
+#define MESSAGE_BYTES_MAX (UINT64_C(1) << 53) /* bytes are counted in a double */
 
 static struct port *self(struct transport *t)
 {

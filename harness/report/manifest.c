@@ -118,11 +118,10 @@ static void fill_libraries(struct record *r)
     static const struct {
         const char *key, *version;
     } library[] = {
-        { "hwloc", GRADMARK_HWLOC_VERSION },     { "openblas", GRADMARK_CBLAS_VERSION },
-        { "onednn", GRADMARK_ONEDNN_VERSION },   { "zeromq", GRADMARK_ZMQ_VERSION },
-        { "mpi", GRADMARK_MPI_VERSION },         { "simgrid", GRADMARK_SIMGRID_VERSION },
-        { "jansson", GRADMARK_JANSSON_VERSION }, { "libjpeg", GRADMARK_JPEG_VERSION },
-        { "libpng", GRADMARK_PNG_VERSION },
+        { "hwloc", GRADMARK_HWLOC_VERSION },   { "openblas", GRADMARK_CBLAS_VERSION },
+        { "onednn", GRADMARK_ONEDNN_VERSION }, { "zeromq", GRADMARK_ZMQ_VERSION },
+        { "mpi", GRADMARK_MPI_VERSION },       { "jansson", GRADMARK_JANSSON_VERSION },
+        { "libjpeg", GRADMARK_JPEG_VERSION },  { "libpng", GRADMARK_PNG_VERSION },
     };
     struct record *libraries = NULL;
 

@@ -14,7 +14,7 @@
 
 /* Adds: git_commit, git_dirty, compiler, compiler_flags, build_type, version; and unless virtual_only:
  * host, kernel, cpu_model, cores_count, memory_bytes, date_utc, and versions of hwloc, OpenBLAS,
- * ZeroMQ, MPI, SimGrid, as a child record "libraries", and the variables of this process's environment that change what
+ * ZeroMQ, MPI, as a child record "libraries", and the variables of this process's environment that change what
  * they do (environment.h). */
 void manifest_fill(struct record *r, bool virtual_only);
 /* "1.0.0 (commit 1234567, changed)": one line for people. out[n_bytes]. */

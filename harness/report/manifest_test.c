@@ -17,7 +17,7 @@ static const char *const of_machine[] = { "host",        "kernel",       "cpu_mo
                                           "libraries",   "environment",  "environment_left_out_count",
                                           NULL };
 static const char *const of_libraries[] = { "hwloc",   "openblas", "onednn", "zeromq", "mpi",
-                                            "simgrid", "libjpeg",  "libpng", NULL };
+                                            "libjpeg",  "libpng", NULL };
 
 static json_t *manifest(bool virtual_only)
 {

@@ -291,7 +291,6 @@ static void staged_copies_are_in_no_exchange(void **state)
 
 int main(int argc, char **argv)
 {
-    /* A simulation is run once a process. */
     const struct CMUnitTest tests[] = { cmocka_unit_test(inline_spans_are_the_stamps),
                                         cmocka_unit_test(overlapped_spans_are_the_stamps),
                                         cmocka_unit_test(staged_updates_are_in_the_stamps),

@@ -142,7 +142,6 @@ static enum rc info_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
-    print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
     print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
     print_missing("JPEG files", GRADMARK_JPEG_WHY_NOT);
     print_missing("PNG files", GRADMARK_PNG_WHY_NOT);

@@ -21,9 +21,7 @@ static const struct module *world_at(int i)
         &world_mpi.module,
 #endif
         &world_tcp.module,
-#if GRADMARK_HAVE_SIMGRID
         &world_sim.module,
-#endif
         NULL,
     };
 
@@ -33,9 +31,6 @@ static const struct module *world_at(int i)
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_MPI
     { "mpi", GRADMARK_MPI_WHY_NOT, WORLD_LAUNCHED | WORLD_HAS_MPI },
-#endif
-#if !GRADMARK_HAVE_SIMGRID
-    { "sim", GRADMARK_SIMGRID_WHY_NOT, WORLD_VIRTUAL_TIME },
 #endif
     { NULL, NULL, 0 },
 };

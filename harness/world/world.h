@@ -7,7 +7,7 @@
  *   mpi      ranks are processes started by mpirun or srun
  *   tcp      ranks are processes that find each other by address: gradmark launch, lists of hosts, TF_CONFIG
  *            (tcp/gang.h)
- *   sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
+ *   sim      ranks are coroutines of one thread; time is virtual, arithmetic is real
  *
  * Invariants
  *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts

@@ -49,16 +49,6 @@ function(gradmark_mpi_version out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-function(gradmark_simgrid_version out)
-  set(text "${SIMGRID_VERSION}")
-  if(GRADMARK_HAVE_SIMGRID AND NOT text AND EXISTS "${SIMGRID_INCLUDE_DIR}/simgrid/config.h")
-    file(STRINGS "${SIMGRID_INCLUDE_DIR}/simgrid/config.h" lines REGEX "define SIMGRID_VERSION_(MAJOR|MINOR|PATCH) ")
-    string(REGEX REPLACE "[^0-9]+" "." text "${lines}")
-    string(REGEX REPLACE "^\\.|\\.$" "" text "${text}")
-  endif()
-  set(${out} "${text}" PARENT_SCOPE)
-endfunction()
-
 # A value as the inside of a C string constant.
 function(gradmark_c_string variable)
   string(REPLACE "\\" "\\\\" text "${${variable}}")
@@ -79,13 +69,12 @@ function(gradmark_build_info target)
   set(GRADMARK_ZMQ_VERSION "${ZMQ_VERSION}")
   set(GRADMARK_JANSSON_VERSION "${JANSSON_VERSION}")
   gradmark_mpi_version(GRADMARK_MPI_VERSION)
-  gradmark_simgrid_version(GRADMARK_SIMGRID_VERSION)
 
   # First what is known now; @GRADMARK_GIT_*@ stay for the build.
   set(content "/* SPDX-License-Identifier: Apache-2.0 */\n/* Written by the build: scripts/cmake/build_info.cmake. */\n")
   string(APPEND content "#ifndef BUILD_INFO_H\n#define BUILD_INFO_H\n\n")
   foreach(name VERSION COMPILER COMPILER_FLAGS BUILD_TYPE HWLOC_VERSION CBLAS_VERSION ONEDNN_VERSION
-          ZMQ_VERSION MPI_VERSION SIMGRID_VERSION JANSSON_VERSION JPEG_VERSION PNG_VERSION)
+          ZMQ_VERSION MPI_VERSION JANSSON_VERSION JPEG_VERSION PNG_VERSION)
     gradmark_c_string(GRADMARK_${name})
     string(APPEND content "#define GRADMARK_${name} \"${GRADMARK_${name}}\"\n")
   endforeach()

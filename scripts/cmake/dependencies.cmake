@@ -65,10 +65,9 @@ if(GRADMARK_HAVE_MPI)
   endif()
 endif()
 
-gradmark_probe(simgrid "SimGrid" " (Debian: libsimgrid-dev)")
-if(GRADMARK_HAVE_SIMGRID)
-  include(find_simgrid)
-endif()
+# Two test programs compare the world sim with it.
+pkg_check_modules(SIMGRID QUIET IMPORTED_TARGET simgrid>=3.32)
+set(GRADMARK_HAVE_SIMGRID ${SIMGRID_FOUND})
 
 # Pictures that gradmark pack reads.
 gradmark_probe(jpeg "libjpeg" " (Debian: libjpeg-dev)")

@@ -47,13 +47,13 @@ endfunction()
 # gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli|gpu [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD]
 #               [EACH case ...])
 #   One CTest entry; scripts/cmake/tiers.cmake says in which tier it is, and whether it runs under a sanitizer. RANKS:
-#   started by mpiexec with n ranks. Without MPI, or without SimGrid for label sim, there is no entry. Exit code 77 means
+#   started by mpiexec with n ranks. Without MPI there is no entry. Exit code 77 means
 #   skipped. EACH: the program runs once for each case, which takes the place of {} in ARGS. ONE_THREAD: its program starts no thread, which builds without sanitizers check.
 #   What may take longest begins first, so that the last minutes do not wait for one test.
 function(gradmark_test name)
   cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS;EACH" ${ARGN})
   gradmark_tier(tier ${name} ${TEST_LABEL} ${TEST_ONE_THREAD})
-  if(NOT tier OR (TEST_RANKS AND NOT GRADMARK_MPIEXEC) OR (TEST_LABEL STREQUAL "sim" AND NOT GRADMARK_HAVE_SIMGRID))
+  if(NOT tier OR (TEST_RANKS AND NOT GRADMARK_MPIEXEC))
     return()
   endif()
   if(NOT TEST_TIMEOUT)

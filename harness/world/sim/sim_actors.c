@@ -5,7 +5,6 @@
  * Whoever begins or ends to compute tells the others that compute, if their share of a core changes by it; each then
  * waits for what is left of its work at its new rate.
  */
-#include <simgrid/engine.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,7 +43,7 @@ void sim_compute(struct sim_rank *r, double seconds)
 }
 
 /* The last that an actor beside the main one does. */
-static void end_task(struct sim_actor *self)
+static _Noreturn void end_task(struct sim_actor *self)
 {
     struct engine *e = self->rank->engine;
 
@@ -52,16 +51,13 @@ static void end_task(struct sim_actor *self)
     e->n_live--;
     if (self->joiner)
         sim_make_ready(self->joiner);
-    sim_hand_over(e); /* then self is gone */
+    sim_hand_over(e);
 }
 
-static void task_main(int argc, char **argv)
+static void task_main(void *arg)
 {
-    struct sim_actor *self = sg_actor_get_data(sg_actor_self());
+    struct sim_actor *self = arg;
 
-    (void)argc;
-    (void)argv;
-    sim_begin(self);
     self->fn(self->arg);
     end_task(self);
 }
@@ -76,7 +72,6 @@ void *sim_task_arg(struct sim_rank *self)
 void sim_exit_task(struct sim_rank *self)
 {
     end_task(self->engine->running);
-    sg_actor_exit();
 }
 
 enum rc sim_actor_init(struct sim_actor *a, struct sim_rank *r)
@@ -85,7 +80,6 @@ enum rc sim_actor_init(struct sim_actor *a, struct sim_rank *r)
 
     *a = (struct sim_actor){ .alarm.kind = EVENT_ACTOR };
     TRY(sim_clock_reserve(&r->engine->clock, 1));
-    a->turn = sg_sem_init(0);
     a->rank = r;
 out:
     return rc;
@@ -97,17 +91,17 @@ void sim_actor_fini(struct sim_actor *a)
         return;
     sim_clock_unset(&a->rank->engine->clock, &a->alarm);
     sim_clock_release(&a->rank->engine->clock, 1);
-    sg_sem_destroy(a->turn);
+    coroutine_free(&a->coroutine);
 }
 
-void sim_actor_start(struct sim_actor *a, const char *name, xbt_main_func_t body)
+enum rc sim_actor_start(struct sim_actor *a, void (*body)(void *a))
 {
-    sg_actor_t actor = sg_actor_init(name, a->rank->engine->host);
+    enum rc rc;
 
+    TRY(coroutine_new(&a->coroutine, RANK_STACK_BYTES, body, a));
     sim_make_ready(a);
-    sg_actor_set_stacksize(actor, RANK_STACK_BYTES);
-    sg_actor_set_data(actor, a);
-    sg_actor_start(actor, body, 0, NULL);
+out:
+    return rc;
 }
 
 enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *name, void (*fn)(void *arg), void *arg)
@@ -120,14 +114,16 @@ enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *nam
     TRY(sim_actor_init(a, self));
     a->fn = fn;
     a->arg = arg;
+    TRY(sim_actor_start(a, task_main));
     a->next = self->main.next;
     self->main.next = a;
     self->engine->n_live++;
-    sim_actor_start(a, name, task_main);
     *out = a;
-    a = NULL;
 out:
-    free(a);
+    if (rc != RC_OK) {
+        sim_actor_fini(a);
+        free(a);
+    }
     return rc;
 }
 

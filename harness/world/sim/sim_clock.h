@@ -2,7 +2,7 @@
 /*
  * sim_clock.h - virtual time, and what happens when: a heap of events, each a member of what it happens to.
  *
- * It knows neither ranks nor SimGrid. Not for several threads.
+ * It does not know ranks. Not for several threads.
  *
  * Invariants
  *   C1  Events come in the order of their times; those of one instant in the order in which they were set.

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_engine.c - SimGrid under the sim world: this file, sim_actors.c, sim_schedule.c and sim_platform.c alone call it.
+ * sim_engine.c - ranks that run in virtual time, in one thread: how they wait, fail and end, and what they send.
  *
- * Of SimGrid it uses actors: a stack for each rank and each task, switched between in one thread, and ended by
- * unwinding. Time and flows are sim_clock.c's and sim_network.c's: a timed wait of SimGrid's costs 8 us of real time, a
- * flow of its 10 us and more.
- *
- * SimGrid reports wrong input by C++ exceptions or by ending the process; so all arguments are
- * checked before the call. Ending an actor early (sim_die, and workers at the end) unwinds its stack
- * through this file: it is compiled with -fexceptions.
+ * Each rank, and each of its tasks, is an actor: a coroutine, of which one runs at a time (coroutine.h). Time and flows
+ * are sim_clock.c's and sim_network.c's. An actor that ends early (sim_die(), sim_leave()) leaves its stack as it is.
  */
 #include "harness/world/sim/sim_state.h"
 
 #include <assert.h>
 #include <math.h>
-#include <simgrid/engine.h>
-#include <simgrid/host.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +163,7 @@ bool sim_sender_waits(const struct sim_rank *self, const struct sim_rank *to, ui
 }
 
 /* The last that the main task of a rank does. */
-static void rank_ended(struct sim_rank *self)
+static _Noreturn void end_rank(struct sim_rank *self)
 {
     self->gone = true;
     self->engine->n_live--;
@@ -182,8 +174,7 @@ void sim_die(struct sim_rank *self, const char *message)
 {
     sim_end_tasks(self);
     sim_fail(self, RC_PEER, message);
-    rank_ended(self);
-    sg_actor_exit();
+    end_rank(self);
 }
 
 void sim_wake_all(struct sim_rank *self)
@@ -198,24 +189,18 @@ void sim_leave(struct sim_rank *self)
 {
     sim_wake_all(self);
     sim_end_tasks(self);
-    rank_ended(self);
-    sg_actor_exit();
+    end_rank(self);
 }
 
-static void rank_main(int argc, char **argv)
+static void rank_main(void *actor)
 {
-    struct sim_actor *actor = sg_actor_get_data(sg_actor_self());
-    struct sim_rank *self = actor->rank;
-
-    (void)argc;
-    (void)argv;
-    sim_begin(actor);
+    struct sim_rank *self = ((struct sim_actor *)actor)->rank;
     const enum rc rc = self->engine->body(self, self->engine->arg);
     /* Actors are no threads, so all ranks share one record of the last error: copy it before another rank runs. */
     if (rc != RC_OK)
         sim_fail(self, rc, rc_message()[0] ? rc_message() : rc_text(rc));
     sim_end_tasks(self);
-    rank_ended(self);
+    end_rank(self);
 }
 
 static enum rc start_actors(struct engine *e)
@@ -228,13 +213,22 @@ static enum rc start_actors(struct engine *e)
         TRY(sim_actor_init(&rank->main, rank));
     }
     for (int r = 0; r < e->n_ranks; r++) {
-        char name[32];
-        snprintf(name, sizeof name, "rank-%d", r);
-        sim_actor_start(&e->rank[r].main, name, rank_main);
+        TRY(sim_actor_start(&e->rank[r].main, rank_main));
     }
-    sim_hand_over(e);
 out:
     return rc;
+}
+
+/* Also tasks that nobody joined, after a failure. */
+static void free_actors(struct sim_rank *r)
+{
+    while (r->main.next) {
+        struct sim_actor *a = r->main.next;
+        r->main.next = a->next;
+        sim_actor_fini(a);
+        free(a);
+    }
+    sim_actor_fini(&r->main);
 }
 
 static void end_engine(struct engine *e)
@@ -246,7 +240,8 @@ static void end_engine(struct engine *e)
         o->destroy(o);
     }
     for (int r = 0; e->rank && r < e->n_ranks; r++)
-        sim_actor_fini(&e->rank[r].main);
+        free_actors(&e->rank[r]);
+    coroutine_free(&e->caller);
     sim_network_close(&e->network);
     sim_clock_fini(&e->clock);
     free(e->done);
@@ -255,8 +250,6 @@ static void end_engine(struct engine *e)
 
 enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, void *arg)
 {
-    /* SimGrid's engine is global to the process, and so is whether it was used. */
-    static atomic_flag used = ATOMIC_FLAG_INIT;
     const int n_ranks = t->n_ranks;
     struct engine e = { .topology = t, .n_ranks = n_ranks, .body = body, .arg = arg, .n_live = n_ranks };
     enum rc rc = RC_OK;
@@ -264,15 +257,12 @@ enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, v
     sim_clock_init(&e.clock);
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
-    if (atomic_flag_test_and_set(&used))
-        FAIL(RC_UNSUPPORTED, "world sim: only one run is possible per process, and this process has had it");
     e.rank = calloc((size_t)n_ranks, sizeof *e.rank);
     if (!e.rank)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
     TRY(sim_network_open(&e.network, t, &e.clock));
-    TRY(sim_platform_start(&e.host));
     TRY(start_actors(&e));
-    simgrid_run();
+    TRY(sim_play(&e));
     if (e.failed)
         rc = rc_raise(e.why, "rank %d: %s", e.failed_rank, e.message);
 out:

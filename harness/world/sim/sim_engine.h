@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_engine.h - ranks as SimGrid actors: virtual time, waiting, failing, and transfers of bytes.
+ * sim_engine.h - ranks as coroutines: virtual time, waiting, failing, and transfers of bytes.
  *
  * Only for harness/world/sim/world_sim.c and harness/net/transport_sim.c; it knows nothing of groups,
- * messages or tags. Nothing else in the project calls SimGrid.
+ * messages or tags.
  *
  * Invariants
  *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait and sim_join, and once the
@@ -43,8 +43,7 @@ typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
 
 /* Run body on an actor for each rank of t, which outlives the run. Returns when all have ended, with
  * the first failure as "rank R: ...". *n_sent: transfers that sim_send() accepted, set in every case.
- * RC_INVAL: too many ranks. RC_UNSUPPORTED: the second call in this process, SimGrid being one
- * engine a process. */
+ * RC_INVAL: too many ranks. RC_NOMEM. */
 enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, void *arg) MUST_CHECK;
 
 int sim_number(const struct sim_rank *r); /* 0 <= number < n_ranks */

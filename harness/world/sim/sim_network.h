@@ -2,7 +2,7 @@
 /*
  * sim_network.h - flows of bytes over the links of a topology: who gets how much of which link, and when each is done.
  *
- * A fluid model. It knows neither ranks that run nor SimGrid; time is sim_clock.h's.
+ * A fluid model. It does not know the ranks that run; time is sim_clock.h's.
  *
  * Invariants
  *   F1  Rates are max-min fair: a flow has the least of its links' levels, and a link that is full gives its level to

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_schedule.c - who runs next, and when: SimGrid gives every actor its stack and switches between them.
+ * sim_schedule.c - who runs next, and when. Each actor is a coroutine (coroutine.h).
  *
  * One actor has the turn. It runs until it blocks; whoever is ready then gets the turn, in the order in which they
  * were made so. Where nobody is ready, the actor that blocks advances the clock itself, until somebody is: no actor
@@ -218,22 +218,28 @@ static struct sim_actor *next_actor(struct engine *e)
     return take_ready(e);
 }
 
-static void give_turn(struct engine *e, struct sim_actor *next)
+/* The stack of `next`, which has the turn now; where nobody has it, the run ends. */
+static struct coroutine *give_turn(struct engine *e, struct sim_actor *next)
 {
     e->running = next;
-    if (next)
-        sg_sem_release(next->turn);
+    return next ? next->coroutine : e->caller;
 }
 
-void sim_begin(struct sim_actor *a)
+enum rc sim_play(struct engine *e)
 {
-    sg_sem_acquire(a->turn);
+    enum rc rc;
+
+    TRY(coroutine_of_caller(&e->caller));
+    coroutine_switch(e->caller, give_turn(e, next_actor(e)));
+out:
+    return rc;
 }
 
 void sim_hand_over(struct engine *e)
 {
-    if (e->n_live > 0)
-        give_turn(e, next_actor(e));
+    struct sim_actor *self = e->running;
+
+    coroutine_end(self->coroutine, give_turn(e, e->n_live > 0 ? next_actor(e) : NULL));
 }
 
 void sim_block(struct engine *e)
@@ -242,8 +248,7 @@ void sim_block(struct engine *e)
 
     if (next == self)
         return;
-    give_turn(e, next);
-    sg_sem_acquire(self->turn);
+    coroutine_switch(self->coroutine, give_turn(e, next));
 }
 
 bool sim_block_until(struct engine *e, double time_s)

@@ -3,21 +3,18 @@
 #ifndef HARNESS_WORLD_SIM_SIM_STATE_H
 #define HARNESS_WORLD_SIM_SIM_STATE_H
 
-#include <simgrid/actor.h>
-#include <simgrid/semaphore.h>
-
 #include "harness/cluster/topology.h"
+#include "harness/world/sim/coroutine.h"
 #include "harness/world/sim/sim_clock.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/sim_network.h"
-#include "harness/world/sim/sim_platform.h"
 
 enum { RANK_STACK_BYTES = (GRADMARK_SIM_THREADS ? 8 : 1) << 20 };
 
 struct sim_actor {          /* the main task of a rank, or one more */
     struct sim_event alarm; /* first member; its sleep ends */
     struct sim_rank *rank;
-    sg_sem_t turn; /* a token: it is this actor that runs */
+    struct coroutine *coroutine;
     struct sim_actor *next_ready;
     bool is_ready;         /* in the queue of those that will run at this instant */
     bool asleep;           /* in sim_wait(), not woken yet */
@@ -51,7 +48,7 @@ struct engine {
     void *arg;
     struct sim_clock clock;
     struct sim_network *network;
-    sg_host_t host;                             /* of all actors */
+    struct coroutine *caller;                   /* of sim_run() */
     struct sim_actor *running;                  /* the one that does */
     struct sim_actor *first_ready, *last_ready; /* those that follow, in this order */
     struct sim_transfer **done;                 /* of one instant; room for all that are on their way */
@@ -66,8 +63,8 @@ struct engine {
     char message[RC_MESSAGE_BYTES];
 };
 
-/* Start a, which waits for its turn, with body as its SimGrid actor. */
-void sim_actor_start(struct sim_actor *a, const char *name, xbt_main_func_t body);
+/* Have body(a) run when it is a's turn. It ends by sim_hand_over(). RC_NOMEM. */
+enum rc sim_actor_start(struct sim_actor *a, void (*body)(void *a)) MUST_CHECK;
 /* RC_NOMEM. */
 enum rc sim_actor_init(struct sim_actor *a, struct sim_rank *r) MUST_CHECK;
 void sim_actor_fini(struct sim_actor *a);
@@ -84,10 +81,10 @@ void sim_make_ready(struct sim_actor *a);
 void sim_block(struct engine *e);
 /* The same, for this long at most. False: nobody made it ready before. */
 bool sim_block_until(struct engine *e, double time_s);
-/* The caller ends: let the next actor run. */
-void sim_hand_over(struct engine *e);
-/* The first that an actor does: wait for its turn. */
-void sim_begin(struct sim_actor *a);
+/* Run the actors that are ready, and whom they make so, until nobody can run. RC_NOMEM. */
+enum rc sim_play(struct engine *e) MUST_CHECK;
+/* The last that the running actor does: let the next one run, or the caller of sim_run(). */
+_Noreturn void sim_hand_over(struct engine *e);
 /* Have room for one more transfer. RC_NOMEM. */
 enum rc sim_reserve_transfer(struct engine *e) MUST_CHECK;
 

@@ -374,18 +374,7 @@ static void bad_requests_are_refused(void **state)
     assert_int_equal(run(&seen, 0, 1, copy_body), RC_INVAL);
     assert_int_equal(run(&seen, 10000000, 1, copy_body), RC_INVAL);
     assert_int_equal(world_run(&world_sim, &opts, 4, copy_body, &seen), RC_OK); /* refusals cost nothing */
-    assert_int_equal(world_run(&world_sim, &opts, 4, copy_body, &seen), RC_UNSUPPORTED);
-}
-
-static void a_missing_temporary_folder_is_named(void **state)
-{
-    static struct seen seen;
-
-    (void)state;
-    assert_int_equal(setenv("TMPDIR", "no/such/folder", 1), 0);
-    assert_int_equal(run(&seen, 2, 1, copy_body), RC_IO);
-    assert_true(strncmp(rc_message(), "no/such/folder/gradmark-", 24) == 0);
-    assert_non_null(strstr(rc_message(), "cannot be written: No such file or directory"));
+    assert_int_equal(world_run(&world_sim, &opts, 4, copy_body, &seen), RC_OK); /* a process may run several */
 }
 
 int main(int argc, char **argv)
@@ -404,7 +393,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(leaving_can_deadlock_the_others_G3),
         cmocka_unit_test(different_operations_are_told_apart),
         cmocka_unit_test(bad_requests_are_refused),
-        cmocka_unit_test(a_missing_temporary_folder_is_named),
     };
 
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)

@@ -7,7 +7,7 @@
 #include <simgrid/host.h>
 #include <stdlib.h>
 
-#include "harness/world/sim/sim_platform.h"
+#include "harness/world/suite/simgrid_platform.h"
 
 struct message {
     const struct kit_flows *k;
@@ -49,8 +49,8 @@ enum rc simgrid_flows_play(const struct kit_flows *k, double *arrived_s)
 
     if (!message)
         return rc_raise(RC_NOMEM, "no memory for %d messages", k->n);
-    sim_platform_init();
-    TRY(sim_platform_load(write, &k->topology));
+    simgrid_platform_init();
+    TRY(simgrid_platform_load(write, &k->topology));
     for (int i = 0; i < k->n; i++) {
         sg_actor_t actor = sg_actor_init("message", host_of(k, k->flow[i].from, k->flow[i].to));
         message[i] = (struct message){ k, i, arrived_s };

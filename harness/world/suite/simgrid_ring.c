@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "harness/world/sim/sim_platform.h"
+#include "harness/world/suite/simgrid_platform.h"
 
 enum { MOST_RANKS = 65536, NAME_BYTES = 32 };
 
@@ -136,8 +136,8 @@ int main(int argc, char **argv)
     }
     rank = calloc((size_t)r.n_ranks, sizeof *rank);
     token = calloc((size_t)r.n_ranks, sizeof *token);
-    sim_platform_init();
-    if (!rank || !token || sim_platform_load(write_hosts, &r) != RC_OK || !start(&r, rank, token)) {
+    simgrid_platform_init();
+    if (!rank || !token || simgrid_platform_load(write_hosts, &r) != RC_OK || !start(&r, rank, token)) {
         fputs("simgrid_ring: no memory, or no platform\n", stderr);
         free(rank);
         free(token);

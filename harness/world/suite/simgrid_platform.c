@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_platform.c - what SimGrid wants before it runs an actor. */
-#include "harness/world/sim/sim_platform.h"
+/* simgrid_platform.c - what SimGrid wants before it runs an actor. */
+#include "harness/world/suite/simgrid_platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum rc sim_platform_load(enum rc (*write)(FILE *f, const void *arg), const void *arg)
+enum rc simgrid_platform_load(enum rc (*write)(FILE *f, const void *arg), const void *arg)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -36,31 +36,9 @@ out:
     return rc;
 }
 
-static enum rc write_host(FILE *f, const void *arg)
-{
-    (void)arg;
-    fprintf(f,
-            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-            "<platform version=\"4.1\">\n<zone id=\"all\" routing=\"Full\"><host id=\"host\" speed=\"%df\"/></zone>\n"
-            "</platform>\n",
-            1);
-    return RC_OK;
-}
-
-enum rc sim_platform_start(sg_host_t *out)
-{
-    enum rc rc;
-
-    sim_platform_init();
-    TRY(sim_platform_load(write_host, NULL));
-    *out = sg_host_by_name("host");
-out:
-    return rc;
-}
-
-/* The network is our own (sim_network.h). Where a test compares it with SimGrid's: plain latency and rate, no model of
+/* As sim_network.h has it: plain latency and rate, no model of
  * TCP, no share taken by acknowledgements, flows equal whatever their latency; times far finer than 1 ns. */
-void sim_platform_init(void)
+void simgrid_platform_init(void)
 {
     char *argv[] = {
         "gradmark",
@@ -73,9 +51,6 @@ void sim_platform_init(void)
         "--cfg=network/crosstraffic:0",
         "--cfg=surf/precision:1e-12",
         "--cfg=maxmin/precision:1e-9",
-#if GRADMARK_SIM_THREADS
-        "--cfg=contexts/factory:thread",
-#endif
         NULL,
     };
     int argc = (int)(sizeof argv / sizeof *argv) - 1;
