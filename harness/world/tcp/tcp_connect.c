@@ -22,6 +22,8 @@
 
 enum { RETRY_MS = 50, ATTEMPT_MS = 3000 };
 
+#define HUB_ENDED "rank 0 at %s has ended the connection before it answered: it has failed"
+
 static uint64_t ms_until(uint64_t limit_ns)
 {
     const uint64_t now_ns = wait_clock_ns();
@@ -64,13 +66,14 @@ static int connect_to(const struct addrinfo *to, uint64_t limit_ns)
     return -1;
 }
 
-/* Connect with rank 0, which may not listen yet, by a name that may not be known yet. */
-static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
+/* Connect with rank 0, which may not listen yet, by a name that may not be known yet. is_again: it has listened. */
+static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns, bool is_again)
 {
     const struct timespec pause = { .tv_nsec = RETRY_MS * 1000000 };
     const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
     char host[GANG_ADDRESS_BYTES], service[8], name[GANG_ADDRESS_BYTES + 32], text[RC_MESSAGE_BYTES];
     const char *why = "";
+    bool is_refused = false;
     uint16_t port = 0;
 
     gang_member_text(gang, 0, name, sizeof name);
@@ -85,12 +88,15 @@ static enum rc reach_hub(int *fd, const struct gang *gang, uint64_t limit_ns)
             why = gai_strerror(error);
         for (const struct addrinfo *to = found; to && *fd < 0; to = to->ai_next) {
             *fd = connect_to(to, limit_ns);
+            is_refused = *fd < 0 && errno == ECONNREFUSED;
             why = *fd < 0 ? strerror(errno) : "";
         }
         if (found)
             freeaddrinfo(found);
         if (*fd >= 0)
             return RC_OK;
+        if (is_again && is_refused)
+            return rc_raise(RC_PEER, HUB_ENDED, gang->root);
         (void)nanosleep(&pause, NULL);
         if (launch_has_ended(gang->news, 0)) {
             gang_early_loss_text(gang, 0, GANG_END_WHY, text);
@@ -170,28 +176,56 @@ static enum rc take_answer(struct tcp_message *m, const struct gang *gang, struc
     return RC_OK;
 }
 
+/* Connect, and say who this process is. RC_PEER: the connection has ended. */
+static enum rc say_hello_to_hub(struct tcp_stream **out, const struct tcp_link_opts *opts, int fd, uint64_t limit_ns)
+{
+    enum rc rc;
+
+    TRY(tcp_stream_open(out, fd, true, opts->gang->key));
+    tcp_stream_limit(*out, TCP_MOST_BYTES);
+    TRY(say_hello(*out, opts, limit_ns + TCP_GRACE_NS));
+out:
+    return rc;
+}
+
+/* *s: the connection, on errors too. Where it ends before rank 0 has read its first bytes, strangers had all the places
+ * of rank 0: it is made again. */
+static enum rc ask(struct tcp_stream **s, struct tcp_message *answer, const struct tcp_link_opts *opts,
+                   uint64_t limit_ns)
+{
+    const struct gang *gang = opts->gang;
+    int fd = opts->fd;
+    bool is_again = false;
+    enum rc rc;
+
+    do {
+        tcp_stream_close(s);
+        if (fd < 0)
+            TRY(reach_hub(&fd, gang, limit_ns, is_again));
+        hold_at("connected", gang->rank, 0);
+        rc = say_hello_to_hub(s, opts, fd, limit_ns);
+        if (rc == RC_OK)
+            rc = tcp_await_message(*s, answer, wait_clock_ns() + (uint64_t)(1e9 * gang->start_s) + TCP_GRACE_NS);
+        fd = -1;
+        is_again = true;
+    } while (rc == RC_PEER && *s && !tcp_stream_has_shown_key(*s) && opts->fd < 0 && ms_until(limit_ns) > 0);
+    if (rc == RC_PEER)
+        FAIL(RC_PEER, HUB_ENDED, gang->root);
+    if (rc != RC_OK)
+        FAIL(rc == RC_TIMEOUT ? rc : RC_MISMATCH, "rank 0 at %s: %.300s", gang->root, rc_message());
+out:
+    return rc;
+}
+
 enum rc tcp_connect(struct tcp_stream **out, const struct tcp_link_opts *opts, int *host_of)
 {
     const struct gang *gang = opts->gang;
     const uint64_t limit_ns = wait_clock_ns() + (uint64_t)(1e9 * gang->start_s);
     struct tcp_message answer = { .body = NULL };
     struct tcp_stream *s = NULL;
-    int fd = opts->fd;
     enum rc rc;
 
-    if (fd < 0)
-        TRY(reach_hub(&fd, gang, limit_ns));
-    hold_at("connected", gang->rank, 0);
-    TRY(tcp_stream_open(&s, fd, true, gang->key));
-    tcp_stream_limit(s, TCP_MOST_BYTES);
-    rc = say_hello(s, opts, limit_ns + TCP_GRACE_NS);
-    if (rc == RC_OK)
-        rc = tcp_await_message(s, &answer, wait_clock_ns() + (uint64_t)(1e9 * gang->start_s) + TCP_GRACE_NS);
-    if (rc == RC_PEER)
-        FAIL(RC_PEER, "rank 0 at %s has ended the connection before it answered: it has another key, or has failed",
-             gang->root);
-    if (rc != RC_OK)
-        FAIL(rc == RC_TIMEOUT ? rc : RC_MISMATCH, "rank 0 at %s: %.300s", gang->root, rc_message());
+    TRY(ask(&s, &answer, opts, limit_ns));
     TRY(take_answer(&answer, gang, opts->welcome, host_of));
     *out = s;
     s = NULL;

@@ -167,7 +167,7 @@ static void wait_for_any(struct tcp_hub *h, uint64_t now_ns)
     int n = 0;
 
     p[n++] = (struct pollfd){ .fd = h->wake_fd, .events = POLLIN };
-    p[n++] = (struct pollfd){ .fd = hub_has_place(h) ? h->listening_fd : -1, .events = POLLIN };
+    p[n++] = (struct pollfd){ .fd = hub_has_place(h, now_ns) ? h->listening_fd : -1, .events = POLLIN };
     for (int i = 0; i < h->n_ranks + HUB_N_STRANGERS; i++) {
         const struct tcp_stream *s = i < h->n_ranks ? h->member[i].stream : h->stranger[i - h->n_ranks].stream;
         if (s)

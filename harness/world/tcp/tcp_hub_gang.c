@@ -14,7 +14,7 @@
 
 /* Within this time a connection says whose it is, or takes the reason why it is refused. */
 #define STRANGER_NS UINT64_C(10000000000)
-/* Within this time nobody takes its place; who comes meanwhile waits. */
+/* Within this time nobody takes the place of who has shown the key; who comes meanwhile waits. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
 enum { MAX_NEW = 64, MOST_NAMED = 8 };
@@ -33,41 +33,82 @@ int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns)
 
 /* --- strangers --- */
 
-bool hub_has_place(const struct tcp_hub *h)
+/* Connections of that address that have not shown the key. */
+static int count_keyless(const struct tcp_hub *h, uint32_t from)
 {
+    int n = 0;
+
     for (int i = 0; i < HUB_N_STRANGERS; i++)
-        if (!h->stranger[i].stream)
-            return true;
-    return false;
+        n += h->stranger[i].stream && h->stranger[i].from == from && !tcp_stream_has_shown_key(h->stranger[i].stream);
+    return n;
 }
 
-/* A place for a new connection: a free one, else that of who has been there for longest, but nobody's who may still be
- * about to say who it is. NULL: none. */
-static struct hub_stranger *find_place(struct tcp_hub *h, uint64_t now_ns)
+/* Whose place a new connection gets: of those that have not shown the key, the oldest of the address that has most of
+ * them; where all have shown it, the oldest, after some time: who has only recorded a hello comes no further. NULL:
+ * nobody's. */
+static struct hub_stranger *find_victim(const struct tcp_hub *h, uint64_t now_ns)
 {
-    struct hub_stranger *oldest = &h->stranger[0];
+    struct hub_stranger *oldest = NULL, *keyless = NULL;
+    int n_most = 0;
 
     for (int i = 0; i < HUB_N_STRANGERS; i++) {
         struct hub_stranger *s = &h->stranger[i];
         if (!s->stream)
-            return s;
-        if (s->came_ns < oldest->came_ns)
+            continue;
+        if (!oldest || s->number < oldest->number)
             oldest = s;
+        if (tcp_stream_has_shown_key(s->stream) || (keyless && s->from == keyless->from && s->number > keyless->number))
+            continue;
+        const int n = count_keyless(h, s->from);
+        if (!keyless || n > n_most || (n == n_most && s->number < keyless->number)) {
+            keyless = s;
+            n_most = n;
+        }
     }
-    if (now_ns - oldest->came_ns < PATIENCE_NS)
-        return NULL;
-    tcp_stream_close(&oldest->stream);
-    return oldest;
+    if (keyless)
+        return keyless;
+    return oldest && now_ns - oldest->came_ns >= PATIENCE_NS ? oldest : NULL;
+}
+
+static struct hub_stranger *find_free(const struct tcp_hub *h)
+{
+    for (int i = 0; i < HUB_N_STRANGERS; i++)
+        if (!h->stranger[i].stream)
+            return &h->stranger[i];
+    return NULL;
+}
+
+bool hub_has_place(struct tcp_hub *h, uint64_t now_ns)
+{
+    return find_free(h) || find_victim(h, now_ns);
+}
+
+/* A connection that waits. -1: there is none. Where this process or the system has no file for one more, others than
+ * those who have shown the key give up theirs. */
+static int accept_one(struct tcp_hub *h, uint64_t now_ns, struct sockaddr_in *from)
+{
+    socklen_t n_bytes = sizeof *from;
+    const int fd = accept4(h->listening_fd, (struct sockaddr *)from, &n_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct hub_stranger *victim;
+
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && (victim = find_victim(h, now_ns)))
+        tcp_stream_close(&victim->stream);
+    return fd;
 }
 
 static void accept_new(struct tcp_hub *h, uint64_t now_ns)
 {
     for (int i = 0; i < MAX_NEW; i++) {
-        struct hub_stranger *s = find_place(h, now_ns);
-        const int fd = s ? accept4(h->listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+        struct sockaddr_in from = { .sin_family = AF_UNSPEC };
+        struct hub_stranger *s = find_free(h), *victim = s ? NULL : find_victim(h, now_ns);
+        const int fd = s || victim ? accept_one(h, now_ns, &from) : -1;
         if (fd < 0)
             break;
-        *s = (struct hub_stranger){ .came_ns = now_ns };
+        if (victim) {
+            tcp_stream_close(&victim->stream);
+            s = victim;
+        }
+        *s = (struct hub_stranger){ .came_ns = now_ns, .number = ++h->last_number, .from = from.sin_addr.s_addr };
         if (tcp_stream_open(&s->stream, fd, false, h->gang->key) == RC_OK)
             tcp_stream_limit(s->stream, TCP_HELLO_MOST_BYTES);
         atomic_fetch_add(&h->n_strangers, 1);

@@ -13,7 +13,7 @@
 #include "harness/world/tcp/tcp_stream.h"
 #include "harness/world/wait.h"
 
-enum { HUB_N_STRANGERS = 64 };
+enum { HUB_N_STRANGERS = 128 };
 
 struct hub_member {
     struct tcp_stream *stream; /* NULL: not there yet, or not any more */
@@ -25,8 +25,9 @@ struct hub_member {
 
 struct hub_stranger {
     struct tcp_stream *stream; /* NULL: none */
-    uint64_t came_ns;
-    bool is_refused; /* it was told so */
+    uint64_t came_ns, number;  /* in the order in which they came */
+    uint32_t from;             /* its IPv4 address; 0: rank 0 itself */
+    bool is_refused;           /* it was told so */
 };
 
 struct hub_guest {             /* G5 */
@@ -66,7 +67,7 @@ struct tcp_hub {
     bool has_doors;
     struct hub_stranger *stranger; /* [HUB_N_STRANGERS] */
     struct pollfd *polled;         /* room for all of them */
-    uint64_t started_ns, gone_ns;
+    uint64_t started_ns, gone_ns, last_number;
     bool has_gone, has_stopped; /* G2 */
     enum rc stop_code;          /* with has_stopped */
     char stop_why[RC_MESSAGE_BYTES];
@@ -99,7 +100,7 @@ void hub_check_opening(struct tcp_hub *h, uint64_t now_ns);
 /* New connections, what strangers say, and whether all are there or it is too late. */
 void hub_gather(struct tcp_hub *h, uint64_t now_ns);
 /* Is there room for one more stranger, now? */
-bool hub_has_place(const struct tcp_hub *h);
+bool hub_has_place(struct tcp_hub *h, uint64_t now_ns);
 /* The connection of a member has ended before TCP_GO: all are told (G4). */
 void hub_stop_for_loss(struct tcp_hub *h, int rank);
 /* Milliseconds until hub_gather() has to be called again, whatever comes; -1: need not be. */

@@ -156,7 +156,7 @@ static void accept_rank(const struct run *run, struct path *p)
 static size_t part_bytes(const struct path *p)
 {
     if (p->n_parts < 2)
-        return p->n_parts == 0 ? 40 : 24;
+        return p->n_parts == 0 ? 56 : 24;
     return p->n_in < 4 ? 0 : 4 + (size_t)bytes_get(p->in, 4);
 }
 

@@ -5,7 +5,9 @@
  *
  * Invariants
  *   G1  Nothing but TCP_HELLO is taken from who is no member yet, of at most TCP_HELLO_MOST_BYTES. A member is one
- *       connection, the first that says it is that rank.
+ *       connection, the first that says it is that rank. Nobody without the key of the run (tcp_stream.N1) takes the
+ *       place of who has it, on its way to be a member: of those who have not shown it the hub keeps so many, and drops
+ *       the oldest of the address that has most. A member that is dropped before its hello was read comes again.
  *   G2  Nobody gets TCP_GO before all members are there. Else all that are get TCP_STOP, which names who is missing.
  *   G3  A rank has one call under way. One call of a world ends equally on all its ranks that are not lost: the hub
  *       answers when all have called, or with the loss of one of them, or with what they disagree on.

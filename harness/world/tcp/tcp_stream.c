@@ -15,7 +15,10 @@
 #include "harness/base/bytes.h"
 
 enum {
-    HELLO_BYTES = 8 + crypto_kx_PUBLICKEYBYTES,
+    BEGIN_BYTES = 8, /* of a hello: who speaks, and which version */
+    PROOF_BYTES = crypto_generichash_BYTES_MIN,
+    SHOWN_BYTES = BEGIN_BYTES + crypto_kx_PUBLICKEYBYTES, /* what the proof is of */
+    HELLO_BYTES = SHOWN_BYTES + PROOF_BYTES,
     LENGTH_BYTES = 4,
     HEADER_BYTES = 24,
     PLAIN_BYTES = 65536, /* of a record, at most */
@@ -82,6 +85,19 @@ static void forget(struct bytes *b)
     *b = (struct bytes){ 0 };
 }
 
+/* Of a hello, by who has the key of the run (N1). Client and server make different ones: neither can be sent back. */
+static void prove(unsigned char proof[PROOF_BYTES], const struct tcp_stream *s, bool is_client,
+                  const unsigned char *hello)
+{
+    const unsigned char side = is_client ? 1 : 2;
+    crypto_generichash_state digest;
+
+    (void)crypto_generichash_init(&digest, s->run_key, sizeof s->run_key, PROOF_BYTES);
+    (void)crypto_generichash_update(&digest, &side, sizeof side);
+    (void)crypto_generichash_update(&digest, hello, SHOWN_BYTES);
+    (void)crypto_generichash_final(&digest, proof, PROOF_BYTES);
+}
+
 enum rc tcp_stream_open(struct tcp_stream **out, int fd, bool is_client, const unsigned char key[STREAM_KEY_BYTES])
 {
     const int on = 1;
@@ -102,7 +118,8 @@ enum rc tcp_stream_open(struct tcp_stream **out, int fd, bool is_client, const u
     crypto_kx_keypair(s->own_public, s->own_secret);
     memcpy(hello, magic, sizeof magic);
     bytes_put(hello + 4, STREAM_VERSION, 4);
-    memcpy(hello + 8, s->own_public, sizeof s->own_public);
+    memcpy(hello + BEGIN_BYTES, s->own_public, sizeof s->own_public);
+    prove(hello + SHOWN_BYTES, s, is_client, hello);
     TRY(append(&s->out, hello, sizeof hello));
     *out = s;
     s = NULL;
@@ -140,6 +157,11 @@ bool tcp_stream_is_open(const struct tcp_stream *s)
     return s->state == IS_OPEN && !s->has_failed;
 }
 
+bool tcp_stream_has_shown_key(const struct tcp_stream *s)
+{
+    return s->state != AWAITS_HELLO;
+}
+
 bool tcp_stream_has_to_send(const struct tcp_stream *s)
 {
     return s->out.n_bytes > s->out.offset_bytes;
@@ -147,22 +169,34 @@ bool tcp_stream_has_to_send(const struct tcp_stream *s)
 
 /* --- to open it (N1) --- */
 
-static enum rc take_hello(struct tcp_stream *s, const unsigned char *hello)
+/* As soon as that has come: who speaks another language may wait for an answer. */
+static enum rc check_begin(const unsigned char *hello)
 {
-    enum { KEY = crypto_secretstream_xchacha20poly1305_KEYBYTES };
-    const unsigned char *peer_public = hello + 8;
-    const unsigned char *client = s->is_client ? s->own_public : peer_public;
-    const unsigned char *server = s->is_client ? peer_public : s->own_public;
-    unsigned char secret[crypto_scalarmult_BYTES], keys[2 * KEY];
-    unsigned char header[crypto_secretstream_xchacha20poly1305_HEADERBYTES];
-    crypto_generichash_state digest;
-    enum rc rc = RC_OK;
-
     if (memcmp(hello, magic, sizeof magic) != 0)
         return rc_raise(RC_MISMATCH, "what answers there is no gradmark");
     if (bytes_get(hello + 4, 4) != STREAM_VERSION)
         return rc_raise(RC_MISMATCH, "it speaks version %u of the protocol of world tcp, and this program %d",
                         (unsigned)bytes_get(hello + 4, 4), STREAM_VERSION);
+    return RC_OK;
+}
+
+static enum rc take_hello(struct tcp_stream *s, const unsigned char *hello)
+{
+    enum { KEY = crypto_secretstream_xchacha20poly1305_KEYBYTES };
+    const unsigned char *peer_public = hello + BEGIN_BYTES;
+    const unsigned char *client = s->is_client ? s->own_public : peer_public;
+    const unsigned char *server = s->is_client ? peer_public : s->own_public;
+    unsigned char secret[crypto_scalarmult_BYTES], keys[2 * KEY], proof[PROOF_BYTES];
+    unsigned char header[crypto_secretstream_xchacha20poly1305_HEADERBYTES];
+    crypto_generichash_state digest;
+    enum rc rc = RC_OK;
+
+    prove(proof, s, !s->is_client, hello);
+    if (sodium_memcmp(proof, hello + SHOWN_BYTES, sizeof proof) != 0)
+        return rc_raise(RC_MISMATCH, s->is_client
+                                         ? "it has another key; give all members the same --key-file, or start "
+                                           "them as one user, with one HOME"
+                                         : "it does not have the key of this run");
     if (crypto_scalarmult(secret, s->own_secret, peer_public) != 0)
         FAIL(RC_MISMATCH, "it sends a public key that is none");
     crypto_generichash_init(&digest, s->run_key, sizeof s->run_key, sizeof keys);
@@ -235,6 +269,8 @@ static enum rc take_parts(struct tcp_stream *s)
 
     while (!s->is_whole) {
         TRY(next_part(s, &n_bytes));
+        if (s->state == AWAITS_HELLO && s->n_in >= BEGIN_BYTES)
+            TRY(check_begin(s->in));
         if (s->n_in < n_bytes)
             break;
         if (s->state == AWAITS_HELLO)

@@ -4,10 +4,11 @@
  * harness/world/tcp. No call waits.
  *
  * Invariants
- *   N1  Each side first sends 40 bytes in clear: "GMTW", STREAM_VERSION, and a public key (X25519) made for this
- *       connection. Both then have a key for each direction: a digest (BLAKE2b), keyed with the key of the run, of the
- *       secret that the two public keys give and of both. So a connection that was recorded is of no use in another
- *       one, nor is it readable by who gets the key of the run later.
+ *   N1  Each side first sends 56 bytes in clear: "GMTW", STREAM_VERSION, a public key (X25519) made for this connection,
+ *       and a digest (BLAKE2b) of all that, keyed with the key of the run. So a peer without the key is known at once.
+ *       Both then have a key for each direction: a digest, keyed likewise, of the secret that the two public keys give
+ *       and of both. So a connection that was recorded is of no use in another one, nor is it readable by who gets the
+ *       key of the run later.
  *   N2  All that follows are records of libsodium's secretstream (XChaCha20-Poly1305), after its header of 24 bytes:
  *       a length of 4 bytes, and so many of ciphertext. None can be changed, left out, repeated or put elsewhere.
  *   N3  A message is a header of 24 bytes and a body, in one record or several, the last of which says so. Memory
@@ -25,7 +26,7 @@
 
 #include "harness/base/rc.h"
 
-enum { STREAM_VERSION = 2, STREAM_KEY_BYTES = 32 };
+enum { STREAM_VERSION = 3, STREAM_KEY_BYTES = 32 };
 
 struct tcp_message {
     uint32_t type, word; /* of their user */
@@ -49,6 +50,8 @@ void tcp_stream_limit(struct tcp_stream *s, size_t most_bytes);
 enum rc tcp_stream_tend(struct tcp_stream *s) MUST_CHECK;
 /* May messages be posted? */
 bool tcp_stream_is_open(const struct tcp_stream *s);
+/* Has the peer shown that it has the key of the run, or else that it has recorded who did (N1)? */
+bool tcp_stream_has_shown_key(const struct tcp_stream *s);
 /* Has bytes that are still to be sent. */
 bool tcp_stream_has_to_send(const struct tcp_stream *s);
 /* Copies m; sent by tend. RC_NOMEM. */

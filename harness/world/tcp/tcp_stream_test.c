@@ -14,7 +14,7 @@
 #include "harness/base/bytes.h"
 #include "harness/world/tcp/tcp_stream.h"
 
-enum { CLIENT, SERVER, N_SIDES, HELLO_BYTES = 40, MOST_BYTES = 1 << 20 };
+enum { CLIENT, SERVER, N_SIDES, HELLO_BYTES = 56, BEGIN_BYTES = 8, MOST_BYTES = 1 << 20 };
 
 struct middle {
     struct tcp_stream *side[N_SIDES];
@@ -158,19 +158,42 @@ static void no_byte_can_be_changed(void **state)
     assert_true(n_opened > N_TRIED - HELLO_BYTES - 1);
 }
 
+/* Each side knows it from the other's first bytes (N1). */
 static void another_key_opens_nothing(void **state)
 {
-    struct tcp_message got;
     struct middle m;
 
     (void)state;
     open_middle(&m, other_key);
-    assert_int_equal(settle(&m), RC_OK);
-    post(m.side[CLIENT], 1, (const unsigned char *)"secret", 6);
     assert_int_equal(settle(&m), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "does not have the key of this run"));
-    assert_false(tcp_stream_take(m.side[SERVER], &got));
+    assert_false(tcp_stream_has_shown_key(m.side[SERVER]));
+    (void)pass(&m, SERVER);
+    assert_int_equal(tcp_stream_tend(m.side[CLIENT]), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "it has another key"));
+    assert_false(tcp_stream_has_shown_key(m.side[CLIENT]) || tcp_stream_is_open(m.side[CLIENT]));
     close_middle(&m);
+}
+
+/* Who has no key cannot use what it gets for an answer: the hello of one side is none of the other's. */
+static void a_hello_cannot_be_sent_back(void **state)
+{
+    struct tcp_stream *s = NULL;
+    unsigned char hello[HELLO_BYTES];
+    int pair[2];
+
+    (void)state;
+    for (int is_client = 0; is_client < 2; is_client++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        assert_int_equal(tcp_stream_open(&s, pair[0], is_client, run_key), RC_OK);
+        assert_int_equal(tcp_stream_tend(s), RC_OK);
+        assert_int_equal(recv(pair[1], hello, sizeof hello, 0), HELLO_BYTES);
+        assert_int_equal(send(pair[1], hello, sizeof hello, 0), HELLO_BYTES);
+        assert_int_equal(tcp_stream_tend(s), RC_MISMATCH);
+        assert_non_null(strstr(rc_message(), is_client ? "it has another key" : "does not have the key of this run"));
+        tcp_stream_close(&s);
+        assert_int_equal(close(pair[1]), 0);
+    }
 }
 
 /* Nothing of a body, nor the key, can be read on the way; a message that is sent again is refused. */
@@ -227,8 +250,8 @@ static void strangers_are_told_apart(void **state)
         const char *bytes;
         const char *words;
     } stranger[] = {
-        { "GET / HTTP/1.1\r\nHost: a.example.org\r\n\r\n    ", "is no gradmark" },
-        { "GMTW\3\0\0\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "speaks version 3 of the protocol" },
+        { "GET / HTTP/1.1\r\nHost: a.example.org\r\n\r\n", "is no gradmark" },
+        { "GMTW\2\0\0\0", "speaks version 2 of the protocol" }, /* without what follows in this one */
     };
     int pair[2];
 
@@ -237,7 +260,7 @@ static void strangers_are_told_apart(void **state)
         struct tcp_stream *s = NULL;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         assert_int_equal(tcp_stream_open(&s, pair[0], false, run_key), RC_OK);
-        assert_int_equal(send(pair[1], stranger[i].bytes, HELLO_BYTES, 0), HELLO_BYTES);
+        assert_int_equal(send(pair[1], stranger[i].bytes, BEGIN_BYTES, 0), BEGIN_BYTES);
         assert_int_equal(tcp_stream_tend(s), RC_MISMATCH);
         assert_non_null(strstr(rc_message(), stranger[i].words));
         assert_false(tcp_stream_is_open(s));
@@ -266,6 +289,7 @@ int main(void)
         cmocka_unit_test(messages_arrive_whole),
         cmocka_unit_test(no_byte_can_be_changed),
         cmocka_unit_test(another_key_opens_nothing),
+        cmocka_unit_test(a_hello_cannot_be_sent_back),
         cmocka_unit_test(what_passes_cannot_be_read_or_repeated),
         cmocka_unit_test(long_messages_are_refused),
         cmocka_unit_test(strangers_are_told_apart),
