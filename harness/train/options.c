@@ -46,10 +46,11 @@ const struct opt train_opt_table[] = {
               "network interface at which other hosts reach a rank, mpi and tcp: its name, its IPv4 address, or "
               "ADDRESS/BITS, "
               "a network it is in; with several hosts transport zmq needs it"),
-    OPT_BOOL_(struct train_opts, insecure, "insecure", "false",
-              "what transports zmq and tcp send between hosts is not encrypted; without it: it is (CURVE), with keys "
-              "of this run, but for the loopback; and a run by --worker-hosts needs no --key-file: whoever reaches its "
-              "ports gets in"),
+    OPT_BOOL_(
+        struct train_opts, insecure, "insecure", "false",
+        "what transports zmq and tcp send between hosts is not encrypted; without it: it is (CURVE), with keys "
+        "of this run, but for the loopback; and a run by --worker-hosts has no key without --key-file: whoever reaches "
+        "its ports gets in"),
     OPT_BOOL_(struct train_opts, secure, "secure", "false", "it is encrypted on the loopback, too: what that costs"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),

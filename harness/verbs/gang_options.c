@@ -27,7 +27,7 @@ const struct opt gang_opt_table[] = {
               "--worker-hosts and --key-file"),
     OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
               "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
-              "needed where a host is not this one"),
+              "without it: with this host alone, a key of this user (~/.config/gradmark/tcp.key)"),
     OPT_F64_(struct gang_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
              "nobody begins before all members are there; after so long those that are missing are named"),
     OPT_END_,
@@ -199,11 +199,31 @@ static enum rc check_join(const struct verb_call *call, const struct gang_opts *
     return RC_OK;
 }
 
+/* GRADMARK_GANG_KEY: "@" and a file that holds a key, or "open". */
+static enum rc find_key(char *out, size_t n_bytes, const struct gang *g, const struct gang_opts *o,
+                        const struct train_opts *train)
+{
+    const char *given = o->join_file[0] != '\0' ? o->join_file : o->key_file;
+    unsigned char unused[GANG_KEY_BYTES];
+    enum rc rc;
+
+    TRY(gang_check_key(g, given[0] != '\0', train->insecure));
+    if (given[0] == '\0' && train->insecure) {
+        (void)snprintf(out, n_bytes, "open");
+        return RC_OK;
+    }
+    (void)snprintf(out, n_bytes, "@%s", given);
+    if (given[0] == '\0')
+        TRY(gang_own_key_file(out + 1, n_bytes - 1));
+    TRY(gang_read_key_file(unused, out + 1)); /* now: what is wrong with it is an error of the input */
+out:
+    return rc;
+}
+
 enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct train_opts *train,
                      enum gang_job default_job)
 {
     struct gang g = { .listening_fd = -1 };
-    const char *key_file = o->join_file[0] != '\0' ? o->join_file : o->key_file;
     char key[PATH_MAX + 2];
     bool is_found = false;
     enum rc rc = RC_OK;
@@ -223,16 +243,11 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
         g.host_rank = 0;
         g.n_host_ranks = 1;
     }
-    TRY(gang_check_key(&g, key_file[0] != '\0', train->insecure));
-    if (key_file[0] != '\0') {
-        unsigned char unused[GANG_KEY_BYTES];
-        TRY(gang_read_key_file(unused, key_file)); /* now: what is wrong with it is an error of the input */
-    }
-    (void)snprintf(key, sizeof key, "@%s", key_file);
+    TRY(find_key(key, sizeof key, &g, o, train));
     g.start_s = o->start_timeout_s;
     if (o->join_file[0] == '\0')
         TRY(set_training(call, train, &g)); /* else they follow from its options, as in the run that it joins */
-    TRY(gang_export(&g, key_file[0] != '\0' ? key : NULL));
+    TRY(gang_export(&g, key));
 out:
     gang_free(&g);
     return rc;

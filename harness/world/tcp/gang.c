@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 
 #define PREFIX "GRADMARK_GANG_"
+#define OPEN "open" /* GRADMARK_GANG_KEY of a run without a key */
 
 enum { HEX_BYTES = 2 * GANG_KEY_BYTES };
 
@@ -194,6 +195,10 @@ static enum rc read_key(struct gang *g)
     enum rc rc = RC_OK;
 
     if (!text)
+        return rc_raise(RC_INVAL,
+                        PREFIX "KEY: is not set; 64 hexadecimal digits, @FILE of gradmark keys, or " OPEN ", which "
+                               "lets everybody in");
+    if (strcmp(text, OPEN) == 0)
         return RC_OK;
     g->has_key = true;
     if (text[0] == '@')
@@ -214,7 +219,7 @@ void gang_forget_key(void)
 {
     const char *text = getenv(PREFIX "KEY");
 
-    if (text && text[0] != '@')
+    if (text && text[0] != '@' && strcmp(text, OPEN) != 0)
         (void)unsetenv(PREFIX "KEY");
 }
 
@@ -301,10 +306,7 @@ enum rc gang_export(const struct gang *g, const char *key)
     TRY(set(PREFIX "HERE", text));
     (void)snprintf(text, sizeof text, "%.6g", g->start_s);
     TRY(set(PREFIX "START_S", text));
-    if (key)
-        TRY(set(PREFIX "KEY", key));
-    else
-        (void)unsetenv(PREFIX "KEY");
+    TRY(set(PREFIX "KEY", key));
 out:
     free(members);
     return rc;

@@ -12,7 +12,7 @@
  *   GRADMARK_GANG_ROOT     ADDRESS:PORT of rank 0
  *   GRADMARK_GANG_LISTENS  number of an open file of the process of rank 0, which listens there already; optional
  *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
- *                          makes it; optional
+ *                          makes it; "open": none, everybody gets in (--insecure)
  *   GRADMARK_GANG_BY_HAND  each member was started on its own, and has a terminal of its own; optional
  *   GRADMARK_GANG_JOIN_FILE  by which others may join the run; set by gradmark launch --join-file; optional
  *   GRADMARK_GANG_JOINS    this process is none of them, but joins their run as a guest (world.W9); optional
@@ -51,7 +51,7 @@ struct gang {
     bool joins;                     /* GRADMARK_GANG_JOINS; rank is n_ranks then */
     bool has_launcher;              /* that key came by standard input: launch.h, L1 */
     const struct launch_news *news; /* of that launcher; NULL: none come */
-    bool has_key;                   /* else key is zeros, as in all runs without one */
+    bool has_key;                   /* else key is zeros, which everybody knows */
     unsigned char key[GANG_KEY_BYTES];
     double start_s;
     int n_guests, n_servers;   /* that may join, and whom they enter, as world_opts say */
@@ -122,10 +122,16 @@ enum rc gang_has_tf_config(bool *out, const char *text) MUST_CHECK;
  * "index": 0 } }. "master" is another name of the chief. An evaluator has no place in a gang. RC_INVAL: there are other
  * jobs, too. */
 enum rc gang_of_tf_config(struct gang *out, const char *text) MUST_CHECK;
-/* Set GRADMARK_GANG_*; key: of GRADMARK_GANG_KEY, NULL: none. RC_NOMEM. */
+/* Set GRADMARK_GANG_*; key: GRADMARK_GANG_KEY. RC_NOMEM. */
 enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;
+/* Of the file of a user's own key, which it makes if it is not there: the key of a run by hand on one host without
+ * --key-file. It is $XDG_CONFIG_HOME/gradmark/tcp.key, with ~/.config by default; a regular file of this user, whom alone
+ * it lets read; a line GANG_OWN_KEY_LINE with 64 hexadecimal digits. RC_INVAL names --key-file; RC_IO. */
+#define GANG_OWN_KEY_LINE "gradmark-tcp-key 1\nkey "
+enum rc gang_own_key_file(char *out, size_t n_bytes) MUST_CHECK;
 /* The key of a run from a file that gradmark keys makes: three lines, "gradmark-keys 1", "public ...", "secret ...",
- * the last two of 40 characters each: a digest of the secret; or from one of gang_write_join_file(). RC_IO; RC_INVAL:
+ * the last two of 40 characters each: a digest of the secret; or from one of gang_write_join_file() or
+ * gang_own_key_file(). RC_IO; RC_INVAL:
  * it is none, or others than its owner may read or change it. Messages name --key-file. */
 enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path) MUST_CHECK;
 /* What a process on any host has to know to join a run, in a file for its owner alone, who has it there at once or not

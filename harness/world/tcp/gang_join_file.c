@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/world/tcp/gang.h"
 
 #define FIRST_LINE "gradmark-join 1"
@@ -90,16 +91,15 @@ static enum rc take_lines(struct gang *g, FILE *from, char **line, size_t *capac
 enum rc gang_of_join_file(struct gang *out, const char *path)
 {
     struct gang g = { .listening_fd = -1, .start_s = GANG_START_S, .joins = true, .n_host_ranks = 1 };
-    FILE *from = fopen(path, "re");
+    FILE *from = NULL;
     struct stat about;
     char *line = NULL;
     size_t capacity = 0;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (!from || fstat(fileno(from), &about) != 0)
+    TRY(file_of_option(file_open_regular(&from, path, "a file that gradmark launch --join-file wrote"), "join-file"));
+    if (fstat(fileno(from), &about) != 0)
         FAIL(RC_IO, "--join-file %.200s: cannot be read: %s", path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        FAIL(RC_INVAL, "--join-file %.200s: is no file that gradmark launch --join-file wrote", path);
     if (about.st_mode & (S_IRWXG | S_IRWXO))
         FAIL(RC_INVAL, "--join-file %.200s: others than its owner may use it; chmod 600 would be right", path);
     TRY(take_lines(&g, from, &line, &capacity, path));

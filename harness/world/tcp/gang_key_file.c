@@ -16,13 +16,21 @@
 
 enum { TEXT_BYTES = 40, MOST_BYTES = 256, HEX_BYTES = 2 * GANG_KEY_BYTES };
 
+/* Does text begin with that, and the key in hexadecimal digits? */
+static bool take_hex(unsigned char key[GANG_KEY_BYTES], const char *text, const char *begin)
+{
+    const size_t n_begin = strlen(begin);
+
+    return strncmp(text, begin, n_begin) == 0 && strcspn(text + n_begin, "\n") == HEX_BYTES &&
+           sodium_hex2bin(key, GANG_KEY_BYTES, text + n_begin, HEX_BYTES, NULL, NULL, NULL) == 0;
+}
+
 static enum rc take_secret(unsigned char key[GANG_KEY_BYTES], const char *text, const char *path)
 {
     const char *secret = strstr(text, SECRET);
     crypto_generichash_state digest;
 
-    if (strncmp(text, JOIN_LINE, strlen(JOIN_LINE)) == 0 && strcspn(text + strlen(JOIN_LINE), "\n") == HEX_BYTES &&
-        sodium_hex2bin(key, GANG_KEY_BYTES, text + strlen(JOIN_LINE), HEX_BYTES, NULL, NULL, NULL) == 0)
+    if (take_hex(key, text, JOIN_LINE) || take_hex(key, text, GANG_OWN_KEY_LINE))
         return RC_OK;
     if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0 || !secret ||
         strcspn(secret + strlen(SECRET), "\n") != TEXT_BYTES)
@@ -43,10 +51,12 @@ enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
     size_t n_bytes = 0;
     ssize_t n = 1;
     enum rc rc = RC_OK;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO does not make it wait */
 
     if (fd < 0 || fstat(fd, &about) != 0)
         FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        FAIL(RC_INVAL, "--key-file %.200s: is not a regular file; name one that gradmark keys makes", path);
     if (about.st_mode & (S_IRWXG | S_IRWXO))
         FAIL(RC_INVAL, "--key-file %.200s: others than its owner may use it; chmod 600 would be right", path);
     while (n > 0 && n_bytes < MOST_BYTES) {

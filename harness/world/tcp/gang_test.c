@@ -183,7 +183,7 @@ static void the_environment_tells(void **state)
     assert_false(gang_peek(&peeked));
     assert_int_equal(gang_of_hosts(&g, &h), RC_OK);
     g.start_s = 7.5;
-    assert_int_equal(gang_export(&g, NULL), RC_OK);
+    assert_int_equal(gang_export(&g, "open"), RC_OK);
     assert_true(gang_is_told());
     assert_int_equal(gang_read(&read), RC_OK);
     assert_int_equal(read.n_ranks, 3);
@@ -211,6 +211,7 @@ static void the_environment_tells(void **state)
     assert_refused(gang_read(&read), "GRADMARK_GANG_KEY: is no key of 64 hexadecimal digits");
     gang_forget_key();
     assert_null(getenv("GRADMARK_GANG_KEY"));
+    assert_refused(gang_read(&read), "GRADMARK_GANG_KEY: is not set"); /* no key of zeros without a word */
     assert_int_equal(unsetenv("GRADMARK_GANG_RANK"), 0);
 }
 
@@ -331,7 +332,7 @@ static void a_wrong_join_file_is_named(void **state)
     assert_int_equal(gang_of_join_file(&g, path), RC_OK);
     gang_free(&g);
     remove_place(path);
-    assert_int_equal(gang_of_join_file(&g, "/none/join"), RC_IO);
+    assert_int_equal(gang_of_join_file(&g, "/none/join"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--join-file /none/join: cannot be read"));
 }
 
