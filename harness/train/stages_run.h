@@ -29,6 +29,7 @@ struct train_stages_run {
     struct train_job *job; /* [n_stages]; of a launched world that of this process alone, and the first, are prepared */
     const struct train_watch *watch;
     const struct train_restarts *restarts; /* how often it was begun again; NULL: never */
+    bool may_restart;                      /* it would be begun again */
     /* On rank 0 behind the last step of a run that is stopped, before its world ends; NULL: nothing is done. */
     enum rc (*on_stop)(struct train_stages_run *run, struct world *w);
     /* out, on rank 0 of all: */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hold.h"
 #include "harness/train/checkpoint.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
@@ -73,6 +74,45 @@ void restart_forget_drill(struct verb_call *call, struct train_opts *opts)
     opts->flip_step = 1;
 }
 
+enum rc restart_write(bool records_first, const struct restart_results *results, struct world *w)
+{
+    char why[RC_MESSAGE_BYTES] = "";
+    enum rc recorded = RC_OK, rc;
+
+    hold_at("write", 0, 0);
+    if (records_first) {
+        recorded = results->records(results->run);
+        (void)snprintf(why, sizeof why, "%s", recorded != RC_OK ? rc_message() : "");
+        hold_at("write", 0, 1);
+    }
+    TRY(results->checkpoint(results->run, w));
+    if (!records_first)
+        TRY(results->records(results->run));
+    hold_at("write", 0, 2);
+    if (recorded != RC_OK)
+        rc = rc_raise(recorded, "%s", why);
+out:
+    return rc;
+}
+
+bool restart_is_complete(const char *who, const struct train_opts *opts, const struct restart_file *before,
+                         int exit_code)
+{
+    const struct restart_file now = restart_file_at(opts->save);
+    struct checkpoint c = { 0 };
+
+    if (exit_code <= VERB_STOPPED || !now.is_there || is_same(&now, before) ||
+        checkpoint_read_header(&c, opts->save) != RC_OK)
+        return false;
+    if (opts->stop_at_step > 0 ? c.kept.n_updates < opts->stop_at_step : c.steps_count < opts->steps)
+        return false;
+    fprintf(stderr,
+            "gradmark %s: the run ended with exit code %d after its last step; its records and its checkpoint %s are "
+            "complete\n",
+            who, exit_code, opts->save);
+    return true;
+}
+
 uint64_t restart_go_on(struct train_opts *opts, const struct restart_file *before)
 {
     const struct restart_file now = restart_file_at(opts->save);
@@ -120,7 +160,13 @@ enum rc restart_run(struct verb_call *call, struct train_opts *opts, struct trai
         if (*is_child)
             return RC_OK;
         TRY(child_await_copy(pid, &exit_code));
-        if (restart_is_over(exit_code) || restarts->n == opts->restarts)
+        if (restart_is_over(exit_code))
+            break;
+        if (restart_is_complete("train", opts, &before, exit_code)) {
+            exit_code = 0;
+            break;
+        }
+        if (restarts->n == opts->restarts)
             break;
         restarts->from_steps[restarts->n++] = restart_go_on(opts, &before);
         restart_forget_drill(call, opts);

@@ -7,7 +7,8 @@
  * kills the process (for lack of memory), by a signal. Both are begun again. So is a gang whose exit code (launch.h) is
  * such a one: a process of it failed or was killed, and the others could not go on without it. Bad input (exit code 2),
  * a run that was told to stop (128 + a signal of stop.h), and one that has done its steps and saved its checkpoint are
- * not.
+ * not. A run that may be begun again writes its records before its last checkpoint: whatever it is killed at, there is
+ * a checkpoint to go on from, or else nothing is missing, and the exit code is 0.
  */
 #ifndef HARNESS_VERBS_RESTART_H
 #define HARNESS_VERBS_RESTART_H
@@ -18,6 +19,7 @@
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/tcp/launch.h"
+#include "harness/world/world.h"
 
 /* Exit code of a child that has done so, but whose records, say, could not be written. */
 enum { RESTART_NOT = 3 };
@@ -51,6 +53,18 @@ struct restart_file {
 struct restart_file restart_file_at(const char *path);
 /* Is it over, and not to be begun again? */
 bool restart_is_over(int exit_code);
+/* What a run writes at its end, on rank 0. w: its world, NULL: it has ended. */
+struct restart_results {
+    enum rc (*checkpoint)(void *run, struct world *w);
+    enum rc (*records)(void *run);
+    void *run;
+};
+/* Both, the records first where records_first; else they come last, as those that cannot be written take nothing else
+ * with them. The first error, after both were tried. */
+enum rc restart_write(bool records_first, const struct restart_results *results, struct world *w) MUST_CHECK;
+/* Was the run killed behind its last step, with all that it writes at its place? Says so. before: as below. */
+bool restart_is_complete(const char *who, const struct train_opts *opts, const struct restart_file *before,
+                         int exit_code);
 /* The step that the next run goes on from; its options are changed so that it does. before: what was at --save at the
  * start: a file that this training did not write is not its checkpoint. */
 uint64_t restart_go_on(struct train_opts *opts, const struct restart_file *before);

@@ -108,7 +108,13 @@ enum rc restart_gang(const struct launch_opts *launch, uint64_t most, char *cons
     own.restarts = list;
     for (;;) {
         TRY(launch_run(&own, exit_code));
-        if (restart_is_over(*exit_code) || restarts.n == most)
+        if (restart_is_over(*exit_code))
+            break;
+        if (restart_is_complete("launch", opts, &before, *exit_code)) {
+            *exit_code = 0;
+            break;
+        }
+        if (restarts.n == most)
             break;
         restarts.from_steps[restarts.n++] = restart_go_on(opts, &before);
         restart_tell("launch", opts, &restarts, most, *exit_code);

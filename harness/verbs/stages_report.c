@@ -7,6 +7,7 @@
 
 #include "harness/report/table.h"
 #include "harness/train/job_stages.h"
+#include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 
 static enum rc print_stages(FILE *to, const struct train_stages_run *run)
@@ -51,28 +52,44 @@ out:
     return rc;
 }
 
-enum rc stages_report(struct train_stages_run *run, struct world *w)
+static enum rc write_checkpoint(void *arg, struct world *w)
 {
+    struct train_stages_run *run = arg;
     const char *save = run->whole.opts.save;
-    struct train_summary s;
-    struct report *to = NULL;
     enum rc rc = RC_OK;
 
-    if (run->is_written)
-        return RC_OK;
-    run->is_written = true;
-    if (save[0]) /* first: records that cannot be written take nothing else with them */
+    if (save[0])
         TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
     run->is_saved = save[0] != '\0';
+out:
+    return rc;
+}
+
+static enum rc write_records(void *arg)
+{
+    struct train_stages_run *run = arg;
+    struct train_summary s;
+    struct report *to = NULL;
+    enum rc rc;
+
     TRY(report_open(&to, run->out[0] ? run->out : NULL));
     TRY(train_stages_write(to, run));
     TRY(report_commit(to));
     if (strcmp(run->out, "-") == 0) /* there the records are the output */
-        return RC_OK;
+        goto out;
     TRY(train_summarise(&s, &run->whole, &run->result));
     TRY(train_print(stdout, &run->whole, &run->result, &s, false));
     TRY(print_stages(stdout, run));
 out:
     report_close(&to);
     return rc;
+}
+
+enum rc stages_report(struct train_stages_run *run, struct world *w)
+{
+    if (run->is_written)
+        return RC_OK;
+    run->is_written = true;
+    return restart_write(run->may_restart && run->result.stop_signal == 0,
+                         &(struct restart_results){ write_checkpoint, write_records, run }, w);
 }

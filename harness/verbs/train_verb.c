@@ -64,6 +64,7 @@ struct run { /* shared by the ranks of this process */
     int tuning_stop_signal;     /* rank 0: it ended the run before its first step; 0: none did */
     struct autotune tuned;      /* what rank 0 has found; options of job are lent by it */
     struct autotune_file *file; /* likewise; NULL: none is used */
+    bool may_restart;           /* --restarts, of this command or of the launcher */
     bool is_written, is_saved;  /* results were to be written; the checkpoint is */
 };
 
@@ -89,22 +90,27 @@ out:
     return rc;
 }
 
-/* The end of the progress, checkpoint, records and table: of the process of rank 0. w: its world, NULL: it has ended.
- * The checkpoint comes first: records that cannot be written take nothing else with them. */
-static enum rc write_results(struct run *run, struct world *w)
+static enum rc write_checkpoint(void *arg, struct world *w)
 {
+    struct run *run = arg;
     const char *save = run->job.opts.save;
     const bool saves = save[0] && run->result.checks.n_corruptions == 0; /* a file that is there is a better one */
-    const char *out = run->own->out[0] ? run->own->out : NULL;
-    struct report *to = NULL;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    if (run->job.watch)
-        progress_fini(&run->progress, wait_clock_ns());
-    run->is_written = true;
     if (saves && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
         TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
     run->is_saved = saves;
+out:
+    return rc;
+}
+
+static enum rc write_records(void *arg)
+{
+    struct run *run = arg;
+    const char *out = run->own->out[0] ? run->own->out : NULL;
+    struct report *to = NULL;
+    enum rc rc = RC_OK;
+
     if (run->job.opts.trajectory[0])
         TRY(trajectory_write(run->job.opts.trajectory, &run->job, &run->result));
     if (run->job.opts.messages[0])
@@ -114,6 +120,16 @@ static enum rc write_results(struct run *run, struct world *w)
 out:
     report_close(&to);
     return rc;
+}
+
+/* The end of the progress, checkpoint, records and table: of the process of rank 0. w: its world, NULL: it has ended. */
+static enum rc write_results(struct run *run, struct world *w)
+{
+    if (run->job.watch)
+        progress_fini(&run->progress, wait_clock_ns());
+    run->is_written = true;
+    return restart_write(run->may_restart && run->result.stop_signal == 0,
+                         &(struct restart_results){ write_checkpoint, write_records, run }, w);
 }
 
 /* Results of a run that is stopped are written before its world ends: where mpirun was told to end it, it kills the
@@ -301,7 +317,7 @@ static bool is_trained(bool is_saved, const struct train_job *job, const struct 
 static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
 {
     const struct train_verb_opts *own = call->opts;
-    struct run run = { .own = own };
+    struct run run = { .own = own, .may_restart = may_restart };
     const struct train_watch watch = { show_step, &run.progress };
     struct world_cost cost = { 0 };
     char *identity = NULL;
@@ -377,7 +393,8 @@ static enum rc run_stages(struct verb_call *call, const struct train_restarts *r
                                     .n_stages = (int)own->train.stages,
                                     .out = own->out,
                                     .on_stop = stages_report,
-                                    .restarts = restarts };
+                                    .restarts = restarts,
+                                    .may_restart = may_restart };
     struct world_cost cost = { 0 };
     enum rc rc;
 

@@ -25,6 +25,8 @@
 #   connected, joined  world tcp; N: 0. The process has a connection with rank 0; all are there, and the world opens
 #   exchange         train; N: the step. The worker has its gradient, and its exchange is under way
 #   trained          train; N: the steps that this worker has begun. Its last step has ended; other workers may still train
+#   write            train; N: 0 before rank 0 writes what the run leaves, 1 between records and checkpoint with --restarts,
+#                    2 when both are written; rank 0
 #   push             train; N: the step of a push that this server received and has not applied
 #   tune             train --autotune; N: the step over all trials, from 0. Trials do not reach the points above
 #   launch           compare; N: the launch that begins, in the order of the campaign; on every rank
