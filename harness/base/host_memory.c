@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_memory.c - MemAvailable, and the limits of control groups, versions 1 and 2. */
+/* host_memory.c - MemAvailable, the limits of control groups, versions 1 and 2, and that of the address space. */
 #include "harness/base/host_memory.h"
 
 #include <stdbool.h>
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { PATH_BYTES = 1024 };
 
@@ -97,6 +99,24 @@ static const struct version *version_of(char *line, char **group)
     return NULL;
 }
 
+/* What ulimit -v leaves of the address space, less what libraries and the stacks of threads take beside. */
+static size_t room_of_limit(const char *root)
+{
+    enum { BESIDE_BYTES = 256 << 20 };
+    struct rlimit limit;
+    char path[PATH_BYTES];
+
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    (void)snprintf(path, sizeof path, "%s/proc/self/status", root);
+    const size_t used_kib = number_in(path, "VmSize:");
+    if (used_kib >= (SIZE_MAX - BESIDE_BYTES) / 1024)
+        return SIZE_MAX;
+    const size_t used_bytes = used_kib * 1024 + BESIDE_BYTES;
+    /* with less no world runs, and host_memory_check_limit() says why */
+    return limit.rlim_cur > used_bytes ? (size_t)limit.rlim_cur - used_bytes : SIZE_MAX;
+}
+
 size_t host_memory_available(const char *root)
 {
     char path[PATH_BYTES], line[PATH_BYTES], *group = NULL;
@@ -115,5 +135,22 @@ size_t host_memory_available(const char *root)
     }
     if (file)
         (void)fclose(file);
-    return available_bytes;
+    return least(available_bytes, room_of_limit(root));
+}
+
+enum rc host_memory_check_limit(size_t n_bytes, const char *what)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return RC_OK;
+    void *probe = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe != MAP_FAILED) {
+        (void)munmap(probe, n_bytes);
+        return RC_OK;
+    }
+    return rc_raise(RC_NOMEM,
+                    "ulimit -v %llu: leaves less than the %zu MiB of address space that %s may need; raise it, or lift "
+                    "it by ulimit -v unlimited",
+                    (unsigned long long)limit.rlim_cur / 1024, n_bytes >> 20, what);
 }

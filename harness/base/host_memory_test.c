@@ -2,6 +2,8 @@
 /* host_memory_test.c - available memory out of files that the test writes, and of this machine. */
 #include "harness/base/host_memory.h"
 
+#include <sys/resource.h>
+
 #include "harness/base/suite/file_tree.h"
 
 static const char meminfo[] = "MemTotal:       24684100 kB\nMemFree:        23196044 kB\nMemAvailable:    1000000 kB\n";
@@ -67,12 +69,41 @@ static void this_machine_has_some(void **state)
     assert_true(host_memory_available("") > (size_t)1 << 20);
 }
 
+/* ulimit -v, with and without room for what is asked for. */
+static void the_address_space_may_be_limited(void **state)
+{
+    const size_t room_bytes = (size_t)1 << 30;
+    size_t used_kib = 0;
+    struct rlimit before, limit;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+
+    (void)state;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        (void)sscanf(line, "VmSize: %zu kB", &used_kib);
+    (void)fclose(file);
+    assert_true(used_kib > 0);
+    assert_int_equal(host_memory_check_limit(room_bytes, "nobody"), RC_OK);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = (struct rlimit){ used_kib * 1024 + room_bytes, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const size_t available_bytes = host_memory_available("");
+    const enum rc fits = host_memory_check_limit(room_bytes / 2, "nobody"),
+                  is_too_much = host_memory_check_limit(2 * room_bytes, "the ranks");
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(available_bytes <= room_bytes - ((size_t)256 << 20));
+    assert_int_equal(fits, RC_OK);
+    assert_int_equal(is_too_much, RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "2048 MiB of address space that the ranks may need; raise it"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TREE_TEST(an_unknown_system_sets_no_limit), TREE_TEST(without_groups_the_system_tells),
         TREE_TEST(groups_of_version_2_limit),       TREE_TEST(groups_of_version_1_limit),
-        cmocka_unit_test(this_machine_has_some),
+        cmocka_unit_test(this_machine_has_some),    cmocka_unit_test(the_address_space_may_be_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/verb.h"
+#include "harness/world/child.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -177,6 +179,19 @@ static bool open_standard_streams(void)
     return true;
 }
 
+/* OpenBLAS starts a thread for each core as it is loaded, though gradmark has one of its own for each. Where the
+ * address space is limited (ulimit -v), one that finds none tries again without end, and the exit of the process waits
+ * for it. So the program starts itself again without those threads. */
+static void leave_out_blas_threads(char **argv)
+{
+    static const char VARIABLE[] = "OPENBLAS_NUM_THREADS";
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && !getenv(VARIABLE) &&
+        setenv(VARIABLE, "1", 0) == 0)
+        child_start_self_anew(argv);
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
@@ -206,6 +221,7 @@ static int close_output(int exit_code)
 
 int main(int argc, char **argv)
 {
+    leave_out_blas_threads(argv);
     if (!open_standard_streams())
         return EXIT_FAILURE;
     keep_freed_memory();

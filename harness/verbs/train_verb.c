@@ -122,7 +122,8 @@ out:
     return rc;
 }
 
-/* The end of the progress, checkpoint, records and table: of the process of rank 0. w: its world, NULL: it has ended. */
+/* The end of the progress, checkpoint, records and table: of the process of rank 0. w: its world; NULL: it has ended.
+ * Which of them comes first: restart.h. */
 static enum rc write_results(struct run *run, struct world *w)
 {
     if (run->job.watch)

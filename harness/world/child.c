@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -171,6 +172,14 @@ enum rc child_self_path(char *out, size_t n_bytes)
         return rc_raise(RC_IO, "the path of this program cannot be read: %s", strerror(errno));
     out[n_path] = '\0';
     return RC_OK;
+}
+
+void child_start_self_anew(char **argv)
+{
+    char path[PATH_MAX];
+
+    if (child_self_path(path, sizeof path) == RC_OK)
+        (void)execv(path, argv);
 }
 
 void child_host_name(char *out, size_t n_bytes)

@@ -26,6 +26,8 @@ enum rc child_copy(int64_t *pid, bool *is_child) MUST_CHECK;
  * child_run(). RC_IO. */
 enum rc child_await_copy(int64_t pid, int *exit_code) MUST_CHECK;
 
+/* Start this program anew in place of this process, with these arguments. Returns only where that cannot be. */
+void child_start_self_anew(char **argv);
 /* Path of this executable, for launching itself again. RC_IO. */
 enum rc child_self_path(char *out, size_t n_bytes) MUST_CHECK;
 

@@ -3,9 +3,11 @@
 #include "harness/world/world.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/host_memory.h"
 #include "harness/base/text.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/thread_tasks.h"
@@ -196,10 +198,29 @@ enum rc world_peer_next(struct world *w, struct peer_event *out)
     return w->peers ? peer_next(w->peers, out) : RC_OK;
 }
 
+/* Of the ranks of this process, with their libraries: measured, and rounded up. A thread has a stack, an arena of
+ * malloc(), and OpenBLAS's buffer, of which actors use one after the other. */
+static enum rc check_address_space(const struct world_ops *ops, const struct world_opts *opts, int n_ranks)
+{
+    enum { PROCESS_MIB = 256, THREAD_MIB = 224, ACTOR_MIB = 32 };
+    const size_t n_here = ops->module.caps & WORLD_SHARED_MEMORY && n_ranks > 1 ? (size_t)n_ranks : 1;
+    const size_t n_threads = opts && opts->n_threads > 1 ? (size_t)opts->n_threads : 1;
+    const size_t n_each_mib = ops->module.caps & WORLD_VIRTUAL_TIME ? ACTOR_MIB : n_threads * THREAD_MIB;
+    char what[64];
+
+    (void)snprintf(what, sizeof what, "the ranks of this process (%zu)", n_here);
+    return host_memory_check_limit((PROCESS_MIB + n_here * n_each_mib) << 20, what);
+}
+
 enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
                   void *arg)
 {
-    return ops->run(opts, n_ranks, body, arg);
+    enum rc rc;
+
+    TRY(check_address_space(ops, opts, n_ranks));
+    TRY(ops->run(opts, n_ranks, body, arg));
+out:
+    return rc;
 }
 
 enum rc world_open(struct world **out, const struct world_ops *ops, const struct world_opts *opts)

@@ -124,9 +124,9 @@ enum rc gang_has_tf_config(bool *out, const char *text) MUST_CHECK;
 enum rc gang_of_tf_config(struct gang *out, const char *text) MUST_CHECK;
 /* Set GRADMARK_GANG_*; key: GRADMARK_GANG_KEY. RC_NOMEM. */
 enum rc gang_export(const struct gang *g, const char *key) MUST_CHECK;
-/* Of the file of a user's own key, which it makes if it is not there: the key of a run by hand on one host without
- * --key-file. It is $XDG_CONFIG_HOME/gradmark/tcp.key, with ~/.config by default; a regular file of this user, whom alone
- * it lets read; a line GANG_OWN_KEY_LINE with 64 hexadecimal digits. RC_INVAL names --key-file; RC_IO. */
+/* The path of the user's own key, whose file it makes if there is none: the key of a run by hand on one host without
+ * --key-file. It is $XDG_CONFIG_HOME/gradmark/tcp.key (default: ~/.config), a regular file of this user, who alone can
+ * read it: GANG_OWN_KEY_LINE and 64 hexadecimal digits. RC_INVAL names --key-file; RC_IO. */
 #define GANG_OWN_KEY_LINE "gradmark-tcp-key 1\nkey "
 enum rc gang_own_key_file(char *out, size_t n_bytes) MUST_CHECK;
 /* The key of a run from a file that gradmark keys makes: three lines, "gradmark-keys 1", "public ...", "secret ...",

@@ -4,8 +4,9 @@
  * harness/world/tcp. No call waits.
  *
  * Invariants
- *   N1  Each side first sends 56 bytes in clear: "GMTW", STREAM_VERSION, a public key (X25519) made for this connection,
- *       and a digest (BLAKE2b) of all that, keyed with the key of the run. So a peer without the key is known at once.
+ *   N1  Each side first sends 56 bytes in clear: "GMTW", STREAM_VERSION, a public key (X25519) made for this
+ *       connection, and a digest (BLAKE2b) of all that, keyed with the key of the run. So a peer without the key is
+ *       known at once.
  *       Both then have a key for each direction: a digest, keyed likewise, of the secret that the two public keys give
  *       and of both. So a connection that was recorded is of no use in another one, nor is it readable by who gets the
  *       key of the run later.
