@@ -107,23 +107,6 @@ static bool write_all(int fd, const char *bytes, size_t n_bytes)
     return true;
 }
 
-/* Part of what is in `from`, to the end of `to`. */
-static bool copy_part(int to, int from, const struct byte_range *part)
-{
-    char bytes[65536];
-
-    for (uint64_t at = part->begin; at < part->end;) {
-        const uint64_t n_left = part->end - at;
-        const ssize_t n = pread(from, bytes, n_left < sizeof bytes ? (size_t)n_left : sizeof bytes, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0 || !write_all(to, bytes, (size_t)n))
-            return false;
-        at += (uint64_t)n;
-    }
-    return true;
-}
-
 /* A second name for the file as it is. */
 static enum rc set_aside(const struct atomic_file *f, char *name, size_t n_bytes)
 {
@@ -142,8 +125,8 @@ static enum rc set_aside(const struct atomic_file *f, char *name, size_t n_bytes
     return rc_raise(RC_IO, "%s: cannot be kept as %s: %s", f->temporary_path, name, strerror(errno));
 }
 
-enum rc partial_file_keep(struct atomic_file *f, const struct byte_range *part, size_t n_parts, char *aside,
-                          size_t n_bytes)
+enum rc partial_file_replace(struct atomic_file *f, const char *bytes, size_t n_bytes, char *aside,
+                             size_t n_aside_bytes)
 {
     struct atomic_file kept = { .path = NULL };
     struct stat about;
@@ -155,13 +138,11 @@ enum rc partial_file_keep(struct atomic_file *f, const struct byte_range *part, 
     }
     (void)unlink(kept.temporary_path); /* of a process that was killed here: this one has the lock (G3) */
     TRY(open_it(&kept, O_CREAT | O_EXCL));
-    const int from = fileno(f->stream), to = fileno(kept.stream);
-    bool is_written = fstat(from, &about) == 0 && fchmod(to, about.st_mode & 0777) == 0;
-    for (size_t i = 0; i < n_parts; i++)
-        is_written = is_written && copy_part(to, from, &part[i]);
-    if (!is_written || fsync(to) != 0)
+    const int to = fileno(kept.stream);
+    if (fstat(fileno(f->stream), &about) != 0 || fchmod(to, about.st_mode & 0777) != 0 ||
+        !write_all(to, bytes, n_bytes) || fsync(to) != 0)
         FAIL(RC_IO, "%s: write failed: %s", kept.temporary_path, strerror(errno));
-    TRY(set_aside(f, aside, n_bytes));
+    TRY(set_aside(f, aside, n_aside_bytes));
     if (rename(kept.temporary_path, f->temporary_path) != 0)
         FAIL(RC_IO, "%s: cannot be replaced: %s", f->temporary_path, strerror(errno));
     file_sync_folder_of(f->temporary_path);

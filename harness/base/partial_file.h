@@ -7,7 +7,7 @@
  *   G3  One process at a time writes it. A lock says so, which ends with its process, however that ends.
  *   G4  A piece that was being written when the process ended may be there in part: at the end, where
  *       partial_file_cut() cuts it off.
- *   G5  What partial_file_keep() leaves out is in another file, as it was.
+ *   G5  What partial_file_replace() leaves out is in another file, as it was.
  */
 #ifndef HARNESS_BASE_PARTIAL_FILE_H
 #define HARNESS_BASE_PARTIAL_FILE_H
@@ -25,13 +25,10 @@ enum rc partial_file_open(struct atomic_file *out, const char *path) MUST_CHECK;
 enum rc partial_file_reopen(struct atomic_file *out, const char *path) MUST_CHECK;
 /* Keep the first n_bytes of it. RC_IO. */
 enum rc partial_file_cut(struct atomic_file *f, uint64_t n_bytes) MUST_CHECK;
-struct byte_range {
-    uint64_t begin, end; /* behind the last one */
-};
-/* Keep these parts of it, ascending; before, the file as it was gets a second name, PATH.damaged, or -2, -3, ... behind
- * it: aside[n_bytes]. RC_IO, RC_NOMEM: it stays as it is. */
-enum rc partial_file_keep(struct atomic_file *f, const struct byte_range *part, size_t n_parts, char *aside,
-                          size_t n_bytes) MUST_CHECK;
+/* Have these bytes in the place of what it holds; before, the file as it was gets a second name, PATH.damaged, or -2,
+ * -3, ... behind it: aside[n_aside_bytes]. RC_IO, RC_NOMEM: it stays as it is. */
+enum rc partial_file_replace(struct atomic_file *f, const char *bytes, size_t n_bytes, char *aside,
+                             size_t n_aside_bytes) MUST_CHECK;
 /* Add a piece, past stdio. RC_IO: it is not there, nor a part of it (unless that cannot be cut off either). */
 enum rc partial_file_append(struct atomic_file *f, const char *bytes, size_t n_bytes) MUST_CHECK;
 /* Put it in place as PATH, and close it. RC_IO: PATH.partial stays as it is. */

@@ -154,10 +154,9 @@ static void left_and_taken_up_again(void **state)
     assert_null(text_of(p, p->partial));
 }
 
-/* G5: parts of it stay, under the same name and lock; as it was, it has another name. */
-static void parts_are_kept(void **state)
+/* G5: other bytes under the same name and lock; as it was, it has another name. */
+static void what_it_holds_is_replaced(void **state)
 {
-    static const struct byte_range parts[] = { { 0, 2 }, { 4, 6 } }, none = { 0, 0 };
     struct place *p = *state;
     struct atomic_file f, g;
     char aside[128];
@@ -166,7 +165,7 @@ static void parts_are_kept(void **state)
     assert_int_equal(partial_file_open(&f, p->path), RC_OK);
     assert_int_equal(partial_file_append(&f, "a\nb\nc\nd\n", 8), RC_OK);
     assert_int_equal(chmod(p->partial, 0640), 0);
-    assert_int_equal(partial_file_keep(&f, parts, 2, aside, sizeof aside), RC_OK);
+    assert_int_equal(partial_file_replace(&f, "a\nc\n", 4, aside, sizeof aside), RC_OK);
     assert_string_equal(text_of(p, p->partial), "a\nc\n");
     assert_string_equal(text_of(p, aside), "a\nb\nc\nd\n");
     assert_int_equal(strncmp(aside, p->path, strlen(p->path)), 0);
@@ -178,7 +177,7 @@ static void parts_are_kept(void **state)
     assert_int_equal(partial_file_append(&f, "e\n", 2), RC_OK);
     assert_int_equal(partial_file_reopen(&g, p->path), RC_INVAL);
     assert_non_null(strstr(rc_message(), "another process is writing it"));
-    assert_int_equal(partial_file_keep(&f, &none, 1, aside, sizeof aside), RC_OK);
+    assert_int_equal(partial_file_replace(&f, "", 0, aside, sizeof aside), RC_OK);
     assert_string_equal(aside + strlen(p->path), ".damaged-2");
     assert_string_equal(text_of(p, aside), "a\nc\ne\n");
     assert_int_equal(unlink(aside), 0);
@@ -294,7 +293,7 @@ int main(void)
         TEST(a_full_disk_leaves_no_part),
         TEST(its_mode_is_the_users),
         TEST(its_name_is_written),
-        TEST(parts_are_kept),
+        TEST(what_it_holds_is_replaced),
     };
 
     return cmocka_run_group_tests_name("partial_file", tests, NULL, NULL);

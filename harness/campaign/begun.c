@@ -168,6 +168,8 @@ enum rc sweep_write_manifest(const struct sweep *s, struct record **options, boo
     record_bool(r, "is_complete", is_complete);
     record_u64(r, "continued_count", (uint64_t)c->session);
     record_text(r, "continued_despite", s->despite[0] ? s->despite : NULL);
+    /* The end of runs.jsonl (seal.E2): once it is in place, as a session that is killed writes no other manifest. */
+    record_text(r, "runs_" SEAL_KEY, c->runs.stream || c->is_unsealed || !c->seal.last[0] ? NULL : c->seal.last);
     record_child(r, "plan", &plan);
     manifest_fill(r, c->is_virtual);
     snprintf(path, sizeof path, "%s/manifest.json", c->dir);
@@ -442,8 +444,8 @@ static void tell_damage(const struct left_out *o)
 {
     if (o->n_lines > 0)
         fprintf(stderr,
-                "gradmark compare: warning: %zu line%s of its records, line %zu first, cannot be read: what %s is left "
-                "out, %llu bytes, and made again; as they were, the records are in %s\n",
+                "gradmark compare: warning: %zu line%s of its records, line %zu first, changed after it was written: "
+                "what %s is left out, %llu bytes, and made again; as they were, the records are in %s\n",
                 o->n_lines, o->n_lines == 1 ? "" : "s", o->damaged_line, o->n_lines == 1 ? "it is of" : "they are of",
                 (unsigned long long)o->n_bytes, o->aside);
 }

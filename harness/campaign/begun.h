@@ -6,7 +6,8 @@
  *                          program and the machine; is_complete is false until all launches are there
  *   runs.jsonl.partial     the launches that have ended (base/partial_file.h)
  *   runs.jsonl             the same file, when the campaign has ended; continuing it renames it back
- *   runs.jsonl.damaged     the records as they were, where a line of them could not be read; -2, -3, ...: the next time
+ *   runs.jsonl.damaged     the records as they were, where a line of them could not be read, or was changed; the next
+ *                          time -2, -3, ...
  *   .launch*               of the launch under way; left by one that was killed, removed by --continue
  *   *.tsv, *.svg, *.png    charts, when the campaign has ended; --continue removes them, as it changes what they show
  *
@@ -47,7 +48,7 @@ enum rc sweep_reopen_files(struct sweep *s, const struct begun *k) MUST_CHECK;
 enum rc sweep_check_hosts(struct sweep *s, struct world *w) MUST_CHECK;
 struct left_out {                 /* of the records */
     uint64_t n_bytes;             /* in all */
-    size_t n_lines, damaged_line; /* that cannot be read, but for one that was being written; the first, from 1 on */
+    size_t n_lines, damaged_line; /* damaged or changed, but for one that was being written; the first, from 1 on */
     char aside[600];              /* where the records are as they were; "": all but the end is kept */
 };
 /* Take the launches of s->campaign.runs: all pieces that are whole. What is not is left out. RC_MISMATCH: they are none

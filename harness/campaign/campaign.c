@@ -405,11 +405,17 @@ out:
 
 enum rc campaign_keep(struct campaign *c, const char *text, size_t n_bytes)
 {
+    struct seal seal = c->seal;
+    char *sealed = NULL;
     enum rc rc;
 
-    TRY(partial_file_append(&c->runs, text, n_bytes));
+    if (!c->is_unsealed)
+        TRY(seal_lines(&seal, &sealed, &n_bytes, text, n_bytes));
+    TRY(partial_file_append(&c->runs, sealed ? sealed : text, n_bytes));
+    c->seal = seal;
     c->is_kept = true;
 out:
+    free(sealed);
     return rc;
 }
 

@@ -30,6 +30,7 @@
 #include "harness/campaign/layout_words.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
+#include "harness/report/seal.h"
 #include "harness/train/train.h"
 
 struct json_t; /* jansson.h */
@@ -123,6 +124,8 @@ struct campaign {
     struct point *point;                       /* owned */
     size_t n_points;
     struct atomic_file runs; /* runs.jsonl in the making: runs.jsonl.partial (base/partial_file.h) */
+    struct seal seal;        /* of its last line */
+    bool is_unsealed;        /* runs was begun by a version without seals, and stays so (report/seal.h, E1) */
     bool is_kept;            /* campaign_close() leaves it as it is; else it drops it */
     int session;             /* of the launches taken from now on */
     double spent_s;          /* when the last of the launches was taken: of all sessions together */
@@ -145,7 +148,8 @@ enum rc campaign_reopen(struct campaign *c, const char *dir) MUST_CHECK;
 enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path) MUST_CHECK;
 /* The same of a launch that is in runs.jsonl already: text[n_bytes]. Sets c->spent_s. */
 enum rc campaign_retake(struct campaign *c, struct point *p, const char *text, size_t n_bytes) MUST_CHECK;
-/* Add a piece to runs.jsonl: all of it is there, whatever ends this process, or nothing of it. RC_IO. */
+/* Add a piece to runs.jsonl, lines of records, which are sealed: all of it is there, whatever ends this process, or
+ * nothing of it. RC_IO, RC_NOMEM. */
 enum rc campaign_keep(struct campaign *c, const char *text, size_t n_bytes) MUST_CHECK;
 /* Read a record of the launch of p that is under way, number n_launches, for which there is room: its steps, its
  * summary. Others are nothing to p. RC_MISMATCH: it has no kind. RC_NOMEM. */

@@ -290,7 +290,10 @@ static void write_end(const struct recorded *k, const char *path, FILE *to)
         else
             html_text(to, names[i]);
     }
-    fputs("</p>\n<p>A click on a title sorts a table, another turns it round, a third restores its order.</p>\n"
+    fputs("</p>\n", to);
+    if (!k->is_run && !k->is_sealed)
+        html_element(to, "p", NULL, RECORDED_UNSEALED, k->name);
+    fputs("<p>A click on a title sorts a table, another turns it round, a third restores its order.</p>\n"
           "</footer>\n",
           to);
 }

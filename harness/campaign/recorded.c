@@ -305,6 +305,12 @@ static enum rc read_folder(struct recorded *k, struct reader *r, const char *pat
         return rc_raise(RC_INVAL, "%s: not the folder of a campaign: it holds no runs.jsonl", path);
     TRY(read_manifest(k));
     TRY(reader_run(r));
+    const char *end = json_string_value(json_object_get(k->manifest, "runs_" SEAL_KEY));
+    if (end && !r->is_partial && strcmp(end, r->seal.last) != 0)
+        FAIL(RC_MISMATCH,
+             "%s: line %zu: changed after it was written: this is not the last line that the campaign wrote, by "
+             "runs_" SEAL_KEY " in its manifest.json; restore both files from a copy, or measure again",
+             runs, r->line);
 out:
     return rc;
 }
@@ -366,6 +372,12 @@ enum rc recorded_open(struct recorded *out, const char *path)
 out:
     recorded_close(&k);
     return rc;
+}
+
+void recorded_tell_unsealed(const struct recorded *k, FILE *to)
+{
+    if (!k->is_run && !k->is_sealed)
+        fprintf(to, RECORDED_UNSEALED "\n", k->name);
 }
 
 void recorded_close(struct recorded *k)

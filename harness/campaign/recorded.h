@@ -11,12 +11,15 @@
  *   K3  Records of older versions may lack what they did not know: that is NaN, as null is, and its columns show "-".
  *   K4  Files of gradmark train are the launches of one campaign if they are of one program and differ in workers,
  *       steps and seed alone; others, and a launch that is there twice, are refused by file and line.
+ *   K5  A sealed file (report/seal.h) of which a line was changed, removed, moved or added is an error, as K2. Records
+ *       of older versions, and of gradmark train, have no seals; recorded_tell_unsealed() says it of a campaign.
  */
 #ifndef HARNESS_CAMPAIGN_RECORDED_H
 #define HARNESS_CAMPAIGN_RECORDED_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "harness/base/rc.h"
 #include "harness/campaign/campaign.h"
@@ -37,6 +40,7 @@ struct recorded {
     struct json_t *tuning; /* array of records: of trials of rates, and of launches that failed */
     struct json_t *failures;
     bool tells_disturbance; /* its records say whether launches were disturbed */
+    bool is_sealed;         /* its records are as they were written: K5 */
 };
 
 /* Read a campaign's folder, or the file of one run (gradmark train --out FILE). RC_INVAL: there is no such thing at
@@ -48,6 +52,9 @@ enum rc recorded_open_runs(struct recorded *out, const char *paths) MUST_CHECK;
 /* Accepts a zeroed one. */
 void recorded_close(struct recorded *k);
 
+#define RECORDED_UNSEALED "The records of %s have no " SEAL_KEY ": a later change of them cannot be found."
+/* That as a line, where it is so. */
+void recorded_tell_unsealed(const struct recorded *k, FILE *to);
 /* The first point that has launches: there is one. */
 const struct recorded_point *recorded_first(const struct recorded *k);
 /* The manifest that tells of machine and program: the campaign's, where it left one, else that of the first launch. */

@@ -172,6 +172,7 @@ static enum rc read_files(struct recorded *k, const struct file_list *list)
     for (size_t i = 0; i < list->n; i++) {
         r.path = list->path[i];
         r.line = r.n_launches_begun = 0;
+        r.seal = (struct seal){ "" };
         TRY(reader_run(&r));
     }
     k->manifest = json_incref(k->point[0].manifest); /* whose workers, steps and seed are one of several */

@@ -296,6 +296,23 @@ static void drop_launch(struct reader *r)
     k->campaign.n_points--;
 }
 
+/* Is the line as it was written? A file is sealed from its first line on, or not at all. */
+static enum rc check_seal(struct reader *r, const char *line, size_t n_bytes)
+{
+    struct seal begun = { "" };
+    const enum seal_found found = seal_check(&r->seal, line, n_bytes);
+
+    if (r->line == 1)
+        r->into->is_sealed = found != SEAL_NONE;
+    if (found == (r->into->is_sealed ? SEAL_FITS : SEAL_NONE))
+        return RC_OK;
+    if (r->line > 1 && seal_check(&begun, line, n_bytes) == SEAL_FITS)
+        return misfit(r, "changed after it was written: the records of another campaign begin here; give each campaign "
+                         "its own folder");
+    return misfit(r, "changed after it was written, or a line before it is missing (" SEAL_KEY " does not match): "
+                     "restore the file from a copy, or measure again");
+}
+
 /* One line; *is_cut: it is the last one, has no end, and is left out. */
 static enum rc read_line(struct reader *r, const char *line, size_t n_bytes, bool *is_cut)
 {
@@ -307,7 +324,16 @@ static enum rc read_line(struct reader *r, const char *line, size_t n_bytes, boo
     r->line++;
     *is_cut = r->is_partial && line[n_bytes - 1] != '\n';
     snprintf(why, sizeof why, "not a record: %s", record ? "" : error.text);
-    rc = *is_cut ? RC_OK : record ? read_record(r, record) : misfit(r, why);
+    if (*is_cut) {
+        json_decref(record);
+        return RC_OK;
+    }
+    TRY(check_seal(r, line, n_bytes));
+    if (!record)
+        TRY(misfit(r, why));
+    (void)json_object_del(record, SEAL_KEY); /* it tells of the file, not of a launch */
+    TRY(read_record(r, record));
+out:
     json_decref(record);
     return rc;
 }

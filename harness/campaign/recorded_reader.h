@@ -18,6 +18,7 @@ struct reader { /* into, path and is_partial as the caller sets them, else zeros
     const char *first_path;       /* are_files: of the first of them, */
     const json_t *first_manifest; /* and of its first launch; NULL: none was read yet */
     size_t line, n_launches_begun;
+    struct seal seal; /* of the line before */
     /* The launch under way; is_open: its manifest was read, its summary was not or may not be the last record. */
     bool is_open, has_summary;
     size_t point;                      /* its */

@@ -4,16 +4,22 @@
  *
  * Records are in pieces: a launch, from its manifest to its summary; all trials of a point; a launch that failed. A
  * piece that is not whole was being written when the process was killed; so it is the last one, and the launch is made
- * again. A line that is damaged before others is no work of a signal, but of a crash of the machine, or of its disk:
- * the piece it is of is left out and made again, all others are kept. Where one of them needs it (launch i + 1 of a
- * point launch i, launches the trials of their rate) the file is refused, and stays as it is.
+ * again. A line that is damaged before others is no work of a signal, but of a crash of the machine, or of its disk, or
+ * somebody changed it: its seal does not fit (report/seal.h). The piece it is of is left out and made again, all others
+ * are kept, and sealed anew. Where one of them needs it (launch i + 1 of a point launch i, launches the trials of their
+ * rate) the file is refused, and stays as it is.
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/campaign/begun.h"
+
+struct byte_range {
+    uint64_t begin, end; /* behind the last one */
+};
 
 struct reload {
     struct sweep *s;
@@ -30,6 +36,8 @@ struct reload {
     size_t n_kept;
     size_t n_damaged, damaged_line; /* lines; the first */
     bool is_skipping;               /* behind a damaged line, what may be the rest of its piece */
+    bool is_sealed, is_unsealed;    /* both false: no record was read yet (seal.E1) */
+    struct seal seal, kept_seal;    /* of the line read last; of the end of the last whole piece */
 };
 
 static enum rc misfit(const struct reload *l, const char *why)
@@ -189,6 +197,7 @@ static enum rc keep_piece(struct reload *l)
 {
     struct byte_range *last = l->n_kept > 0 ? &l->kept[l->n_kept - 1] : NULL;
 
+    l->kept_seal = l->seal;
     if (last && last->end == l->piece_begin) {
         last->end = l->n_read;
         return RC_OK;
@@ -221,6 +230,16 @@ out:
     return rc;
 }
 
+/* Is a record as it was written? */
+static bool is_sound(struct reload *l, enum seal_found found)
+{
+    if (!l->is_sealed && !l->is_unsealed) {
+        l->is_sealed = found != SEAL_NONE;
+        l->is_unsealed = !l->is_sealed;
+    }
+    return found == (l->is_sealed ? SEAL_FITS : SEAL_NONE);
+}
+
 static enum rc take_lines(struct reload *l)
 {
     FILE *from = l->s->campaign.runs.stream;
@@ -234,8 +253,9 @@ static enum rc take_lines(struct reload *l)
         l->n_line++;
         if (line[n - 1] != '\n') /* it is the last, and was being written */
             break;
+        const enum seal_found found = seal_check(&l->seal, line, (size_t)n);
         r = json_loadb(line, (size_t)n, 0, NULL);
-        if (r)
+        if (r && is_sound(l, found))
             TRY(read_record(l, r, line, (size_t)n));
         else
             note_damage(l);
@@ -263,6 +283,32 @@ static enum rc check_trials(const struct reload *l)
                     l->s->campaign.runs.temporary_path, l->damaged_line, name);
 }
 
+/* The kept pieces, n_bytes in all, one behind the other and sealed anew; what the file was is out->aside. */
+static enum rc join_kept(struct reload *l, size_t n_bytes, struct left_out *out)
+{
+    struct atomic_file *runs = &l->s->campaign.runs;
+    char *text = malloc(n_bytes + 1), *sealed = NULL;
+    struct seal seal = { "" };
+    enum rc rc = RC_OK;
+
+    if (!text)
+        return rc_raise(RC_NOMEM, "no memory for the records that are kept");
+    for (size_t i = 0, n_read = 0; i < l->n_kept; i++) {
+        const size_t n = (size_t)(l->kept[i].end - l->kept[i].begin);
+        if (pread(fileno(runs->stream), text + n_read, n, (off_t)l->kept[i].begin) != (ssize_t)n)
+            FAIL(RC_IO, "%s: cannot be read", runs->temporary_path);
+        n_read += n;
+    }
+    if (l->is_sealed)
+        TRY(seal_lines(&seal, &sealed, &n_bytes, text, n_bytes));
+    TRY(partial_file_replace(runs, sealed ? sealed : text, n_bytes, out->aside, sizeof out->aside));
+    l->kept_seal = seal;
+out:
+    free(sealed);
+    free(text);
+    return rc;
+}
+
 /* What is not kept leaves the file: a piece that had not ended is cut off; behind damage all pieces are kept. */
 static enum rc leave_out(struct reload *l, struct left_out *out)
 {
@@ -279,9 +325,11 @@ static enum rc leave_out(struct reload *l, struct left_out *out)
                               .n_lines = l->n_damaged,
                               .damaged_line = l->damaged_line };
     if (l->n_damaged > 0)
-        TRY(partial_file_keep(runs, l->kept, l->n_kept, out->aside, sizeof out->aside));
+        TRY(join_kept(l, n_kept_bytes, out));
     else if (out->n_bytes > 0)
         TRY(partial_file_cut(runs, n_kept_bytes));
+    l->s->campaign.seal = l->kept_seal;
+    l->s->campaign.is_unsealed = l->is_unsealed && n_kept_bytes > 0;
 out:
     return rc;
 }

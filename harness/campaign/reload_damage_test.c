@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload_damage_test.c - a campaign that is continued, of whose records a line cannot be read: the piece it is of is
- * left out, and all others are kept; or one of them needs it, and the file is refused, and stays as it is.
+ * reload_damage_test.c - a campaign that is continued, of whose records a line cannot be read, or was changed. The piece
+ * it is of is left out, and all others are kept. Where one of them needs it the file is refused, and stays as it is.
  */
 #include <jansson.h>
 
@@ -77,18 +77,31 @@ static void make_whole(struct whole *w, struct kit *k)
     assert_int_equal(w->n_lines, 3 * N_ALL + 1);
 }
 
+enum damage { NO_JSON, OTHER_DIGIT, N_DAMAGES };
+
 /* The file, of which lines first to last are damaged; it is in damaged[TEXT_BYTES], too. */
-static void write_damaged(const struct whole *w, struct kit *k, int first, int last, char damaged[TEXT_BYTES])
+static void write_damaged(const struct whole *w, struct kit *k, int first, int last, enum damage damage,
+                          char damaged[TEXT_BYTES])
 {
+    static const char key[] = "\"block_position\":";
+
     snprintf(damaged, TEXT_BYTES, "%s", w->text);
-    for (int i = first; i <= last; i++)
-        damaged[w->line[i].text - w->text] = '\a';
+    for (int i = first; i <= last; i++) {
+        char *line = damaged + (w->line[i].text - w->text), *digit = strstr(line, key);
+        assert_non_null(digit);
+        if (damage == NO_JSON)
+            *line = '\a';
+        else
+            digit[sizeof key - 1] = digit[sizeof key - 1] == '0' ? '1' : '0';
+    }
     assert_true(kit_write(k, "runs.jsonl.partial", damaged));
 }
 
-/* Without the pieces of these lines. */
+/* Without the pieces of these lines, sealed anew. */
 static void what_stays(const struct whole *w, int first, int last, char text[TEXT_BYTES])
 {
+    struct seal seal = { "" };
+    char *sealed = NULL;
     size_t n = 0;
 
     for (int i = 0; i < w->n_lines; i++)
@@ -96,7 +109,9 @@ static void what_stays(const struct whole *w, int first, int last, char text[TEX
             memcpy(text + n, w->line[i].text, w->line[i].n_bytes);
             n += w->line[i].n_bytes;
         }
-    text[n] = '\0';
+    assert_int_equal(seal_lines(&seal, &sealed, &n, text, n), RC_OK);
+    snprintf(text, TEXT_BYTES, "%s", sealed);
+    free(sealed);
 }
 
 /* Launches that the pieces of these lines are. */
@@ -109,7 +124,15 @@ static size_t n_launches_of(const struct whole *w, int first, int last)
     return n;
 }
 
-static void check_kept(const struct whole *w, struct kit *k, int first, int last)
+static void assert_all_sealed(const char *text)
+{
+    struct seal seal = { "" };
+
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        assert_int_equal(seal_check(&seal, line, (size_t)(end - line)), SEAL_FITS);
+}
+
+static void check_kept(const struct whole *w, struct kit *k, int first, int last, enum damage damage)
 {
     char damaged[TEXT_BYTES], expected[TEXT_BYTES], aside[40];
     const size_t n_lost = n_launches_of(w, first, last);
@@ -117,7 +140,7 @@ static void check_kept(const struct whole *w, struct kit *k, int first, int last
     size_t n_failures = 0;
     struct sweep s;
 
-    write_damaged(w, k, first, last, damaged);
+    write_damaged(w, k, first, last, damage, damaged);
     what_stays(w, first, last, expected);
     open_sweep(&s, k);
     assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
@@ -138,17 +161,18 @@ static void check_kept(const struct whole *w, struct kit *k, int first, int last
     assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
     assert_int_equal(s.campaign.n_launches_done, N_ALL);
     assert_memory_equal(kit_read(k, "runs.jsonl.partial"), expected, strlen(expected));
+    assert_all_sealed(kit_read(k, "runs.jsonl.partial"));
     kit_close_three(&s);
     assert_int_equal(unlink(kit_path(k, aside)), 0);
 }
 
-static void check_refused(const struct whole *w, struct kit *k, int line)
+static void check_refused(const struct whole *w, struct kit *k, int line, enum damage damage)
 {
     char damaged[TEXT_BYTES], expected[400];
     struct left_out left_out;
     struct sweep s;
 
-    write_damaged(w, k, line, line, damaged);
+    write_damaged(w, k, line, line, damage, damaged);
     open_sweep(&s, k);
     assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
     assert_int_equal(sweep_reload(&s, &left_out), RC_MISMATCH);
@@ -169,10 +193,12 @@ static void a_damaged_line_loses_its_piece_alone(void **state)
     make_whole(&w, *state);
     for (int i = 0; i < w.n_lines; i++) {
         const bool is_needed = !w.line[i].is_failure && w.line[i].block < MADE_LAUNCHES - 1;
-        if (is_needed)
-            check_refused(&w, *state, i);
-        else
-            check_kept(&w, *state, i, i);
+        for (enum damage damage = 0; damage < N_DAMAGES; damage++) {
+            if (is_needed)
+                check_refused(&w, *state, i, damage);
+            else
+                check_kept(&w, *state, i, i, damage);
+        }
         n_kept += !is_needed;
     }
     assert_int_equal(n_kept, 3 * N_POINTS + 1);
@@ -188,7 +214,7 @@ static void damaged_lines_lose_their_pieces(void **state)
 
     make_whole(&w, *state);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_kept(&w, *state, w.n_lines - 1 - cases[i].first, w.n_lines - 1 - cases[i].last);
+        check_kept(&w, *state, w.n_lines - 1 - cases[i].first, w.n_lines - 1 - cases[i].last, (enum damage)(i % 2));
 }
 
 int main(void)

@@ -44,6 +44,8 @@ static enum rc diff_run(struct verb_call *call)
                         call->operand[!is_bundle[1]]);
     for (int i = 0; i < 2; i++)
         TRY(recorded_open(&of[i], call->operand[i]));
+    for (int i = 0; i < 2; i++)
+        recorded_tell_unsealed(&of[i], stdout);
     TRY(campaign_diff(&of[0], &of[1], &n, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");

@@ -63,6 +63,7 @@ static enum rc report_run(struct verb_call *call)
         page_path(path, sizeof path, &k, call->operand[0]);
     TRY(file_check_writable(path));
     call->stage = STAGE_RUN;
+    recorded_tell_unsealed(&k, stdout);
     TRY(page_write(&k, path, stdout));
     printf("page: %s\n", path);
     if (fflush(stdout) != 0)
