@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload_damage_test.c - a campaign that is continued, of whose records a line cannot be read, or was changed. The piece
+ * reload_damage_test.c - a campaign that is continued, of whose records a line is damaged, or was changed. The piece
  * it is of is left out, and all others are kept. Where one of them needs it the file is refused, and stays as it is.
  */
 #include <jansson.h>
