@@ -85,7 +85,7 @@ static void what_was_changed_does_not_fit(void **state)
         { "{\"a\":1,\"chain_sha256\":\"" D1 "\"}\r\n", SEAL_OTHER, SEAL_OTHER },
         { "{\"a\":1}\n", SEAL_NONE, SEAL_OTHER },
         { "{\"a\":1,\"thain_sha256\":\"" D1 "\"}\n", SEAL_NONE, SEAL_OTHER }, /* another key of the same length */
-        { "{\"a\":\"\\\"chain_sha256\\\"\"}\n", SEAL_NONE, SEAL_OTHER }, /* a text, no key */
+        { "{\"a\":\"\\\"chain_sha256\\\"\"}\n", SEAL_NONE, SEAL_OTHER },      /* a text, no key */
         { "}\n", SEAL_NONE, SEAL_OTHER },
         { "\n", SEAL_NONE, SEAL_OTHER },
         { "", SEAL_NONE, SEAL_OTHER },
