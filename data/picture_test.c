@@ -16,6 +16,7 @@
 
 #include "data/suite/test_pictures.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/names.h"
 
 enum { H = 9, W = 13 };
 
@@ -265,7 +266,7 @@ static void other_files_are_refused(void **state)
     expect_refused((const uint8_t *)"\xff", 1, "begins neither");
     expect_refused((const uint8_t *)"\x89PNG", 4, "PNG: ");
     assert_int_equal(picture_read(&p, "no/such.jpg"), RC_INVAL);
-    assert_string_equal(rc_message(), "no/such.jpg: No such file or directory");
+    assert_names(rc_message(), "no/such.jpg:");
 }
 
 static uint64_t n_drawn;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "data/picture.h"
+#include "harness/base/suite/names.h"
 
 static void formats_are_named(void **state)
 {
@@ -15,9 +16,9 @@ static void formats_are_named(void **state)
 
     (void)state;
     assert_int_equal(picture_decode(&p, "a.jpg", (const uint8_t *)"\xff\xd8\xff", 3), RC_UNSUPPORTED);
-    assert_string_equal(rc_message(), "a.jpg: is a JPEG file; no libjpeg here");
+    assert_names(rc_message(), "a.jpg: ... libjpeg");
     assert_int_equal(picture_decode(&p, "a.png", (const uint8_t *)"\x89PNG\r\n\x1a\n", 8), RC_UNSUPPORTED);
-    assert_string_equal(rc_message(), "a.png: is a PNG file; no libpng here");
+    assert_names(rc_message(), "a.png: ... libpng");
     assert_null(p.rgb);
 }
 

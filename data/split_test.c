@@ -17,6 +17,7 @@
 
 #include "data/dataset.h"
 #include "data/split.h"
+#include "harness/base/suite/names.h"
 
 enum { N_CLASSES = 10, MOST_PARTS = 16 };
 
@@ -241,9 +242,9 @@ static void refuses(void **state)
     assert_int_equal(dataset_open_line(&line, 1), RC_OK);
     assert_int_equal(split_parse(&opts, "by-label"), RC_OK);
     assert_int_equal(split_open(&s, line, &opts, 2, 1), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--split: the samples of data set line have no labels"));
+    assert_names(rc_message(), "--split: ... line ... labels");
     assert_int_equal(split_open(&s, d, &opts, 2000, 1), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--split: of 1438 training samples worker 1438 of 2000 has none"));
+    assert_names(rc_message(), "--split: ... 1438 training samples worker 1438 of 2000");
     assert_int_equal(split_parse(&opts, "unequal:1,2"), RC_OK);
     assert_int_equal(split_open(&s, line, &opts, 3, 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "has 2 shares, and there are 3 workers"));

@@ -11,6 +11,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
 #include "harness/accept/suite/acceptance_kit.h"
+#include "harness/base/suite/names.h"
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -401,7 +402,7 @@ static void a_folder_that_is_not_there_is_told(void **state)
     snprintf(gone.dir, sizeof gone.dir, "/nowhere/at/all");
     kit_acceptance(&a, 0);
     assert_int_equal(write_bundle(&gone, &a), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "/nowhere/at/all/acceptance.jsonl: cannot be written"));
+    assert_names(rc_message(), "/nowhere/at/all/acceptance.jsonl:");
     acceptance_close(&a);
 }
 

@@ -8,6 +8,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
 #include "harness/accept/suite/acceptance_kit.h"
+#include "harness/base/suite/names.h"
 #include "harness/report/suite/report_kit.h"
 
 enum { TEXT_BYTES = 200000 };
@@ -340,7 +341,7 @@ static void a_folder_is_known_by_its_records(void **state)
 
     assert_false(acceptance_is_bundle(k->dir));
     assert_int_equal(acceptance_load(&a, k->dir), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "acceptance.jsonl: cannot be read: No such file"));
+    assert_names(rc_message(), "acceptance.jsonl:");
     kit_acceptance(&a, 0);
     free(saved(k, &a));
     assert_true(acceptance_is_bundle(k->dir));

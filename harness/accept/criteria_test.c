@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/accept/criteria_keys.h"
+#include "harness/base/suite/names.h"
 #include "harness/report/record.h"
 
 /* All values, and what follows from them. */
@@ -193,11 +194,11 @@ static void each_error_names_line_key_and_value(void **state)
         assert_int_equal(c.least_repeats_count, 0x5a5a5a5a); /* out only on success */
     }
     assert_int_equal(parse(&c, "reducer: rin\n"), RC_INVAL); /* modules come and go: not the list of all */
-    assert_non_null(strstr(rc_message(), "c.yaml:1: reducer: is \"rin\"; the nearest to rin is ring; one of "));
+    assert_names(rc_message(), "c.yaml:1: reducer: ... \"rin\" ... ring");
     assert_int_equal(parse(&c, "training_model: leenet\n"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "training_model: is \"leenet\"; the nearest to leenet is lenet; one of "));
+    assert_names(rc_message(), "training_model: ... \"leenet\" ... lenet");
     assert_int_equal(criteria_load(&c, "no/such.yaml"), RC_INVAL);
-    assert_string_equal(rc_message(), "no/such.yaml: cannot be read: No such file or directory");
+    assert_names(rc_message(), "no/such.yaml:");
 }
 
 static void settings_change_values(void **state)
@@ -218,8 +219,7 @@ static void settings_change_values(void **state)
     assert_string_equal(rc_message(),
                         "--criteria-set nois_s=3: no such key; the nearest is noise_s (of " CRITERIA_KEYS ")");
     assert_int_equal(criteria_set(&c, "most_repeats_count=2"), RC_INVAL);
-    assert_string_equal(rc_message(), "--criteria-set most_repeats_count: is 2; at least least_repeats_count, 3, would "
-                                      "be right");
+    assert_names(rc_message(), "--criteria-set most_repeats_count: ... 2 ... least_repeats_count, 3");
     assert_same(&c, &before);
 }
 
@@ -241,8 +241,7 @@ static void stages_can_be_left_out(void **state)
         rc_message(), "--skip trainin: no such stage; the nearest is training (of preflight, compute, noise, pairwise, "
                       "collectives, ps, training, integrity, soak)");
     assert_int_equal(criteria_skip(&c, "--skip", "preflight,compute,collectives,training,integrity"), RC_INVAL);
-    assert_string_equal(rc_message(), "--skip preflight,compute,collectives,training,integrity: no stage is left; at "
-                                      "least one would be right");
+    assert_names(rc_message(), "--skip preflight,compute,collectives,training,integrity:");
     assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
 }
 
@@ -272,9 +271,9 @@ static void stages_can_be_chosen(void **state)
         assert_int_equal(c.runs[s], s == ACCEPT_NOISE || s == ACCEPT_PAIRWISE);
     assert_int_equal(criteria_choose(&c, "--stages", ""), RC_OK);
     assert_int_equal(criteria_choose(&c, "--stages", "soke"), RC_INVAL);
-    assert_string_equal(rc_message(),
-                        "--stages soke: no such stage; the nearest is soak (of preflight, compute, noise, pairwise, "
-                        "collectives, ps, training, integrity, soak)");
+    assert_names(
+        rc_message(),
+        "--stages soke: ... soak ... preflight, compute, noise, pairwise, collectives, ps, training, integrity, soak");
     assert_string_equal(c.stages, "noise,pairwise");
 }
 

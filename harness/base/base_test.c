@@ -22,6 +22,7 @@
 #include "harness/base/peak_rss.h"
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/names.h"
 #include "harness/base/text.h"
 
 static void rc_names_and_sentences_exist(void **state)
@@ -447,9 +448,34 @@ static void folders_are_made_whole(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* What assert_names() of other tests tells apart. */
+static void names_stand_in_order_and_whole(void **state)
+{
+    static const char said[] = "--workers 0: out of range, must be from 1 to 65536 (4.5 %)";
+    static const struct {
+        const char *names;
+        bool is_there;
+    } cases[] = {
+        { "--workers 0", true },
+        { "--workers 0: ... 1 ... 65536", true },
+        { "4.5 %", true },
+        { "--workers 0: ... 6", false },
+        { "workers 0 ... 5536", false },
+        { "--worker", false },
+        { "65536 ... 1 ", false },
+        { "--workers 1", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(has_names(said, cases[i].names), cases[i].is_there);
+    assert_false(has_names("--autotune-file f: is empty", "--autotune"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_stand_in_order_and_whole),
         cmocka_unit_test(rc_names_and_sentences_exist),
         cmocka_unit_test(rc_raise_takes_its_own_message),
         cmocka_unit_test(a_prefix_comes_before_the_message),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/base/opt.h"
+#include "harness/base/suite/names.h"
 
 struct sample {
     uint64_t workers, unset, no_rank;
@@ -124,7 +125,7 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     assert_int_equal(parse(&s, 1, too_long, 2), RC_OK);
     assert_int_equal(strlen(s.set.text), 1022);
     assert_int_equal(parse(&s, 2, one_too_many, 2), RC_INVAL);
-    assert_string_equal(rc_message(), "--set a: is too long; all of them together have at most 1023 letters");
+    assert_names(rc_message(), "--set a: ... 1023 letters");
 }
 
 static void bad_input_names_option_value_and_remedy(void **state)
@@ -197,7 +198,7 @@ static void a_former_name_is_the_option(void **state)
     assert_int_equal(parse(&s, 3, twice, 3), RC_INVAL);
     assert_string_equal(rc_message(), "--weight: given twice");
     assert_int_equal(parse(&s, 1, too_heavy, 3), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--weight 10: out of range"));
+    assert_names(rc_message(), "--weight 10:");
     assert_int_equal(parse(&s, 1, unripe, 3), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--weight 2: needs --fruit apple"));
     assert_int_equal(parse(&s, 1, misspelt, 3), RC_INVAL);
@@ -261,12 +262,12 @@ static void set_takes_the_place_of_defaults(void **state)
     assert_int_equal(opt_set(group, 1, "room", "16Ki"), RC_OK); /* again */
     assert_int_equal(s.room, 16384);
     assert_int_equal(opt_set(group, 1, "workers", "4"), RC_INVAL);
-    assert_string_equal(rc_message(), "--workers: is given, and workers is set to 4 there; leave out one of the two");
+    assert_names(rc_message(), "--workers: ... workers ... 4");
     assert_int_equal(s.workers, 3);
     assert_int_equal(opt_set(group, 1, "room", "2"), RC_INVAL);
-    assert_string_equal(rc_message(), "--room 2: out of range, must be from 4 to 1048576");
+    assert_names(rc_message(), "--room 2: ... 4 ... 1048576");
     assert_int_equal(opt_set(group, 1, "rom", "8"), RC_INVAL);
-    assert_string_equal(rc_message(), "--rom: no such option; the nearest is --room");
+    assert_names(rc_message(), "--rom: ... --room");
 }
 
 static void values_round_trip_as_text(void **state)

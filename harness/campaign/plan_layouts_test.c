@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_layouts_test.c - which points layouts make, the work that all of them get, and what is left out or refused. */
+#include "harness/base/suite/names.h"
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 
@@ -232,8 +233,7 @@ static void models_that_are_no_networks(void **state)
     campaign_close(&s.campaign);
     layout_axes(&s, alone, "linear", "allreduce", "2x1x1,1x2x1");
     assert_int_equal(sweep_plan(&s), RC_INVAL);
-    assert_string_equal(rc_message(),
-                        "--layout: nothing to run; linear: is no network, whose layers could be cut apart");
+    assert_names(rc_message(), "--layout: ... linear:");
     campaign_close(&s.campaign);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/campaign/suite/campaign_test_kit.h"
 
 static enum rc write_telling(const char *path, uint64_t n_messages, uint64_t real_ns, const char *expected)
@@ -59,7 +60,7 @@ static void a_file_that_cannot_be_is_refused_before(void **state)
     assert_int_equal(sim_cost_check(kit_path(k, "c.json"), "sim", true), RC_OK);
     assert_int_not_equal(access(kit_path(k, "c.json"), F_OK), 0);
     assert_int_equal(sim_cost_check("c.json", "threads", false), RC_INVAL);
-    assert_string_equal(rc_message(), "--cost c.json: needs --world sim, but that is threads");
+    assert_names(rc_message(), "--cost c.json: ... --world sim ... threads");
     assert_int_not_equal(sim_cost_check(kit_path(k, "none/c.json"), "sim", true), RC_OK);
 }
 

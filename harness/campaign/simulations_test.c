@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/campaign/simulations.h"
 #include "harness/report/progress.h"
 #include "harness/report/suite/report_kit.h"
@@ -141,8 +142,7 @@ static void others_go_on_V3(void **state)
     }
     assert_string_equal(s[DIES].why, "the simulation of number 1 was ended by signal 9");
     assert_int_equal(simulations_check(s, N), RC_PEER);
-    assert_string_equal(rc_message(),
-                        "3 of 5 simulations failed; the first: the simulation of number 1 was ended by signal 9");
+    assert_names(rc_message(), "3 of 5 simulations ... number 1 ... signal 9");
     end(s);
 }
 

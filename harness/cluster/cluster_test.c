@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/names.h"
 #include "harness/cluster/cluster.h"
 
 static const char valid[] = "name: four-nodes            # text\n"
@@ -169,7 +170,7 @@ static void unreadable_files_are_named(void **state)
 
     (void)state;
     assert_int_equal(cluster_load(&c, NULL, "no/such/file.yaml"), RC_INVAL);
-    assert_string_equal(rc_message(), "no/such/file.yaml: cannot be read: No such file or directory");
+    assert_names(rc_message(), "no/such/file.yaml:");
     assert_int_equal(cluster_load(&c, NULL, "/"), RC_INVAL);
     assert_string_equal(rc_message(), "/: cannot be read: Is a directory");
     assert_int_equal(load(&c, "", 0, said, sizeof said), RC_INVAL);
@@ -212,8 +213,7 @@ static void ranks_must_fit(void **state)
     c.n_ranks_per_host = 4;
     assert_int_equal(cluster_check(&c, 12, 12), RC_OK);
     assert_int_equal(cluster_check(&c, 13, 13), RC_INVAL);
-    assert_string_equal(rc_message(), "cluster default: 13 ranks do not fit: it has 3 hosts with 4 ranks each; at most "
-                                      "12 ranks, or hosts_count of at least 4, would be right");
+    assert_names(rc_message(), "cluster default: 13 ranks ... 3 hosts ... 4 ranks ... 12 ranks ... hosts_count ... 4");
     assert_int_equal(cluster_check(&c, 0, 0), RC_INVAL);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/names.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
 #include "harness/cluster/cluster_yaml.h"
@@ -120,8 +121,8 @@ static void settings_change_values(void **state)
     assert_string_equal(text, "1e+11");
     assert_int_equal(cluster_set(&c, NULL, "hosts_count=2"), RC_OK);
     assert_int_equal(cluster_check(&c, 9, 9), RC_INVAL);
-    assert_string_equal(rc_message(), "--cluster-set: cluster my own: 9 ranks do not fit: it has 2 hosts with 4 ranks "
-                                      "each; at most 8 ranks, or hosts_count of at least 3, would be right");
+    assert_names(rc_message(),
+                 "--cluster-set: cluster my own: 9 ranks ... 2 hosts ... 4 ranks ... 8 ranks ... hosts_count ... 3");
     c.server_placement = SERVERS_BESIDE;
     assert_int_equal(cluster_check(&c, 8, 12), RC_OK);
     assert_int_equal(cluster_check(&c, 9, 12), RC_INVAL);
@@ -190,13 +191,11 @@ static void wrong_settings_are_named(void **state)
     c = before;
     assert_int_equal(cluster_set(&c, NULL, "slow_links_count=5,slow_link_ratio=2"), RC_OK);
     assert_int_equal(cluster_check(&c, 4, 6), RC_INVAL);
-    assert_string_equal(rc_message(),
-                        "cluster piz-daint: slow_links_count is 5; at most the 4 hosts of workers would be "
-                        "right");
+    assert_names(rc_message(), "cluster piz-daint: slow_links_count ... 5 ... 4 hosts");
     c = before;
     assert_int_equal(cluster_set(&c, NULL, "stragglers_count=5,straggler_ratio=2"), RC_OK);
     assert_int_equal(cluster_check(&c, 4, 6), RC_INVAL);
-    assert_string_equal(rc_message(), "cluster piz-daint: stragglers_count is 5; at most the 4 workers would be right");
+    assert_names(rc_message(), "cluster piz-daint: stragglers_count ... 5 ... 4 workers");
 }
 
 static void unknown_presets_are_told_the_nearest(void **state)
@@ -205,13 +204,12 @@ static void unknown_presets_are_told_the_nearest(void **state)
 
     (void)state;
     assert_int_equal(cluster_find(&c, NULL, "pascal-25g"), RC_INVAL);
-    assert_string_equal(rc_message(), "pascal-25g: neither a preset nor a file; the nearest preset is pascal-25g-roce "
-                                      "(of ethernet-1g, h200-400g, laptop, pascal-25g-roce, pascal-40g-tcp, "
-                                      "piz-daint, rdma-25g-4x4)");
+    assert_names(rc_message(), "pascal-25g: ... pascal-25g-roce ... ethernet-1g, h200-400g, laptop, pascal-25g-roce, "
+                               "pascal-40g-tcp, piz-daint, rdma-25g-4x4");
     assert_int_equal(cluster_find(&c, NULL, "zzzz"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "zzzz: neither a preset (ethernet-1g, "));
     assert_int_equal(cluster_find(&c, NULL, "no-such.yaml"), RC_INVAL);
-    assert_string_equal(rc_message(), "no-such.yaml: cannot be read: No such file or directory");
+    assert_names(rc_message(), "no-such.yaml:");
 }
 
 /* Presets are messages' files, and what contradicts is told with the line of the key. */
@@ -241,8 +239,8 @@ static void errors_in_text_name_the_line(void **state)
     }
     assert_int_equal(cluster_parse(&c, NULL, "made", valid, strlen(valid)), RC_OK);
     assert_int_equal(cluster_check(&c, 5, 5), RC_INVAL);
-    assert_string_equal(rc_message(), "made:1: cluster unnamed: 5 ranks do not fit: it has 2 hosts with 2 ranks each; "
-                                      "at most 4 ranks, or hosts_count of at least 3, would be right");
+    assert_names(rc_message(),
+                 "made:1: cluster unnamed: 5 ranks ... 2 hosts ... 2 ranks ... 4 ranks ... hosts_count ... 3");
     assert_int_equal(c.assumed & 1u << cluster_key_find("hosts_count"), 0); /* given, if without a source */
 }
 

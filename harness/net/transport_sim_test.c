@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/net/suite/transport_sim_kit.h"
 
 /* A long message, then a short one: the short one waits behind it, as both are on one connection. */
@@ -347,7 +348,7 @@ static void other_worlds_are_refused(void **state)
     (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &opts, 1, threads_body, NULL), RC_UNSUPPORTED);
-    assert_string_equal(rc_message(), "rank 0: transport sim: runs in world sim, not in world threads");
+    assert_names(rc_message(), "rank 0: transport sim: ... world sim ... world threads");
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/net/zmq_address.h"
 #include "harness/world/world.h"
 
@@ -63,7 +64,7 @@ static void what_is_wanted_is_taken(void **state)
     assert_int_equal(a.reach, ZMQ_REACH_HOSTS);
     assert_string_equal(a.text, "tcp://127.0.0.1:*");
     assert_int_equal(zmq_address_open(&a, &several, ZMQ_WANT_HOST), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "transport ipc: ranks are on several hosts; tcp would be right"));
+    assert_names(rc_message(), "transport ipc: ... tcp");
     assert_int_equal(zmq_address_open(&a, &several, ZMQ_WANT_TCP), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--interface NAME|ADDRESS has to say"));
     assert_int_equal(zmq_address_open(&a, &given, ZMQ_WANT_TCP), RC_INVAL);

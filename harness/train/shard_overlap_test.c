@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/train/suite/train_kit.h"
 
 enum { TEXT_BYTES = 512 };
@@ -100,8 +101,9 @@ static void an_order_that_shards_cannot_have_is_refused(void **state)
     (void)state;
     (void)snprintf(text, sizeof text, "%son", options);
     assert_int_equal(kit_prepare(&job, text), RC_INVAL);
-    assert_string_equal(rc_message(), "--priority on: with --overlap on worker 0 orders the pieces of all, and shard 2 "
-                                      "of --shard-dense 3 has 32 where shard 0 has 31; --priority off");
+    assert_names(
+        rc_message(),
+        "--priority on: ... --overlap on ... shard 2 ... --shard-dense 3 ... 32 ... shard 0 ... 31 ... --priority off");
     for (size_t i = 0; i < 2; i++) {
         (void)snprintf(text, sizeof text, "%s%s", options, i == 0 ? "off" : "auto");
         assert_int_equal(kit_prepare(&job, text), RC_OK);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/train/suite/train_kit.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -310,9 +311,9 @@ static void an_interface_is_of_processes(void **state)
     assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--secure: together with --insecure"));
     assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--secure: a run that sends nothing encrypts nothing; --transport zmq"));
+    assert_names(rc_message(), "--secure: ... --transport zmq");
     assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport inproc --secure"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--secure: transport inproc encrypts nothing; --transport zmq"));
+    assert_names(rc_message(), "--secure: transport inproc ... --transport zmq");
     assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport tcp --secure"), RC_OK);
     assert_int_equal(job.security, SECURITY_ON);
     train_job_free(&job);
@@ -320,7 +321,7 @@ static void an_interface_is_of_processes(void **state)
     assert_int_equal(job.security, SECURITY_OFF);
     train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--interface lo"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--interface lo: the ranks of world threads are in one process"));
+    assert_names(rc_message(), "--interface lo: ... world threads");
     const enum rc rc = kit_prepare(&job, unknown);
     if (refused_unbuilt(rc, unknown, "mpi"))
         skip();

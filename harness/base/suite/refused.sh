@@ -13,9 +13,10 @@
 #
 # The sentences between them have their own test: harness/verbs/words_cli_test.
 has_names() {
-    local pattern="\\Q${1// ... /\\E\(?!\\w\).*\(?<!\\w\)\\Q}\\E"
-    [[ $1 != [[:alnum:]_]* ]] || pattern="(?<!\\w)$pattern"
-    [[ $1 != *[[:alnum:]_] ]] || pattern="$pattern(?!\\w)"
+    local behind='(?![\w-])' before='(?<!\w)' pattern
+    pattern="\\Q${1// ... /\\E$behind.*$before\\Q}\\E"
+    [[ $1 != [[:alnum:]_]* ]] || pattern=$before$pattern
+    [[ $1 != *[[:alnum:]_] ]] || pattern+=$behind
     LC_ALL=C grep -qP -- "$pattern" "$2" || fail "no line of $2 has '$1'"
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/cluster/cluster.h"
 #include "harness/world/sim/world_sim.h"
 
@@ -370,7 +371,7 @@ static void bad_requests_are_refused(void **state)
 
     (void)state;
     assert_int_equal(world_run(&world_sim, &opts, 5, copy_body, &seen), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "5 ranks do not fit: it has 2 hosts with 2 ranks each"));
+    assert_names(rc_message(), "5 ranks ... 2 hosts ... 2 ranks");
     assert_int_equal(run(&seen, 0, 1, copy_body), RC_INVAL);
     assert_int_equal(run(&seen, 10000000, 1, copy_body), RC_INVAL);
     assert_int_equal(world_run(&world_sim, &opts, 4, copy_body, &seen), RC_OK); /* refusals cost nothing */
