@@ -12,8 +12,8 @@
 #   await_line PATTERN FILE PID     Wait until a line of FILE matches the extended regular expression. Fails if process
 #                                   PID ends without such a line.
 #   await_end PID                   Wait until a process has ended, even if its parent has not reaped it.
-#   await_no_process TEXT           Wait until no process has TEXT in its command line: a launcher may end before a rank that it
-#                                   has killed. Prints "a process was left" if one stays.
+#   await_no_process TEXT           Wait until no process has TEXT in its command line: a launcher may end before a rank
+#                                   that it has killed. Prints "a process was left" if one stays.
 #   run_ranks POINT N COMMAND...    Run an mpirun that must fail. N ranks reach POINT:RANK:N. Sets code to its exit status.
 #                                   Fails if a rank does not end. Writes standard output to out, standard error to err.
 #   own_address N                   Print a loopback address that no other test uses, N from 0 to 2. All its ports are free.

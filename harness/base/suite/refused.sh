@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 # refused.sh - functions for shell tests that check an error without its sentences. The calling test defines fail().
 #
-#   refused_with STATUS NAMES COMMAND...   Run COMMAND. Fails unless it ends with STATUS and its standard error is one line that
-#                                          has NAMES. Writes standard output to out, standard error to err.
+#   refused_with STATUS NAMES COMMAND...   Run COMMAND. Fails unless it ends with STATUS, and standard error is one line
+#                                          that has NAMES. Writes standard output to out, standard error to err.
 #   has_names NAMES FILE                   Fails unless a line of FILE has NAMES.
 #
-# NAMES: what must stand in the line, in this order, parted by " ... ": the option with its value, then other options, values
-# and numbers by which this error differs from others of the same option. Each is looked for as a whole word.
+# NAMES: what must stand in the line, in this order, parted by " ... ": the option with its value, then other options,
+# values and numbers by which this error differs from others of the same option. Each is looked for as a whole word.
 #
 #   refused_with 2 '--workers 0 ... 1 ... 65536' "$gradmark" train --workers 0
 #
