@@ -2,10 +2,10 @@
 /*
  * gradmark.h - libgradmark: the collectives, the parameter server and the models of gradmark, for programs of your own.
  *
- * C and C++. A job is a group of ranks, processes that mpirun or srun started. What is collective is called by all of
- * them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank, or as many
- * seconds as the environment's GRADMARK_TIMEOUT_S says. (A debugger, or ranks that compute longer between two calls,
- * want more.) One job may be open at a time in a process.
+ * C and C++. A job is a group of ranks, processes that mpirun, srun or gradmark launch started. What is collective is
+ * called by all of them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank,
+ * or as many seconds as the environment's GRADMARK_TIMEOUT_S says. (A debugger, or ranks that compute longer between
+ * two calls, want more.) One job may be open at a time in a process.
  *
  *     struct gm_job *job;
  *     gm_init(&job, NULL);                         // every rank
@@ -24,6 +24,8 @@
  *       After GM_TIMEOUT of gm_init() or gm_finalize(), whose ranks did not all come, MPI may still wait for these: I1
  *       does not hold for the communicator, an MPI that gm_init() initialised is not finalised, and the program
  *       should end; MPI_Abort() ends that of a caller's MPI.
+ *       Under gradmark launch a rank's standard input belongs to the launcher: the program calls gm_init() before it
+ *       reads there, and finds nothing behind it. The end of the launcher ends the process.
  *   I3  Every rank has the same bits after gm_allreduce(), gm_broadcast() and gm_allgather(), in every run.
  *   I4  The calls are those of `gradmark train`: ring, parameter server, optimiser and models of one kind, no other
  *       implementations. W ranks that average gradients of B samples take the step of one rank with W B samples, but
@@ -62,7 +64,7 @@ const char *gm_error_name(int error);
 const char *gm_message(void);
 /* Of the library, "0.1.0". */
 const char *gm_version(void);
-/* Is MPI built in? Without it every job has one rank. */
+/* Is MPI built in? Without it only gradmark launch starts jobs of several ranks. */
 int gm_has_mpi(void);
 
 /* --- the job --- */
@@ -71,10 +73,12 @@ struct gm_job;
 
 /* Collective. mpi_comm: address of an MPI_Comm whose ranks the job has, in an MPI that the caller has initialised;
  * it lasts until gm_finalize(). NULL: MPI_COMM_WORLD, and MPI is initialised here and finalised by gm_finalize(),
- * unless the caller has done so. A program that no launcher started is a job of one rank. Without MPI (gm_has_mpi()):
- * one rank; GM_UNSUPPORTED where mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is
- * not initialised, or is over; torchrun or another launcher without MPI started several processes; another job is open
- * in this process; GRADMARK_TIMEOUT_S is no number of seconds from 1 to 86400. GM_TIMEOUT: the others did not call it.
+ * unless the caller has done so. A program that no launcher started is a job of one rank. Processes of gradmark launch
+ * are a job without MPI, one in the life of a process. Without MPI (gm_has_mpi()): one rank, or those of gradmark
+ * launch; GM_UNSUPPORTED where mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is
+ * not initialised, or is over; torchrun or another launcher without MPI started several processes; mpi_comm is given
+ * under gradmark launch; another job is open in this process; GRADMARK_TIMEOUT_S is no number of seconds from 1 to
+ * 86400. GM_TIMEOUT: the others did not call it.
  * (MPI itself, where it is initialised here, waits for processes of the launcher as long as the launcher does.)
  */
 int gm_init(struct gm_job **out, const void *mpi_comm);

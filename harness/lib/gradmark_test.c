@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gradmark_test.c - libgradmark through its public header alone, by one rank or under mpiexec: values of collectives, W
- * ranks are the big batch (I4), and what is refused (I2). The exit code tells.
+ * gradmark_test.c [CASE] - libgradmark through its public header alone, by one rank, under mpiexec or gradmark launch:
+ * values of collectives, W ranks are the big batch (I4), and what is refused (I2). The exit code tells. Cases of
+ * processes of gradmark launch alone, where a rank fails, or does not come.
  */
 #include <gradmark.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPECT(what) expect((what) != 0, #what, __LINE__)
 
@@ -326,14 +328,104 @@ static int limits(void)
         n_failures += EXPECT(setenv("GRADMARK_TIMEOUT_S", wrong[i], 1) == 0);
         n_failures += EXPECT(gm_init(&job, NULL) == GM_INVAL && !job && strstr(gm_message(), wrong[i]));
     }
+    return n_failures + EXPECT(unsetenv("GRADMARK_TIMEOUT_S") == 0);
+}
+
+/* --- processes of gradmark launch --------------------------------------------------------------------------------- */
+
+static int is_launched(void)
+{
+    return getenv("GRADMARK_GANG_RANK") != NULL;
+}
+
+/* Of such a process, before and after its job. */
+static int one_job(int is_before)
+{
+    struct gm_job *job = NULL;
+    int no_communicator = 0, n_failures = 0;
+
+    if (!is_launched())
+        return 0;
+    if (is_before)
+        n_failures += EXPECT(gm_init(&job, &no_communicator) == GM_INVAL && strstr(gm_message(), "pass NULL"));
+    else
+        n_failures += EXPECT(gm_init(&job, NULL) == GM_INVAL && strstr(gm_message(), "has one job"));
+    return n_failures + EXPECT(!job);
+}
+
+static void pause_ms(long ms)
+{
+    const struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+    (void)nanosleep(&time, NULL);
+}
+
+/* Rank 1 sums another length than the others: every rank hears of it, and the library ends no process, however long it
+ * continues (I1): a rank of train is ended after 2.5 s. */
+static int one_fails(void)
+{
+    static float x[4096];
+    struct gm_job *job = NULL;
+    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK && gm_size(job) == 3);
+    const int found = gm_allreduce(job, x, gm_rank(job) == 1 ? 4000 : 4096, GM_SUM);
+
+    n_failures += EXPECT(found == GM_MISMATCH || found == GM_PEER);
+    n_failures += EXPECT(gm_barrier(job) == GM_PEER && gm_broadcast(job, x, 1, 0) == GM_PEER);
+    pause_ms(3500);
+    n_failures += EXPECT(gm_finalize(&job) == GM_MISMATCH && strstr(gm_message(), "rank ") && !job);
+    return n_failures + one_job(0);
+}
+
+/* GRADMARK_TIMEOUT_S is 1: the last rank comes to no barrier before the others have given up. */
+static int one_is_late(void)
+{
+    struct gm_job *job = NULL;
+    float x = 1;
+    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK && gm_barrier(job) == GM_OK);
+
+    if (gm_rank(job) < gm_size(job) - 1) {
+        const int found = gm_barrier(job);
+        n_failures += EXPECT(found == GM_TIMEOUT || found == GM_PEER);
+    }
+    while (gm_broadcast(job, &x, 1, -1) == GM_INVAL) /* is not sent; GM_PEER: the job has failed */
+        pause_ms(1);
+    n_failures += EXPECT(gm_barrier(job) == GM_PEER);
+    n_failures += EXPECT(gm_finalize(&job) == GM_TIMEOUT && strstr(gm_message(), "within 1 s"));
     return n_failures;
 }
 
-int main(void)
+/* The last rank's process ends without a job. */
+static int one_is_absent(void)
 {
     struct gm_job *job = NULL;
-    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK);
+    const char *rank = getenv("GRADMARK_GANG_RANK");
 
+    if (strcmp(rank, "2") == 0)
+        return 0;
+    const int found = gm_init(&job, NULL);
+    /* rank 0 may have given up and ended before rank 1 hears of rank 2 */
+    const char *names = strcmp(rank, "0") == 0 ? "rank 2" : "rank ";
+    return EXPECT((found == GM_TIMEOUT || found == GM_PEER) && !job && strstr(gm_message(), names));
+}
+
+static int run_case(const char *name)
+{
+    if (strcmp(name, "failure") == 0)
+        return one_fails();
+    if (strcmp(name, "late") == 0)
+        return one_is_late();
+    return strcmp(name, "absent") == 0 ? one_is_absent() : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct gm_job *job = NULL;
+    int n_failures;
+
+    if (argc == 2)
+        return is_launched() && run_case(argv[1]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    n_failures = limits() + one_job(1);
+    n_failures += EXPECT(gm_init(&job, NULL) == GM_OK);
     if (!job)
         return EXIT_FAILURE;
     n_failures += EXPECT(gm_local_size(job) == gm_size(job) && gm_local_rank(job) == gm_rank(job));
@@ -355,6 +447,6 @@ int main(void)
     float sum = (float)n_failures;
     n_failures += EXPECT(gm_allreduce(job, &sum, 1, GM_SUM) == GM_OK);
     n_failures += EXPECT(gm_finalize(&job) == GM_OK && !job);
-    n_failures += limits();
+    n_failures += one_job(0);
     return n_failures > 0 || sum > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -57,17 +57,27 @@ int gm_has_mpi(void)
 }
 
 /* Of the process: two jobs would take turns with MPI's error handlers, and the one that initialised MPI would finalise
- * it under the other. */
+ * it under the other. Stays set after the job of a gang: rank 0 listens no more. */
 static atomic_flag job_is_open = ATOMIC_FLAG_INIT;
 
 enum { MAX_TIMEOUT_S = 86400 };
 
 /* --- open and close ----------------------------------------------------------------------------------------------- */
 
-/* RC_UNSUPPORTED: processes that could not find each other. */
+static bool is_in_gang(void)
+{
+    return strcmp(world_of_launcher(), "tcp") == 0;
+}
+
+/* RC_UNSUPPORTED: processes that could not find each other. RC_INVAL: a communicator, where the launcher has none. */
 static enum rc check_alone(const void *mpi_comm, const struct launcher *launcher)
 {
-    if (gm_has_mpi())
+    if (mpi_comm && is_in_gang())
+        return rc_raise(RC_INVAL,
+                        "gm_init: an MPI communicator was given, but %s started this process; pass NULL, or start it "
+                        "by mpirun",
+                        launcher->name ? launcher->name : "gradmark launch");
+    if (gm_has_mpi() || is_in_gang())
         return RC_OK;
     if (mpi_comm)
         return rc_raise(RC_UNSUPPORTED,
@@ -106,7 +116,8 @@ static enum rc open_world(struct gm_job *job, const void *mpi_comm)
     enum rc rc;
 
     TRY(check_alone(mpi_comm, &launcher));
-    TRY(world_choose(&ops, "auto", gm_has_mpi() && (mpi_comm || launcher.name)));
+    job->is_of_gang = is_in_gang();
+    TRY(world_choose(&ops, "auto", job->is_of_gang || (gm_has_mpi() && (mpi_comm || launcher.name))));
     TRY(world_open(&job->world, ops, &opts));
     name = transport_auto(&ops->module, 0);
     if (!name)
@@ -133,8 +144,10 @@ int gm_init(struct gm_job **out, const void *mpi_comm)
     if (!out)
         return rc_raise(RC_INVAL, "gm_init: out is NULL, an address for the job is needed");
     if (atomic_flag_test_and_set(&job_is_open))
-        return rc_raise(RC_INVAL,
-                        "gm_init: a job is open in this process; gm_finalize() ends it before another begins");
+        return rc_raise(RC_INVAL, is_in_gang() ? "gm_init: a job is open in this process, or was; under gradmark "
+                                                 "launch a process has one job"
+                                               : "gm_init: a job is open in this process; gm_finalize() ends it before "
+                                                 "another begins");
     job = calloc(1, sizeof *job);
     if (!job)
         FAIL(RC_NOMEM, "gm_init: no memory");
@@ -155,8 +168,9 @@ out:
         (void)!world_close(&job->world);
         (void)rc_raise(rc, "%s", message);
     }
+    if (!job || !job->is_of_gang)
+        atomic_flag_clear(&job_is_open);
     free(job);
-    atomic_flag_clear(&job_is_open);
     return rc;
 }
 
@@ -168,9 +182,10 @@ int gm_finalize(struct gm_job **job)
         return GM_OK;
     close_parts(*job);
     rc = world_close(&(*job)->world);
+    if (!(*job)->is_of_gang)
+        atomic_flag_clear(&job_is_open);
     free(*job);
     *job = NULL;
-    atomic_flag_clear(&job_is_open);
     return rc;
 }
 

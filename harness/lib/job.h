@@ -26,6 +26,7 @@ struct gm_job {
     uint64_t n_combined, n_broadcasts; /* calls so far, for gm_note() */
     int timeout_ms;                    /* of a wait for another rank */
     bool has_failed;                   /* I2 */
+    bool is_of_gang;                   /* of processes that gradmark launch started, where it is the only one */
     FILE *notes;                       /* NULL: none yet */
 };
 

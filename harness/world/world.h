@@ -129,7 +129,7 @@ struct world_opts {
     bool tasks_are_optional; /* has_tasks: where less is granted, the run goes on without: world.has_tasks is false */
     bool one_thread;      /* mpi only: of one that is open()ed: no thread of this process is at work beside the one that
                              calls, so MPI_THREAD_SINGLE, which a plain MPI_Init() grants, is enough */
-    int timeout_ms;       /* mpi only, of one that is open()ed: open(), close() and bootstrap wait at most so long
+    int timeout_ms;       /* mpi and tcp, of one that is open()ed: open(), close() and bootstrap wait at most so long
                              for another rank, with RC_TIMEOUT then; 0: for ever */
     const void *mpi_comm; /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
                              the level above: run() is collective over it, may be called again, and leaves
@@ -177,10 +177,10 @@ struct world_ops {
     /* Optional, with close (may be NULL: RC_UNSUPPORTED). This rank of a world that lasts until it is closed, for a
      * library, whose caller cannot be a body. threads: the calling thread is the only rank. mpi: the ranks of
      * opts->mpi_comm; where that is NULL, those of MPI_COMM_WORLD, and an MPI that nobody has initialised yet is
-     * initialised here, and finalised by close(). It ends no process; world_abort() tells the other ranks, as in a
-     * caller's MPI (W4). RC_TIMEOUT (opts->timeout_ms): the others did not come; what was begun is left to MPI, which
-     * is not finalised then, even if it was initialised here. No drills, no watch for silence, no report of losses.
-     * Collective; one thread calls all. */
+     * initialised here, and finalised by close(). tcp: the ranks of the gang, once in a process. It ends no process;
+     * world_abort() tells the other ranks, as in tcp and in a caller's MPI (W4). RC_TIMEOUT (opts->timeout_ms): the
+     * others did not come; what was begun is left to MPI, which is not finalised then, even if it was initialised here.
+     * No drills, no watch for silence, no report of losses. Collective; one thread calls all. */
     enum rc (*open)(struct world **out, const struct world_opts *opts);
     /* Collective. The failure of the world, as run() returns it; nulls in any case. */
     enum rc (*close)(struct world **w);

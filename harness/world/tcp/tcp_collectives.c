@@ -80,6 +80,14 @@ static enum rc check_opening(struct tcp_rank *self, uint64_t waited_ns)
     return rc_raise(RC_PEER, "%s", why);
 }
 
+static enum rc check_limit(const struct tcp_rank *self, uint64_t waited_ns)
+{
+    if (self->limit_ns == 0 || waited_ns < self->limit_ns)
+        return RC_OK;
+    return rc_raise(RC_TIMEOUT, "world tcp: not all ranks made the same call within %.6g s",
+                    1e-9 * (double)self->limit_ns);
+}
+
 /* The hub answers each call, so none is given up for a loss that this rank knows of meanwhile: it ends as it ends for
  * the others. */
 static enum rc call(struct world *w, struct call *c)
@@ -100,6 +108,7 @@ static enum rc call(struct world *w, struct call *c)
         world_tick(w);
         TRY(tcp_check(w));
         TRY(check_opening(self, wait_clock_ns() - called_ns));
+        TRY(check_limit(self, wait_clock_ns() - called_ns));
     }
     if (c->result.n_bytes < TCP_RESULT_FIXED_BYTES)
         FAIL(RC_MISMATCH, "rank 0 answers with %zu bytes", c->result.n_bytes);

@@ -146,7 +146,7 @@ static void *link_main(void *arg)
         doorbell_ring(&l->bell);
         if (is_over)
             return NULL;
-        if (atomic_load(&l->has_failed) && wait_clock_ns() - l->failed_ns > LEAVE_NS)
+        if (!l->ends_no_process && atomic_load(&l->has_failed) && wait_clock_ns() - l->failed_ns > LEAVE_NS)
             end_process(l);
         (void)poll(p, 2, POLL_MS);
         if (p[0].revents & POLLIN)
@@ -227,6 +227,7 @@ enum rc tcp_link_open(struct tcp_link **out, const struct tcp_link_opts *opts, i
     }
     l->own = opts->gang->rank;
     l->failure_exit_code = opts->failure_exit_code;
+    l->ends_no_process = opts->ends_no_process;
     pthread_mutex_init(&l->lock, NULL);
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     TRY(tcp_connect(&l->stream, opts, host_of));

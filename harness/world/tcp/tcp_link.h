@@ -22,6 +22,7 @@ struct tcp_link_opts {
     enum on_loss on_loss;
     int fd;                      /* to the hub of this process; -1: connect to gang->root */
     int failure_exit_code;       /* of a process that does not end by itself after a failure */
+    bool ends_no_process;        /* such a process is left alone */
     const unsigned char *place;  /* [TCP_PLACE_BYTES] */
     struct tcp_message *welcome; /* of a guest: what it is told; its body is the caller's to free; else NULL */
 };

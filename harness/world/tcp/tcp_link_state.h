@@ -19,6 +19,7 @@ struct link_guest { /* that has entered */
 struct tcp_link {
     int own; /* rank in the run */
     int failure_exit_code;
+    bool ends_no_process;
     int wake_fd; /* wakes the thread */
     bool is_started;
     pthread_t thread;

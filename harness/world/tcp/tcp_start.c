@@ -68,6 +68,7 @@ static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
                                   .on_loss = opts->on_loss,
                                   .fd = -1,
                                   .failure_exit_code = self->failure_exit_code,
+                                  .ends_no_process = self->ends_no_process,
                                   .place = place };
     enum rc rc;
 
@@ -180,6 +181,8 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     gang_forget_key();
     if (gang->has_launcher)
         self->gang.news = gang_watch_launcher(gang->n_ranks);
+    if (self->limit_ns > 0 && 1e-9 * (double)self->limit_ns < gang->start_s)
+        self->gang.start_s = 1e-9 * (double)self->limit_ns;
     self->rank = gang->rank;
     self->gang.n_guests = opts->n_guests;
     self->gang.n_servers = opts->n_servers;

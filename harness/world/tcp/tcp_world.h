@@ -23,7 +23,9 @@ struct tcp_rank { /* what all worlds of a rank share */
     int *host_of;                /* [ranks of the run]: the lowest rank of each one's host */
     int64_t offset_ns;           /* of rank 0's clock to this host's */
     uint64_t n_calls;
+    uint64_t limit_ns; /* of an opened world: to wait for other ranks; 0: none */
     int failure_exit_code;
+    bool ends_no_process;             /* of an opened world: a failure is its caller's to end with */
     bool has_begun;                   /* tcp_begin() */
     bool has_left;                    /* world_leave() */
     struct tcp_message welcome;       /* of a guest */
