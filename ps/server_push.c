@@ -108,7 +108,8 @@ void server_note_span(const struct ps_server *s, const char *what, uint64_t star
                                .what = what,
                                .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
                                .piece = k,
-                               .n_bytes = n_elems * sizeof(float) };
+                               .n_bytes = n_elems * sizeof(float),
+                               .step = s->rank->served_step };
 
     span_ring_add(s->env.ring, &span);
 }
@@ -339,6 +340,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     const uint64_t served_ns = world_now_ns(s->env.world);
+    s->rank->served_step = h->step;
     TRY(begin_of_piece(s, worker, slot, h->piece));
     snapshot_catch_up(s, worker, h->piece, h->step);
     s->is_saved = false;

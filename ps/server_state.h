@@ -147,6 +147,7 @@ struct ps_server {
     struct ps_server **here; /* of the rank's own slice: [n_here], those of all slices that are here; the own first */
     int n_here;
     struct ps_server *rank;   /* of the rank's own slice; it may be this one */
+    uint32_t served_step;     /* of that one: of the last push here, for the timeline */
     bool is_replica;          /* this one is of another server's slice ... */
     bool is_heir;             /* ... and has taken its place */
     bool is_partial;          /* a replica's: some of its copy is to come yet (copy.h) */
@@ -248,7 +249,7 @@ enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* The request of the worker in this slot is served: ends the reply before it. RC_OK too where the worker is lost by
  * now, which is noticed elsewhere: the change is made as the replica makes it (replica.R1). */
 enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
-/* Into the timeline: what was done with piece k, or for -1 with none. */
+/* Into the timeline: what was done with piece k, or for -1 with none, in the step of the last push. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
 

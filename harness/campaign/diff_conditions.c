@@ -82,9 +82,8 @@ static const json_t *option_of(const struct diff *d, int which, size_t pair, con
 /* Every option of the launches that differs, but for those that say where results go and how many there are. */
 static void tell_options(const struct diff *d, FILE *to)
 {
-    static const char *const unimportant[] = {
-        "kind", "model", "mode", "workers", "seed", "save", "resume", "timeline"
-    };
+    static const char *const unimportant[] = { "kind", "model",  "mode",     "workers",       "seed",
+                                               "save", "resume", "timeline", "timeline-steps" };
     char text[DIFF_TEXT_BYTES];
 
     for (size_t i = 0; i < d->n_pairs; i++) {

@@ -107,15 +107,16 @@ out:
     return rc;
 }
 
-/* A ring holds the spans of all steps: of a worker a step, the gradient, and of a piece a wait, its exchange and its
- * update; of a server as many for each worker. */
+/* A ring holds the spans of all steps that the timeline has: of a worker a step, the gradient, and of a piece a wait,
+ * its exchange and its update; of a server as many for each worker. */
 static enum rc open_rings(struct exchange *x)
 {
     enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_PIECE = 3 }; /* 12 MiB */
     const size_t n_peers = x->is_worker ? 1 : (size_t)(x->env.n_workers + x->env.opts.n_guests);
     const size_t n_of_a_piece = OF_A_PIECE + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
     const size_t n_of_a_step = OF_A_STEP + n_of_a_piece * x->buckets.n_pieces * n_peers;
-    const size_t n_spans = x->env.n_steps < MOST_SPANS / n_of_a_step ? x->env.n_steps * n_of_a_step : MOST_SPANS;
+    const size_t n_steps = span_steps_count(x->env.timeline_steps, x->env.n_steps_before, x->env.n_steps);
+    const size_t n_spans = n_steps < MOST_SPANS / n_of_a_step ? n_steps * n_of_a_step + !n_steps : MOST_SPANS;
     enum rc rc;
 
     TRY(span_ring_open(&x->ring[EXCHANGE_MAIN], "main", n_spans));
@@ -123,6 +124,8 @@ static enum rc open_rings(struct exchange *x)
         TRY(span_ring_open(&x->ring[EXCHANGE_QUEUE], "queue", n_spans));
     if (x->overlaps && x->is_worker)
         TRY(span_ring_open(&x->ring[EXCHANGE_COMMUNICATOR], "communicator", n_spans));
+    for (int i = 0; i < EXCHANGE_N_RINGS; i++)
+        span_ring_keep(x->ring[i], x->env.timeline_steps);
 out:
     return rc;
 }

@@ -137,7 +137,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool forward_only;                         /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;                            /* per message; 0 waits for ever */
     bool keeps_undo;                           /* E7; of a synchronous mode with memory, else nothing is kept */
-    bool timeline;                             /* record spans (exchange_ring) */
+    bool timeline;                             /* record spans (exchange_ring) ... */
+    const struct span_steps *timeline_steps;   /* ... of these steps alone; NULL: of all; lent during open() */
     bool messages;                             /* note messages (exchange_messages) */
     void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
     void *on_push_arg;

@@ -144,16 +144,37 @@ out:
     return rc;
 }
 
+/* "steps":{"first":3,"last":5} */
+static void print_steps(FILE *to, const struct timeline_rank *rank, int n_ranks, struct world *w)
+{
+    uint32_t first = UINT32_MAX, last = 0;
+
+    for (int r = 0; r < n_ranks; r++)
+        for (uint64_t i = 0; i < rank[r].n_spans; i++) {
+            const uint32_t step = timeline_span_at(&rank[r], i).step;
+
+            timeline_tick(w, i);
+            first = step < first ? step : first;
+            last = step > last ? step : last;
+        }
+    if (first > last)
+        fputs("\"steps\":null", to);
+    else
+        fprintf(to, "\"steps\":{\"first\":%" PRIu32 ",\"last\":%" PRIu32 "}", first, last);
+}
+
 static enum rc print_other_data(FILE *to, const struct timeline_rank *rank, int n_ranks, bool is_virtual,
-                                const struct record *facts) /* L4 */
+                                const struct record *facts, struct world *w) /* L4 */
 {
     uint64_t n_spans = 0;
     enum rc rc = RC_OK;
 
     for (int r = 0; r < n_ranks; r++)
         n_spans += rank[r].n_spans;
-    fprintf(to, "\"otherData\":{\"clock\":\"%s\",\"spans_count\":%" PRIu64 ",\"lost_spans_count\":{",
+    fprintf(to, "\"otherData\":{\"clock\":\"%s\",\"spans_count\":%" PRIu64 ",",
             is_virtual ? "virtual" : "real, offsets between hosts removed", n_spans);
+    print_steps(to, rank, n_ranks, w);
+    fputs(",\"lost_spans_count\":{", to);
     TRY(print_lost(to, rank, n_ranks));
     fputs("},\"run\":", to);
     if (facts)
@@ -190,7 +211,7 @@ static enum rc write_file(const char *path, const struct timeline_rank *rank, in
     TRY(atomic_file_open(&file, path)); /* L5; short writes are found by its commit */
     struct events events = { file.stream, "", rank[n_ranks - 1].rank + 1, earliest_ns(rank, n_ranks), w };
     fputs("{\"displayTimeUnit\":\"ms\",", file.stream);
-    TRY(print_other_data(file.stream, rank, n_ranks, is_virtual, facts));
+    TRY(print_other_data(file.stream, rank, n_ranks, is_virtual, facts, w));
     fputs(",\"traceEvents\":[\n", file.stream);
     for (int r = 0; r < n_ranks; r++) {
         timeline_tick(w, 0);

@@ -15,8 +15,8 @@
  *       span of all ranks.
  *   L3  Events of a thread are in the order of ts, an outer one before those inside it. Any two nest or are disjoint,
  *       as the format demands; rings with other spans are refused (RC_BUG), never shown wrongly.
- *   L4  otherData holds the clock, how many spans were written, how many each ring lost (span.h, S1), and the caller's
- *       facts ("run").
+ *   L4  otherData holds the clock, how many spans were written, the first and the last step of these ("steps"; null:
+ *       no spans), how many each ring lost (span.h, S1), and the caller's facts ("run").
  *   L5  No file is at path before it is complete (file.h).
  *   L6  The bytes of another rank are not trusted: they are RC_MISMATCH unless all sizes, names and L3 hold, and no
  *       byte behind their end is read.

@@ -160,7 +160,7 @@ static uint64_t n_ticks(const struct world *w)
     return atomic_load(&w->peers->seat[w->peers->own].n_ticks);
 }
 
-/* peers.P1: 100 times 1024 spans are packed in two passes, and written in a third; the rest are calls of world.h. */
+/* peers.P1: 100 times 1024 spans are packed in two passes, and written in two; the rest are calls of world.h. */
 static enum rc tick_body(struct world *w, void *arg)
 {
     enum { N_SPANS = 100 * 1024 };
@@ -176,7 +176,7 @@ static enum rc tick_body(struct world *w, void *arg)
 
     TRY(timeline_gather_and_write(w, &opts));
     const uint64_t n = n_ticks(w) - before;
-    expect(job, n >= 300 && n < 330, "a tick for each 1024 spans of each pass");
+    expect(job, n >= 400 && n < 430, "a tick for each 1024 spans of each pass");
 out:
     span_ring_close(&ring);
     return rc;

@@ -403,6 +403,7 @@ enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(elastic_resolve(&job, group, n_groups));
     TRY(job_drill_check(&job));
+    TRY(job_periods_timeline(&job));
     TRY(job_messages_resolve(&job));
     job.keeps_moments = job.opts.save[0] != '\0';
     *out = job;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/train/elastic.h"
 
 static uint64_t at_least_1(uint64_t every)
@@ -87,6 +88,33 @@ static enum rc refuse_stop(const struct train_job *job)
     module_names_with(names, sizeof names, &mode_kind, MODE_SERVERS);
     return rc_raise(RC_INVAL, "--stop-at-step %llu: mode %s has no servers that count updates; needs --mode %s",
                     (unsigned long long)job->opts.stop_at_step, job->opts.mode, names);
+}
+
+enum rc job_periods_timeline(struct train_job *job)
+{
+    const uint64_t before = job->resume.steps_count, last = before + train_most_steps(job) - 1;
+    const char *text = job->opts.timeline_steps, *colon = strchr(text, ':');
+    uint64_t from = 0, to = 0;
+    char first[32] = "";
+
+    job->timeline_steps = (struct span_steps){ 0, UINT32_MAX };
+    if (text[0] == '\0')
+        return RC_OK;
+    if (job->opts.timeline[0] == '\0')
+        return rc_raise(RC_INVAL,
+                        "--timeline-steps %s: there is no timeline to keep them in; needs --timeline FILE.json", text);
+    if (colon && (size_t)(colon - text) < sizeof first)
+        memcpy(first, text, (size_t)(colon - text));
+    if (!colon || !text_to_u64(first, &from) || !text_to_u64(colon + 1, &to))
+        return rc_raise(RC_INVAL, "--timeline-steps %s: is no FIRST:LAST, two whole numbers such as 0:99", text);
+    if (from > to)
+        return rc_raise(RC_INVAL, "--timeline-steps %s: the first step is after the last; %llu:%llu would be right",
+                        text, (unsigned long long)to, (unsigned long long)from);
+    if (from < before || to > last)
+        return rc_raise(RC_INVAL, "--timeline-steps %s: the steps of this run are %llu to %llu", text,
+                        (unsigned long long)before, (unsigned long long)last);
+    job->timeline_steps = (struct span_steps){ (uint32_t)from, (uint32_t)to };
+    return RC_OK;
 }
 
 enum rc job_periods_resolve(struct train_job *job, const struct opt_group *group, int n_groups)

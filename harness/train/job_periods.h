@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_periods.h - --push-every, --pull-every and --stop-at-step: where they mean something, and what they came to. */
+/*
+ * job_periods.h - --push-every, --pull-every, --stop-at-step and --timeline-steps: where they mean something, and what
+ * they came to.
+ */
 #ifndef HARNESS_TRAIN_JOB_PERIODS_H
 #define HARNESS_TRAIN_JOB_PERIODS_H
 
@@ -10,6 +13,9 @@
 enum rc job_periods_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 /* RC_INVAL: the checkpoint is of the middle of a period, or has as many updates as are wanted. */
 enum rc job_periods_check_resume(const struct train_job *job) MUST_CHECK;
+/* --timeline-steps, of a job whose steps are known. RC_INVAL: they are no range, not of this run, or there is no
+ * timeline. */
+enum rc job_periods_timeline(struct train_job *job) MUST_CHECK;
 /* May a run that is told to stop end behind n_steps of its steps? */
 bool job_periods_may_stop(const struct train_job *job, size_t n_steps);
 /* What a worker needs for them: bytes. */

@@ -219,6 +219,8 @@ const struct opt train_run_table[] = {
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
     OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
               "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
+    OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
+              "steps to keep in the timeline; the first step is 0 (default: all)"),
     OPT_TEXT_(
         struct train_opts, trajectory, "trajectory", "", "FILE.csv",
         "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "

@@ -107,7 +107,7 @@ out:
 
 enum rc rank_take_batch(struct rank *r)
 {
-    struct span s = { .what = "ask", .segment = -1, .step = (uint32_t)r->n_begun };
+    struct span s = { .what = "ask", .segment = -1, .step = (uint32_t)(r->job->resume.steps_count + r->n_begun) };
     enum rc rc;
 
     if (!elastic_is_on(r->job))

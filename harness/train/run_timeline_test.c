@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_timeline_test.c WORLD CASE - the spans of a training and its stamps tell the same: three workers of lenet with a
- * bucket plan, exchanged inline and beside the computing. In sim times are compared, in threads what there is.
+ * bucket plan, exchanged inline and beside the computing. In sim times are compared, in threads what there is. And
+ * timelines of some steps alone.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -289,12 +290,93 @@ static void staged_copies_are_in_no_exchange(void **state)
     traced_close(&t);
 }
 
+/* Spans `name` of the steps first to last, as many of each; no span is of another step. Returns how many of each. */
+static int of_each_step(const struct traced *t, const char *name, json_int_t first, json_int_t last)
+{
+    int n[N_STEPS] = { 0 };
+    json_t *event;
+    size_t i;
+
+    json_array_foreach(json_object_get(t->trace, "traceEvents"), i, event)
+    {
+        const json_int_t step = json_integer_value(json_object_get(json_object_get(event, "args"), "step"));
+
+        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0)
+            continue;
+        assert_in_range(step, first, last);
+        n[step] += strcmp(json_string_value(json_object_get(event, "name")), name) == 0;
+    }
+    for (json_int_t step = first; step <= last; step++)
+        assert_int_equal(n[step], n[first]);
+    return n[first];
+}
+
+static void assert_steps(const struct traced *t, json_int_t first, json_int_t last)
+{
+    const json_t *steps = json_object_get(json_object_get(t->trace, "otherData"), "steps");
+
+    assert_int_equal(json_integer_value(json_object_get(steps, "first")), first);
+    assert_int_equal(json_integer_value(json_object_get(steps, "last")), last);
+}
+
+/* A server's spans are of the step of the push that it serves: in step with both workers, one update a step and piece.
+ */
+static void servers_know_the_step(void **state)
+{
+    struct buckets plan = { 0 };
+    struct traced t;
+
+    (void)state;
+    trace(&t, "--model lenet --mode ps --consistency sync --workers 2 --steps 6 --overlap off --bucket-bytes 8000 "
+              "--partition-bytes 3000");
+    open_plan(&t, &plan);
+    assert_int_equal(of_each_step(&t, "step", 0, 5), 2);
+    assert_int_equal(of_each_step(&t, "apply", 0, 5), plan.n_pieces);
+    assert_int_equal(of_each_step(&t, "reply", 0, 5), 2 * plan.n_pieces);
+    assert_steps(&t, 0, 5);
+    buckets_close(&plan);
+    traced_close(&t);
+}
+
+/* --timeline-steps: the same spans, of these steps alone, in every task; nothing counts as lost. */
+static void steps_of_a_range_alone(void **state)
+{
+    static const struct {
+        const char *options, *name;
+        int n_of_a_step;
+    } cases[] = {
+        { "--mode allreduce --workers 3 --overlap off", "reduce", 3 },
+        { "--mode allreduce --workers 3 --overlap on", "reduce", 3 },
+        { "--mode ps --consistency sync --workers 2 --overlap off", "apply", 1 },
+        { "--mode allreduce --workers 2 --shard-dense 2 --overlap off", "step", 2 },
+    };
+    char options[256];
+    struct traced t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(options, sizeof options,
+                 "--model lenet --steps 6 --bucket-bytes 10000000 --timeline t --timeline-steps 2:4 %s",
+                 cases[i].options);
+        trace(&t, options);
+        assert_int_equal(of_each_step(&t, cases[i].name, 2, 4), cases[i].n_of_a_step);
+        assert_steps(&t, 2, 4);
+        json_t *lost = json_object_get(json_object_get(t.trace, "otherData"), "lost_spans_count"), *tasks, *n;
+        const char *rank, *task;
+        json_object_foreach(lost, rank, tasks) json_object_foreach(tasks, task, n)
+            assert_int_equal(json_integer_value(n), 0);
+        traced_close(&t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(inline_spans_are_the_stamps),
                                         cmocka_unit_test(overlapped_spans_are_the_stamps),
                                         cmocka_unit_test(staged_updates_are_in_the_stamps),
-                                        cmocka_unit_test(staged_copies_are_in_no_exchange) };
+                                        cmocka_unit_test(staged_copies_are_in_no_exchange),
+                                        cmocka_unit_test(servers_know_the_step),
+                                        cmocka_unit_test(steps_of_a_range_alone) };
 
     if (argc != 3)
         return 2;

@@ -43,6 +43,7 @@
 #include "harness/train/omission.h"
 #include "harness/train/schedule.h"
 #include "harness/world/host_load.h"
+#include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "models/engine/network_shard.h"
 #include "models/engine/shard.h"
@@ -57,8 +58,8 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
-    const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages,
-        *drill_at, *on_loss, *interface, *omit, *split, *server_save;
+    const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps,
+        *trajectory, *messages, *drill_at, *on_loss, *interface, *omit, *split, *server_save;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
@@ -221,16 +222,17 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     int n_workers, n_servers, n_ranks; /* n_ranks: of those two, which train */
     int n_drivers;                     /* --input feed: 1, behind them; else 0 */
     bool has_default_servers;          /* n_servers follows from the rest: --servers was not given */
-    bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
-    size_t n_steps;                  /* of this run */
-    unsigned omitted;                /* enum omission: --omit, for lessons */
-    size_t n_eval;                   /* test samples to classify; 0: none */
-    uint64_t n_begun_before;         /* steps of trials in the same world: world_begin_step() counts on */
-    bool is_trial;                   /* steps are timed and nothing else: limits are not measured, and a reducer that
+    bool servers_beside;              /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
+    size_t n_steps;                   /* of this run */
+    struct span_steps timeline_steps; /* of --timeline, counted from the training's first, which is 0 */
+    unsigned omitted;                 /* enum omission: --omit, for lessons */
+    size_t n_eval;                    /* test samples to classify; 0: none */
+    uint64_t n_begun_before;          /* steps of trials in the same world: world_begin_step() counts on */
+    bool is_trial;                    /* steps are timed and nothing else: limits are not measured, and a reducer that
                                         cannot run here (RC_UNSUPPORTED, of all ranks) does not end the world */
-    bool keeps_moments;              /* the result holds the optimiser's state: a checkpoint will be written */
-    const struct train_watch *watch; /* NULL: none; borrowed */
-    struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
+    bool keeps_moments;               /* the result holds the optimiser's state: a checkpoint will be written */
+    const struct train_watch *watch;  /* NULL: none; borrowed */
+    struct world *all;                /* of rank bodies: where several trainings run at once (--sets), the world of all,
                                         which begin their first steps together; borrowed; NULL: this one is alone */
     struct job_stages stages;
     struct job_shard shard;

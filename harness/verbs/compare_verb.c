@@ -396,6 +396,7 @@ static const struct verb_hint hints[] = {
     { "save", "gradmark train --save is of one run" },
     { "resume", "gradmark train --resume is of one run" },
     { "timeline", "gradmark train --timeline is of one run" },
+    { "timeline-steps", "gradmark train --timeline-steps is of one run" },
     { "messages", "gradmark train --messages is of one run" },
     { NULL, NULL },
 };

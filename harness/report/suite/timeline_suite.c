@@ -99,7 +99,7 @@ static void make_golden_ranks(struct run *run)
 
 static const char golden[] =
     "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"real, offsets between hosts removed\",\"spans_count\":4,"
-    "\"lost_spans_count\":{\"rank 0\":{\"main\":0,\"communicator\":0},\"rank "
+    "\"steps\":{\"first\":6,\"last\":7},\"lost_spans_count\":{\"rank 0\":{\"main\":0,\"communicator\":0},\"rank "
     "1\":{\"main\":0,\"idle\":0}},\"run\":null\n"
     "},\"traceEvents\":[\n"
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"rank 0, worker (node-a)\"}}\n"
@@ -149,13 +149,14 @@ static void check_address(struct run *run)
 
 static void check_facts(struct run *run) /* L4, L7 */
 {
-    static const char wanted[] = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"virtual\",\"spans_count\":0,"
-                                 "\"lost_spans_count\":{\"rank 0\":{}},\"run\":{\"command\":\"gradmark \\\"train\\\"\","
-                                 "\"workers_count\":3}\n},\"traceEvents\":[\n"
-                                 "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,"
-                                 "\"args\":{\"name\":\"rank 0\"}}\n"
-                                 ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":1,"
-                                 "\"args\":{\"sort_index\":0}}\n]}\n";
+    static const char wanted[] =
+        "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"virtual\",\"spans_count\":0,"
+        "\"steps\":null,\"lost_spans_count\":{\"rank 0\":{}},\"run\":{\"command\":\"gradmark \\\"train\\\"\","
+        "\"workers_count\":3}\n},\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,"
+        "\"args\":{\"name\":\"rank 0\"}}\n"
+        ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":1,"
+        "\"args\":{\"sort_index\":0}}\n]}\n";
     struct record *facts = NULL;
 
     if (!expect(run, record_open(&facts, NULL) == RC_OK, "memory"))
@@ -266,7 +267,9 @@ static void check_lost(struct run *run) /* L4 */
     ring[1] = kit_ring_of("communicator", 3, span, 10);
     add_rank(run, NULL, NULL, ring, 2);
     const char *text = written(run, true, NULL);
-    expect(run, strstr(text, "\"spans_count\":13,\"lost_spans_count\":{\"rank 0\":{\"main\":0,\"communicator\":7}}"),
+    expect(run,
+           strstr(text, "\"spans_count\":13,\"steps\":{\"first\":0,\"last\":0},\"lost_spans_count\":{\"rank "
+                        "0\":{\"main\":0,\"communicator\":7}}"),
            "L4 lost spans are counted");
     expect(run, strstr(text, "\"pid\":1,\"tid\":2,\"ts\":0.700,") && !strstr(text, "\"pid\":1,\"tid\":2,\"ts\":0.600,"),
            "L4 the newest are kept");
