@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * version_test.c - versions of a piece (server_version.c): what an answer is sent from stays as it was, to the bit,
- * while others push as often as they like; it is no copy; and there are never more versions than workers.
+ * while others push as often as they like; it is no copy; and there are never more versions than workers. And how long
+ * a push has waited for its server, on a clock of the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -383,9 +384,63 @@ static void a_slice_is_gathered(void **state)
     close_bench(b);
 }
 
+static uint64_t test_now_ns;
+
+static uint64_t tell_test_clock(struct world *w)
+{
+    (void)w;
+    return test_now_ns;
+}
+
+/* Each push is seen after its transit, and served at now_ns. A server that waited for it saw it arrive, however long
+ * that took: transit is no wait. A busy server saw it late: it came after the least transit so far. */
+static void a_push_waits_from_its_arrival_on(void **state)
+{
+    static const struct {
+        int worker;
+        uint32_t step;
+        uint64_t sent_ns, arrived_ns, seen_ns; /* arrived: as the transport tells; 0: it does not */
+        bool was_awaited;
+        uint64_t now_ns, queue_ns;
+    } pushes[] = {
+        { 0, 0, 999000, 0, 999100, false, 1000000, 900 },        /* transit 100, the least so far */
+        { 1, 0, 1000100, 0, 1000700, true, 1000750, 50 },        /* 600, to an idle server */
+        { 2, 0, 1000800, 0, 1002000, false, 1002500, 1600 },     /* 1200, to a busy one: came after 100 */
+        { 0, 1, 1002600, 1002700, 1003000, true, 1003100, 400 }, /* the transport knows */
+        { 1, 1, 1004000, 0, 1004040, false, 1004300, 260 },      /* 40: now the least */
+        { 2, 1, 1004500, 0, 1005000, false, 1005100, 560 },
+        { 0, 2, 1006200, 0, 1006000, false, 1006300, 300 }, /* sent later than seen: clocks differ a little */
+        { 1, 2, 1007000, 0, 1007500, false, 1007600, 600 }, /* the least is 0 then */
+    };
+    struct bench *b = open_bench(&async);
+    struct world_ops ops = *b->world[0].ops;
+
+    (void)state;
+    ops.now_ns = tell_test_clock;
+    for (int i = 0; i < N_SERVERS; i++)
+        b->world[i].ops = &ops;
+    for (size_t i = 0; i < sizeof pushes / sizeof *pushes; i++) {
+        const struct ps_header h = {
+            .op = PS_PUSH, .n_elems = N_SHORT, .piece = SHORT, .step = pushes[i].step, .sent_ns = pushes[i].sent_ns
+        };
+        struct arrival a = { .message = { .ptr = b->grad[0],
+                                          .n_bytes = N_SHORT * sizeof(float),
+                                          .peer = pushes[i].worker,
+                                          .arrived_ns = pushes[i].arrived_ns },
+                             .worker = pushes[i].worker,
+                             .seen_ns = pushes[i].seen_ns,
+                             .was_awaited = pushes[i].was_awaited };
+        test_now_ns = pushes[i].now_ns;
+        assert_int_equal(server_serve(b->server[0], &a, &h), RC_OK);
+        assert_int_equal(b->server[0]->client[pushes[i].worker].request[0].answer.queue_ns, pushes[i].queue_ns);
+    }
+    close_bench(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_waits_from_its_arrival_on),
         cmocka_unit_test(what_is_read_stays_V1),
         cmocka_unit_test(rounds_make_versions_too_V1),
         cmocka_unit_test(what_nobody_holds_is_changed_in_place_V1_V2),

@@ -267,9 +267,8 @@ static struct extrapolation by_variant(const struct prediction *p, const struct 
     return extrapolate(used, n_used, &(struct size_target){ size->n_workers, prediction_simulated(p, size, variant) });
 }
 
-/* Y2 */
-static void predict_size(const struct prediction *p, const struct predicted_setting *s, size_t n_used,
-                         struct predicted_size *size)
+void prediction_of_size(const struct prediction *p, const struct predicted_setting *s, size_t n_used,
+                        struct predicted_size *size)
 {
     size->is_predicted = true;
     size->by = by_variant(p, s, n_used, size, VARIANT_AS_MEASURED);
@@ -296,9 +295,9 @@ enum rc prediction_run(struct prediction *p, const struct simulations_env *env)
     TRY(simulations_check(p->simulation, p->n_simulations)); /* a size less is another prediction */
     for (size_t i = 0; i < p->n_settings; i++) {
         struct predicted_setting *s = &p->setting[i];
-        predict_size(p, s, s->n_measured - 1, &s->size[s->n_measured - 1]); /* Y1 */
+        prediction_of_size(p, s, s->n_measured - 1, &s->size[s->n_measured - 1]); /* Y1 */
         for (size_t k = s->n_measured; k < s->n_sizes; k++)
-            predict_size(p, s, s->n_measured, &s->size[k]);
+            prediction_of_size(p, s, s->n_measured, &s->size[k]);
     }
 out:
     return rc;

@@ -77,6 +77,9 @@ struct prediction { /* owned */
 /* Read all, check it (Y3), and plan. RC_INVAL names what is wrong, or missing. */
 enum rc prediction_open(struct prediction *out, const struct predict_terms *terms) MUST_CHECK;
 enum rc prediction_run(struct prediction *p, const struct simulations_env *env) MUST_CHECK;
+/* Its part: size by the first n_used measured ones of its setting, once all are simulated (Y2). */
+void prediction_of_size(const struct prediction *p, const struct predicted_setting *s, size_t n_used,
+                        struct predicted_size *size);
 void prediction_close(struct prediction *p); /* accepts a zeroed one */
 
 /* Of a size of a setting, as simulated by a variant. */

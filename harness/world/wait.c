@@ -22,6 +22,11 @@ uint64_t wait_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+int64_t wait_clock_offset(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns)
+{
+    return (int64_t)(remote_ns - (start_ns + (end_ns - start_ns) / 2));
+}
+
 /* The kernel finds the sleepers of one process faster. */
 static int futex_op(const struct doorbell *d, int op)
 {

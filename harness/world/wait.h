@@ -61,5 +61,8 @@ void backoff_pause(struct backoff *b, uint64_t max_sleep_ns);
 
 /* CLOCK_MONOTONIC in ns. Cannot fail. */
 uint64_t wait_clock_ns(void);
+/* What to add to this host's clock to read another host's, by one round trip: the request left at start_ns, the answer
+ * holds remote_ns and arrived at end_ns. Takes both ways for equally long: off by half the round trip at most. Pure. */
+int64_t wait_clock_offset(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns);
 
 #endif

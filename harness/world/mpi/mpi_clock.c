@@ -14,11 +14,6 @@
 
 enum { N_PINGS = 50, TAG_CLOCK = 1 };
 
-int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns)
-{
-    return (int64_t)(remote_ns - (start_ns + (end_ns - start_ns) / 2));
-}
-
 uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns)
 {
     return local_ns + (uint64_t)offset_ns;
@@ -36,7 +31,7 @@ static enum rc measure_offset(MPI_Comm comm, int64_t *offset_ns)
         const uint64_t end_ns = wait_clock_ns();
         if (end_ns - start_ns < shortest_ns) {
             shortest_ns = end_ns - start_ns;
-            *offset_ns = mpi_clock_offset_of(start_ns, remote_ns, end_ns);
+            *offset_ns = wait_clock_offset(start_ns, remote_ns, end_ns);
         }
     }
 out:

@@ -13,10 +13,6 @@
  * drift since. Collective over comm; host_comm holds its ranks of this host. RC_NOMEM: on all of them. */
 enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns) MUST_CHECK;
 
-/* The offset that follows from one round trip: the request left at start_ns, the answer holds remote_ns and
- * arrived at end_ns. Assumes that both ways take equally long. Pure. */
-int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns);
-
 /* What rank 0's clock shows when this host's shows local_ns. Pure. */
 uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (G1, G2). */
+/*
+ * tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (G1, G2); and
+ * whom all ranks name once one fails, or is lost (G4).
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -18,9 +21,11 @@
 #include "harness/world/tcp/tcp_hub.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 #include "harness/world/tcp/tcp_link.h"
+#include "harness/world/tcp/tcp_link_state.h"
 #include "harness/world/wait.h"
 
 enum { N_RANKS = 3 };
+#define LIMIT_NS UINT64_C(20000000000)
 
 static struct gang_member members[N_RANKS] = { { "worker", 0, "127.0.0.1:1" },
                                                { "worker", 1, "127.0.0.1:2" },
@@ -64,7 +69,9 @@ static void listen_for(struct gang *g)
 static void *join(void *arg)
 {
     struct member *m = arg;
-    const struct tcp_link_opts opts = { .gang = &m->gang, .on_loss = m->on_loss, .fd = m->fd, .place = m->place };
+    const struct tcp_link_opts opts = {
+        .gang = &m->gang, .on_loss = m->on_loss, .fd = m->fd, .ends_no_process = true, .place = m->place
+    };
 
     m->rc = tcp_link_open(&m->link, &opts, m->host_of);
     (void)snprintf(m->message, sizeof m->message, "%s", rc_message());
@@ -281,12 +288,96 @@ static void strangers_keep_nobody_out(void **state)
     close_gang(&h);
 }
 
+/* All members are there, each with its thread. */
+static void open_gang(struct hosted *h)
+{
+    const struct gang g = gang_of(0, 30);
+
+    host(h, &g);
+    for (int r = 1; r < N_RANKS; r++)
+        begin(&h->m[r], &h->gang, r, -1);
+    for (int r = 0; r < N_RANKS; r++) {
+        end(&h->m[r]);
+        assert_int_equal(h->m[r].rc, RC_OK);
+        assert_int_equal(tcp_link_start(h->m[r].link), RC_OK);
+    }
+}
+
+/* Until this member knows of a failure: which one that is. */
+static void assert_failure(const struct member *m, int rank, enum rc code, const char *why)
+{
+    const uint64_t began_ns = wait_clock_ns();
+    const char *message = "";
+    enum rc is_code = RC_OK;
+    char text[256];
+    int is_rank = -9;
+
+    while (!tcp_link_failure(m->link, &is_rank, &is_code, &message)) {
+        if (wait_clock_ns() - began_ns > LIMIT_NS)
+            fail_msg("rank %d hears of no failure", m->gang.rank);
+        (void)usleep(1000);
+    }
+    assert_int_equal(is_rank, rank);
+    assert_int_equal(is_code, code);
+    assert_string_equal(message, why);
+    assert_int_equal(tcp_link_check(m->link), RC_PEER);
+    (void)snprintf(text, sizeof text, "rank %d failed: %s", rank, why);
+    assert_string_equal(rc_message(), text);
+}
+
+/* One rank says that another one fails, or itself: all name that one, the third ranks, too. */
+static void a_failure_names_the_rank_that_failed_G4(void **state)
+{
+    static const int said[][2] = { { 1, 2 }, { 1, 1 }, { 0, 1 }, { 2, 0 } }; /* by whom, of whom */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        struct hosted h;
+        open_gang(&h);
+        tcp_link_fail(h.m[said[i][0]].link, said[i][1], RC_TIMEOUT, "silent for 5 s");
+        for (int r = 0; r < N_RANKS; r++)
+            assert_failure(&h.m[r], said[i][1], RC_TIMEOUT, "silent for 5 s");
+        close_gang(&h);
+    }
+}
+
+/* The connection of a rank ends: to the others it is lost. To itself rank 0 is, with which it had it. */
+static void who_is_gone_is_named_to_third_ranks_G4(void **state)
+{
+    (void)state;
+    for (int gone = 1; gone < N_RANKS; gone++) {
+        struct hosted h;
+        open_gang(&h);
+        assert_int_equal(shutdown(tcp_stream_fd(h.m[gone].link->stream), SHUT_RDWR), 0);
+        for (int r = 0; r < N_RANKS; r++)
+            assert_failure(&h.m[r], r == gone ? 0 : gone, RC_PEER, GANG_LOSS_WHY);
+        close_gang(&h);
+    }
+}
+
+/* Asked at 1000, heard at 1200: the answer was given at 1100 of our clock. */
+static void both_ways_take_equally_long(void **state)
+{
+    (void)state;
+    assert_int_equal(wait_clock_offset(1000, 51100, 1200), 50000);
+    assert_int_equal(wait_clock_offset(51000, 1100, 51200), -50000);
+    assert_int_equal(wait_clock_offset(1000, 1100, 1200), 0);
+    assert_int_equal(wait_clock_offset(1000, 1000, 1001), 0); /* half a nanosecond is none */
+    assert_int_equal(wait_clock_offset(UINT64_C(1) << 62, 100, (UINT64_C(1) << 62) + 200), -(INT64_C(1) << 62));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_go_once_all_are_there), cmocka_unit_test(who_is_missing_is_named),
-        cmocka_unit_test(a_missing_rank_0_is_named), cmocka_unit_test(who_disagrees_is_named_to_all),
-        cmocka_unit_test(a_task_is_taken_once),      cmocka_unit_test(strangers_keep_nobody_out),
+        cmocka_unit_test(all_go_once_all_are_there),
+        cmocka_unit_test(who_is_missing_is_named),
+        cmocka_unit_test(a_missing_rank_0_is_named),
+        cmocka_unit_test(who_disagrees_is_named_to_all),
+        cmocka_unit_test(a_task_is_taken_once),
+        cmocka_unit_test(strangers_keep_nobody_out),
+        cmocka_unit_test(a_failure_names_the_rank_that_failed_G4),
+        cmocka_unit_test(who_is_gone_is_named_to_third_ranks_G4),
+        cmocka_unit_test(both_ways_take_equally_long),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,7 +279,7 @@ enum rc tcp_link_clock_offset(struct tcp_link *l, int64_t *out_ns)
         const uint64_t end_ns = wait_clock_ns();
         if (end_ns - start_ns < shortest_ns) {
             shortest_ns = end_ns - start_ns;
-            *out_ns = (int64_t)(hub_ns - (start_ns + shortest_ns / 2)); /* both ways take equally long */
+            *out_ns = wait_clock_offset(start_ns, hub_ns, end_ns);
         }
     }
 out:
