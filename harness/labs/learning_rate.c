@@ -38,8 +38,9 @@ static const struct {
                   { "rate x W, warm-up", " --lr-scaling linear --warmup-epochs 4" } };
 enum { UNSCALED = 0, TIMES_W = 2 };
 #define LR 0.005
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number) /* "0.005" of LR */
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+#define LR_TEXT TEXT_OF(LR) /* "0.005" */
 #define TARGET 0.3
 #define T_4 2.776 /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
 #define NETWORK "link_bits_per_s=1e11,link_latency_s=2e-6"
@@ -456,13 +457,11 @@ static enum rc write_page(const struct learning_rate *r)
 
     first_question(first, r);
     TRY(interactive_open(&l, r->env, "Learning rate: what W workers want that average their gradients"));
-    lesson_text(
-        &l,
-        "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " TEXT(
-            LR) " for one, momentum "
-                "0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All trainings "
-                "see "
-                "as many samples; what differs is how many workers share them, and by what the rate is multiplied.");
+    lesson_text(&l,
+                "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " LR_TEXT " for one, "
+                "momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All "
+                "trainings see as many samples; what differs is how many workers share them, and by what the rate is "
+                "multiplied.");
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));
     TRY(interactive_show(&l, &sliders));

@@ -24,8 +24,9 @@ enum { N_PICTURES = 6, N_CROWDS = 5, FIRST_REPAIRED = 2, BATCH = 10, N_UPDATES =
 
 static const int crowd[N_CROWDS] = { 1, 4, 16, 64, 512 };
 #define LR 0.04
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)                   /* "0.04" of LR */
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+#define LR_TEXT TEXT_OF(LR)                            /* "0.04" */
 #define HOST "flops_per_s=4e3,server_flops_per_s=2e10" /* a gradient of 10 samples takes 10 ms, an update nothing */
 #define MOST_DRAWN 10.0                                /* loss, beyond which a path has left */
 
@@ -217,7 +218,7 @@ static enum rc show_table(const struct staleness_lab *s, const struct crowds *c,
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int k = 0; k < N_CROWDS; k++)
         TRY(add_row(t, s, c, k));
-    TRY(lesson_table(l, t, "asynchronous workers, rate " TEXT(LR) ", as many updates for all"));
+    TRY(lesson_table(l, t, "asynchronous workers, rate " LR_TEXT ", as many updates for all"));
 out:
     table_close(&t);
     return rc;
@@ -273,7 +274,7 @@ out:
 
 static const char *const question[] = {
     "Nobody waits for anybody. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
-    "At rate " TEXT(LR) " sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
+    "At rate " LR_TEXT " sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
     "With the rate over staleness 512 workers are no sooner there than one. What have they gained all the same?",
     "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already: what should be done with it as W "
     "grows?",
