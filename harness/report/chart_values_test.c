@@ -305,6 +305,80 @@ static void roofline(void **state)
     legend_has_point(svg, "dense", GREEN);
 }
 
+/* A bar for each layout, those of fewer ranks first, and over it the interval, from low to high. */
+static void layouts(void **state)
+{
+    static const struct {
+        const char *name, *colour, *told;
+        double mean, low, high, launch;
+    } rows[] = { { "1x1x1", "rgb( 86, 180, 233)", "1.00   efficiency 1.00", 1, 0.9, 1.15, 0.95 },
+                 { "4x1x1", "rgb( 86, 180, 233)", "2.40   efficiency 0.60", 2.4, 2, 3, 2.3 },
+                 { "* 1x4x1", "rgb(230, 159,   0)", "1.50", 1.5, 1.2, 1.6, 1.45 } };
+    const char *svg = drawn(*state, "layouts",
+                            "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed\tlaunch_0\tlaunch_1\n"
+                            "4x1x1\tdata\t4\t2400\t2000\t3000\t0.6\t0\t2300\t2500\n"
+                            "1x4x1\tstages\t4\t1500\t1200\t1600\tnan\t1\t1450\tnan\n"
+                            "1x1x1\tdata\t1\t1000\t900\t1150\t1\t0\t950\t1050\n");
+    const struct axis x = axis_of(svg, false, "1", "2", false);
+    double left, row_y[3], its_x, its_y;
+
+    has_text(svg, "thousand samples/s; rows: workers × stages × shards");
+    for (int i = 0; i < 3; i++)
+        find_text(svg, rows[i].name, &left, &row_y[i]);
+    const double each_px = row_y[2] - row_y[1]; /* of as many ranks: no gap between them */
+    assert_true(each_px > 0 && row_y[1] - row_y[0] > 1.5 * each_px);
+    for (int i = 0; i < 3; i++) {
+        const double y = row_y[i] - 7;
+        has_bar(plots(svg), rows[i].colour, place(&x, 0), place(&x, rows[i].mean), y);
+        has_corner(plots(svg), BLACK, place(&x, rows[i].low), y, 1.5, 3);
+        has_corner(plots(svg), BLACK, place(&x, rows[i].high), y, 1.5, 3);
+        has_mark(plots(svg), BLACK, place(&x, rows[i].launch), y + 0.2 * each_px, 1.5);
+        find_text(plots(svg), rows[i].told, &its_x, &its_y); /* behind the interval */
+        assert_true(its_x > place(&x, rows[i].high) && its_x < place(&x, rows[i].high) + 25);
+        assert_true(fabs(its_y - row_y[i]) < 3);
+    }
+    assert_int_equal(count_marks(plots(svg), BLACK, NAN, NAN, 0, NULL), 5);
+}
+
+#define PREDICTED                                                                                                \
+    "line\tkind\tgpus\tefficiency\timages_per_s\teff_low\teff_high\timages_low\timages_high\n"                   \
+    "ring\tpredicted\t1\t0.8\t104\t0.75\t0.9\t97.5\t117\nring\tpredicted\t4\t0.7\t364\t0.6\t0.78\t312\t405.6\n"  \
+    "ring\tpredicted\t16\t0.5\t1040\t0.4\t0.65\t832\t1352\nring\tpublished\t16\t0.6\t1248\tnan\tnan\tnan\tnan\n" \
+    "ring\tnot counted\t4\t0.55\t286\tnan\tnan\tnan\tnan\n"
+
+/* quantity and its axis' labels; ideal: of n GPUs ideal n^power. */
+static void check_reproduce(struct kit *k, const char *quantity, const char *tick, const char *other_tick, double ideal,
+                            double power)
+{
+    static const struct {
+        double n_gpus, efficiency, images, low, high, images_low, images_high;
+    } predicted[] = { { 1, 0.8, 104, 0.75, 0.9, 97.5, 117 },
+                      { 4, 0.7, 364, 0.6, 0.78, 312, 405.6 },
+                      { 16, 0.5, 1040, 0.4, 0.65, 832, 1352 } };
+    const struct chart_var var[] = { { "quantity", quantity }, { "band", "yes" } };
+    const char *svg = svg_drawn_with(k, "reproduce", PREDICTED, var, 2), *p = plots(svg);
+    const bool is_log = power > 0;
+    const struct axis x = axis_of(svg, false, "1", "16", true), y = axis_of(svg, true, tick, other_tick, is_log);
+
+    is_straight(p, GREY, place(&x, 1), place(&y, ideal), place(&x, 16), place(&y, ideal * pow(16, power)));
+    has_text(svg, "ideal");
+    for (int i = 0; i < 3; i++) {
+        const double at = place(&x, predicted[i].n_gpus);
+        has_corner(p, BLUE, at, place(&y, is_log ? predicted[i].images : predicted[i].efficiency), 1.5, 1.5);
+        has_area_corner(p, BLUE, at, place(&y, is_log ? predicted[i].images_low : predicted[i].low));
+        has_area_corner(p, BLUE, at, place(&y, is_log ? predicted[i].images_high : predicted[i].high));
+    }
+    has_mark(p, BLUE, place(&x, 16), place(&y, is_log ? 1248 : 0.6), 1.5);
+    has_mark(p, BLUE, place(&x, 4), place(&y, is_log ? 286 : 0.55), 1.5);
+}
+
+/* One GPU at an efficiency of 0.8 gives 104 images/s: the ideal is 130 from each. */
+static void reproduce(void **state)
+{
+    check_reproduce(*state, "efficiency", "0.2", "1", 1, 0);
+    check_reproduce(*state, "images", "200", "1000", 130, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +391,8 @@ int main(void)
         SVG_TEST(cost),
         SVG_TEST(cost_as_it_was),
         SVG_TEST(roofline),
+        SVG_TEST(layouts),
+        SVG_TEST(reproduce),
     };
 
     return SVG_RUN_TESTS("chart values", tests);

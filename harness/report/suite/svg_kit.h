@@ -168,6 +168,22 @@ static inline void has_corner(const char *svg, const char *colour, double x, dou
     fail_msg("no line of %s through %.1f, %.1f", colour, x, y);
 }
 
+/* A filled area of a colour has a corner there. */
+static inline void has_area_corner(const char *svg, const char *colour, double x, double y)
+{
+    for (const char *at = svg; (at = strstr(at, "<polygon ")) != NULL; at++) {
+        const char *points = strstr(at, "points = '"), *fill = strstr(at, "fill = '");
+        if (!fill || strncmp(fill + 8, colour, strlen(colour)) != 0 || !points)
+            continue;
+        double its_x, its_y;
+        int n = 0;
+        for (points += 10; sscanf(points, "%lf,%lf%n", &its_x, &its_y, &n) == 2; points += n)
+            if (fabs(its_x - x) <= 1.5 && fabs(its_y - y) <= 1.5)
+                return;
+    }
+    fail_msg("no area of %s has a corner at %.1f, %.1f", colour, x, y);
+}
+
 /* A filled rectangle of a colour (or "url(#gpPat": hatched) from x to x_end at a height. */
 static inline void has_bar(const char *svg, const char *colour, double x, double x_end, double y)
 {
