@@ -66,7 +66,7 @@ enum { MAX_TIMEOUT_S = 86400 };
 
 static bool is_in_gang(void)
 {
-    return strcmp(world_of_launcher(), "tcp") == 0;
+    return world_may_be_gang(world_of_launcher());
 }
 
 /* RC_UNSUPPORTED: processes that could not find each other. RC_INVAL: a communicator, where the launcher has none. */

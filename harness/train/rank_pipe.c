@@ -182,8 +182,8 @@ static enum rc passed(void *arg, enum stage_way way, size_t micro_batch)
     return await(p, xfer_of(p->out, p, way, micro_batch));
 }
 
-/* Of all steps that the timeline has: forward and backward of a micro-batch, and a wait for each tensor that is taken or
- * passed on. */
+/* Of all steps that the timeline has: forward and backward of a micro-batch, and a wait for each tensor that is taken
+ * or passed on. */
 static size_t n_spans(const struct train_job *job)
 {
     enum { MOST_SPANS = 1 << 18, OF_A_MICRO_BATCH = 6 };

@@ -122,7 +122,8 @@ const struct verb verb_launch = {
         "The processes are the ranks of a run of world tcp. Each gets the key of the run, which is made for\n"
         "it, by its standard input. The exit code is that of the first process that failed. Where the word behind -- "
         "is\n"
-        "a path, that program is started, which may start gradmark in turn, with this standard input.\n",
+        "a path, that program is started: one of your own that links libgradmark, whose gm_init() joins the run, or a\n"
+        "script that starts gradmark in turn, with this standard input.\n",
     .opts_bytes = sizeof(struct launch_verb_opts),
     .group = groups,
     .run = launch_verb_run,
