@@ -24,6 +24,7 @@
 #include "harness/net/transport.h"
 #include "harness/world/background.h"
 #include "harness/world/host_address.h"
+#include "harness/world/thread_tasks.h"
 #include "harness/world/world.h"
 
 extern const struct collective_ops collective_gloo;
@@ -234,6 +235,18 @@ out:
     return rc;
 }
 
+/* A11. The library's thread polls a connection without rest while the thread that sends holds its lock: on one core the
+ * sender would not run before the end of a time slice. */
+static enum rc open_threads(struct gloo *g, const struct collective_env *env, unsigned char *row)
+{
+    struct core_set own;
+
+    thread_tasks_roam(g->world->tasks, &own);
+    const enum rc rc = open_own(g, env, row);
+    thread_tasks_return(&own);
+    return rc;
+}
+
 /* B1. Collective. rc: of what this rank did by itself. */
 static enum rc agree(const struct gloo *g, enum rc rc)
 {
@@ -263,7 +276,7 @@ static enum rc open_group(struct gloo *g, const struct collective_env *env)
     const bool has_memory = row && g->addresses && g->n_each;
     if (!has_memory)
         (void)!rc_raise(RC_NOMEM, "collective gloo: no memory for %zu ranks", n_ranks);
-    TRY(agree(g, has_memory ? open_own(g, env, row) : RC_NOMEM));
+    TRY(agree(g, has_memory ? open_threads(g, env, row) : RC_NOMEM));
     TRY(world_allgather(g->world, row, g->addresses, row_bytes));
     TRY(do_work(g, NULL, NULL));
 out:
@@ -320,7 +333,7 @@ out:
 
 const struct collective_ops collective_gloo = {
     .module.name = "gloo",
-    .module.caps = COLL_ALLREDUCE | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE,
+    .module.caps = COLL_ALLREDUCE | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE | COLL_THREADS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .module.options = table,
     .module.opts_bytes = sizeof(struct gloo_opts),

@@ -76,7 +76,7 @@ static enum rc mpi_run(struct collective *c, const struct collective_call *call,
     case COLL_BROADCAST:
         return mpi_collective_broadcast(m, data, call->n_elems, call->root);
     default:
-        return mpi_collective_allreduce(m, data, call->n_elems);
+        return mpi_collective_allreduce(m, call->input, data, call->n_elems);
     }
 }
 
@@ -96,7 +96,8 @@ static enum rc mpi_check(const void *opts, const struct job_facts *facts)
 
 const struct collective_ops collective_mpi = {
     .module.name = "mpi",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE,
+    .module.caps =
+        COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE | COLL_TWO_BUFFERS,
     .module.needs_world = WORLD_HAS_MPI,
     .module.options = table,
     .module.opts_bytes = sizeof(struct mpi_opts),

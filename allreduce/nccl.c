@@ -73,7 +73,7 @@ static const struct collective_group_ops groups = { .begin = nccl_begin, .end = 
 
 const struct collective_ops collective_nccl = {
     .module.name = "nccl",
-    .module.caps = COLL_ALLREDUCE | COLL_DEVICE,
+    .module.caps = COLL_ALLREDUCE | COLL_DEVICE | COLL_THREADS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .module.check = nccl_check,
     .open = nccl_open,

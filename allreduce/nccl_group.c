@@ -7,6 +7,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/host_load.h"
+#include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -221,17 +222,30 @@ out:
     return rc;
 }
 
-static enum rc open_communicator(struct nccl_group *g)
+/* Its threads: collective.A11 */
+static enum rc start_library(struct nccl_group *g, ncclUniqueId id)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    struct core_set own;
+    enum rc rc;
+
+    config.blocking = 0; /* D1 */
+    thread_tasks_roam(g->world->tasks, &own);
+    TRY_NCCL(g, g->library.init(&g->communicator, g->members->n_ranks, id, g->members->rank, &config), "communicator");
+    TRY(wait_for_library(g, "communicator"));
+out:
+    thread_tasks_return(&own);
+    return rc;
+}
+
+static enum rc open_communicator(struct nccl_group *g)
+{
     ncclUniqueId id;
     enum rc rc;
 
     TRY(invite(g, &id));
-    config.blocking = 0; /* D1 */
     g->side->ops->enter(g->side);
-    TRY_NCCL(g, g->library.init(&g->communicator, g->members->n_ranks, id, g->members->rank, &config), "communicator");
-    TRY(wait_for_library(g, "communicator"));
+    TRY(start_library(g, id));
 out:
     return nccl_group_give_up(g, rc);
 }

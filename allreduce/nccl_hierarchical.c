@@ -274,7 +274,7 @@ static const struct collective_group_ops groups = { .begin = nccl_hierarchical_b
 
 const struct collective_ops collective_nccl_hierarchical = {
     .module.name = "nccl-hierarchical",
-    .module.caps = COLL_ALLREDUCE | COLL_DEVICE,
+    .module.caps = COLL_ALLREDUCE | COLL_DEVICE | COLL_THREADS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .module.options = between_hosts_options,
     .module.opts_bytes = sizeof(struct between_hosts_opts),

@@ -215,6 +215,22 @@ static void plan(struct bench *b, struct compute *compute)
     comm_pace_init(&b->pace, &terms->plan, b->r.is_virtual);
 }
 
+/* B8: a rank of such a lane has two threads at work, its own or the one that calls for it, and the library's. */
+static enum rc choose_waits(struct bench *b, bool *have_cores)
+{
+    struct comm_repeats *r = &b->r;
+    enum rc rc = RC_OK;
+
+    *have_cores = true;
+    r->wait = r->library_wait = r->world->wait;
+    if (!r->is_virtual)
+        TRY(world_has_cores(r->world, 2, have_cores));
+    if (r->terms->waits_as_it_suits && r->wait == WAIT_SPIN && !*have_cores)
+        r->library_wait = WAIT_SLEEP;
+out:
+    return rc;
+}
+
 static enum rc open_results(struct bench *b)
 {
     struct comm_results *out = b->out;
@@ -236,6 +252,8 @@ static enum rc open_results(struct bench *b)
     out->rotated_bytes = b->r.rotated_bytes;
     for (int i = 0; i < b->n_lanes; i++)
         out->is_shared[b->index[i]] = b->is_shared[i];
+    for (int i = 0; i < b->n_lanes; i++)
+        out->spins[b->index[i]] = comm_repeat_wait(&b->r, &b->lane[i]) == WAIT_SPIN;
     return RC_OK;
 }
 
@@ -309,6 +327,7 @@ out:
 static enum rc bench_open(struct bench *b, struct compute *compute)
 {
     const struct comm_memory *shown = &b->r.own;
+    bool have_cores;
     int host;
     enum rc rc;
 
@@ -319,10 +338,12 @@ static enum rc bench_open(struct bench *b, struct compute *compute)
     plan(b, compute);
     TRY(comm_values_open(&b->r.values, b->r.terms->type, b->r.world->rank, b->r.world->n_ranks, b->r.terms->root));
     TRY(open_memory(b));
+    TRY(choose_waits(b, &have_cores));
     TRY(open_lanes(b, compute));
     if (!b->out)
         goto out;
     TRY(open_results(b));
+    b->out->threads_have_cores = have_cores;
     shown = b->r.shared.base ? &b->r.shared : shown;
     b->out->pages = shown->base ? pages_of(shown->base, shown->n_bytes) : PAGES_SMALL;
 out:

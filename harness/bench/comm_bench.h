@@ -19,6 +19,8 @@
  *   B7  With a compute whose memory the host cannot reach, a GPU's, data begins and ends there, in place: a lane with
  *       COLL_DEVICE works on it, the copies that others need from and to the host's memory count. Each rank has one of
  *       its own (RC_INVAL). Nothing is a ceiling then, and no cache of a GPU is emptied but by blocks in turn.
+ *   B8  Ranks wait as the world's policy says; those of a lane with COLL_THREADS sleep, where waits_as_it_suits and there
+ *       is no core for the threads of the library: that is how the library's own benchmark runs.
  */
 #ifndef HARNESS_BENCH_COMM_BENCH_H
 #define HARNESS_BENCH_COMM_BENCH_H
@@ -50,7 +52,8 @@ struct comm_terms {        /* the same on all ranks, but for progress; borrowed 
     int timeout_ms;
     size_t rotated_bytes; /* B4, of a host */
     enum comm_memory_choice memory;
-    bool out_of_place; /* that, too */
+    bool out_of_place;      /* that, too */
+    bool waits_as_it_suits; /* lanes of a library with threads of its own sleep where these need the cores (B8) */
     bool leaves_out; /* a lane that does not open for these ranks (RC_UNSUPPORTED, RC_INVAL) is left out, else an error
                       */
 };
@@ -77,6 +80,8 @@ struct comm_results {     /* of rank 0 */
     enum comm_lane_kind ceiling;                           /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
     int n_link_streams;                  /* of that: from one host to others at once, of the host that has most */
     bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
+    bool spins[COMM_MOST_LANES + 1];     /* the ranks of a lane, while they wait */
+    bool threads_have_cores;             /* those of a library, beside the ranks (collective.A11) */
     enum pages pages;                    /* of that memory; of shared memory where any is */
     size_t rotated_bytes;                /* of each rank */
     int n_sizes_done;

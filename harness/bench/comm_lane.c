@@ -159,11 +159,13 @@ out:
 
 static enum rc reduce(struct comm_lane_state *s, const struct comm_data *data)
 {
-    const struct collective_call call = call_of(s, data->n_elems);
+    struct collective_call call = call_of(s, data->n_elems);
 
     if (data->on_device)
         return sums_on_device(s) ? reduce_there(s, data) : reduce_copies(s, data);
-    if (data->copies)
+    if (data->copies && call.type == COLL_ALLREDUCE && s->lane->ops->module.caps & COLL_TWO_BUFFERS)
+        call.input = data->input;
+    else if (data->copies)
         copy_in(s, data);
     return collective_run(s->collective, &call, data->result);
 }

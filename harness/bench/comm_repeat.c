@@ -6,6 +6,7 @@
 
 #include "allreduce/barrier.h"
 #include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
 #include "harness/world/stop.h"
 #include "harness/world/world.h"
 
@@ -13,6 +14,11 @@
 static bool is_hot(const struct comm_repeats *r)
 {
     return r->rotated_bytes == 0;
+}
+
+enum wait_policy comm_repeat_wait(const struct comm_repeats *r, const struct comm_lane *lane)
+{
+    return lane->kind == COMM_LANE_REDUCER && lane->ops->module.caps & COLL_THREADS ? r->library_wait : r->wait;
 }
 
 int comm_repeat_most_calls(const struct comm_repeats *r)
@@ -149,6 +155,7 @@ enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r, 
     enum rc rc;
 
     TRY(fill(r, of));
+    world_set_wait(r->world, comm_repeat_wait(r, of->lane->lane));
     TRY(comm_repeat_align(r->world, r->line, r->terms->timeout_ms));
     const uint64_t started_ns = world_now_ns(r->world);
     for (int i = 0; i < of->n_calls; i++) {

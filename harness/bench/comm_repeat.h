@@ -6,11 +6,13 @@
 #include "harness/bench/comm_bench.h"
 #include "harness/bench/comm_memory.h"
 #include "harness/bench/comm_values.h"
+#include "harness/world/world.h"
 
 struct comm_repeats { /* of this rank */
     const struct comm_terms *terms;
     struct world *world;
-    struct transport *line; /* aligns ranks; NULL in virtual time, where world_barrier() does */
+    struct transport *line;              /* aligns ranks; NULL in virtual time, where world_barrier() does */
+    enum wait_policy wait, library_wait; /* of lanes; of those with COLL_THREADS (B8) */
     bool is_virtual, is_hollow;
     struct comm_values values;
     struct compute *device; /* in whose memory data begins and ends; NULL: none */
@@ -34,6 +36,8 @@ struct comm_repeat_result { /* of rank 0; elsewhere of this rank alone */
     uint64_t n_wrong;
 };
 
+/* How ranks wait in the repeats of a lane (B8). */
+enum wait_policy comm_repeat_wait(const struct comm_repeats *r, const struct comm_lane *lane);
 int comm_repeat_most_calls(const struct comm_repeats *r);
 /* Is what it leaves checked? */
 bool comm_repeat_checks(const struct comm_repeats *r, const struct comm_repeat *of);

@@ -2,15 +2,31 @@
 /* wait.c - how the workers of each point wait: comparable points by one policy. */
 #include <string.h>
 
+#include "allreduce/collective_list.h"
 #include "harness/campaign/sweep.h"
+#include "harness/exchange/collective.h"
 #include "harness/world/share.h"
 
-/* Of each worker: those that compute, and one that exchanges beside them. */
+/* collective.A11 */
+static bool has_library_threads(const struct sweep *s, const struct point *p)
+{
+    const char *assigned = point_value(p, "reducer"), *name = assigned ? assigned : s->train.reducer;
+    const struct collective_ops *ops = NULL;
+
+    if (!(p->mode->caps & MODE_COLLECTIVE) || !name)
+        return false;
+    if (collective_find(&ops, &collective_kind, name) != RC_OK)
+        rc_clear(); /* its launch says why */
+    return ops && ops->module.caps & COLL_THREADS;
+}
+
+/* Of each worker: those that compute, one that exchanges beside them, and one of a library. */
 static int n_worker_threads(const struct sweep *s, const struct point *p)
 {
     const char *assigned = point_value(p, "overlap");
 
-    return p->n_threads + (mode_exchanges(p->mode) && strcmp(assigned ? assigned : s->train.overlap, "on") == 0);
+    return p->n_threads + (mode_exchanges(p->mode) && strcmp(assigned ? assigned : s->train.overlap, "on") == 0) +
+           has_library_threads(s, p);
 }
 
 /* Comparable points wait alike, if one of them has to sleep all do; but for those with more threads than cores. */
@@ -69,11 +85,13 @@ out:
 enum rc sweep_agree_on_wait(struct sweep *s, struct world *w)
 {
     const enum wait_policy given = train_wait_policy(s->train.wait);
-    bool has_cores = false, overlaps = false;
+    bool has_cores = false, overlaps = false, has_library = false;
     enum rc rc;
 
     TRY(find_overlap(&overlaps, s, w));
-    TRY(world_has_cores(w, sweep_n_threads(s) + overlaps, &has_cores));
+    for (size_t i = 0; i < s->campaign.n_points; i++)
+        has_library = has_library || has_library_threads(s, &s->campaign.point[i]);
+    TRY(world_has_cores(w, sweep_n_threads(s) + overlaps + has_library, &has_cores));
     for (size_t i = 0; i < s->campaign.n_points; i++)
         s->campaign.point[i].wait = wait_alone(&s->campaign.point[i], given, has_cores);
     if (given == WAIT_AUTO)

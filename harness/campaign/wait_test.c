@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wait_test.c - how the points of a campaign wait, on hosts of any size. */
+#include "allreduce/collective_list.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
+#include "harness/exchange/collective.h"
 
 struct expected {
     const char *mode;
@@ -113,6 +115,26 @@ static void comparable_points_wait_alike(void **state)
     }
 }
 
+/* A thread of the library moves the bytes, beside that of each worker. */
+static void library_threads_need_cores(void **state)
+{
+    const struct collective_ops *gloo = NULL;
+    struct sweep s;
+
+    (void)state;
+    if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
+        rc_clear();
+        skip();
+    }
+    for (int n_cores = 2; n_cores <= 4; n_cores++) {
+        plan_on(&s, " --reducer=gloo", "allreduce", "2", n_cores);
+        const struct point *p = made_find(&s.campaign, "lenet", "allreduce", 2);
+        assert_int_equal(p->n_busy_threads, 4);
+        assert_int_equal(p->wait, n_cores < 4 ? WAIT_SLEEP : WAIT_SPIN);
+        campaign_close(&s.campaign);
+    }
+}
+
 /* Points of several models or batches are not compared: what makes one sleep leaves the others alone. */
 static void points_that_are_not_compared_do_not_matter(void **state)
 {
@@ -212,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comparable_points_wait_alike),
+        cmocka_unit_test(library_threads_need_cores),
         cmocka_unit_test(who_makes_others_sleep),
         cmocka_unit_test(points_that_are_not_compared_do_not_matter),
         cmocka_unit_test(agreed_points_wait_as_their_servers_need),

@@ -39,6 +39,9 @@
  *   A10 COLL_NARROW: an allreduce may have messages of 16 bits a float (call.wire; narrow.h says how they are rounded).
  *       A sum is rounded whenever it is sent, and by the rank that has it before the others get it: A1 holds, of
  *       rounded sums. With one rank nothing is sent or rounded. What memory that costs is in A3.
+ *   A11 COLL_THREADS: a library moves the bytes by a thread of its own, beside the one that calls it. Such threads run on
+ *       every core that the host's ranks may use, as in a program of the library's own. Where there is no core for
+ *       both threads of each rank, ranks do not spin unless the user says so.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -72,6 +75,9 @@ enum collective_caps {                            /* beside types */
                        COLL_NARROW = 1u << 12,    /* A10 */
                        COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
                                                      takes twice as long for the bytes of the critical path */
+                       COLL_THREADS = 1u << 14,   /* A11 */
+                       COLL_TWO_BUFFERS = 1u
+                                          << 15, /* an allreduce may read what a rank brings elsewhere (call.input) */
 };
 
 struct collective_call { /* the same on every rank */
@@ -79,6 +85,7 @@ struct collective_call { /* the same on every rank */
     int root; /* broadcast: the rank that has the data; not read by other types */
     size_t n_elems;
     enum wire_format wire; /* A10: of allreduce; else WIRE_F32 */
+    const float *input;    /* COLL_TWO_BUFFERS, of allreduce: what this rank brings, read only; NULL: data has it */
 };
 
 struct collective_group { /* who takes part, as costs depend on it */

@@ -32,6 +32,7 @@ struct mpi_collective {
 struct call { /* of MPI, on one piece of the array */
     const char *what;
     float *data;
+    const float *input; /* of an allreduce: what this rank brings; NULL: data */
     int n_elems;
     int root;      /* of a reduction to one rank, and of a broadcast */
     int *n_each;   /* NULL: this piece has no chunks */
@@ -136,14 +137,15 @@ out:
 
 static enum rc sum(struct mpi_collective *m, const struct call *c)
 {
+    const void *from = c->input ? c->input : MPI_IN_PLACE;
     MPI_Request request;
     enum rc rc = RC_OK;
 
     if (m->env.is_blocking) {
-        TRY_MPI_ALONE(MPI_Allreduce(MPI_IN_PLACE, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm));
+        TRY_MPI_ALONE(MPI_Allreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm));
         return RC_OK;
     }
-    TRY_MPI(m->lock, MPI_Iallreduce(MPI_IN_PLACE, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm, &request));
+    TRY_MPI(m->lock, MPI_Iallreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm, &request));
     TRY(wait_for(m, c, &request));
 out:
     return rc;
@@ -228,6 +230,7 @@ static enum rc call_pieces(struct mpi_collective *m, call_fn *fn, const struct c
     for (size_t done = 0; done < part.n_elems; done += (size_t)piece.n_elems) {
         const size_t n_left = part.n_elems - done;
         piece.data = data + part.offset_elems + done;
+        piece.input = whole->input ? whole->input + part.offset_elems + done : NULL;
         piece.n_elems = (int)(n_left < m->env.most_elems ? n_left : m->env.most_elems);
         TRY(fn(m, &piece));
     }
@@ -268,9 +271,9 @@ out:
     return rc;
 }
 
-enum rc mpi_collective_allreduce(struct mpi_collective *m, float *data, size_t n_elems)
+enum rc mpi_collective_allreduce(struct mpi_collective *m, const float *input, float *data, size_t n_elems)
 {
-    const struct call c = { .what = "MPI's allreduce" };
+    const struct call c = { .what = "MPI's allreduce", .input = input };
     enum rc rc;
 
     TRY(begin(m));

@@ -43,9 +43,10 @@ enum rc mpi_collective_open(struct mpi_collective **out, const struct mpi_collec
 /* X3; communicators of a run that failed are left to MPI. NULL-safe, nulls. */
 void mpi_collective_close(struct mpi_collective **m);
 
-/* data[n_elems]: each rank's addends; then the sums, on every rank. Allocates nothing, nor do those below; MPI may.
+/* data[n_elems]: each rank's addends; then the sums, on every rank. input: the addends, apart from data; NULL: they are
+ * in it. Allocates nothing, nor do those below; MPI may.
  * RC_INVAL, data untouched: blocking, and this rank has another task. RC_TIMEOUT, RC_PEER: X3. */
-enum rc mpi_collective_allreduce(struct mpi_collective *m, float *data, size_t n_elems) MUST_CHECK;
+enum rc mpi_collective_allreduce(struct mpi_collective *m, const float *input, float *data, size_t n_elems) MUST_CHECK;
 /* The same; rank r ends with the sums of chunk r, its other chunks are undefined. */
 enum rc mpi_collective_reduce_scatter(struct mpi_collective *m, float *data, size_t n_elems) MUST_CHECK;
 /* Rank r brings chunk r; all end with all chunks. */

@@ -220,7 +220,7 @@ static enum rc use_collectives(struct world *w, struct mpi_collective *m)
     for (size_t i = own.offset_elems; i < own.offset_elems + own.n_elems; i++)
         data[i] += (float)i;
     TRY(mpi_collective_allgather(m, data, N));
-    TRY(mpi_collective_allreduce(m, data, N));
+    TRY(mpi_collective_allreduce(m, NULL, data, N));
     if (w->rank != w->n_ranks - 1)
         memset(data, 0, sizeof data);
     TRY(mpi_collective_broadcast(m, data, N, w->n_ranks - 1));
@@ -269,7 +269,7 @@ static int vendors_collectives(struct world *w, size_t most_elems)
     TRY(use_collectives(w, other.m));
     TRY(event_open(&other.begin, w, "begin"));
     TRY(world_spawn(&task, w, &(struct task_opts){ .name = "collectives", .fn = use_in_task, .arg = &other }));
-    n_failures += mpi_collective_allreduce(blocking, &data, 1) != RC_INVAL;
+    n_failures += mpi_collective_allreduce(blocking, NULL, &data, 1) != RC_INVAL;
     event_post(other.begin);
     TRY(world_join(&task));
     TRY(use_collectives(w, blocking));

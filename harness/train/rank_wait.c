@@ -3,7 +3,7 @@
  * rank_wait.c - how ranks wait for each other: by the same rule in every mode.
  *
  * auto, for a run by itself: all ranks spin where every host has a core for each thread of its workers (those of
- * --threads, and one that exchanges beside computing), and for each rank, servers included; else all sleep. Threads of
+ * --threads, one that exchanges beside computing, and one of a library that has its own, collective.A11), and for each rank, servers included; else all sleep. Threads of
  * a pool do not count beside a server: while their worker waits for it they have nothing to do. compare chooses spin or
  * sleep for all points that it compares (campaign/wait.c).
  * spin: a server spins only where it has a core too; on a worker's it takes time from who gives it work.
@@ -44,9 +44,18 @@ out:
     return rc;
 }
 
+/* Of a worker, beside those that compute. */
+static int n_exchange_threads(const struct rank *r)
+{
+    const struct collective_ops *collective = r->job->collective;
+
+    return r->exchanging.overlap + (collective && collective->module.caps & COLL_THREADS);
+}
+
 enum rc rank_choose_wait(struct rank *r)
 {
-    const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->exchanging.overlap : 0;
+    const int n_beside = rank_is_worker(r) ? n_exchange_threads(r) : 0;
+    const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + n_beside : 0;
     struct world *all = sharing_cores(r);
     enum wait_policy policy = r->job->wait;
     enum rc rc = RC_OK;
@@ -54,7 +63,7 @@ enum rc rank_choose_wait(struct rank *r)
     if (rank_is_virtual(r))
         return RC_OK;
     TRY(world_has_cores(all, n_threads, &r->has_cores));
-    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->exchanging.overlap), &r->ranks_have_cores));
+    TRY(world_has_cores(all, 1 + n_beside, &r->ranks_have_cores));
     if (policy == WAIT_AUTO)
         policy = r->has_cores && r->ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
     world_set_wait(r->world, own_policy(r, policy));

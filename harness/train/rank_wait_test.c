@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "allreduce/collective_list.h"
+#include "harness/exchange/collective.h"
 #include "harness/train/rank_state.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -101,6 +103,24 @@ static void workers_and_servers(void **state)
     }
 }
 
+/* A thread of the library moves the bytes, beside that of each worker. */
+static void library_threads(void **state)
+{
+    const struct collective_ops *gloo = NULL;
+    struct train_job job;
+
+    (void)state;
+    if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
+        rc_clear();
+        skip();
+    }
+    for (int n_cores = 2; n_cores <= 4; n_cores++) {
+        const struct seen seen = see(&job, n_cores, "--mode allreduce --reducer gloo --workers 2 --threads 1");
+        assert_int_equal(seen.result[0], n_cores < 4 ? WAIT_SLEEP : WAIT_SPIN);
+        train_job_free(&job);
+    }
+}
+
 static void pieces_at_once(void **state)
 {
     static const struct {
@@ -166,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_and_servers),
+        cmocka_unit_test(library_threads),
         cmocka_unit_test(pieces_at_once),
         cmocka_unit_test(a_pool_spins_on_its_own_cores),
     };

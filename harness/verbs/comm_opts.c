@@ -42,8 +42,9 @@ static const struct opt table[] = {
              "data lies in a cache; without it: twice what the last-level caches hold"),
     OPT_BOOL_(struct comm_opts, hot, "hot", "false", "the same memory again and again, as caches keep it"),
     OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
-              "measure that, too: our collectives work in place, so it is the copy of what a rank brings into the "
-              "result, and then the same; half of the time; not with --compute cuda"),
+              "measure that, too: a copy of what a rank brings into the result, and the same in place; allreduce by "
+              "mpi: from "
+              "one buffer to another; half of the time; not with --compute cuda"),
     OPT_CHOICE_(struct comm_opts, memory, "memory", "auto", "auto|private|shared",
                 "of data; auto: shared by a host's ranks for algorithms that can use that, else private"),
     OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "ranks",

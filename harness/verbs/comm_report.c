@@ -75,6 +75,28 @@ static const char *memory_of(const struct comm_about *about, int lane)
     return memory_keys[has_none ? 0 : 1 + about->results->is_shared[lane]];
 }
 
+static const char *wait_of(const struct comm_about *about, int lane)
+{
+    return about->results->is_virtual ? NULL : about->results->spins[lane] ? "spin" : "sleep";
+}
+
+/* A lane of another library, as which OSU, nccl-tests or PyTorch measure it, too: what differs here. NULL: nothing does,
+ * or it is a lane of our own. */
+static const char *unlike_own_benchmark(const struct comm_about *about, int lane)
+{
+    const struct comm_results *r = about->results;
+    const struct comm_lane *l = &about->terms->lane[lane];
+
+    if (lane == about->terms->n_lanes || !l->ops || l->ops->chosen || r->is_virtual ||
+        !(l->ops->module.caps & (COLL_OPAQUE | COLL_THREADS)))
+        return NULL;
+    if (l->ops->module.caps & COLL_THREADS && r->spins[lane] && !r->threads_have_cores)
+        return "ranks spin (--wait spin) on cores that its threads need";
+    if (l->ops->module.caps & COLL_DEVICE ? !r->is_on_device : r->is_on_device)
+        return "its data is copied between a GPU and the host";
+    return r->rotated_bytes > 0 ? "no call finds its data in a cache (--hot changes that)" : NULL;
+}
+
 /* --- blocks --- */
 
 static void print_figure(FILE *to, const struct comm_about *about, const struct comm_row *row,
@@ -151,10 +173,13 @@ static void print_lane(FILE *to, const struct comm_about *about, int lane)
 {
     const struct comm_results *r = about->results;
 
-    fprintf(to, "# %s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s\n",
+    fprintf(to, "# %s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s",
             comm_type_name(about->terms->type), lane_name(about, lane), r->n_ranks, r->n_hosts,
             r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport, about->where.compute,
             memory_of(about, lane));
+    if (wait_of(about, lane))
+        fprintf(to, ", wait %s", wait_of(about, lane));
+    fputc('\n', to);
     print_titles(to);
     print_rows(to, about, lane);
 }
@@ -217,6 +242,15 @@ static void print_memory(FILE *to, const struct comm_about *about)
             pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
 }
 
+static void print_differences(FILE *to, const struct comm_about *about)
+{
+    for (int lane = 0; lane < about->terms->n_lanes; lane++) {
+        const char *why = unlike_own_benchmark(about, lane);
+        if (why && !about->results->why_not[lane][0])
+            fprintf(to, "# %s is not measured as its own benchmark measures it: %s\n", lane_name(about, lane), why);
+    }
+}
+
 static void print(FILE *to, const void *of)
 {
     const struct comm_about *about = of;
@@ -226,6 +260,7 @@ static void print(FILE *to, const void *of)
             print_lane(to, about, lane);
     print_ceiling(to, about);
     print_memory(to, about);
+    print_differences(to, about);
     for (int i = 0; i < about->n_left_out; i++)
         fprintf(to, "# Left out: %s\n", about->left_out[i]);
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
@@ -303,6 +338,8 @@ static enum rc write_row(struct report *to, const void *of, int i)
     record_text(record, "memory", memory_of(about, row->lane));
     record_u64(record, "rotated_bytes", r->rotated_bytes);
     record_i64(record, "calls_per_repeat_count", row->n_calls);
+    record_text(record, "wait_policy", wait_of(about, row->lane));
+    record_text(record, "unlike_own_benchmark", unlike_own_benchmark(about, row->lane));
     record_text(record, "placement", main == COMM_IN_PLACE ? "in place" : "out of place");
     record_figure(record, about, row, main, "");
     if (!is_ceiling(about, row)) {

@@ -8,6 +8,7 @@
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
+#include "harness/train/train.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
@@ -251,6 +252,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
                                       .lane = run->lane,
                                       .memory = memory_choice(o->memory),
                                       .out_of_place = o->out_of_place,
+                                      .waits_as_it_suits = train_wait_policy(o->machine.wait) == WAIT_AUTO,
                                       .leaves_out = strcmp(o->reducer, "all") == 0 };
     TRY(comm_type_find(&run->terms.type, call->operand[0]));
     TRY(check_use(call, run->terms.type));

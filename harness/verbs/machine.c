@@ -34,9 +34,10 @@ const struct opt machine_opt_table[] = {
     OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
              "of each rank; without it: the cores bound to it, 1 where cores are shared, and in sim"),
     OPT_BOOL_(struct machine_opts, bind, "bind", "true", "give each rank cores of its own"),
-    OPT_CHOICE_(struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
-                "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
-                "has a core of its host, but hosts that are namespaces of one machine do not know of each other"),
+    OPT_CHOICE_(
+        struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
+        "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
+        "has a core (of gloo and nccl two), but hosts that are namespaces of one machine do not know of each other"),
     OPT_TEXT_(struct machine_opts, cluster, "cluster", "", "PRESET|FILE",
               "the simulated cluster that is measured, sim only: what comes out is what went in"),
     OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",

@@ -109,6 +109,18 @@ static void find_cores(struct thread_tasks *g)
     g->knows_cores = true;
 }
 
+void thread_tasks_roam(struct thread_tasks *g, struct core_set *own)
+{
+    cores_thread_set(own);
+    find_cores(g);
+    cores_bind_self_to(&g->all);
+}
+
+void thread_tasks_return(const struct core_set *own)
+{
+    cores_bind_self_to(own);
+}
+
 static enum rc thread_spawn(struct task **out, struct world *w, const struct task_opts *opts)
 {
     struct thread_task *t = calloc(1, sizeof *t);
