@@ -94,7 +94,11 @@ static const char *unlike_own_benchmark(const struct comm_about *about, int lane
         return "ranks spin (--wait spin) on cores that its threads need";
     if (l->ops->module.caps & COLL_DEVICE ? !r->is_on_device : r->is_on_device)
         return "its data is copied between a GPU and the host";
-    return r->rotated_bytes > 0 ? "no call finds its data in a cache (--hot changes that)" : NULL;
+    if (r->rotated_bytes > 0)
+        return "no call finds its data in a cache (--hot changes that)";
+    /* MPI copies it from process to process by the page; Gloo sends it through sockets. */
+    return l->ops->module.caps & COLL_THREADS || r->pages == PAGES_SMALL ? NULL
+                                                                         : "its data is in huge pages, malloc's is not";
 }
 
 /* --- blocks --- */
