@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WITHIN, LEAST_ROUNDS, N_RANKS, LIMIT_S, LEAST_MPI4PY_BYTES = 1.2, 3, 2, 300, 65536
+LEAST, MOST = 0.8, 1.2  # within 20 % of the peer's time
+LEAST_ROUNDS, N_RANKS, LIMIT_S, LEAST_MPI4PY_BYTES = 3, 2, 300, 65536
 PYTORCH, MPI4PY, OSU, NCCL_TESTS = "PyTorch", "mpi4py", "osu_allreduce", "nccl-tests"
 
 
@@ -111,9 +112,9 @@ def pairs_of(options, say):
 
 def verdict(ratios):
     """C3"""
-    if 1 / WITHIN <= statistics.median(ratios) <= WITHIN:
+    if LEAST <= statistics.median(ratios) <= MOST:
         return "alike"
-    if len(ratios) >= LEAST_ROUNDS and (min(ratios) > WITHIN or max(ratios) < 1 / WITHIN):
+    if len(ratios) >= LEAST_ROUNDS and (min(ratios) > MOST or max(ratios) < LEAST):
         return "differs"
     return "cannot tell"
 
