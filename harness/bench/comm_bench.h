@@ -19,8 +19,8 @@
  *   B7  With a compute whose memory the host cannot reach, a GPU's, data begins and ends there, in place: a lane with
  *       COLL_DEVICE works on it, the copies that others need from and to the host's memory count. Each rank has one of
  *       its own (RC_INVAL). Nothing is a ceiling then, and no cache of a GPU is emptied but by blocks in turn.
- *   B8  Ranks wait as the world's policy says; those of a lane with COLL_THREADS sleep, where waits_as_it_suits and there
- *       is no core for the threads of the library: that is how the library's own benchmark runs.
+ *   B8  Ranks wait as the world's policy says; those of a lane with COLL_THREADS sleep, where waits_as_it_suits and
+ *       there is no core for the threads of the library: that is how the library's own benchmark runs.
  */
 #ifndef HARNESS_BENCH_COMM_BENCH_H
 #define HARNESS_BENCH_COMM_BENCH_H

@@ -39,8 +39,8 @@
  *   A10 COLL_NARROW: an allreduce may have messages of 16 bits a float (call.wire; narrow.h says how they are rounded).
  *       A sum is rounded whenever it is sent, and by the rank that has it before the others get it: A1 holds, of
  *       rounded sums. With one rank nothing is sent or rounded. What memory that costs is in A3.
- *   A11 COLL_THREADS: a library moves the bytes by a thread of its own, beside the one that calls it. Such threads run on
- *       every core that the host's ranks may use, as in a program of the library's own. Where there is no core for
+ *   A11 COLL_THREADS: a library moves the bytes by a thread of its own, beside the one that calls it. Such threads run
+ *       on every core that the host's ranks may use, as in a program of the library's own. Where there is no core for
  *       both threads of each rank, ranks do not spin unless the user says so.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H

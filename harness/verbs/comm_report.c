@@ -80,8 +80,8 @@ static const char *wait_of(const struct comm_about *about, int lane)
     return about->results->is_virtual ? NULL : about->results->spins[lane] ? "spin" : "sleep";
 }
 
-/* A lane of another library, as which OSU, nccl-tests or PyTorch measure it, too: what differs here. NULL: nothing does,
- * or it is a lane of our own. */
+/* Of a lane of a library that OSU, nccl-tests or PyTorch measure, too: what differs here. NULL: nothing does, or the
+ * algorithm is our own. */
 static const char *unlike_own_benchmark(const struct comm_about *about, int lane)
 {
     const struct comm_results *r = about->results;

@@ -38,7 +38,8 @@ void thread_tasks_init(struct thread_tasks *g);
 void thread_tasks_end(struct thread_tasks *g);
 void thread_tasks_fini(struct thread_tasks *g); /* likewise; g is not used any more */
 /* Let the calling thread run on every core that this host's ranks may use, until thread_tasks_return(): threads that a
- * library starts meanwhile inherit that, as in a program of its own. *own: where it ran. The main task's. Cannot fail. */
+ * library starts meanwhile inherit that, as in a program of its own. *own: where it ran. For the main task. Cannot
+ * fail. */
 void thread_tasks_roam(struct thread_tasks *g, struct core_set *own);
 void thread_tasks_return(const struct core_set *own);
 /* RC_PEER once the rank's tasks were stopped. Cheap. */

@@ -79,8 +79,10 @@ def peer(options, name, sizes):
     return {n: us * 1e-6 for n, us in took.items()}
 
 
-def has_module(python, name):
-    return subprocess.run([python, "-c", "import " + name], capture_output=True).returncode == 0
+def version_of(python, name):
+    """None: it is not there."""
+    said = subprocess.run([python, "-c", "import %s; print(%s.__version__)" % (name, name)], capture_output=True, text=True)
+    return said.stdout.strip() if said.returncode == 0 else None
 
 
 def count_gpus():
@@ -90,24 +92,25 @@ def count_gpus():
 
 
 def pairs_of(options, say):
-    """(library, peer, key of gradmark's record): those that can run here. What cannot is told."""
+    """[(library, peer, key of gradmark's record)]: those that can run here; and versions. What cannot is told."""
     out = []
     about = subprocess.run([options.program, "info"], capture_output=True, text=True).stdout
+    versions = {name: version_of(options.peers, name) for name in ("torch", "mpi4py")}
     reducers = next((line.split()[1:] for line in about.splitlines() if line.startswith("reducers ")), [])
-    wanted = [("gloo", PYTORCH, "time_s", has_module(options.peers, "torch"), "%s has no torch: pip install torch" % options.peers),
-              ("mpi", MPI4PY, "out_of_place_time_s", has_module(options.peers, "mpi4py"), "%s has no mpi4py: pip install mpi4py" % options.peers),
+    wanted = [("gloo", PYTORCH, "time_s", versions["torch"] is not None, "%s has no torch: pip install torch" % options.peers),
+              ("mpi", MPI4PY, "out_of_place_time_s", versions["mpi4py"] is not None, "%s has no mpi4py: pip install mpi4py" % options.peers),
               ("mpi", OSU, "out_of_place_time_s", bool(options.osu),
                "no package of Debian or PyPI has it; --osu FILE names an osu_allreduce that you built"),
               ("nccl", NCCL_TESTS, "time_s", options.nccl_tests and count_gpus() >= N_RANKS,
-               "not run on a GPU: there are %d, %d are needed, and --nccl-tests FILE names all_reduce_perf" % (count_gpus(), N_RANKS))]
+               "there are %d GPUs, and %d are needed; --nccl-tests FILE names all_reduce_perf" % (count_gpus(), N_RANKS))]
     for library, name, key, can, why in wanted:
         if library not in reducers:
             say("%s beside %s: not run: this program has no reducer %s" % (library, name, library))
         elif not can:
-            say("%s beside %s: not run: %s" % (library, name, why))
+            say("%s beside %s: not run%s: %s" % (library, name, " on a GPU" if library == "nccl" else "", why))
         else:
             out.append((library, name, key))
-    return out
+    return out, versions
 
 
 def verdict(ratios):
@@ -146,7 +149,7 @@ def main():
         notes.append(text)
         print("comm_check: " + text, file=sys.stderr)
     try:
-        pairs = pairs_of(options, say)
+        pairs, versions = pairs_of(options, say)
         if not pairs:
             raise Failed("no library can be measured beside a peer here")
         for number in range(1, int(options.rounds) + 1):
@@ -165,8 +168,10 @@ def main():
     with open("rounds.csv", "w", newline="") as f:
         csv.writer(f, lineterminator="\n").writerows([("round", "library", "peer", "bytes", "gradmark_s", "peer_s")] + rows)
     with open("manifest.json", "w") as f:
-        json.dump({"kind": "comm_check_peers", "options": vars(options), "not_run": notes, "load_average": os.getloadavg(),
-                   "kernel": platform.release(), "gradmark": manifest}, f, indent=1)
+        kept = {name: getattr(options, name) for name in ("bytes", "budget_s", "rounds")}
+        manifest.get("options", {}).pop("json", None)
+        json.dump({"kind": "comm_check_peers", "options": kept, "versions": versions, "not_run": notes, "load_average": os.getloadavg(),
+                   "scheduling_policy": os.sched_getscheduler(0), "kernel": platform.release(), "gradmark": manifest}, f, indent=1)
     lines, n_differ = table(rows)
     print("\n".join(lines + notes))
     sys.exit(1 if n_differ else 0)
