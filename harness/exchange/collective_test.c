@@ -123,18 +123,26 @@ static void wrong_calls_do_not_run(void **state)
         enum rc rc;
         const char *message;
     } cases[] = {
-        { { COLL_ALLGATHER, 0, 5, WIRE_F32 }, RC_UNSUPPORTED, "reducer gamma has no allgather, nor has any other" },
-        { { COLL_ALLREDUCE, 0, 5, WIRE_F32 }, RC_UNSUPPORTED, "reducer gamma has no allreduce; alpha or beta has" },
-        { { COLL_REDUCE_SCATTER, 0, 5, WIRE_F32 }, RC_INVAL, "collective gamma was opened without reduce-scatter" },
-        { { (enum collective_type)0, 0, 5, WIRE_F32 }, RC_INVAL, "collective gamma was opened without unknown type" },
-        { { COLL_BROADCAST, 0, 11, WIRE_F32 }, RC_INVAL, "collective gamma: 11 elements, opened for 10" },
-        { { COLL_BROADCAST, 3, 5, WIRE_F32 }, RC_INVAL, "collective gamma: broadcast from rank 3 of 3" },
-        { { COLL_BROADCAST, -1, 5, WIRE_F32 }, RC_INVAL, "collective gamma: broadcast from rank -1 of 3" },
-        { { COLL_BROADCAST, 0, 5, WIRE_F16 },
+        { { COLL_ALLGATHER, 0, 5, WIRE_F32, NULL },
+          RC_UNSUPPORTED,
+          "reducer gamma has no allgather, nor has any other" },
+        { { COLL_ALLREDUCE, 0, 5, WIRE_F32, NULL },
+          RC_UNSUPPORTED,
+          "reducer gamma has no allreduce; alpha or beta has" },
+        { { COLL_REDUCE_SCATTER, 0, 5, WIRE_F32, NULL },
+          RC_INVAL,
+          "collective gamma was opened without reduce-scatter" },
+        { { (enum collective_type)0, 0, 5, WIRE_F32, NULL },
+          RC_INVAL,
+          "collective gamma was opened without unknown type" },
+        { { COLL_BROADCAST, 0, 11, WIRE_F32, NULL }, RC_INVAL, "collective gamma: 11 elements, opened for 10" },
+        { { COLL_BROADCAST, 3, 5, WIRE_F32, NULL }, RC_INVAL, "collective gamma: broadcast from rank 3 of 3" },
+        { { COLL_BROADCAST, -1, 5, WIRE_F32, NULL }, RC_INVAL, "collective gamma: broadcast from rank -1 of 3" },
+        { { COLL_BROADCAST, 0, 5, WIRE_F16, NULL },
           RC_INVAL,
           "collective gamma: broadcast with 16 bits a float, opened without them" },
     };
-    const struct collective_call right = { COLL_BROADCAST, 2, 10, WIRE_F32 };
+    const struct collective_call right = { COLL_BROADCAST, 2, 10, WIRE_F32, NULL };
     struct world world = { .n_ranks = 3 };
     struct transport transport = { .world = &world };
     const struct collective_env env = {
@@ -163,7 +171,7 @@ static void messages_of_16_bits_need_the_cap_A10(void **state)
     struct collective_env env = {
         .kind = &made_kind, .transport = &transport, .types = COLL_ALLREDUCE, .narrow = true, .max_elems = 10
     };
-    const struct collective_call narrow = { COLL_ALLREDUCE, 0, 5, WIRE_BF16 };
+    const struct collective_call narrow = { COLL_ALLREDUCE, 0, 5, WIRE_BF16, NULL };
     struct collective *c = NULL;
 
     (void)state;
@@ -174,7 +182,7 @@ static void messages_of_16_bits_need_the_cap_A10(void **state)
     env.types |= COLL_REDUCE_SCATTER;
     assert_int_equal(collective_open(&c, &second, &env), RC_OK);
     assert_non_null(c->halves);
-    assert_int_equal(collective_run(c, &(struct collective_call){ COLL_REDUCE_SCATTER, 0, 5, WIRE_F16 }, NULL),
+    assert_int_equal(collective_run(c, &(struct collective_call){ COLL_REDUCE_SCATTER, 0, 5, WIRE_F16, NULL }, NULL),
                      RC_INVAL);
     assert_string_equal(rc_message(),
                         "collective beta: reduce-scatter with 16 bits a float, which allreduce alone has");

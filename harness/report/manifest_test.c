@@ -16,8 +16,7 @@ static const char *const of_machine[] = { "host",        "kernel",       "cpu_mo
                                           "cores_count", "memory_bytes", "date_utc",
                                           "libraries",   "environment",  "environment_left_out_count",
                                           NULL };
-static const char *const of_libraries[] = { "hwloc",   "openblas", "onednn", "zeromq", "mpi",
-                                            "libjpeg",  "libpng", NULL };
+static const char *const of_libraries[] = { "hwloc", "openblas", "onednn", "zeromq", "mpi", "libjpeg", "libpng", NULL };
 
 static json_t *manifest(bool virtual_only)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coroutine_test.c - the order in which coroutines run, what their stacks keep, and freeing those that have not ended. */
+/* coroutine_test.c - in which order coroutines run, what their stacks keep, and freeing those that have not ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
