@@ -375,6 +375,20 @@ out:
     return rc;
 }
 
+/* Which steps there are, and what happens in which. */
+static enum rc resolve_steps(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    enum rc rc;
+
+    TRY(job_resume_resolve(job));
+    job->n_steps = job->opts.steps - job->resume.steps_count;
+    TRY(elastic_resolve(job, group, n_groups));
+    TRY(job_drill_check(job));
+    TRY(job_periods_timeline(job));
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -399,11 +413,7 @@ enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(resolve_drills(&job, group, n_groups));
     TRY(resolve_exchanging(&job));
-    TRY(job_resume_resolve(&job));
-    job.n_steps = job.opts.steps - job.resume.steps_count;
-    TRY(elastic_resolve(&job, group, n_groups));
-    TRY(job_drill_check(&job));
-    TRY(job_periods_timeline(&job));
+    TRY(resolve_steps(&job, group, n_groups));
     TRY(job_messages_resolve(&job));
     job.keeps_moments = job.opts.save[0] != '\0';
     *out = job;
