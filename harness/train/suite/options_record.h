@@ -7,7 +7,8 @@
 #define OPTIONS(settings)                                                                                              \
     "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, "          \
     "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', "                                                    \
-    "'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', " \
+    "'kill-step': null, 'timeline': '', 'timeline-steps': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "    \
+    "'job-placement': 'auto', "                                                                                        \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
     "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "      \
