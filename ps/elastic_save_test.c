@@ -5,7 +5,8 @@
  * again (audit.h, leases.B12), so that each batch counts once in each part of the parameters that the run ends with.
  *
  *   points   one of 2 to 4 servers dies at its 1st, (1 + STRIDE)th, ... call, or behind it: that with the book, too,
- *            and behind its last batch
+ *            and behind its last batch; and server 0 at each of its last calls, where a worker looks for the answer to
+ *            its LEAVE when worker 0 has all it needs
  *   seeds    the seed draws which server dies, and when, with pauses that it draws; with 4 servers another one, too,
  *            beside neither of whose neighbours is lost; how often snapshots are written; which worker dies, and which
  *            leaves. Where it draws two servers of which one has the other's slice, the run ends, and names the server
@@ -81,7 +82,7 @@ static void choose(int n_servers, const char *folder)
     plan.n_pieces = plan.n_in_flight = 2;
     plan.splits = plan.spoils = false;
     plan.seed = 0;
-    plan.leaver = plan.leaves_after = 0;
+    plan.leaver = plan.leaves_after = plan.late_hearer = 0;
     plan_spare_all();
 }
 
@@ -129,13 +130,43 @@ static void print(const struct totals *t)
            (unsigned long long)t->n_again, (unsigned long long)t->n_repeated, t->n_ended, t->n_failures);
 }
 
+/* One run of points(). */
+static void play(struct totals *t)
+{
+    struct outcome o;
+    const bool holds = run_and_check(&o);
+
+    t->n_runs++;
+    t->n_failures += !holds;
+    if (holds)
+        add(t, &o);
+}
+
+/* Who is the last to hear finds the server lost with its answer, or behind it. */
+static bool last_calls(struct totals *t, const char *folder)
+{
+    enum { N_LAST = 24 };
+    struct outcome even;
+
+    choose(2, folder);
+    plan.late_hearer = N_WORKERS - 1;
+    if (!run_even(&even))
+        return false;
+    plan.victim[0].rank = N_WORKERS;
+    for (int n = even.n_calls[N_WORKERS] - N_LAST; n < even.n_calls[N_WORKERS]; n++) {
+        plan.victim[0].n_call = n;
+        play(t);
+    }
+    return true;
+}
+
 static bool points(int stride, const char *folder)
 {
     struct totals t = { 0 };
 
     for (int i = 0; i < 2 + 3 + 4; i++) {
         const int n_servers = i < 2 ? 2 : i < 5 ? 3 : 4, server = i < 2 ? i : i < 5 ? i - 2 : i - 5;
-        struct outcome even, o;
+        struct outcome even;
         choose(n_servers, folder);
         plan.splits = i % 3 == 1;
         if (!run_even(&even))
@@ -143,13 +174,11 @@ static bool points(int stride, const char *folder)
         plan.victim[0].rank = N_WORKERS + server;
         for (int n = i % stride; n < even.n_calls[N_WORKERS + server]; n += stride) {
             plan.victim[0].n_call = n;
-            t.n_runs++;
-            const bool holds = run_and_check(&o);
-            t.n_failures += !holds;
-            if (holds)
-                add(&t, &o);
+            play(&t);
         }
     }
+    if (!last_calls(&t, folder))
+        return false;
     print(&t);
     return t.n_failures == 0 && t.n_of_book > 0 && t.n_again > 0 && t.n_repeated > 0 && t.n_rolled_back > 0;
 }

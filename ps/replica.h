@@ -52,10 +52,11 @@
  *       of each worker. With the copy as many HELD and one are on their way.
  *   R7  What is forwarded is sent from where it was received. It is released when the heir has released it: at once, or
  *       where its gradient is kept for a round, when that has ended there, which is before it ends here (R2).
- *   R8  A server ends when it has worker 0's last LEAVE, which comes when every slice's STATE is there: nobody needs
- *       any slice then. A LEAVE goes to every server that lives, and is of all slices that it holds. A server that has
- *       given its own STATE makes no new heir: only from then on another one may have ended. In a run that hands out
- *       batches workers but the first leave slice by slice, and are answered, before STATE is given of that slice.
+ *   R8  A server ends when it has the last LEAVE of each worker that lives: nobody needs any slice then. It goes to
+ *       every server that lives, and is of all slices that this holds. Worker 0 sends it when it has every slice's
+ *       STATE. In a run that hands out batches the others leave slice by slice before, and send it when each LEAVE is
+ *       answered: the answer may be lost with its server, and then the heir has to be there. A server that has given
+ *       its own STATE makes no new heir: only from then on another one may have ended.
  *   R9  A slice is lost, and the run ends, when its holder is lost and its heir is lost with it or has a partial
  *       replica: the first server behind them says so. So of N servers N - 1 may be lost, one after the other, each
  *       when all slices are in two places again.

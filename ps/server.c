@@ -218,10 +218,13 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
            h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
 }
 
-/* replica.R8 */
+/* replica.R8: the worker has left every slice, and has all answers. */
 static bool is_last_leave(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
-    return ps_has_heirs(&s->env) && h->op == PS_LEAVE && a->worker == 0 && s->client[0].state == LEFT;
+    const struct client *c = &s->client[a->worker];
+    const bool is_second = s == s->rank && (a->worker == 0 || server_is_elastic(s));
+
+    return ps_has_heirs(&s->env) && h->op == PS_LEAVE && is_second && c->state == LEFT && !c->has_left_all;
 }
 
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
@@ -330,6 +333,7 @@ void server_leave_unheard(struct ps_server *s, int worker)
 /* replica.R8 */
 static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
+    const bool is_last = is_last_leave(s, a, h);
     enum rc rc = RC_OK;
 
     s->client[a->worker].has_left_all = true;
@@ -337,11 +341,8 @@ static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct p
     for (int i = 1; i < s->n_here; i++)
         if (server_is_holder(s->here[i]))
             TRY(replica_leave(s->here[i], a->worker, h->clock));
-    if (is_last_leave(s, a, h)) {
-        s->is_over = true;
-        return RC_OK;
-    }
-    TRY(replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h));
+    if (!is_last)
+        TRY(replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h));
 out:
     return rc;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server_fetch.c - what a server has, to worker 0: when it asks in the run (LOOK), and at its end (FETCH). */
-#include "ps/heir.h"
 #include "ps/server_state.h"
 
 /* Of the piece that has had the fewest, of those that are here. */
@@ -33,27 +32,12 @@ out:
     return rc;
 }
 
-/* Of an elastic run with replicas: who has left has been answered that. Where this server is lost behind STATE, the
- * others may end, and nobody would be there to say it again. */
-static enum rc end_leaves(struct ps_server *s)
-{
-    enum rc rc = RC_OK;
-
-    for (int w = 1; server_is_elastic(s) && ps_has_heirs(&s->env) && w < sync_most_workers(&s->env); w++) {
-        const enum rc ended = server_end_reply(s, &s->client[w].request[0]);
-        TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
-    }
-out:
-    return rc;
-}
-
 enum rc server_answer_fetch(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
     if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
         return RC_OK;
-    TRY(end_leaves(s));
     TRY(server_post_state(s));
     s->has_given_state = true;
     s->client[0].state = LEFT;

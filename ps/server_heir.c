@@ -56,10 +56,10 @@ static enum rc take_place(struct ps_server *r)
     for (int w = 0; w < sync_most_workers(&r->env); w++) {
         if (r->client[w].state != LOST && world_is_lost(r->env.world, sync_rank_of(&r->env, w)))
             server_drop_now(r, w);
-        else if (own->client[w].has_left_all) /* R8 */
-            TRY(replica_leave(r, w, own->client[w].n_pushed_before));
         else if (r->is_restored && server_is_elastic(r) && w > 0 && own->client[w].state == LEFT)
             server_leave_unheard(r, w); /* snapshot.N8 */
+        else if (own->client[w].has_left_all) /* R8 */
+            TRY(replica_leave(r, w, own->client[w].n_pushed_before));
     }
     if (r->is_restored && server_has_book(r))
         server_tell_rounds(r);

@@ -296,9 +296,23 @@ out:
     return rc;
 }
 
+/* replica.R8 */
+static bool has_left_all(const struct ps_server *s, int worker)
+{
+    const struct client *c = &s->client[worker];
+
+    return c->has_left_all || c->state == ABSENT || c->state == LOST ||
+           world_is_lost(s->env.world, sync_rank_of(&s->env, worker));
+}
+
 static bool is_over(const struct ps_server *s)
 {
-    return ps_has_heirs(&s->env) ? s->is_over : s->n_left == s->n_seen;
+    if (!ps_has_heirs(&s->env))
+        return s->n_left == s->n_seen;
+    for (int w = 0; w < sync_most_workers(&s->env); w++)
+        if (!has_left_all(s, w))
+            return false;
+    return true;
 }
 
 /* After an error, or where replicas have it otherwise: requests received and not served, and gradients that are kept.
@@ -377,7 +391,7 @@ void ps_server_learn(struct ps_server *s)
 {
     struct ps_server *slice = server_of_slice(s, 0);
 
-    if (!s->is_over || !server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) ||
+    if (!is_over(s) || !server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) ||
         slice->is_restored || !world_is_lost(s->env.world, slice->chain.home))
         return;
     if (snapshot_restore(slice) != RC_OK) {

@@ -55,7 +55,7 @@ struct client { /* a worker, as the server sees it */
     bool is_ending;           /* its LEAVE, FETCH or loss is forwarded ... */
     bool loss_is_told;        /* ... its loss, by `loss` */
     uint64_t n_pushed_before; /* as it says then: pushes to the server before, of all its pieces */
-    bool has_left_all;        /* it has sent LEAVE to this server, and so needs none of its slices (replica.R8) */
+    bool has_left_all;        /* it needs no server any more, by its last LEAVE to this one (replica.R8) */
     struct request request[PS_CREDITS];
     struct request refusal;     /* the last REFUSED of P5, which may go while a request in its slot waits */
     struct request loss, leave; /* their forwards alone are used */
@@ -151,7 +151,6 @@ struct ps_server {
     bool is_replica;          /* this one is of another server's slice ... */
     bool is_heir;             /* ... and has taken its place */
     bool is_partial;          /* a replica's: some of its copy is to come yet (copy.h) */
-    bool is_over;             /* replica.R8 */
     bool has_given_state;     /* the answer to FETCH */
     bool is_restored;         /* the heir's: from a snapshot (snapshot.h) */
     struct audit audit;       /* audit.h; with snapshots */

@@ -243,8 +243,10 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
         return RC_OK;
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
-    if (!is_first || ps_has_heirs(&s->env)) /* replica.R8 */
-        TRY(is_elastic(self(s)) && !is_first ? leave_elastic(self(s)) : leave(self(s)));
+    else if (is_elastic(self(s)))
+        TRY(leave_elastic(self(s)));
+    if (ps_has_heirs(&s->env) || (!is_first && !is_elastic(self(s)))) /* replica.R8 */
+        TRY(leave(self(s)));
 out:
     return rc;
 }

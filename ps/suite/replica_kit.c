@@ -136,6 +136,15 @@ static void linger(struct transport *t)
         world_pause(t->world, rng_u64(plan.seed, RNG_TEST, 1000 + (uint64_t)n) % 100 * 1000);
 }
 
+static void hear_late(const struct transport *t)
+{
+    const int rank = t->world->rank;
+
+    while (plan.late_hearer == rank && outcome->is_leaving[rank] && !outcome->is_served)
+        world_pause(t->world, 1000000);
+    outcome->is_leaving[rank] = false;
+}
+
 enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 {
     const unsigned char *header = x->head;
@@ -145,6 +154,8 @@ enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
     const bool is_forward = t->world->rank >= N_WORKERS && !is_guest(t->world);
     if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_NEXT && !is_forward)
         outcome->n_asked[t->world->rank]++;
+    if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_LEAVE && x->peer == N_WORKERS)
+        outcome->is_leaving[t->world->rank] = true;
     const enum rc rc = __real_transport_send(t, x);
     may_die(t);
     return rc;
@@ -153,6 +164,8 @@ enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 enum rc __wrap_transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
 {
     may_die(t);
+    if (x->receives)
+        hear_late(t);
     const enum rc rc = __real_transport_wait(t, x, timeout_ms);
     may_die(t);
     return rc;
@@ -352,6 +365,7 @@ static enum rc work(struct ps_rank *r)
     TRY(sync_ps.final(r->sync, param, &state));
     if (r->w->rank > 0)
         return RC_OK;
+    outcome->is_served = true;
     memcpy(outcome->final, param, sizeof outcome->final);
     outcome->n_updates = state.n_updates;
 out:

@@ -58,6 +58,8 @@ struct plan { /* of a run */
     struct guest guest[MOST_GUESTS];
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
     int leaves_after;
+    int late_hearer;       /* a worker of an elastic run that looks for the answer to its LEAVE of slice 0 when worker 0
+                            * has all it needs; 0: none does */
     uint64_t seed;         /* of pauses; 0: none */
     const char *snapshots; /* a folder, in place of replicas: gradients are 1 then, unless it is elastic; NULL: replicas
                             */
@@ -83,6 +85,8 @@ struct outcome { /* in memory that a copy of this process shares */
     int n_asked[MOST_RANKS];                              /* of an elastic run: NEXT */
     int n_calls[MOST_RANKS];                              /* of a rank, twice as many, so far */
     bool is_counting[MOST_RANKS];
+    bool is_leaving[MOST_RANKS]; /* it has sent LEAVE to server 0, and not looked for the answer */
+    atomic_bool is_served;       /* worker 0 has all it needs */
     atomic_int n_died;
     int n_since[MOST_VICTIMS]; /* calls of a victim that follows, counted so far */
     atomic_bool is_dead[MOST_RANKS];

@@ -63,7 +63,7 @@ gradmark_names(GRADMARK_NOT_ADDRESS [[
     compute\.suite\.(cuda\.on_host.*|cpu\.bf16) bench\.comm_bench report\.timeline\.threads
 ]])
 gradmark_names(GRADMARK_NOT_THREAD [[
-    train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp)
+    train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp) lib\.launch\..*
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
     (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc) ps\.replica\.shm allreduce\.ring\.segments\.fault\..*
     train\.(optimizer.*|shard|compression|staging\..*|input\..*|integrity\.threads|periods|servers\.lenet.*|save_every|local_sgd|accumulate|resume.*)
