@@ -57,7 +57,7 @@ static enum rc take_place(struct ps_server *r)
         if (r->client[w].state != LOST && world_is_lost(r->env.world, sync_rank_of(&r->env, w)))
             server_drop_now(r, w);
         else if (r->is_restored && server_is_elastic(r) && w > 0 && own->client[w].state == LEFT)
-            server_leave_unheard(r, w); /* snapshot.N8 */
+            server_leave_unheard(r, w);       /* snapshot.N8 */
         else if (own->client[w].has_left_all) /* R8 */
             TRY(replica_leave(r, w, own->client[w].n_pushed_before));
     }
