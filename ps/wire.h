@@ -56,9 +56,9 @@
  *
  * What a server forwards to its heir (replica.h) is a request as it came, a LEAVE, LOST or COPY; at 32 it says whose:
  * u16 slot, u16 slice, u32 worker + 1. Requests that change nothing are not forwarded: LOOK, PULL, and a JOIN that
- * comes too late. Where servers have heirs (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when it has every
- * STATE. That is of all slices that the server holds, and has no answer. So is the LEAVE of another worker; but in a
- * run that hands out batches each slice gets one of its own before, by its tag (protocol.h), which is answered.
+ * comes too late. Where servers have heirs (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when it has
+ * every STATE. That is of all slices that the server holds, and has no answer. So is the LEAVE of another worker; but
+ * in a run that hands out batches each slice gets one of its own before, by its tag (protocol.h), which is answered.
  *
  * GIVE is a PUSH, and TAKEN is PARAMS, in all that is said of these; TAKEN, and a LATE or REFUSED that answers a GIVE,
  * have no elements. PULL has no elements, and no step; NEXT, JOIN and BATCH have neither, and are of no piece.
