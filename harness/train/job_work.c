@@ -225,6 +225,11 @@ static void note_modules(struct train_job *job)
     job->used[TRAIN_COLLECTIVE] = job->collective ? &job->collective->module : NULL;
 }
 
+uint64_t train_default_steps(const struct workload *workload)
+{
+    return workload->default_steps < MOST_STEPS ? (uint64_t)workload->default_steps : MOST_STEPS;
+}
+
 /* What kind of work it is, as far as options alone tell. */
 static enum rc resolve_kind(struct train_job *job, const struct opt_group *group, int n_groups)
 {
@@ -239,7 +244,7 @@ static enum rc resolve_kind(struct train_job *job, const struct opt_group *group
     TRY(job_input_check(job));
     TRY(job_periods_resolve(job, group, n_groups));
     if (o->steps == 0)
-        o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
+        o->steps = train_default_steps(job->workload);
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job_accumulate_check(job));

@@ -261,6 +261,8 @@ static inline bool train_updates_once(const struct train_job *job)
            job->exchange.consistency.kind == CONSISTENCY_SYNC;
 }
 
+/* Steps of a training without --steps. */
+uint64_t train_default_steps(const struct workload *workload);
 /* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (their given flags distinguish defaults from
  * what the user gave). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,

@@ -95,16 +95,29 @@ out:
     return rc;
 }
 
+/* Of the whole training; 0: not known. */
+static uint64_t n_steps_of(const struct train_opts *opts)
+{
+    const struct workload *workload = workload_profile_player();
+
+    if (opts->steps > 0)
+        return opts->steps;
+    if ((!opts->profile[0] || opts->stages > 1) && workload_find(&workload, opts->model) != RC_OK)
+        return 0;
+    return train_default_steps(workload);
+}
+
 bool restart_is_complete(const char *who, const struct train_opts *opts, const struct restart_file *before,
                          int exit_code)
 {
     const struct restart_file now = restart_file_at(opts->save);
+    const uint64_t n_steps = n_steps_of(opts);
     struct checkpoint c = { 0 };
 
     if (exit_code <= VERB_STOPPED || !now.is_there || is_same(&now, before) ||
         checkpoint_read_header(&c, opts->save) != RC_OK)
         return false;
-    if (opts->stop_at_step > 0 ? c.kept.n_updates < opts->stop_at_step : c.steps_count < opts->steps)
+    if (opts->stop_at_step > 0 ? c.kept.n_updates < opts->stop_at_step : n_steps == 0 || c.steps_count < n_steps)
         return false;
     fprintf(stderr,
             "gradmark %s: the run ended with exit code %d after its last step; its records and its checkpoint %s are "
