@@ -152,6 +152,18 @@ static void what_others_may_read_is_refused_K1(void **state)
     assert_int_equal(chmod(k->path, 0600), 0);
 }
 
+/* Is it a file of the same pair? Curve25519 ignores 5 bits of a secret key, so a text with another letter may be the
+ * same key. With random keys that happens in about one run of 100. */
+static bool is_same_pair(const char text[FILE_BYTES], const char good[FILE_BYTES], const struct curve_keys *keys)
+{
+    const size_t n_before = FILE_BYTES - CURVE_TEXT_BYTES; /* the text of the secret, and a newline, are the end */
+    char secret[CURVE_TEXT_BYTES] = "", derived[CURVE_TEXT_BYTES];
+
+    memcpy(secret, text + n_before, sizeof secret - 1);
+    return memcmp(text, good, n_before) == 0 && text[FILE_BYTES - 1] == good[FILE_BYTES - 1] &&
+           zmq_curve_public(derived, secret) == 0 && strcmp(derived, keys->public_text) == 0;
+}
+
 static void files_that_are_none_are_refused_K1(void **state)
 {
     const struct kit *k = *state;
@@ -165,7 +177,10 @@ static void files_that_are_none_are_refused_K1(void **state)
         memcpy(text, good, FILE_BYTES);
         text[i] = text[i] == '7' ? '8' : '7';
         write_text(k->path, text, FILE_BYTES);
-        expect_refused(k->path, "no key file");
+        if (is_same_pair(text, good, &keys))
+            assert_int_equal(curve_keys_read(&back, k->path), RC_OK);
+        else
+            expect_refused(k->path, "no key file");
         write_text(k->path, good, i);
         expect_refused(k->path, "no key file");
     }
