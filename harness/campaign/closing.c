@@ -89,10 +89,11 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
 
     TRY(campaign_commit(c));
     TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
-    TRY(campaign_print(c, to));
+    TRY(campaign_answer(c, to));
+    fputc('\n', to);
+    TRY(campaign_print_short(c, to));
     sweep_tell_tuning(s, to);
     fputc('\n', to);
-    TRY(campaign_verdict(c, to));
     campaign_tell_encryption(c, to);
     campaign_tell_unlearned(c, to);
     campaign_tell_failures(c, to);
@@ -106,7 +107,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     if (charts)
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
-    fprintf(to, "\nresults: %s\n", c->dir);
+    fprintf(to, "\nAll figures and comparisons: gradmark report %s --text\nresults: %s\n", c->dir, c->dir);
     if (c->is_virtual && c->session > 0)
         fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
     if (c->is_virtual)

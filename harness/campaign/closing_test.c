@@ -145,7 +145,7 @@ static bool is_complete(struct kit *k)
  */
 static void some_launches_failed(void **state)
 {
-    char words[] = "--world=threads", expected[500];
+    char words[] = "--world=threads", expected[700];
     struct sweep s;
     enum rc rc;
 
@@ -155,10 +155,10 @@ static void some_launches_failed(void **state)
     assert_int_equal(rc, RC_PEER);
     snprintf(expected, sizeof expected, "1 launch failed, and was repeated; results: %s", s.campaign.dir);
     assert_string_equal(rc_message(), expected);
-    snprintf(
-        expected, sizeof expected,
-        "\nlenet single, 1 worker: 1 launch failed, which is repeated in its block; why: it broke.\n\nresults: %s\n",
-        s.campaign.dir);
+    snprintf(expected, sizeof expected,
+             "\nlenet single, 1 worker: 1 launch failed, which is repeated in its block; why: it broke.\n\n"
+             "All figures and comparisons: gradmark report %s --text\nresults: %s\n",
+             s.campaign.dir, s.campaign.dir);
     assert_string_equal(text + strlen(text) - strlen(expected), expected);
     assert_true(is_complete(*state));
     free(text);
@@ -204,7 +204,7 @@ static void all_launches_failed(void **state)
 /* Below the verdict, above where the results are. */
 static void a_point_did_not_learn(void **state)
 {
-    char words[] = "--world=threads", expected[400];
+    char words[] = "--world=threads", expected[600];
     struct sweep s;
     enum rc rc;
 
@@ -212,8 +212,10 @@ static void a_point_did_not_learn(void **state)
     s.campaign.point[0].launch[1].did_not_learn = true;
     char *text = closing_of(&s, RC_OK, &rc);
     assert_int_equal(rc, RC_OK);
-    snprintf(expected, sizeof expected, "\nlenet none, 2 workers: did not learn in 1 of 2 launches.\n\nresults: %s\n",
-             s.campaign.dir);
+    snprintf(expected, sizeof expected,
+             "\nlenet none, 2 workers: did not learn in 1 of 2 launches.\n\n"
+             "All figures and comparisons: gradmark report %s --text\nresults: %s\n",
+             s.campaign.dir, s.campaign.dir);
     assert_string_equal(text + strlen(text) - strlen(expected), expected);
     free(text);
     campaign_close(&s.campaign);

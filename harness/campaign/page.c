@@ -172,27 +172,62 @@ static void write_alerts(const struct recorded *k, FILE *to)
                 c->n_launches_done, c->n_launches_done == 1 ? "" : "es", n_disturbed, n_unsteady);
 }
 
-static enum rc write_verdict(const struct recorded *k, FILE *to)
+typedef enum rc tell_fn(const struct recorded *k, FILE *to);
+
+/* The lines of tell() as a list below a title. */
+static enum rc write_lines(const struct recorded *k, const char *title, tell_fn *tell, FILE *to)
 {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *lines = open_memstream(&text, &n_bytes);
-    enum rc rc = RC_OK;
+    enum rc rc;
 
     if (!lines)
         return rc_raise(RC_NOMEM, "no memory for a verdict");
-    if (k->is_run)
-        tell_run(k, lines);
-    else
-        rc = tell_campaign(k, lines);
+    rc = tell(k, lines);
     if (fclose(lines) != 0 && rc == RC_OK)
         rc = rc_raise(RC_NOMEM, "no memory for a verdict");
     if (rc == RC_OK) {
-        html_element(to, "h2", NULL, "Verdict");
+        html_element(to, "h2", NULL, "%s", title);
         html_lines(to, "verdict", text);
-        write_alerts(k, to);
     }
     free(text);
+    return rc;
+}
+
+static enum rc tell_answer(const struct recorded *k, FILE *to)
+{
+    if (!k->is_run)
+        return campaign_answer(&k->campaign, to);
+    tell_run(k, to);
+    return RC_OK;
+}
+
+static enum rc write_verdict(const struct recorded *k, FILE *to)
+{
+    enum rc rc;
+
+    TRY(write_lines(k, "Verdict", tell_answer, to));
+    write_alerts(k, to);
+    if (!k->is_run)
+        TRY(write_lines(k, "All comparisons", tell_campaign, to));
+out:
+    return rc;
+}
+
+enum rc page_print(const struct recorded *k, FILE *to)
+{
+    enum rc rc;
+
+    TRY(tell_answer(k, to));
+    fputc('\n', to);
+    TRY(campaign_print(&k->campaign, to));
+    if (k->is_run)
+        return RC_OK;
+    fputc('\n', to);
+    TRY(tell_campaign(k, to));
+    campaign_tell_encryption(&k->campaign, to);
+out:
     return rc;
 }
 

@@ -21,6 +21,8 @@ enum { PAGE_MOST_BYTES = 2000000, PAGE_PATH_BYTES = 1024 };
 /* Write the page of k to path; to `told` a line for each chart that it lacks. RC_INVAL: path cannot be written. RC_IO,
  * RC_NOMEM: nothing new is at path. A missing gnuplot is no error. */
 enum rc page_write(const struct recorded *k, const char *path, FILE *told) MUST_CHECK;
+/* The same as text: the answer, both tables with their notes, and each comparison. RC_NOMEM. */
+enum rc page_print(const struct recorded *k, FILE *to) MUST_CHECK;
 /* Read what is kept at source, write its page where it goes, and say "page: PATH". Errors: recorded_open()'s,
  * page_write()'s. */
 enum rc page_of(const char *source, FILE *to) MUST_CHECK;

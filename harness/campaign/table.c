@@ -425,3 +425,118 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
 out:
     return rc;
 }
+
+/* --- in short --- */
+
+enum short_mark { SHORT_SHARED, SHORT_BESIDE, SHORT_DISTURBED, SHORT_UNSTEADY, SHORT_UNLEARNED, SHORT_FAILED, N_SHORT };
+
+static bool has_short_mark(const struct point *p, enum short_mark mark)
+{
+    switch (mark) {
+    case SHORT_SHARED:
+        return p->oversubscribed;
+    case SHORT_BESIDE:
+        return p->servers_share;
+    case SHORT_DISTURBED:
+        return (double)point_n_marked(p, MARK_DISTURBED) > WITHHELD_RATIO * (double)p->n_launches;
+    case SHORT_UNSTEADY:
+        return (double)point_n_marked(p, MARK_UNSTEADY) > WITHHELD_RATIO * (double)p->n_launches;
+    case SHORT_UNLEARNED:
+        return point_n_unlearned(p) > 0;
+    case SHORT_FAILED:
+        return p->n_failures > 0;
+    case N_SHORT:
+        break;
+    }
+    return false;
+}
+
+static const char short_mark_letter[N_SHORT + 1] = "*+dunf";
+
+static void short_marks(char out[N_SHORT + 1], const struct point *p)
+{
+    size_t n = 0;
+
+    for (int mark = 0; mark < N_SHORT; mark++)
+        if (has_short_mark(p, (enum short_mark)mark))
+            out[n++] = short_mark_letter[mark];
+    out[n] = '\0';
+}
+
+/* Half of the interval, in percent of the mean; "-": there is none. */
+static enum rc cell_half_width(struct table *t, const struct interval *i)
+{
+    const double half = 50 * (i->high - i->low) / i->mean;
+
+    return isfinite(half) && half >= 0.05 ? table_cell(t, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half) : table_cell(t, "-");
+}
+
+static enum rc cell_time_to_target(struct table *t, const struct point *p)
+{
+    const size_t n_reached = target_n_reached(p);
+
+    if (n_reached > 0 && n_reached < p->n_launches)
+        return table_cell(t, "%zu of %zu runs", n_reached, p->n_launches);
+    return cell_number(t, "%.3g s", point_mean(p, offsetof(struct launch, seconds_to_target_s)));
+}
+
+static enum rc print_short(struct table *t, const struct campaign *c, const struct point *p)
+{
+    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
+    char marks[N_SHORT + 1], rate[32];
+    enum rc rc;
+
+    short_marks(marks, p);
+    rate_text(rate, sizeof rate, throughput.mean);
+    TRY(cells_of_point(t, c, p));
+    if (is_tuned(c))
+        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
+    TRY(table_cell(t, "%s", rate));
+    TRY(cell_half_width(t, &throughput));
+    TRY(cell_number(t, "%.2f", efficiency.mean));
+    TRY(point_n_failed_bounds(p) > 0 ? table_cell(t, "failed") : cell_number(t, "%.0f %%", 100 * point_bound(p).mean));
+    TRY(cell_time_to_target(t, p));
+    TRY(table_cell(t, "%s", marks));
+out:
+    return rc;
+}
+
+/* A line for each mark in the table: its meaning, and how many rows have it. */
+static void print_short_marks(const struct campaign *c, FILE *to)
+{
+    static const char *const meaning[N_SHORT] = {
+        [SHORT_SHARED] = "more threads of workers than cores: no statement about scaling",
+        [SHORT_BESIDE] = "the servers share the workers' cores",
+        [SHORT_DISTURBED] = "other programs disturbed more than a quarter of the runs",
+        [SHORT_UNSTEADY] = "more than a quarter of the runs had no steady state",
+        [SHORT_UNLEARNED] = "some runs did not learn",
+        [SHORT_FAILED] = "some runs failed",
+    };
+
+    for (int mark = 0; mark < N_SHORT; mark++) {
+        size_t n = 0;
+        for (size_t i = 0; i < c->n_points; i++)
+            n += has_short_mark(&c->point[i], (enum short_mark)mark);
+        if (n > 0)
+            fprintf(to, "%c  %s (%zu of %zu rows)\n", short_mark_letter[mark], meaning[mark], n, c->n_points);
+    }
+}
+
+enum rc campaign_print_short(const struct campaign *c, FILE *to)
+{
+    static const struct column always[] = { { "samples/s", ALIGN_RIGHT },      { "95 % CI", ALIGN_RIGHT },
+                                            { "efficiency", ALIGN_RIGHT },     { "of bound", ALIGN_RIGHT },
+                                            { "time to target", ALIGN_RIGHT }, { "marks", ALIGN_LEFT } };
+    enum { N_ALWAYS = sizeof always / sizeof *always };
+    struct column behind[1 + N_ALWAYS];
+    size_t n = 0;
+    enum rc rc;
+
+    if (is_tuned(c))
+        behind[n++] = (struct column){ "lr", ALIGN_RIGHT };
+    memcpy(behind + n, always, sizeof always);
+    TRY(print_points(c, behind, n + N_ALWAYS, print_short, table_print, to));
+    print_short_marks(c, to);
+out:
+    return rc;
+}

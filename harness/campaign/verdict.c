@@ -479,6 +479,27 @@ static void tell_declared(const struct claims *all, FILE *to)
         }
 }
 
+enum rc claims_open(struct claims *all, const struct campaign *c)
+{
+    enum rc rc = RC_OK;
+
+    *all = (struct claims){ .campaign = c };
+    for (size_t i = 0; i < c->n_points; i++)
+        if (campaign_represents(c, i))
+            TRY(claim_setting(all, &c->point[i]));
+    TRY(claims_add_values(all));
+    TRY(judge(all));
+out:
+    return rc;
+}
+
+void claims_close(struct claims *all)
+{
+    free(all->claim);
+    all->claim = NULL;
+    all->n_claims = 0;
+}
+
 enum rc campaign_verdict(const struct campaign *c, FILE *to)
 {
     static void (*const tell[])(const struct claims *all, const struct claim *k, FILE *to) = {
@@ -490,14 +511,10 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         [CLAIM_LAYOUT_TARGET] = claim_tell_layouts_target,
         [CLAIM_VALUE] = claim_tell_value,
     };
-    struct claims all = { .campaign = c };
-    enum rc rc = RC_OK;
+    struct claims all;
+    enum rc rc;
 
-    for (size_t i = 0; i < c->n_points; i++)
-        if (campaign_represents(c, i))
-            TRY(claim_setting(&all, &c->point[i]));
-    TRY(claims_add_values(&all));
-    TRY(judge(&all));
+    TRY(claims_open(&all, c));
     for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);
         if (all.claim[i].kind != CLAIM_LAYOUT_TARGET && claim_is_tested(&all, &all.claim[i]) && !all.claim[i].withheld)
@@ -516,6 +533,6 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
                 "launches in the same block.\n",
                 all.n_tested);
 out:
-    free(all.claim);
+    claims_close(&all);
     return rc;
 }

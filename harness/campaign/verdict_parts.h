@@ -38,6 +38,9 @@ struct claims { /* owned */
     size_t n_tested; /* of two pairs and more, and not withheld by their launches */
 };
 
+/* All claims of a campaign, decided. RC_NOMEM; to be closed also then. */
+enum rc claims_open(struct claims *all, const struct campaign *c) MUST_CHECK;
+void claims_close(struct claims *all);
 bool claim_is_tested(const struct claims *all, const struct claim *k);
 enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b) MUST_CHECK;
 /* What p keeps of the throughput of its control, where it has one. RC_NOMEM. */
@@ -55,7 +58,8 @@ void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE 
 void claims_withhold_marked(struct claims *all);
 /* Then: by what contradicts a control. */
 void claims_withhold_contradicted(struct claims *all);
-/* Why a claim is withheld: the end of a line. */
+/* Why a claim is withheld: the end of a line, without and with the newline. */
+void claim_tell_why_withheld(const struct claim *k, FILE *to);
 void claim_tell_withheld(const struct claim *k, FILE *to);
 /* A line: how many are withheld, and the rule. Nothing where none is. */
 void claims_tell_rule(const struct claims *all, FILE *to);

@@ -64,7 +64,7 @@ void claims_withhold_contradicted(struct claims *all)
         all->claim[i].holds = all->claim[i].holds && !all->claim[i].withheld;
 }
 
-void claim_tell_withheld(const struct claim *k, FILE *to)
+void claim_tell_why_withheld(const struct claim *k, FILE *to)
 {
     const struct claim *price = k->price;
 
@@ -72,21 +72,27 @@ void claim_tell_withheld(const struct claim *k, FILE *to)
     case WITHHELD_NOT:
         break;
     case WITHHELD_DISTURBED:
-        fprintf(to, "the machine was disturbed in %zu of %zu pairs of launches.\n",
+        fprintf(to, "the machine was disturbed in %zu of %zu pairs of launches.",
                 pairs_n_marked(k->a, k->b, MARK_DISTURBED), n_pairs_of(k));
         break;
     case WITHHELD_UNSTEADY:
-        fprintf(to, "no steady state in %zu of %zu pairs of launches.\n", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
+        fprintf(to, "no steady state in %zu of %zu pairs of launches.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
                 n_pairs_of(k));
         break;
     case WITHHELD_BOUND:
-        fprintf(to, "a launch is faster than its bound in %zu of %zu pairs.\n", n_beyond_bound(k), n_pairs_of(k));
+        fprintf(to, "a launch is faster than its bound in %zu of %zu pairs.", n_beyond_bound(k), n_pairs_of(k));
         break;
     case WITHHELD_CONTROL:
-        fprintf(to, "the control makes no sense: %s trains %.2f x as many samples/s as %s (95 %%: %.2f to %.2f).\n",
+        fprintf(to, "the control makes no sense: %s trains %.2f x as many samples/s as %s (95 %%: %.2f to %.2f).",
                 price->a->mode->name, price->x.ratio, price->b->mode->name, price->x.ratio_low, price->x.ratio_high);
         break;
     }
+}
+
+void claim_tell_withheld(const struct claim *k, FILE *to)
+{
+    claim_tell_why_withheld(k, to);
+    fputc('\n', to);
 }
 
 void claims_tell_rule(const struct claims *all, FILE *to)

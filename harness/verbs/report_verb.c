@@ -11,11 +11,13 @@
 
 struct report_opts {
     const char *out;
+    bool text;
 };
 
 static const struct opt table[] = {
     OPT_TEXT_(struct report_opts, out, "out", "", "FILE.html",
               "write the page there; without it: FOLDER/report.html, or FILE.html beside FILE"),
+    OPT_BOOL_(struct report_opts, text, "text", "false", "print all tables and comparisons of a campaign; write no page"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
@@ -61,11 +63,16 @@ static enum rc report_run(struct verb_call *call)
         snprintf(path, sizeof path, "%s", o->out);
     else
         page_path(path, sizeof path, &k, call->operand[0]);
-    TRY(file_check_writable(path));
+    if (!o->text)
+        TRY(file_check_writable(path));
     call->stage = STAGE_RUN;
     recorded_tell_unsealed(&k, stdout);
-    TRY(page_write(&k, path, stdout));
-    printf("page: %s\n", path);
+    if (o->text) {
+        TRY(page_print(&k, stdout));
+    } else {
+        TRY(page_write(&k, path, stdout));
+        printf("page: %s\n", path);
+    }
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
 out:

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer.c - what a campaign found, in at most five lines for each setting: how many workers to use, which mode is
+ * faster with equal resources, and what gradient exchange costs. verdict.c prints every comparison.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/campaign/target.h"
+#include "harness/campaign/verdict_parts.h"
+#include "harness/world/cores.h"
+
+static const char *mode_title(const struct module *mode)
+{
+    return mode->caps & MODE_SERVERS ? "the parameter server" : mode->name;
+}
+
+/* "(95 % CI 1.06 to 1.37)", or behind another one of the line "(1.06 to 1.37)"; simulated: nothing. */
+static void tell_interval(const struct claims *all, double low, double high, const char *format, bool is_first,
+                          FILE *to)
+{
+    char ends[2][32];
+
+    if (all->campaign->is_virtual || isnan(low))
+        return;
+    snprintf(ends[0], sizeof ends[0], format, low);
+    snprintf(ends[1], sizeof ends[1], format, high);
+    fprintf(to, " (%s%s to %s)", is_first ? "95 % CI " : "", ends[0], ends[1]);
+}
+
+/* The end of a line: why it cannot be told, and what to do. */
+static void tell_why_not(const struct claim *k, FILE *to)
+{
+    claim_tell_why_withheld(k, to);
+    fprintf(to, k->withheld == WITHHELD_UNSTEADY ? " Run again with more --steps, or on an idle machine.\n"
+                                                 : " Run again on an idle machine.\n");
+}
+
+static bool is_of(const struct claim *k, enum claim_kind kind, const struct point *like)
+{
+    return k->kind == kind && point_comparable(k->a, like);
+}
+
+/* --- how many workers --- */
+
+enum use { USE_SOONER, USE_LATER, USE_UNSURE, USE_WITHHELD, USE_NOT_REACHED };
+
+static enum use judge_use(const struct claims *all, const struct claim *k)
+{
+    if (!target_all_reached(k->a, k->b))
+        return USE_NOT_REACHED;
+    if (k->withheld)
+        return USE_WITHHELD;
+    if (!all->campaign->is_virtual && !k->holds)
+        return USE_UNSURE;
+    return k->x.ratio > 1 ? USE_SOONER : USE_LATER;
+}
+
+/* "1.80x (95 % CI 1.60 to 2.02)" */
+static void tell_times(const struct claims *all, const struct claim *k, bool is_first, FILE *to)
+{
+    fprintf(to, "%.2fx", target_split(k->a, k->b).sooner_ratio);
+    tell_interval(all, k->x.ratio_low, k->x.ratio_high, "%.2f", is_first, to);
+}
+
+/* The claim of this outcome with the largest ratio; NULL: none. */
+static const struct claim *best_of(const struct claims *all, const struct point *like, enum use use)
+{
+    const struct claim *best = NULL;
+
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (is_of(k, CLAIM_TARGET, like) && judge_use(all, k) == use && (!best || k->x.ratio > best->x.ratio))
+            best = k;
+    }
+    return best;
+}
+
+/* The other modes of these outcomes: "; with ps 1.50x (...)". */
+static void tell_other_modes(const struct claims *all, const struct point *like, const struct claim *told,
+                             bool are_sooner, FILE *to)
+{
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (!is_of(k, CLAIM_TARGET, like) || k == told || (judge_use(all, k) == USE_SOONER) != are_sooner)
+            continue;
+        fprintf(to, ", %s ", mode_title(k->a->mode));
+        tell_times(all, k, false, to);
+    }
+    fprintf(to, ".\n");
+}
+
+static void tell_not_reached(const struct claim *k, FILE *to)
+{
+    fprintf(to, "  Cannot tell how many workers to use: %zu of %zu runs of %s reached the target loss, and %zu of %zu of ",
+            target_n_reached(k->a), k->a->n_launches, mode_title(k->a->mode), target_n_reached(k->b), k->b->n_launches);
+    fprintf(to, "1 worker.\n");
+}
+
+static void tell_use(const struct claims *all, const struct point *like, FILE *to)
+{
+    const struct claim *sooner = best_of(all, like, USE_SOONER), *unsure = best_of(all, like, USE_UNSURE);
+    const struct claim *later = best_of(all, like, USE_LATER), *withheld = best_of(all, like, USE_WITHHELD);
+    const struct claim *not_reached = best_of(all, like, USE_NOT_REACHED), *told = unsure ? unsure : later;
+
+    if (sooner) {
+        fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker: %s ", sooner->a->n_workers,
+                mode_title(sooner->a->mode));
+        tell_times(all, sooner, true, to);
+        tell_other_modes(all, like, sooner, true, to);
+    } else if (withheld) {
+        fprintf(to, "  Cannot tell how many workers to use: ");
+        tell_why_not(withheld, to);
+    } else if (not_reached) {
+        tell_not_reached(not_reached, to);
+    } else if (told) {
+        fprintf(to, "  Use 1 worker. %d workers %s: %s ", told->a->n_workers,
+                unsure ? "do not surely reach the target loss sooner" : "reach the target loss later",
+                mode_title(told->a->mode));
+        tell_times(all, told, true, to);
+        tell_other_modes(all, like, told, false, to);
+    }
+}
+
+/* --- which mode --- */
+
+/* Does a comparison at equal cores say it better: the same modes, where one uses more cores? */
+static const struct claim *at_equal_cores(const struct claims *all, const struct claim *k)
+{
+    if (point_n_cores(k->a) == point_n_cores(k->b) || k->a->servers_share || k->b->servers_share)
+        return NULL;
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *other = &all->claim[i];
+        if (is_of(other, CLAIM_EQUAL_CORES, k->a) && other->a->mode == k->a->mode && other->b->mode == k->b->mode)
+            return other;
+    }
+    return NULL;
+}
+
+/* "With 2 workers", "With 2 workers, or 1 worker and 1 server" */
+static void tell_resources(const struct claim *k, const struct point *fast, const struct point *slow, FILE *to)
+{
+    const struct point *serves = fast->n_servers > 0 ? fast : slow, *other = serves == fast ? slow : fast;
+
+    if (k->kind == CLAIM_EQUAL_CORES)
+        fprintf(to, "With %ld cores for each mode (%d worker%s, or %d worker%s and %d server%s)", point_n_cores(k->a),
+                other->n_workers, other->n_workers == 1 ? "" : "s", serves->n_workers,
+                serves->n_workers == 1 ? "" : "s", serves->n_servers, serves->n_servers == 1 ? "" : "s");
+    else
+        fprintf(to, "With %d worker%s", k->a->n_workers, k->a->n_workers == 1 ? "" : "s");
+}
+
+static void tell_cores(const struct claim *k, FILE *to)
+{
+    const long more = point_n_cores(k->a) - point_n_cores(k->b), n_more = labs(more);
+    const struct point *most = more > 0 ? k->a : k->b;
+
+    if (n_more == 0 || k->kind == CLAIM_EQUAL_CORES || most->servers_share)
+        return;
+    fprintf(to, " It uses %ld core%s more: not equal resources.", n_more, n_more == 1 ? "" : "s");
+}
+
+static void tell_faster(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const double measured = point_throughput(k->a).mean / point_throughput(k->b).mean;
+    const double ratio = all->campaign->is_virtual ? measured : k->x.ratio;
+    const bool is_first = ratio >= 1, has_runs = k->a->n_launches > 0 && k->b->n_launches > 0;
+    const struct point *fast = is_first ? k->a : k->b, *slow = is_first ? k->b : k->a;
+
+    fprintf(to, "  ");
+    tell_resources(k, fast, slow, to);
+    if (has_runs && (k->holds || (all->campaign->is_virtual && isfinite(measured)))) {
+        fprintf(to, ", %s trains %.2fx as fast as %s", mode_title(fast->mode), is_first ? ratio : 1 / ratio,
+                mode_title(slow->mode));
+        tell_interval(all, is_first ? k->x.ratio_low : 1 / k->x.ratio_high,
+                      is_first ? k->x.ratio_high : 1 / k->x.ratio_low, "%.2f", true, to);
+        points_tell_unlearned(fast, slow, to);
+        fputc('.', to);
+        if (fast->n_servers > 0)
+            tell_cores(k, to);
+        fputc('\n', to);
+        return;
+    }
+    fprintf(to, ", cannot tell whether %s or %s is faster: ", mode_title(k->a->mode), mode_title(k->b->mode));
+    if (!has_runs)
+        fprintf(to, "no run of %s ended.\n", mode_title(k->a->n_launches > 0 ? k->b->mode : k->a->mode));
+    else if (k->withheld)
+        tell_why_not(k, to);
+    else if (k->x.n_pairs < 2 || isnan(measured))
+        fprintf(to, "there are fewer than 2 complete runs of each.\n");
+    else
+        fprintf(to, "%.2fx (95 %% CI %.2f to %.2f). More --launches would show a smaller difference.\n", k->x.ratio,
+                k->x.ratio_low, k->x.ratio_high);
+}
+
+static void tell_modes(const struct claims *all, const struct point *like, FILE *to)
+{
+    bool has_pair = false;
+
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (is_of(&all->claim[i], CLAIM_FASTER, like)) {
+            const struct claim *equal = at_equal_cores(all, &all->claim[i]);
+            tell_faster(all, equal ? equal : &all->claim[i], to);
+            has_pair = true;
+        }
+    for (size_t i = 0; i < all->n_claims && !has_pair; i++)
+        if (is_of(&all->claim[i], CLAIM_EQUAL_CORES, like))
+            tell_faster(all, &all->claim[i], to);
+}
+
+/* --- what exchange costs --- */
+
+/* "allreduce 7 % of the throughput (95 % CI 1 to 13)" */
+static void tell_price(const struct claims *all, const struct claim *k, bool is_first, FILE *to)
+{
+    const double kept = all->campaign->is_virtual || isnan(k->x.ratio_low)
+                            ? point_throughput(k->a).mean / point_throughput(k->b).mean
+                            : k->x.ratio;
+    const bool is_known = k->holds || !claim_is_tested(all, k);
+
+    fprintf(to, "%s%s ", is_first ? "  Gradient exchange costs " : ", ", mode_title(k->a->mode));
+    if (is_known)
+        fprintf(to, "%.0f %%", 100 * (1 - kept));
+    else
+        fprintf(to, "at most %.0f %%", 100 * (1 - k->x.ratio_low));
+    fprintf(to, "%s", is_first ? " of the throughput" : "");
+    tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
+}
+
+static void tell_prices(const struct claims *all, const struct point *like, FILE *to)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (is_of(&all->claim[i], CLAIM_PRICE, like) && !all->claim[i].withheld) {
+            tell_price(all, &all->claim[i], is_first, to);
+            is_first = false;
+        }
+    if (!is_first)
+        fprintf(to, ".\n");
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (is_of(&all->claim[i], CLAIM_PRICE, like) && all->claim[i].withheld) {
+            fprintf(to, "  Cannot tell what gradient exchange costs %s: ", mode_title(all->claim[i].a->mode));
+            tell_why_not(&all->claim[i], to);
+            return;
+        }
+}
+
+/* --- a setting --- */
+
+/* "lenet, batch 32 per worker, 2 cores" */
+static void tell_setting(const struct campaign *c, const struct point *p, FILE *to)
+{
+    char setting[LAUNCH_NAME_BYTES], scaling[96];
+
+    point_setting(setting, sizeof setting, p, ", ", " ");
+    point_scaling_text(scaling, sizeof scaling, p);
+    const char *batch = strchr(scaling, ':');
+    fprintf(to, "%s,%s", setting, batch ? batch + 1 : scaling);
+    if (c->is_virtual)
+        fprintf(to, ", simulated%s%s\n", c->cluster_name[0] ? " cluster " : "", c->cluster_name);
+    else if (c->machine[0])
+        fprintf(to, ", %s\n", c->machine);
+    else
+        fprintf(to, ", %d core%s\n", cores_allowed_count(), cores_allowed_count() == 1 ? "" : "s");
+}
+
+static bool is_compared(const struct claims *all, const struct point *like)
+{
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (point_comparable(all->claim[i].a, like) && all->claim[i].kind != CLAIM_VALUE)
+            return true;
+    return false;
+}
+
+static void tell_all_of(const struct claims *all, const struct point *like, FILE *to)
+{
+    tell_setting(all->campaign, like, to);
+    if (!is_compared(all, like))
+        fprintf(to, "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n");
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (is_of(k, CLAIM_LAYOUT, like))
+            claim_tell_layouts(all, k, to);
+        else if (is_of(k, CLAIM_LAYOUT_TARGET, like))
+            claim_tell_layouts_target(all, k, to);
+    }
+    tell_use(all, like, to);
+    tell_modes(all, like, to);
+    tell_prices(all, like, to);
+}
+
+enum rc campaign_answer(const struct campaign *c, FILE *to)
+{
+    struct claims all;
+    enum rc rc;
+
+    TRY(claims_open(&all, c));
+    for (size_t i = 0; i < c->n_points; i++)
+        if (campaign_represents(c, i))
+            tell_all_of(&all, &c->point[i], to);
+    for (size_t i = 0; i < all.n_claims; i++)
+        if (all.claim[i].kind == CLAIM_VALUE)
+            claim_tell_value(&all, &all.claim[i], to);
+out:
+    claims_close(&all);
+    return rc;
+}
