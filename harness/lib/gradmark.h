@@ -62,7 +62,7 @@ enum { GM_TIMEOUT_S = 60 };
 const char *gm_error_name(int error);
 /* Of the last error of this thread; "" if there was none. Lent until the next call. */
 const char *gm_message(void);
-/* Of the library, "0.1.0". */
+/* Version of the library, such as "0.2.0". */
 const char *gm_version(void);
 /* Is MPI built in? Without it only gradmark launch starts jobs of several ranks. */
 int gm_has_mpi(void);
