@@ -274,9 +274,32 @@ static bool is_compared(const struct claims *all, const struct point *like)
     return false;
 }
 
+/* The claim that stands for all of the setting, where each is withheld for the same reason; NULL: not so. */
+static const struct claim *all_withheld(const struct claims *all, const struct point *like)
+{
+    const struct claim *first = NULL;
+
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (!point_comparable(k->a, like) || k->kind == CLAIM_VALUE)
+            continue;
+        first = first ? first : k;
+        if (k->withheld != first->withheld || (k->withheld != WITHHELD_DISTURBED && k->withheld != WITHHELD_UNSTEADY))
+            return NULL;
+    }
+    return first;
+}
+
 static void tell_all_of(const struct claims *all, const struct point *like, FILE *to)
 {
+    const struct claim *withheld = all_withheld(all, like);
+
     tell_setting(all->campaign, like, to);
+    if (withheld) {
+        fprintf(to, "  Cannot tell what to use, which mode is faster or what exchange costs: ");
+        tell_why_not(withheld, to);
+        return;
+    }
     if (!is_compared(all, like))
         fprintf(to, "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n");
     for (size_t i = 0; i < all->n_claims; i++) {

@@ -203,7 +203,7 @@ static char *verdict_on(struct kit *k, const char *const first[4], const char *c
 
 #define BUSY TAKEN("0", "1", "0.5")
 #define WITHHELD_RULE                                                                                                 \
-    "1 verdict is withheld. The rule: more than 25 % of the pairs of launches are disturbed, without a steady state " \
+    "1 verdict is withheld. The rule: more than 25 % of the pairs of runs are disturbed, without a steady state " \
     "or faster than their bound, or a mode is faster than no exchange.\n"
 #define CANNOT_TELL "lenet, 2 workers: cannot tell what exchanging gradients costs allreduce: "
 
@@ -221,13 +221,13 @@ static void verdicts_on_marked_pairs_are_withheld(void **state)
           "state.\n" },
         { { QUIET, BUSY, QUIET, QUIET },
           { QUIET, QUIET, QUIET, BUSY },
-          CANNOT_TELL "the machine was disturbed in 2 of 4 pairs of launches.\n" WITHHELD_RULE },
+          CANNOT_TELL "the machine was disturbed in 2 of 4 pairs of runs.\n" WITHHELD_RULE },
         { { BUSY, BUSY, BUSY, BUSY STATE("switch") },
           { BUSY, BUSY, BUSY STATE("switch"), BUSY },
-          CANNOT_TELL "the machine was disturbed in 4 of 4 pairs of launches.\n" WITHHELD_RULE },
+          CANNOT_TELL "the machine was disturbed in 4 of 4 pairs of runs.\n" WITHHELD_RULE },
         { { QUIET, QUIET, QUIET STATE("not reached"), QUIET },
           { QUIET STATE("switch"), QUIET, QUIET, QUIET },
-          CANNOT_TELL "no steady state in 2 of 4 pairs of launches.\n" WITHHELD_RULE },
+          CANNOT_TELL "no steady state in 2 of 4 pairs of runs.\n" WITHHELD_RULE },
         { { QUIET, QUIET, QUIET, QUIET },
           { QUIET BOUND_LOW("1.2"), QUIET BOUND_LOW("0.9"), QUIET BOUND_LOW("1.1"), QUIET BOUND_LOW("0.9") },
           CANNOT_TELL "a launch is faster than its bound in 2 of 4 pairs.\n" WITHHELD_RULE },

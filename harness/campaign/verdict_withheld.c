@@ -72,11 +72,11 @@ void claim_tell_why_withheld(const struct claim *k, FILE *to)
     case WITHHELD_NOT:
         break;
     case WITHHELD_DISTURBED:
-        fprintf(to, "the machine was disturbed in %zu of %zu pairs of launches.",
+        fprintf(to, "the machine was disturbed in %zu of %zu pairs of runs.",
                 pairs_n_marked(k->a, k->b, MARK_DISTURBED), n_pairs_of(k));
         break;
     case WITHHELD_UNSTEADY:
-        fprintf(to, "no steady state in %zu of %zu pairs of launches.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
+        fprintf(to, "no steady state in %zu of %zu pairs of runs.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
                 n_pairs_of(k));
         break;
     case WITHHELD_BOUND:
@@ -103,7 +103,7 @@ void claims_tell_rule(const struct claims *all, FILE *to)
         n += all->claim[i].withheld != WITHHELD_NOT;
     if (n > 0)
         fprintf(to,
-                "%zu verdict%s withheld. The rule: more than %.0f %% of the pairs of launches are disturbed, without a "
+                "%zu verdict%s withheld. The rule: more than %.0f %% of the pairs of runs are disturbed, without a "
                 "steady state or faster than their bound, or a mode is faster than no exchange.\n",
                 n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
 }
