@@ -93,7 +93,8 @@ static void tell_other_modes(const struct claims *all, const struct point *like,
 
 static void tell_not_reached(const struct claim *k, FILE *to)
 {
-    fprintf(to, "  Cannot tell how many workers to use: %zu of %zu runs of %s reached the target loss, and %zu of %zu of ",
+    fprintf(to,
+            "  Cannot tell how many workers to use: %zu of %zu runs of %s reached the target loss, and %zu of %zu of ",
             target_n_reached(k->a), k->a->n_launches, mode_title(k->a->mode), target_n_reached(k->b), k->b->n_launches);
     fprintf(to, "1 worker.\n");
 }

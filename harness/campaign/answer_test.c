@@ -44,7 +44,8 @@ static const struct answer_case CASES[] = {
       "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: the control makes no sense: "
       "ps trains 1.10 x as many samples/s as none (95 %: 1.05 to 1.15). Run again on an idle machine.\n"
       "  Gradient exchange costs allreduce 15 % of the throughput (95 % CI 11 to 19).\n"
-      "  Cannot tell what gradient exchange costs the parameter server: the control makes no sense: ps trains 1.10 x as "
+      "  Cannot tell what gradient exchange costs the parameter server: the control makes no sense: ps trains 1.10 x "
+      "as "
       "many samples/s as none (95 %: 1.05 to 1.15). Run again on an idle machine.\n" },
     { true, /* simulated: at equal cores, as the server has one of its own */
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, 8, 1 },

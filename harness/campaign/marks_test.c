@@ -202,7 +202,7 @@ static char *verdict_on(struct kit *k, const char *const first[4], const char *c
 }
 
 #define BUSY TAKEN("0", "1", "0.5")
-#define WITHHELD_RULE                                                                                                 \
+#define WITHHELD_RULE                                                                                             \
     "1 verdict is withheld. The rule: more than 25 % of the pairs of runs are disturbed, without a steady state " \
     "or faster than their bound, or a mode is faster than no exchange.\n"
 #define CANNOT_TELL "lenet, 2 workers: cannot tell what exchanging gradients costs allreduce: "

@@ -468,7 +468,8 @@ static enum rc cell_half_width(struct table *t, const struct interval *i)
 {
     const double half = 50 * (i->high - i->low) / i->mean;
 
-    return isfinite(half) && half >= 0.05 ? table_cell(t, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half) : table_cell(t, "-");
+    return isfinite(half) && half >= 0.05 ? table_cell(t, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
+                                          : table_cell(t, "-");
 }
 
 static enum rc cell_time_to_target(struct table *t, const struct point *p)

@@ -63,7 +63,7 @@ static const struct verdict_case FASTER[] = {
 
 #define NO_SENSE(interval) \
     "the control makes no sense: ps trains 1.10 x as many samples/s as none (95 %: " interval ").\n"
-#define RULE                                                                                                        \
+#define RULE                                                                                                    \
     " withheld. The rule: more than 25 % of the pairs of runs are disturbed, without a steady state or faster " \
     "than their bound, or a mode is faster than no exchange.\n"
 

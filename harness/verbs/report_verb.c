@@ -17,7 +17,8 @@ struct report_opts {
 static const struct opt table[] = {
     OPT_TEXT_(struct report_opts, out, "out", "", "FILE.html",
               "write the page there; without it: FOLDER/report.html, or FILE.html beside FILE"),
-    OPT_BOOL_(struct report_opts, text, "text", "false", "print all tables and comparisons of a campaign; write no page"),
+    OPT_BOOL_(struct report_opts, text, "text", "false",
+              "print all tables and comparisons of a campaign; write no page"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
