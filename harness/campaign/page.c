@@ -174,7 +174,7 @@ static void write_alerts(const struct recorded *k, FILE *to)
 
 typedef enum rc tell_fn(const struct recorded *k, FILE *to);
 
-/* The lines of tell() as a list below a title. */
+/* The lines of tell() as a list below a title; NULL: without one. */
 static enum rc write_lines(const struct recorded *k, const char *title, tell_fn *tell, FILE *to)
 {
     char *text = NULL;
@@ -188,7 +188,8 @@ static enum rc write_lines(const struct recorded *k, const char *title, tell_fn 
     if (fclose(lines) != 0 && rc == RC_OK)
         rc = rc_raise(RC_NOMEM, "no memory for a verdict");
     if (rc == RC_OK) {
-        html_element(to, "h2", NULL, "%s", title);
+        if (title)
+            html_element(to, "h2", NULL, "%s", title);
         html_lines(to, "verdict", text);
     }
     free(text);
@@ -209,8 +210,20 @@ static enum rc write_verdict(const struct recorded *k, FILE *to)
 
     TRY(write_lines(k, "Verdict", tell_answer, to));
     write_alerts(k, to);
-    if (!k->is_run)
-        TRY(write_lines(k, "All comparisons", tell_campaign, to));
+out:
+    return rc;
+}
+
+/* Folded away: a click opens it. */
+static enum rc write_comparisons(const struct recorded *k, FILE *to)
+{
+    enum rc rc;
+
+    if (k->is_run)
+        return RC_OK;
+    fputs("<details>\n<summary>All comparisons</summary>\n", to);
+    TRY(write_lines(k, NULL, tell_campaign, to));
+    fputs("</details>\n", to);
 out:
     return rc;
 }
@@ -361,6 +374,7 @@ enum rc page_write(const struct recorded *k, const char *path, FILE *told)
     FILE *to = page.file.stream;
     write_about(k, to);
     TRY(write_verdict(k, to));
+    TRY(write_comparisons(k, to));
     TRY(write_tables(k, to));
     TRY(page_charts(k, to, path, CHART_MOST_BYTES, CHARTS_MOST_BYTES, told));
     TRY(write_details(k, to));

@@ -468,6 +468,8 @@ static enum rc cell_half_width(struct table *t, const struct interval *i)
 {
     const double half = 50 * (i->high - i->low) / i->mean;
 
+    if (half > 100)
+        return table_cell(t, "over 100 %%");
     return isfinite(half) && half >= 0.05 ? table_cell(t, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
                                           : table_cell(t, "-");
 }

@@ -20,6 +20,7 @@ const char html_style[] =
     ".about,.note,figcaption,footer{font-size:.875rem;color:GrayText;color:color-mix(in srgb,CanvasText 72%,Canvas)}"
     "ul{margin:.5rem 0;padding-left:1.25rem}"
     "li{margin:.3rem 0}"
+    "summary{cursor:pointer;font-weight:600;margin:1rem 0 .5rem}"
     ".verdict{list-style:none;padding:.75rem 1rem;border:1px solid rgba(128,128,128,.45);"
     "border-left:.35rem solid #0072B2;border-radius:.3rem}"
     ".alert{padding:.5rem 1rem;border:1px solid rgba(128,128,128,.45);border-left:.35rem solid #D55E00;"
