@@ -32,7 +32,7 @@ gradmark_names(GRADMARK_QUICK [[
     cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.sim_values|profile\.published)
     cli\.(autotune\.sim_defaults_stay|calibrate\.sim_recovers_tcp|integrity|pack|input\.threads)
     cli\.(lab\.(list|batch_size|ring)|exercise\.no_mpi|report\.report_of_a_campaign|cluster\.info)
-    readme\.commands scripts\.(help|setup) lib\.installed\.(layout|linear)
+    readme\.commands lint\.prose scripts\.(help|setup) lib\.installed\.(layout|linear)
 ]])
 
 gradmark_names(GRADMARK_NIGHTLY [[
