@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terminal.c - see terminal.h. */
+#include "harness/base/terminal.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int terminal_columns(FILE *to)
+{
+    const int fd = fileno(to);
+    struct winsize size = { 0 };
+
+    if (fd < 0 || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* Columns that n_bytes of UTF-8 take: a byte that continues a letter takes none. */
+static int columns_of(const char *text, size_t n_bytes)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void wrap_line(FILE *to, const char *line, size_t n_bytes, int n_columns)
+{
+    const size_t n_blanks = strspn(line, " ");
+    int used = (int)n_blanks;
+    size_t at = n_blanks;
+    bool is_first = true;
+
+    fprintf(to, "%*s", (int)n_blanks, "");
+    while (at < n_bytes) {
+        const size_t n_word = strcspn(line + at, " \n");
+        const int n = columns_of(line + at, n_word);
+        if (!is_first && used + 1 + n > n_columns) {
+            fprintf(to, "\n%*s", (int)n_blanks + 2, "");
+            used = (int)n_blanks + 2;
+        } else if (!is_first) {
+            fputc(' ', to);
+            used++;
+        }
+        fwrite(line + at, 1, n_word, to);
+        used += n;
+        at += n_word + strspn(line + at + n_word, " ");
+        is_first = false;
+    }
+}
+
+void terminal_wrap(FILE *to, const char *text, int n_columns)
+{
+    while (*text) {
+        const size_t n_bytes = strcspn(text, "\n");
+        if (n_columns > 0 && columns_of(text, n_bytes) > n_columns)
+            wrap_line(to, text, n_bytes, n_columns);
+        else
+            fwrite(text, 1, n_bytes, to);
+        text += n_bytes;
+        if (*text == '\n')
+            fputc(*text++, to);
+    }
+}

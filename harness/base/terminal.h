@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terminal.h - lines that fit a terminal. */
+#ifndef HARNESS_BASE_TERMINAL_H
+#define HARNESS_BASE_TERMINAL_H
+
+#include <stdio.h>
+
+/* Columns of the terminal that `to` writes to; 0: it writes to no terminal, or the terminal does not say. */
+int terminal_columns(FILE *to);
+/* Prints text. A line of more than n_columns is broken between words; each part after the first begins with the blanks
+ * of the line and two more. A word that is longer stands alone. n_columns 0: no line is broken. */
+void terminal_wrap(FILE *to, const char *text, int n_columns);
+
+#endif

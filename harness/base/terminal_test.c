@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terminal_test.c - where lines are broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "harness/base/terminal.h"
+
+static void assert_wrapped(const char *text, int n_columns, const char *expected)
+{
+    char *got = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&got, &n_bytes);
+
+    assert_non_null(to);
+    terminal_wrap(to, text, n_columns);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void lines_are_broken_between_words(void **state)
+{
+    (void)state;
+    assert_wrapped("one two three", 0, "one two three");
+    assert_wrapped("one two three\n", 13, "one two three\n");
+    assert_wrapped("one two three\n", 12, "one two\n  three\n");
+    assert_wrapped("  one two three four\nfive\n", 11, "  one two\n    three\n    four\nfive\n");
+    assert_wrapped("alongerword\nx alongerword y", 4, "alongerword\nx\n  alongerword\n  y");
+    assert_wrapped("±±± ±±±", 7, "±±± ±±±");
+    assert_wrapped("±±± ±±±", 6, "±±±\n  ±±±");
+    assert_wrapped("\n\n", 5, "\n\n");
+}
+
+static void a_file_is_no_terminal(void **state)
+{
+    FILE *file = tmpfile();
+
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(terminal_columns(file), 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_broken_between_words),
+        cmocka_unit_test(a_file_is_no_terminal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
