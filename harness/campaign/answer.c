@@ -117,9 +117,10 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
     } else if (not_reached) {
         tell_not_reached(not_reached, to);
     } else if (told) {
-        fprintf(to, "  Use 1 worker. %d workers %s: %s ", told->a->n_workers,
-                unsure ? "do not surely reach the target loss sooner" : "reach the target loss later",
-                mode_title(told->a->mode));
+        fprintf(to,
+                unsure ? "  Use 1 worker. It is not shown that %d workers reach the target loss sooner: %s "
+                       : "  Use 1 worker. %d workers reach the target loss later: %s ",
+                told->a->n_workers, mode_title(told->a->mode));
         tell_times(all, told, true, to);
         tell_other_modes(all, like, told, false, to);
     }
@@ -222,11 +223,12 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
     const bool is_known = k->holds || !claim_is_tested(all, k);
 
     fprintf(to, "%s%s ", is_first ? "  Gradient exchange costs " : ", ", mode_title(k->a->mode));
-    if (is_known)
-        fprintf(to, "%.0f %%", 100 * (1 - kept));
-    else
-        fprintf(to, "at most %.0f %%", 100 * (1 - k->x.ratio_low));
-    fprintf(to, "%s", is_first ? " of the throughput" : "");
+    if (!is_known) { /* less than the interval may be nothing */
+        fprintf(to, "%.0f to %.0f %%%s (95 %% CI)", 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low),
+                is_first ? " of the throughput" : "");
+        return;
+    }
+    fprintf(to, "%.0f %%%s", 100 * (1 - kept), is_first ? " of the throughput" : "");
     tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
 }
 

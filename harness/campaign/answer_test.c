@@ -30,8 +30,8 @@ static const struct answer_case CASES[] = {
         { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } },
       REAL_SETTING
       "  With 2 workers, the parameter server trains 1.18x as fast as allreduce (95 % CI 1.13 to 1.23).\n"
-      "  Gradient exchange costs allreduce 15 % of the throughput (95 % CI 11 to 19), the parameter server at most 4 % "
-      "(-4 to 4).\n" },
+      "  Gradient exchange costs allreduce 15 % of the throughput (95 % CI 11 to 19), the parameter server -4 to 4 % "
+      "(95 % CI).\n" },
     { false, /* no difference */
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1012, 1.01, NAN, 2 } },
       REAL_SETTING "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: 0.99x (95 % CI "
