@@ -5,7 +5,7 @@
  *
  *   criteria.h    what is asked for: limits, statistics, stages; a file of YAML
  *   stages.h      measures: each stage is collective over all ranks, and fills its part of struct acceptance on rank 0
- *   blame.h, outliers.h, straggler.h    who is to blame, by statistics; pure
+ *   blame.h, outliers.h    who is to blame, by statistics; pure
  *   rank_order.h  orders in which ranks could be the members of a ring; pure
  *   judge.h       criteria from what was measured: one row each, and findings
  *   inject.h      faults on order, for the self-test and for drills
