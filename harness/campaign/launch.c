@@ -257,6 +257,8 @@ static enum rc prepare_run(struct launch_run *r, const struct world *part, const
         TRY(train_stages_prepare(&r->stages, &parsed->opts, &own));
     else
         TRY(train_prepare(&r->job, &parsed->opts, parsed->group, parsed->n_groups, part->n_ranks));
+    if (p->n_stages <= 1 && part->rank == 0)
+        TRY(train_note_inputs(&r->job));
 out:
     return rc;
 }

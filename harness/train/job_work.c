@@ -118,6 +118,35 @@ static const char *path_of_data(const struct train_job *job, char shipped[PATH_M
     return source && source->makes_images ? NULL : job->opts.data;
 }
 
+static enum rc note_input(struct train_job *job, const char *option, const char *path)
+{
+    struct digest *d = &job->input[job->n_inputs];
+    enum rc rc = RC_OK;
+
+    if (!path || path[0] == '\0')
+        return RC_OK;
+    TRY(file_of_option(digest_of(d->sha256, path), option));
+    snprintf(d->name, sizeof d->name, "%s", option);
+    job->n_inputs++;
+out:
+    return rc;
+}
+
+enum rc train_note_inputs(struct train_job *job)
+{
+    const struct train_opts *o = &job->opts;
+    char shipped[PATH_MAX];
+    enum rc rc;
+
+    job->n_inputs = 0;
+    TRY(note_input(job, "cluster", cluster_is_preset(o->cluster) ? NULL : o->cluster));
+    TRY(note_input(job, "profile", o->profile));
+    TRY(note_input(job, "data", job->workload->network ? path_of_data(job, shipped) : NULL));
+    TRY(note_input(job, "resume", o->resume));
+out:
+    return rc;
+}
+
 static enum rc open_network(struct network **out, struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;

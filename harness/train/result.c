@@ -175,6 +175,7 @@ enum rc train_manifest(struct record **out, const struct train_job *job)
         record_cluster(cluster, &job->cluster);
         record_child(r, "cluster", &cluster);
     }
+    TRY(digest_record(r, job->input, job->n_inputs));
     manifest_fill(r, is_virtual(job)); /* L4 */
     *out = r;
     r = NULL;

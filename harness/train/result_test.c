@@ -136,7 +136,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
-    "'train_samples_count': 1000, 'test_samples_count': 10, 'planned_memory': {'activations_bytes': 1000, "         \
+    "'train_samples_count': 1000, 'test_samples_count': 10, 'input_sha256': {}, 'planned_memory': "                 \
+    "{'activations_bytes': 1000, "                                                                                  \
     "'params_bytes': 2000, 'exchange_bytes': 3000, 'server_bytes': 4000, 'host_bytes': 50000, 'available_bytes': "  \
     "600000}"
 
@@ -305,7 +306,8 @@ static void ps_summary(void **state)
 /* Simulated time under its own name; nothing of this machine (L4). */
 #define SIM_FACTS                                                                                                \
     ", 'params_count': 5000, 'running_means_and_variances_count': 0, 'flops_per_sample_count': 0, 'dataset': "   \
-    "'digits', 'train_samples_count': 1438, 'test_samples_count': 359, 'planned_memory': {'activations_bytes': " \
+    "'digits', 'train_samples_count': 1438, 'test_samples_count': 359, 'input_sha256': {}, 'planned_memory': "   \
+    "{'activations_bytes': "                                                                                     \
     "0, 'params_bytes': 0, 'exchange_bytes': 0, 'server_bytes': 0, 'host_bytes': 0, 'available_bytes': null}, "  \
     "'cluster': {'kind': 'cluster', 'name': 'made-up', 'hosts_count': 3, 'ranks_per_host_count': 2, "            \
     "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, 'link_duplex_ratio': 0, 'nics_per_host_count': 0, "       \

@@ -77,6 +77,8 @@ enum rc train_stages_prepare(struct train_stages_run *run, const struct train_op
     if (!run->job || !run->figures)
         FAIL(RC_NOMEM, "no memory for %d stages", run->n_stages);
     TRY(prepare_stage(run, opts, launcher, 0)); /* says how many workers and servers a stage has */
+    if (launcher->rank == 0)
+        TRY(train_note_inputs(&run->job[0]));
     const bool is_launched = run->job[0].world->module.caps & WORLD_LAUNCHED;
     const int own = is_launched && launcher->name ? train_stage_of_rank(&run->job[0], launcher->rank) : 0;
     for (int stage = 1; stage < run->n_stages; stage++)

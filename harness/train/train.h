@@ -38,6 +38,7 @@
 #include "harness/measure/learning.h"
 #include "harness/measure/paired.h"
 #include "harness/measure/steps.h"
+#include "harness/report/digest.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
 #include "harness/train/omission.h"
@@ -179,6 +180,8 @@ struct job_shard { /* of --shard-dense above 1, and of a stage that has dense la
     bool pieces_differ; /* shards are cut into different numbers of them, which nobody can order (exchange.E14) */
 };
 
+enum { TRAIN_MAX_INPUTS = 4 };
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -214,6 +217,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     char hot_tensor[96];                       /* its segment's name */
     double flops_per_sample;                   /* of a training step, GEMMs */
     struct checkpoint resume;                  /* steps_count 0, param NULL: none */
+    struct digest input[TRAIN_MAX_INPUTS];     /* [n_inputs]: of its input files, of train_note_inputs() */
+    size_t n_inputs;
     struct schedule schedule;
     enum on_loss on_loss;
     enum wait_policy wait; /* of workers, as asked for */
@@ -270,6 +275,8 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 /* The same of a stage of --stages, which train_prepare() refuses: RC_UNSUPPORTED. n_given_ranks: of each stage. */
 enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts, const struct opt_group *group,
                             int n_groups, int n_given_ranks, int stage) MUST_CHECK;
+/* Digests of what its input files hold now, for train_manifest(): where rank 0 lives, before the run. RC_INVAL. */
+enum rc train_note_inputs(struct train_job *job) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
 /* *out := base with the reducer, the options of modules and those of the exchange of *opts, which is base->opts but for
  * these. It borrows all that base owns: never to be freed. RC_INVAL, RC_UNSUPPORTED: they cannot be had in this job;

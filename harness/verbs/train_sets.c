@@ -93,6 +93,7 @@ static enum rc prepare_set(struct train_sets_run *run, struct verb_call *call, c
             FAIL(RC_INVAL, "--sets: server_placement beside: servers of several sets have hosts of their own");
     }
     TRY(check_memory(run, job, launcher));
+    TRY(train_note_inputs(job));
 out:
     return rc;
 }

@@ -282,6 +282,7 @@ static enum rc prepare(struct run *run, struct verb_call *call)
     TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
     if (launcher.rank == 0) {
         TRY(check_writable(own, job));
+        TRY(train_note_inputs(job));
         TRY(train_warn_useless_exchange(stderr, job));
     }
 out:
