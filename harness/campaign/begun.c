@@ -10,10 +10,74 @@
 #include <unistd.h>
 
 #include "data/dataset.h"
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "harness/cluster/cluster.h"
 #include "harness/report/environment.h"
 #include "harness/report/manifest.h"
+#include "harness/report/xml.h"
+
+/* --- the contents of input files --- */
+
+static bool is_input(const char *option)
+{
+    static const char *const input[] = { "cluster", "profile", "data" };
+
+    for (size_t i = 0; i < sizeof input / sizeof *input; i++)
+        if (strcmp(option, input[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Is this value of one of these options the name of something built in? */
+static bool is_built_in(const char *option, const char *value)
+{
+    const struct dataset_source *source = strcmp(option, "data") == 0 ? dataset_source_find(value) : NULL;
+
+    return (source && source->makes_images) || (strcmp(option, "cluster") == 0 && cluster_is_preset(value));
+}
+
+/* which: of the values of --over, from 1 on; 0: of the option itself. */
+static enum rc add_input(struct sweep *s, const char *option, int which, const char *path)
+{
+    struct digest *grown, *d;
+    enum rc rc = RC_OK;
+
+    if (path[0] == '\0' || is_built_in(option, path))
+        return RC_OK;
+    grown = realloc(s->input, (s->n_inputs + 1) * sizeof *grown);
+    if (!grown)
+        FAIL(RC_NOMEM, "no memory for the digests of input files");
+    s->input = grown;
+    d = &grown[s->n_inputs];
+    TRY(file_of_option(digest_of(d->sha256, path), option));
+    if (which > 0)
+        snprintf(d->name, sizeof d->name, "%s, value %d of --over", option, which);
+    else
+        snprintf(d->name, sizeof d->name, "%s", option);
+    s->n_inputs++;
+out:
+    return rc;
+}
+
+static enum rc find_inputs(struct sweep *s)
+{
+    const struct opt_group *g = sweep_train_group(s);
+    char value[ARG_BYTES];
+    enum rc rc = RC_OK;
+
+    s->n_inputs = 0;
+    for (int i = 0; g->table[i].type != OPT_END; i++)
+        if (opt_is_given(g, i) && is_input(g->table[i].name))
+            TRY(add_input(s, g->table[i].name, 0, opt_text(&g->table[i], g->into)));
+    for (int k = 0; k < s->n_axes; k++) {
+        const char *rest = s->axis[k].values;
+        for (int n = 1; is_input(s->axis[k].option) && text_next(&rest, value, sizeof value); n++)
+            TRY(add_input(s, s->axis[k].option, n, value));
+    }
+out:
+    return rc;
+}
 
 /* --- writing --- */
 
@@ -31,9 +95,7 @@ static bool is_path(const struct opt *o)
 static enum rc add_word(struct command_line *l, const struct opt_group *g, const struct opt *o, const char *here)
 {
     const char *path = is_path(o) ? opt_text(o, g->into) : "";
-    const struct dataset_source *source = strcmp(o->name, "data") == 0 ? dataset_source_find(path) : NULL;
-    const bool is_preset = strcmp(o->name, "cluster") == 0 && cluster_is_preset(path);
-    const bool is_relative = path[0] != '\0' && path[0] != '/' && !(source && source->makes_images) && !is_preset;
+    const bool is_relative = path[0] != '\0' && path[0] != '/' && !is_built_in(o->name, path);
 
     return command_line_add_option(l, g, o, is_relative ? here : "");
 }
@@ -54,6 +116,46 @@ static enum rc add_words(struct command_line *l, const struct sweep *s)
     if (s->chosen_workers[0])
         command_line_add(l, "--workers=%s", s->chosen_workers);
 out:
+    return rc;
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t n_left = strlen(text);
+
+    for (size_t n; n_left > 0; text += n, n_left -= n) {
+        n = utf8_sequence_bytes(text, n_left);
+        if (n == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Will the plan hold the command line as it is? Bytes that are not UTF-8 have no place in it. Nothing continues from
+ * where results go. */
+static enum rc check_words(const struct sweep *s)
+{
+    static const char *const free_option[] = { "--results=", "--name=" };
+    struct command_line *l = malloc(sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        FAIL(RC_NOMEM, "no memory for a command line");
+    TRY(add_words(l, s));
+    for (int i = 0; i < l->n; i++) {
+        const char *word = l->argv[i];
+        const int n_name = (int)strcspn(word, "=");
+        bool is_free = false;
+        for (size_t k = 0; k < sizeof free_option / sizeof *free_option; k++)
+            is_free = is_free || strncmp(word, free_option[k], strlen(free_option[k])) == 0;
+        if (!is_free && !is_utf8(word))
+            FAIL(RC_INVAL,
+                 "%.*s %s: is not UTF-8; the campaign keeps it in a JSON file, and could not be continued; give the "
+                 "file or folder a name in UTF-8",
+                 n_name, word, word + n_name + (word[n_name] == '='));
+    }
+out:
+    free(l);
     return rc;
 }
 
@@ -142,6 +244,7 @@ static enum rc make_plan(struct record **out, const struct sweep *s)
     record_u64(r, "ranks_count", s->launcher.name ? (uint64_t)s->launcher.n_ranks : 0);
     program_fingerprint(fingerprint);
     record_text(r, "program_fingerprint", fingerprint);
+    TRY(digest_record(r, s->input, s->n_inputs));
     TRY(add_environment(r));
     TRY(add_points(r, &s->campaign));
     *out = r;
@@ -204,6 +307,8 @@ enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *n
 {
     enum rc rc;
 
+    TRY(check_words(s));
+    TRY(find_inputs(s));
     TRY(campaign_open(&s->campaign, results_dir, name));
     choose_paths(s);
 out:
@@ -401,6 +506,27 @@ enum rc begun_check(struct begun *k, bool anyway)
     }
 out:
     json_decref(built);
+    json_decref(now);
+    return rc;
+}
+
+enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway)
+{
+    json_t *then = json_object_get(plan_of(k), DIGEST_KEY), *now = NULL;
+    char what[DIGEST_NAME_BYTES + 32];
+    enum rc rc;
+
+    TRY(find_inputs(s));
+    for (size_t i = 0; then && i < s->n_inputs; i++) { /* older plans have none */
+        json_decref(now);
+        now = json_string(s->input[i].sha256);
+        if (!now)
+            FAIL(RC_NOMEM, "no memory for the digests of input files");
+        snprintf(what, sizeof what, "the SHA-256 of --%s", s->input[i].name);
+        if (!json_equal(json_object_get(then, s->input[i].name), now))
+            TRY(note_change(k, anyway, what, json_object_get(then, s->input[i].name), now));
+    }
+out:
     json_decref(now);
     return rc;
 }

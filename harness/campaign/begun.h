@@ -12,7 +12,8 @@
  *   *.tsv, *.svg, *.png    charts, when the campaign has ended; --continue removes them, as it changes what they show
  *
  * The order of calls: begun_open, then the command line begun->word is parsed, sweep_choose_world, sweep_plan,
- * sweep_check, begun_apply, sweep_plan_tuning; on rank 0 begun_check, sweep_reopen_files, sweep_write_manifest.
+ * sweep_check, begun_apply, sweep_plan_tuning; on rank 0 begun_check, begun_check_inputs, sweep_reopen_files,
+ * sweep_write_manifest.
  */
 #ifndef HARNESS_CAMPAIGN_BEGUN_H
 #define HARNESS_CAMPAIGN_BEGUN_H
@@ -37,6 +38,8 @@ void begun_close(struct begun *k); /* accepts a zeroed one */
 /* Are the program and, in real worlds, this machine those that began it? What else they are is noted in k->changes
  * where `anyway`, else it is RC_INVAL, which names the first. */
 enum rc begun_check(struct begun *k, bool anyway) MUST_CHECK;
+/* Do input files hold what they held then? Likewise. Notes what they hold now, for sweep_write_manifest(). */
+enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway) MUST_CHECK;
 /* Steps as they were planned. RC_INVAL: the same options make other points. */
 enum rc begun_apply(const struct begun *k, struct sweep *s) MUST_CHECK;
 

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "harness/campaign/campaign.h"
+#include "harness/report/digest.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
 #include "harness/train/exchange_plan.h"
@@ -99,6 +100,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     char failure[FAILURE_BYTES];                         /* why the launch just made failed; "": it did not */
     size_t max_failures;                                 /* of a point: K2 */
     double spent_before_s;                               /* in the sessions before this one */
+    struct digest *input;                                /* [n_inputs]: of input files, as they are at the beginning */
+    size_t n_inputs;                                     /* of this session; owned; rank 0 */
     char despite[FAILURE_BYTES];                         /* what has changed since it was begun; "": nothing */
     bool goes_on_anyway;                                 /* whatever has changed */
     char farewell[CONTINUE_BYTES + 128];                 /* what a signal makes a rank of MPI say */

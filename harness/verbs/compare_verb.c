@@ -153,6 +153,7 @@ static enum rc open_files(struct sweep *s, const struct compare_opts *o, struct 
 
     if (begun) {
         TRY(begun_check(begun, anyway));
+        TRY(begun_check_inputs(begun, s, anyway));
         TRY(sweep_reopen_files(s, begun));
     } else
         TRY(sweep_open_files(s, o->results, o->name));
@@ -361,6 +362,7 @@ out:
     last_words_set(NULL);
     record_close(&options);
     sweep_tuning_free(&s);
+    free(s.input);
     campaign_close(&s.campaign);
     return rc;
 }
