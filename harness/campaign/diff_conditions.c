@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/campaign/diff_parts.h"
+#include "harness/report/digest.h"
 
 enum { SHOWN_BYTES = 200, SHOWN_TEXT_BYTES = SHOWN_BYTES + 8 };
 
@@ -74,34 +75,47 @@ static void tell_members(const json_t *a, const json_t *b, const char *const *ke
             fprintf(to, "%s: %s\n", what, text);
 }
 
-static const json_t *option_of(const struct diff *d, int which, size_t pair, const char *option)
+/* What an object of the manifests of both launches of a pair has. */
+static json_t *object_of(const struct diff *d, int which, size_t pair, const char *object)
 {
-    return recorded_option(diff_about(d, which, &d->pair[pair])->manifest, option);
+    return json_object_get(diff_about(d, which, &d->pair[pair])->manifest, object);
 }
 
-/* Every option of the launches that differs, but for those that say where results go and how many there are. */
-static void tell_options(const struct diff *d, FILE *to)
+/* Was the same difference of this member told of a pair before? */
+static bool is_told_before(const struct diff *d, const char *object, const char *key, size_t pair)
+{
+    const json_t *mine = json_object_get(object_of(d, 0, pair, object), key),
+                 *other = json_object_get(object_of(d, 1, pair, object), key);
+
+    for (size_t e = 0; e < pair; e++) {
+        const json_t *before[] = { json_object_get(object_of(d, 0, e, object), key),
+                                   json_object_get(object_of(d, 1, e, object), key) };
+        if (before[0] && before[1] && is_same(before[0], mine) && is_same(before[1], other))
+            return true;
+    }
+    return false;
+}
+
+/* Every member of an object of the launches' manifests that differs, but for those that say where results go and how
+ * many there are. */
+static void tell_object(const struct diff *d, const char *object, const char *what, FILE *to)
 {
     static const char *const unimportant[] = { "kind", "model",  "mode",     "workers",       "seed",
                                                "save", "resume", "timeline", "timeline-steps" };
+    const bool are_options = strcmp(object, "options") == 0;
     char text[DIFF_TEXT_BYTES];
 
     for (size_t i = 0; i < d->n_pairs; i++) {
-        json_t *first = json_object_get(diff_about(d, 0, &d->pair[i])->manifest, "options");
+        json_t *first = object_of(d, 0, i, object), *second = object_of(d, 1, i, object);
         for (void *at = json_object_iter(first); at; at = json_object_iter_next(first, at)) {
-            const char *option = json_object_iter_key(at);
-            const json_t *mine = json_object_iter_value(at), *other = option_of(d, 1, i, option);
-            bool is_told = false;
-            for (size_t u = 0; u < sizeof unimportant / sizeof *unimportant; u++)
-                is_told = is_told || strcmp(unimportant[u], option) == 0;
-            if (is_told || !diff_values(text, sizeof text, option, mine, other))
-                continue;
-            for (size_t e = 0; e < i && !is_told; e++) { /* as of a point before */
-                const json_t *before[] = { option_of(d, 0, e, option), option_of(d, 1, e, option) };
-                is_told = before[0] && before[1] && is_same(before[0], mine) && is_same(before[1], other);
-            }
-            if (!is_told)
-                fprintf(to, "other option: %s\n", text);
+            const char *key = json_object_iter_key(at);
+            bool is_left_out = false;
+            for (size_t u = 0; are_options && u < sizeof unimportant / sizeof *unimportant; u++)
+                is_left_out = is_left_out || strcmp(unimportant[u], key) == 0;
+            if (!is_left_out &&
+                diff_values(text, sizeof text, key, json_object_iter_value(at), json_object_get(second, key)) &&
+                !is_told_before(d, object, key, i))
+                fprintf(to, "%s: %s\n", what, text);
         }
     }
 }
@@ -184,7 +198,10 @@ void diff_tell_conditions(const struct diff *d, FILE *to)
     }
     tell_hosts(d, to);
     tell_environment(a, b, to);
-    tell_options(d, to);
+    tell_object(d, "options", "other option", to);
+    tell_object(d, "cluster", "other cluster", to);
+    tell_object(d, "profile", "other profile", to);
+    tell_object(d, DIGEST_KEY, "other contents (SHA-256)", to);
     tell_continued(a, 'A', to);
     tell_continued(b, 'B', to);
 }

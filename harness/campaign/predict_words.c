@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/base/text.h"
 #include "harness/campaign/predict.h"
 #include "harness/campaign/sweep.h"
+#include "harness/report/digest.h"
 #include "harness/train/train.h"
+#include "models/replay/profile.h"
 #include "models/workload.h"
 
 enum { PATH_BYTES = 4096 };
@@ -98,6 +101,74 @@ static enum rc find_profile(char out[PATH_BYTES], const struct prediction *p, co
                     p->terms->runs, named);
 }
 
+/* Where a profile comes from: of --profile, or found by the name that the runs tell. */
+static enum rc refuse_profile(const struct prediction *p, const char *path, const char *key, const char *is,
+                              const char *was)
+{
+    if (p->terms->profile[0])
+        return rc_raise(RC_INVAL,
+                        "--profile %.200s: its %s is %.150s, in the runs %.150s; the profile that the runs used would "
+                        "be right",
+                        path, key, is, was);
+    return rc_raise(RC_INVAL,
+                    "--from %.200s: the profile there, %.200s, is not the one that they used: its %s is %.150s, in the "
+                    "runs %.150s; --profile FILE names the right one",
+                    p->terms->runs, path, key, is, was);
+}
+
+/* Is the file that is there under the name the one that the runs read? Older records do not tell it. */
+static enum rc check_contents(const struct prediction *p, const char *path, const json_t *manifest)
+{
+    const char *was = json_string_value(json_object_get(json_object_get(manifest, DIGEST_KEY), "profile"));
+    char is[DIGEST_BYTES];
+    enum rc rc = RC_OK;
+
+    if (p->terms->profile[0] || !was)
+        return RC_OK;
+    TRY(digest_of(is, path));
+    if (strcmp(is, was) != 0)
+        TRY(refuse_profile(p, path, "SHA-256", is, was));
+out:
+    return rc;
+}
+
+/* Is it a profile of what the runs trained? */
+static enum rc check_profile(const struct prediction *p, const char *path, const json_t *manifest)
+{
+    const json_t *was = json_object_get(manifest, "profile"), *n_params = json_object_get(manifest, "params_count");
+    struct profile *profile = NULL;
+    char is[PROFILE_SOURCE_BYTES], then[PROFILE_SOURCE_BYTES];
+    enum rc rc;
+
+    TRY(file_of_option(profile_load(&profile, path), "profile"));
+    const struct {
+        const char *key, *text;
+        double number; /* of those without text */
+    } row[] = { { "model", profile->model, 0 },
+                { "params_count", NULL, (double)profile_n_params(profile) },
+                { "source", profile->source, 0 },
+                { "device", profile->device, 0 },
+                { "precision", profile->precision, 0 },
+                { "batch_count", NULL, profile->batch },
+                { "image_size_px", NULL, profile->image_size } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const json_t *value = strcmp(row[i].key, "params_count") == 0 ? n_params : json_object_get(was, row[i].key);
+        if (!value || json_is_null(value))
+            continue;
+        if (row[i].text)
+            snprintf(is, sizeof is, "%s", row[i].text[0] ? row[i].text : "-");
+        else
+            snprintf(is, sizeof is, "%.0f", row[i].number);
+        recorded_text(then, sizeof then, value);
+        if (strcmp(is, then) != 0)
+            TRY(refuse_profile(p, path, row[i].key, is, then));
+    }
+    TRY(check_contents(p, path, manifest));
+out:
+    profile_close(&profile);
+    return rc;
+}
+
 static enum rc add_profile(struct simulation *s, const struct prediction *p, const json_t *manifest)
 {
     const char *profile = json_string_value(recorded_option(manifest, "profile"));
@@ -112,6 +183,7 @@ static enum rc add_profile(struct simulation *s, const struct prediction *p, con
         TRY(find_profile(path, p, profile));
         profile = path;
     }
+    TRY(check_profile(p, profile, manifest));
     TRY(simulation_add(s, "--profile=%s", profile));
     /* The noise that was calibrated is that of computing; a profile is waited for. */
     TRY(simulation_add(s, "--cluster-set=jitter=none,jitter_ratio=0"));

@@ -12,6 +12,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/recorded_reader.h"
+#include "harness/report/digest.h"
 
 enum { MAX_FILES = 4096, PATH_BYTES = 600 };
 
@@ -122,6 +123,24 @@ static bool is_equal(const json_t *a, const json_t *b)
     return a == b || (a && b && json_equal(a, b)) || (!a && json_is_null(b)) || (!b && json_is_null(a));
 }
 
+/* Of the same file names the contents; records of older versions do not tell them. */
+static enum rc check_inputs(const struct reader *r, const json_t *manifest)
+{
+    json_t *own = json_object_get(manifest, DIGEST_KEY), *first = json_object_get(r->first_manifest, DIGEST_KEY),
+           *value;
+    char what[DIGEST_NAME_BYTES + 32];
+    const char *option;
+
+    json_object_foreach(own, option, value)
+    {
+        if (!first || is_equal(value, json_object_get(first, option)))
+            continue;
+        snprintf(what, sizeof what, "the SHA-256 of --%s", option);
+        return refuse_other(r, what, value, json_object_get(first, option));
+    }
+    return RC_OK;
+}
+
 enum rc reader_check_fit(const struct reader *r, const json_t *manifest)
 {
     static const char *const program[] = { "version", "git_commit", "git_dirty" };
@@ -144,6 +163,7 @@ enum rc reader_check_fit(const struct reader *r, const json_t *manifest)
         if (!may_differ(option, is_strong) && !is_equal(value, json_object_get(own, option)))
             TRY(refuse_other(r, option, json_object_get(own, option), value));
     }
+    TRY(check_inputs(r, manifest));
 out:
     return rc;
 }
