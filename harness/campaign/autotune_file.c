@@ -48,6 +48,18 @@ static void add_machine(struct facts *f)
     add(f, "cores_count", false, "%d", cores_allowed_count());
 }
 
+/* What its cluster description and profile hold. Other times in a profile of the same network are another day's. */
+static void add_inputs(struct facts *f, const struct train_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const struct digest *d = &job->input[i];
+        if (strcmp(d->name, "cluster") == 0)
+            add(f, "cluster_sha256", true, "%s", d->sha256);
+        else if (strcmp(d->name, "profile") == 0)
+            add(f, "profile_sha256", false, "%s", d->sha256);
+    }
+}
+
 int autotune_facts(struct autotune_fact out[AUTOTUNE_MAX_FACTS], const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
@@ -72,6 +84,7 @@ int autotune_facts(struct autotune_fact out[AUTOTUNE_MAX_FACTS], const struct tr
     } else {
         add_machine(&f);
     }
+    add_inputs(&f, job);
     return f.n;
 }
 

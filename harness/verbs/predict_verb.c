@@ -24,8 +24,9 @@ static const struct opt table[] = {
     OPT_LIST_(struct predict_opts, to, "to", "", NULL, 1, 8192, "numbers of workers to predict"),
     OPT_TEXT_(struct predict_opts, cluster, "cluster", "", "FILE",
               "their cluster, as gradmark calibrate measured it on two hosts and more, by the transport of the runs"),
-    OPT_TEXT_(struct predict_opts, profile, "profile", "", "FILE",
-              "of model replay; without it: the file that the runs name, beside them or in this folder"),
+    OPT_TEXT_(
+        struct predict_opts, profile, "profile", "", "FILE",
+        "of model replay, as the runs used it; without it: the file that they name, beside them or in this folder"),
     OPT_TEXT_(struct predict_opts, out, "out", "", "FOLDER",
               "table, records, a page and manifest; new, or empty; without it: the table is printed"),
     OPT_TEXT_(struct predict_opts, json, "json", "", "FILE", "write the records there, too"),

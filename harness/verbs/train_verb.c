@@ -275,6 +275,8 @@ static enum rc prepare(struct run *run, struct verb_call *call)
         FAIL(RC_INVAL, "--autotune: is of ranks that have all of a network; leave out --shard-dense %llu",
              (unsigned long long)own->train.shard_dense);
     TRY(check_files(call, own, job));
+    if (launcher.rank == 0)
+        TRY(train_note_inputs(job));
     if (run->file)
         TRY(autotune_file_check(run->file, job, launcher.rank == 0 ? stderr : NULL));
     if (own->tune.wanted)
@@ -282,7 +284,6 @@ static enum rc prepare(struct run *run, struct verb_call *call)
     TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
     if (launcher.rank == 0) {
         TRY(check_writable(own, job));
-        TRY(train_note_inputs(job));
         TRY(train_warn_useless_exchange(stderr, job));
     }
 out:
