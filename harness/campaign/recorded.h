@@ -9,8 +9,9 @@
  *       Of a campaign under way, or one that was killed (runs.jsonl.partial), the launch at the end may be cut off:
  *       that one alone does not count.
  *   K3  Records of older versions may lack what they did not know: that is NaN, as null is, and its columns show "-".
- *   K4  Files of gradmark train are the launches of one campaign if they are of one program and differ in workers,
- *       steps and seed alone, and their input files held the same; others, and a launch that is there twice, are refused by file and line.
+ *   K4  Files of gradmark train are the launches of one campaign if they are of one program and of input files with
+ *       the same contents, and differ in workers, steps and seed alone; others, and a launch that is there twice, are
+ *       refused by file and line.
  *   K5  A sealed file (report/seal.h) of which a line was changed, removed, moved or added is an error, as K2. Records
  *       of older versions, and of gradmark train, have no seals; recorded_tell_unsealed() says it of a campaign.
  */
