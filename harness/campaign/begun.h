@@ -2,8 +2,9 @@
 /*
  * begun.h - what the folder of a campaign holds from its first launch on, and how another process goes on with it.
  *
- *   manifest.json          from the beginning: the command line, the digests of its input files, the points and how many
- *                          steps each has (the plan), the program and the machine; is_complete is false until all launches are there
+ *   manifest.json          from the beginning: the command line, the digests of its input files, the points and how
+ *                          many steps each has (the plan), the program and the machine; is_complete is false until all
+ *                          launches are there
  *   runs.jsonl.partial     the launches that have ended (base/partial_file.h)
  *   runs.jsonl             the same file, when the campaign has ended; continuing it renames it back
  *   runs.jsonl.damaged     the records as they were, where a line of them could not be read, or was changed; the next
