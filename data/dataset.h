@@ -84,6 +84,8 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
 /* Is path a folder of folders and of none of these formats? Only gradmark pack reads it (image_folders.h). */
 bool dataset_path_is_folders(const char *path);
+/* Is a file of this name in a folder read as part of a data set? */
+bool dataset_path_is_part(const char *name);
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */
 /* For ops: label[i]. */
 uint32_t dataset_array_label(const struct dataset *d, size_t i);

@@ -43,22 +43,37 @@ static bool has_gmimg(const char *folder)
 
 enum format { FORMAT_IDX, FORMAT_CIFAR10, FORMAT_CIFAR10_PYTHON, FORMAT_CIFAR100, FORMAT_FOLDERS, FORMAT_GMIMG };
 
+static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
+                                   "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
+                                   "t10k-images-idx3-ubyte",     "t10k-images.idx3-ubyte",
+                                   "t10k-labels-idx1-ubyte",     "t10k-labels.idx1-ubyte",
+                                   "train-images-idx3-ubyte.gz", NULL };
+static const char *const cifar[] = { "data_batch_1.bin",
+                                     "data_batch_2.bin",
+                                     "data_batch_3.bin",
+                                     "data_batch_4.bin",
+                                     "data_batch_5.bin",
+                                     "test_batch.bin",
+                                     NULL };
+
+static bool is_one_of(const char *const *known, const char *name)
+{
+    for (; *known; known++)
+        if (strcmp(*known, name) == 0)
+            return true;
+    return false;
+}
+
+bool dataset_path_is_part(const char *name)
+{
+    const size_t n = strlen(name);
+
+    return is_one_of(idx, name) || is_one_of(cifar, name) || (n > 6 && strcmp(name + n - 6, ".gmimg") == 0);
+}
+
 /* One file is enough to recognise the format; the function that opens it names files that are missing. */
 static enum format format_of(const char *folder)
 {
-    static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
-                                       "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
-                                       "t10k-images-idx3-ubyte",     "t10k-images.idx3-ubyte",
-                                       "t10k-labels-idx1-ubyte",     "t10k-labels.idx1-ubyte",
-                                       "train-images-idx3-ubyte.gz", NULL };
-    static const char *const cifar[] = { "data_batch_1.bin",
-                                         "data_batch_2.bin",
-                                         "data_batch_3.bin",
-                                         "data_batch_4.bin",
-                                         "data_batch_5.bin",
-                                         "test_batch.bin",
-                                         NULL };
-
     if (any_exists(folder, idx))
         return FORMAT_IDX;
     if (any_exists(folder, cifar))

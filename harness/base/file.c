@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,6 +61,85 @@ static void keep_mode(int fd, const struct stat *replaced)
     (void)fchmod(fd, replaced->st_mode & (has_group ? 0777 : 0707));
 }
 
+/* path := the path that the link there names; false, with errno: nothing more to follow. */
+static bool follow_link(char path[PATH_MAX])
+{
+    char target[PATH_MAX];
+    const ssize_t n_bytes = readlink(path, target, sizeof target - 1);
+    const char *slash = strrchr(path, '/');
+    const size_t n_folder = slash ? (size_t)(slash - path) + 1 : 0;
+
+    if (n_bytes < 0)
+        return false;
+    target[n_bytes] = '\0';
+    if (target[0] == '/')
+        memcpy(path, target, (size_t)n_bytes + 1);
+    else if (n_folder + (size_t)n_bytes < PATH_MAX)
+        memcpy(path + n_folder, target, (size_t)n_bytes + 1);
+    else
+        return false;
+    return true;
+}
+
+char *file_target(const char *path)
+{
+    enum { MAX_LINKS = 40 }; /* as many as Linux follows */
+    char at[PATH_MAX], *target = NULL;
+
+    if (strlen(path) >= sizeof at) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    memcpy(at, path, strlen(path) + 1);
+    for (int i = 0; i < MAX_LINKS; i++) {
+        target = realpath(at, NULL);
+        if (target || errno != ENOENT)
+            return target;
+        if (!follow_link(at))
+            break;
+    }
+    char *slash = strrchr(at, '/'), *name = slash ? slash + 1 : at, *whole = NULL;
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        errno = ENOENT;
+        return NULL;
+    }
+    if (slash == at)
+        return strdup(at);
+    if (slash)
+        *slash = '\0';
+    target = realpath(slash ? at : ".", NULL);
+    if (target && asprintf(&whole, "%s/%s", strcmp(target, "/") == 0 ? "" : target, name) < 0)
+        whole = NULL;
+    free(target);
+    return whole;
+}
+
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    const bool has_a = stat(a, &of_a) == 0, has_b = stat(b, &of_b) == 0;
+
+    if (has_a || has_b)
+        return has_a && has_b && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    char *target_a = file_target(a), *target_b = file_target(b);
+    const bool is_same = target_a && target_b && strcmp(target_a, target_b) == 0;
+    free(target_a);
+    free(target_b);
+    return is_same;
+}
+
+bool file_is_in_folder(const char *path, const char *folder)
+{
+    struct stat of_parent, of_folder;
+    char *target = file_target(path);
+    const bool is_in = target && strcmp(target, "/") != 0 && stat(folder, &of_folder) == 0 &&
+                       stat(dirname(target), &of_parent) == 0 && of_parent.st_dev == of_folder.st_dev &&
+                       of_parent.st_ino == of_folder.st_ino;
+
+    free(target);
+    return is_in;
+}
+
 enum rc atomic_file_open(struct atomic_file *out, const char *path)
 {
     struct atomic_file f = { 0 };
@@ -74,12 +154,12 @@ enum rc atomic_file_open(struct atomic_file *out, const char *path)
     if (replaces && !S_ISREG(about.st_mode))
         return rc_raise(RC_INVAL, "%s: is a %s, not a file that can be replaced", path,
                         S_ISDIR(about.st_mode) ? "folder" : "device, pipe or socket");
-    f.path = realpath(path, NULL); /* a link stays, what it points to is replaced */
+    f.path = file_target(path); /* a link stays, what it points to is replaced, or made */
     if (!f.path)
-        f.path = strdup(path);
-    if (!f.path || asprintf(&f.temporary_path, "%s.XXXXXX", f.path) < 0)
+        FAIL(errno == ENOMEM ? RC_NOMEM : RC_INVAL, "%s: cannot be written: %s", path, strerror(errno));
+    if (asprintf(&f.temporary_path, "%s.XXXXXX", f.path) < 0)
         f.temporary_path = NULL;
-    if (!f.path || !f.temporary_path)
+    if (!f.temporary_path)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
     fd = make_temporary(&f, replaces);
     if (fd < 0)
@@ -153,6 +233,18 @@ enum rc file_check_writable(const char *path)
 out:
     atomic_file_discard(&file);
     return rc;
+}
+
+enum rc file_check_folder(const char *path)
+{
+    struct stat about;
+
+    if (stat(path, &about) == 0 && !S_ISDIR(about.st_mode))
+        errno = ENOTDIR;
+    else if (access(path, W_OK | X_OK) == 0)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "%s: no file can be written there: %s; name a folder that you can write to", path,
+                    strerror(errno));
 }
 
 enum rc file_check_new(const char *path, bool replaces)

@@ -31,6 +31,17 @@ void atomic_file_discard(struct atomic_file *f);
  * behind. "": nothing is to be written, RC_OK. Errors: those of atomic_file_open(). */
 enum rc file_check_writable(const char *path) MUST_CHECK;
 
+/* Can files be written into the folder `path`? RC_INVAL names it, the reason and the remedy. */
+enum rc file_check_folder(const char *path) MUST_CHECK;
+
+/* The path at which a file written to `path` is found: links are followed, also one to a file that does not exist yet.
+ * The caller frees it. NULL, with errno: nothing can be written there (no such folder), or no memory. */
+char *file_target(const char *path);
+/* Are a and b one file, however they are spelt? Files that do not exist yet count, too. */
+bool file_is_same(const char *a, const char *b);
+/* Is what is written to `path` found directly in the folder `folder`? */
+bool file_is_in_folder(const char *path, const char *folder);
+
 /* Of a file that users edit, before it is written: unless replaces (--force), RC_INVAL where something is at `path`. */
 enum rc file_check_new(const char *path, bool replaces) MUST_CHECK;
 

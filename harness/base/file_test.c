@@ -95,13 +95,71 @@ static void replaced_files_keep_their_mode(void **state)
     }
 }
 
+static void text_of(char text[16], const char *path)
+{
+    FILE *from = NULL;
+
+    assert_int_equal(file_open_regular(&from, path, "a text"), RC_OK);
+    assert_non_null(fgets(text, 16, from));
+    fclose(from);
+}
+
+/* A link stays one, and what it names is written, whether that exists or not. */
+static void links_are_followed(void **state)
+{
+    const struct place *p = *state;
+    char link[80], next[80], text[16] = "", target[8] = "";
+    struct atomic_file f;
+
+    (void)snprintf(link, sizeof link, "%s/link", p->folder);
+    (void)snprintf(next, sizeof next, "%s/next", p->folder);
+    assert_int_equal(symlink("next", link), 0);
+    assert_int_equal(symlink(p->path, next), 0);
+    for (int i = 0; i < 2; i++) {
+        write_file(link, i == 0 ? "new" : "newer");
+        text_of(text, p->path);
+        assert_string_equal(text, i == 0 ? "new" : "newer");
+        assert_int_equal(readlink(link, target, sizeof target), 4);
+    }
+    assert_int_equal(unlink(next), 0);
+    assert_int_equal(symlink("no/such/folder", next), 0);
+    assert_int_equal(atomic_file_open(&f, link), RC_INVAL);
+    assert_int_equal(unlink(next), 0);
+    assert_int_equal(symlink("link", next), 0); /* a loop */
+    assert_int_equal(atomic_file_open(&f, link), RC_INVAL);
+    assert_int_equal(unlink(next) + unlink(link), 0);
+}
+
+static void a_file_is_the_same_however_it_is_spelt(void **state)
+{
+    const struct place *p = *state;
+    char other[80], link[80];
+
+    (void)snprintf(link, sizeof link, "%s/link", p->folder);
+    (void)snprintf(other, sizeof other, "%s/../%s/file", p->folder, strrchr(p->folder, '/') + 1);
+    assert_int_equal(symlink("file", link), 0);
+    for (int exists = 0; exists < 2; exists++) {
+        if (exists)
+            write_file(p->path, "x");
+        assert_true(file_is_same(p->path, p->path));
+        assert_true(file_is_same(p->path, other));
+        assert_true(file_is_same(link, other));
+        assert_true(file_is_in_folder(link, p->folder));
+        assert_false(file_is_same(p->path, p->folder));
+        assert_false(file_is_same(p->path, "file"));
+        assert_false(file_is_in_folder("file", p->folder));
+        assert_false(file_is_in_folder(p->folder, p->folder));
+    }
+    assert_false(file_is_same("/no/such/folder/x", "/no/such/folder/x")); /* no file can be there */
+    assert_int_equal(unlink(link), 0);
+}
+
 /* Two at once do not take each other's temporary file. */
 static void two_writers_of_one_path_end_one_after_the_other(void **state)
 {
     const struct place *p = *state;
     struct atomic_file first, second;
     char text[16] = "";
-    FILE *from = NULL;
 
     assert_int_equal(atomic_file_open(&first, p->path), RC_OK);
     assert_int_equal(atomic_file_open(&second, p->path), RC_OK);
@@ -109,9 +167,7 @@ static void two_writers_of_one_path_end_one_after_the_other(void **state)
     assert_true(fputs("first", first.stream) >= 0 && fputs("second", second.stream) >= 0);
     assert_int_equal(atomic_file_commit(&second), RC_OK);
     assert_int_equal(atomic_file_commit(&first), RC_OK);
-    assert_int_equal(file_open_regular(&from, p->path, "a text"), RC_OK);
-    assert_non_null(fgets(text, sizeof text, from));
-    fclose(from);
+    text_of(text, p->path);
     assert_string_equal(text, "first");
 }
 
@@ -221,6 +277,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(new_files_have_the_rights_that_the_umask_leaves, open_place, close_place),
         cmocka_unit_test_setup_teardown(replaced_files_keep_their_mode, open_place, close_place),
+        cmocka_unit_test_setup_teardown(links_are_followed, open_place, close_place),
+        cmocka_unit_test_setup_teardown(a_file_is_the_same_however_it_is_spelt, open_place, close_place),
         cmocka_unit_test_setup_teardown(two_writers_of_one_path_end_one_after_the_other, open_place, close_place),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, open_place, close_place),
         cmocka_unit_test_setup_teardown(programs_that_are_started_get_no_file, open_place, close_place),

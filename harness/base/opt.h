@@ -31,6 +31,17 @@ enum opt_type {
     OPT_JOINED, /* struct opt_joined; given as often as one likes */
 };
 
+/* What is at the path, or the paths, that a TEXT names. Before a verb runs, what it writes is compared with all that it
+ * reads and writes (harness/verbs/verb_files.h). */
+enum opt_file {
+    OPT_NO_FILE,     /* it names none */
+    OPT_READ,        /* a file or folder that is read */
+    OPT_WRITTEN,     /* a file that is written; one that is there is replaced */
+    OPT_CHART,       /* NAME.png or NAME.svg: NAME.png, NAME.svg and NAME.tsv are written */
+    OPT_MADE_FOLDER, /* a folder that is new, or empty */
+    OPT_FOLDER,      /* a folder to which files with names of their own are added */
+};
+
 struct opt_joined {
     char text[1024]; /* what was given, each time, with commas between; "" when it was not */
 };
@@ -47,6 +58,7 @@ struct opt {
     const char *help;               /* one line, no full stop */
     const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */
     const char *was;                /* its former name, which the parser takes too; NULL: it always had this one */
+    enum opt_file file;             /* TEXT */
 };
 
 #define OPT_AT_(S, m, T)                                                                                        \
@@ -55,52 +67,58 @@ struct opt {
                           int unused;                                                                           \
                       }))
 #define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_U64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
-#define OPT_U64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                               \
-    {                                                                                                          \
-        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, was_ \
+#define OPT_U64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                                \
+    {                                                                                                           \
+        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, was_, \
+            OPT_NO_FILE                                                                                         \
     }
 #define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_F64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
-#define OPT_F64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                         \
-    {                                                                                    \
-        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, was_ \
+#define OPT_F64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                      \
+    {                                                                                                 \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, was_, OPT_NO_FILE \
     }
-#define OPT_BOOL_(S, m, nm, def_, help_)                                           \
-    {                                                                              \
-        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, NULL \
+#define OPT_BOOL_(S, m, nm, def_, help_)                                                        \
+    {                                                                                           \
+        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, NULL, OPT_NO_FILE \
     }
 #define OPT_TEXT_(S, m, nm, def_, what_, help_) OPT_TEXT_WAS_(S, m, nm, NULL, def_, what_, help_)
-#define OPT_TEXT_WAS_(S, m, nm, was_, def_, what_, help_)                                     \
-    {                                                                                         \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, was_ \
+#define OPT_TEXT_WAS_(S, m, nm, was_, def_, what_, help_)                                                  \
+    {                                                                                                      \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, was_, OPT_NO_FILE \
     }
-#define OPT_JOINED_(S, m, nm, what_, help_)                                                        \
-    {                                                                                              \
-        nm, OPT_JOINED, OPT_AT_(S, m, struct opt_joined), "", 0, 0, what_, NULL, help_, NULL, NULL \
+/* A TEXT that names a file or folder, or several. */
+#define OPT_FILE_(S, m, nm, file_, def_, what_, help_)                                               \
+    {                                                                                                \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, NULL, file_ \
     }
-#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                             \
-    {                                                                                            \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL, NULL \
+#define OPT_JOINED_(S, m, nm, what_, help_)                                                                     \
+    {                                                                                                           \
+        nm, OPT_JOINED, OPT_AT_(S, m, struct opt_joined), "", 0, 0, what_, NULL, help_, NULL, NULL, OPT_NO_FILE \
     }
-#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                       \
-    {                                                                                            \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, NULL \
+#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                                          \
+    {                                                                                                         \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL, NULL, OPT_NO_FILE \
+    }
+#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                                    \
+    {                                                                                                         \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, NULL, OPT_NO_FILE \
     }
 /* One module of a kind; one, or "auto", the default; several. */
-#define OPT_MODULE_(S, m, nm, kind_, help_)                                                    \
-    {                                                                                          \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL \
+#define OPT_MODULE_(S, m, nm, kind_, help_)                                                                 \
+    {                                                                                                       \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL, OPT_NO_FILE \
     }
-#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                                     \
-    {                                                                                                \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_), NULL \
+#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                                                  \
+    {                                                                                                             \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_), NULL, OPT_NO_FILE \
     }
-#define OPT_MODULES_(S, m, nm, kind_, help_)                                                 \
-    {                                                                                        \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL \
+#define OPT_MODULES_(S, m, nm, kind_, help_)                                                              \
+    {                                                                                                     \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL, OPT_NO_FILE \
     }
-#define OPT_END_                                                   \
-    {                                                              \
-        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL \
+#define OPT_END_                                                                \
+    {                                                                           \
+        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, OPT_NO_FILE \
     }
 
 /* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs

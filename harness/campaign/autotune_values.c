@@ -17,7 +17,7 @@ const struct opt autotune_opt_table[] = {
         "beyond doubt"),
     OPT_F64_(struct autotune_opts, budget_s, "autotune-budget-s", "60", 0.001, 1e6, "s",
              "time for these trials; in sim of the simulated clock"),
-    OPT_TEXT_(struct autotune_opts, file, "autotune-file", "", "FILE.json",
+    OPT_FILE_(struct autotune_opts, file, "autotune-file", OPT_WRITTEN, "", "FILE.json",
               "with --autotune: keep there what was found; without it: use what was found, without trials, in a run of "
               "the same model, workers and world"),
     OPT_END_,

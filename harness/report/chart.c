@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/base/share.h"
 #include "harness/world/child.h"
 
@@ -93,6 +94,7 @@ static const char *complaint(char *text)
 
 struct drawing { /* one picture in the making */
     char *script_path, *assignments, *temporary_path, *path;
+    char *target_path; /* where path is found, links followed */
 };
 
 static void drawing_fini(struct drawing *d)
@@ -101,6 +103,7 @@ static void drawing_fini(struct drawing *d)
     free(d->assignments);
     free(d->temporary_path);
     free(d->path);
+    free(d->target_path);
     *d = (struct drawing){ 0 };
 }
 
@@ -118,7 +121,12 @@ static enum rc drawing_init(struct drawing *d, const char *script, const char *d
         d->script_path = NULL;
     if (asprintf(&d->path, "%s/%s.%s", dir, name, format) < 0)
         d->path = NULL;
-    if (asprintf(&d->temporary_path, "%s/.%s.%s.part", dir, name, format) < 0)
+    d->target_path = d->path ? file_target(d->path) : NULL;
+    if (!d->target_path && d->path)
+        FAIL(errno == ENOMEM ? RC_NOMEM : RC_INVAL, "%s: cannot be written: %s", d->path, strerror(errno));
+    const int n_folder = d->path ? (int)(strrchr(d->target_path, '/') - d->target_path) : 0;
+    if (!d->path ||
+        asprintf(&d->temporary_path, "%.*s/.%s.part", n_folder, d->target_path, d->target_path + n_folder + 1) < 0)
         d->temporary_path = NULL;
     to = open_memstream(&d->assignments, &n_bytes);
     if (!d->script_path || !d->path || !d->temporary_path || !to)
@@ -151,7 +159,7 @@ static enum rc draw(const struct drawing *d)
         FAIL(RC_IO, "%s: gnuplot failed: %s", d->path, complaint(text));
     if (stat(d->temporary_path, &about) != 0 || about.st_size < LEAST_PICTURE_BYTES)
         FAIL(RC_IO, "%s: gnuplot drew nothing: %s", d->path, complaint(text));
-    if (rename(d->temporary_path, d->path) != 0)
+    if (rename(d->temporary_path, d->target_path) != 0)
         FAIL(RC_IO, "%s: cannot be put in place: %s", d->path, strerror(errno));
 out:
     if (rc != RC_OK)

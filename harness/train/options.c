@@ -28,8 +28,8 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
              "nothing is; then a new follower is made; with --on-loss report or --elastic"),
-    OPT_TEXT_(
-        struct train_opts, server_save, "server-save", "", "FOLDER",
+    OPT_FILE_(
+        struct train_opts, server_save, "server-save", OPT_FOLDER, "", "FOLDER",
         "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
         "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report or "
         "--elastic"),
@@ -76,7 +76,7 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
                 "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
                 "once to a host; auto: shared where the reducer sums in it"),
-    OPT_TEXT_(struct train_opts, cluster, "cluster", "", "PRESET|FILE",
+    OPT_FILE_(struct train_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
               "the simulated cluster: one that is built in, or a description (YAML), sim only; gradmark info --cluster "
               "shows it"),
     OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
@@ -130,7 +130,7 @@ const struct opt train_opt_table[] = {
     OPT_BOOL_(struct train_opts, aux, "aux", "false", "with the auxiliary classifier (inception3)"),
     OPT_U64_(struct train_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
              "divides the channels of every layer: a slim network, for lessons and tests"),
-    OPT_TEXT_(struct train_opts, data, "data", "", "PATH",
+    OPT_FILE_(struct train_opts, data, "data", OPT_READ, "", "PATH",
               "images: a folder (IDX, CIFAR-10, .gmimg) or file; synthetic: made from --seed; without it: the model's"),
     OPT_CHOICE_(
         struct train_opts, input, "input", "direct", "direct|feed|synthetic",
@@ -142,8 +142,8 @@ const struct opt train_opt_table[] = {
              "synthetic training images; without it: 1281167, as ImageNet has"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "samples",
              "of the test set, classified after the last step; without it: all of a file, none of synthetic ones"),
-    OPT_TEXT_(
-        struct train_opts, profile, "profile", "", "FILE",
+    OPT_FILE_(
+        struct train_opts, profile, "profile", OPT_READ, "", "FILE",
         "recorded times for model replay (gradmark profile writes them); of --model NETWORK --stages: by which it "
         "is cut into stages"),
     OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "steps",
@@ -206,7 +206,7 @@ const struct opt train_run_table[] = {
         struct train_opts, stop_at_step, "stop-at-step", "", 1, 100000000, "updates",
         "end when the servers have made so many updates, in place of --steps: exactly so many, of all workers, those "
         "of a resumed checkpoint included"),
-    OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
+    OPT_FILE_(struct train_opts, save, "save", OPT_WRITTEN, "", "FILE", "write a checkpoint after the last step"),
     OPT_U64_(
         struct train_opts, save_every, "save-every", "", 1, 100000000, "steps",
         "write the checkpoint of --save after every N-th step, too, in place of the one before; in no step's time: "
@@ -215,14 +215,14 @@ const struct opt train_run_table[] = {
         struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
         "where the run's ranks die, start again from the checkpoint that it wrote to --save, or from the beginning, at "
         "most so often; drills are not repeated; of processes: gradmark launch --restarts"),
-    OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
+    OPT_FILE_(struct train_opts, resume, "resume", OPT_READ, "", "FILE",
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
-    OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
+    OPT_FILE_(struct train_opts, timeline, "timeline", OPT_WRITTEN, "", "FILE.json",
               "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
     OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
               "steps to keep in the timeline; the first step is 0 (default: all)"),
-    OPT_TEXT_(
-        struct train_opts, trajectory, "trajectory", "", "FILE.csv",
+    OPT_FILE_(
+        struct train_opts, trajectory, "trajectory", OPT_WRITTEN, "", "FILE.csv",
         "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "
         "whose parameters have names, such as linear"),
     OPT_TEXT_(
@@ -236,7 +236,7 @@ const struct opt train_run_table[] = {
              "measure what exchanging gradients costs: in turns of so many steps workers exchange them, and go on by "
              "their own; says what part of the throughput without is left, with an interval; the parameters are of no "
              "use; allreduce only"),
-    OPT_TEXT_(struct train_opts, messages, "messages", "", "FILE.csv",
+    OPT_FILE_(struct train_opts, messages, "messages", OPT_WRITTEN, "", "FILE.csv",
               "write every message between ranks, at both its ends: with whom, when, how many bytes, and where in the "
               "gradients they are, as CSV"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",

@@ -21,7 +21,7 @@
 enum { PROGRESS_PARTS = 1000 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct accept_opts, out, "out", "", "FOLDER",
+    OPT_FILE_(struct accept_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "report, page, host lists, JUnit; new, or empty; without it: accept in results/, with the date"),
     OPT_TEXT_(
         struct accept_opts, stages, "stages", "", "LIST",
@@ -49,12 +49,12 @@ static const struct opt table[] = {
 };
 
 static const struct opt init_table[] = {
-    OPT_TEXT_(struct accept_opts, init, "init", "", "FILE.yaml",
+    OPT_FILE_(struct accept_opts, init, "init", OPT_WRITTEN, "", "FILE.yaml",
               "write criteria with comments, and end; limits from --declared or --reference, else none"),
     OPT_BOOL_(struct accept_opts, force, "force", "false", "replace the file of --init if it exists"),
-    OPT_TEXT_(struct accept_opts, declared, "declared", "", "PRESET|FILE",
+    OPT_FILE_(struct accept_opts, declared, "declared", OPT_READ, "", "PRESET|FILE",
               "limits from the rates that this description of a cluster declares, of fp32"),
-    OPT_TEXT_(struct accept_opts, reference, "reference", "", "FOLDER",
+    OPT_FILE_(struct accept_opts, reference, "reference", OPT_READ, "", "FOLDER",
               "limits from what a healthy cluster did, which gradmark accept left there"),
     OPT_F64_(struct accept_opts, margin_ratio, "margin-ratio", "0.1", 0, 0.9, "",
              "how much worse than these a limit is; of detours, too, the spread of the reference counts"),

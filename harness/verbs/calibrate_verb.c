@@ -23,7 +23,7 @@ struct calibrate_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct calibrate_opts, out, "out", "", "FILE.yaml",
+    OPT_FILE_(struct calibrate_opts, out, "out", OPT_WRITTEN, "", "FILE.yaml",
               "write the description: for train, compare and info --cluster"),
     OPT_BOOL_(struct calibrate_opts, force, "force", "false", "replace the file of --out if it exists"),
     OPT_TEXT_(struct calibrate_opts, name, "name", "", "TEXT",

@@ -24,7 +24,7 @@ static const struct opt table[] = {
       "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
       "why, "
       "is told",
-      &collective_kind, NULL },
+      &collective_kind, NULL, OPT_NO_FILE },
     OPT_TEXT_(
         struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
         "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles; without it of ps "
@@ -53,8 +53,8 @@ static const struct opt table[] = {
     OPT_U64_(
         struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
         "of ps: an array is moved in pieces of so many bytes at most, several on the way at once; without it: whole"),
-    OPT_TEXT_(struct comm_opts, json, "json", "", "FILE", "write a manifest, then a record for each row"),
-    OPT_TEXT_(struct comm_opts, chart, "chart", "", "FILE.png",
+    OPT_FILE_(struct comm_opts, json, "json", OPT_WRITTEN, "", "FILE", "write a manifest, then a record for each row"),
+    OPT_FILE_(struct comm_opts, chart, "chart", OPT_CHART, "", "FILE.png",
               "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
     OPT_END_,
 };

@@ -22,10 +22,10 @@ const struct opt gang_opt_table[] = {
     OPT_BOOL_(struct gang_opts, joins, "join", "false",
               "this process is none of those hosts: it joins their run while it goes on, which they let it by "
               "--elastic --most-workers N; the other options as theirs"),
-    OPT_TEXT_(struct gang_opts, join_file, "join-file", "", "FILE",
+    OPT_FILE_(struct gang_opts, join_file, "join-file", OPT_READ, "", "FILE",
               "this process joins the run whose gradmark launch --join-file wrote that: in place of --join, "
               "--worker-hosts and --key-file"),
-    OPT_TEXT_(struct gang_opts, key_file, "key-file", "", "FILE",
+    OPT_FILE_(struct gang_opts, key_file, "key-file", OPT_READ, "", "FILE",
               "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
               "without it: with this host alone, a key of this user (~/.config/gradmark/tcp.key)"),
     OPT_F64_(struct gang_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",

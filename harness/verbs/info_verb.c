@@ -26,7 +26,7 @@ struct info_opts {
 };
 
 static const struct opt info_table[] = {
-    OPT_TEXT_(struct info_opts, cluster, "cluster", "", "PRESET|FILE",
+    OPT_FILE_(struct info_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
               "show this description of a cluster instead: each value, its unit and its source"),
     OPT_JOINED_(struct info_opts, cluster_set, "cluster-set", "KEY=VALUE", "change a value of it"),
     OPT_END_,

@@ -26,8 +26,8 @@ struct lab_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(
-        struct lab_opts, results, "results", "", "FOLDER",
+    OPT_FILE_(
+        struct lab_opts, results, "results", OPT_MADE_FOLDER, "", "FOLDER",
         "pictures, tables and page; new, or empty; without it: lab-NAME; of lab all: a folder for each, and slides; "
         "without it: labs"),
     OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
@@ -37,7 +37,7 @@ static const struct opt table[] = {
     OPT_BOOL_(struct lab_opts, exercise, "exercise", "false",
               "write a program with gaps: NAME.c, in the folder of --results, or here"),
     OPT_BOOL_(struct lab_opts, force, "force", "false", "of --exercise: replace a program that is there"),
-    OPT_TEXT_(struct lab_opts, check, "check", "", "FILE",
+    OPT_FILE_(struct lab_opts, check, "check", OPT_READ, "", "FILE",
               "build the program, run it with 2 workers, and tell which steps are right (exit code 1: not all)"),
     OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "of --check: the program is ended after it"),
     OPT_END_,

@@ -24,7 +24,7 @@ static const struct opt table[] = {
     OPT_TEXT_(struct launch_verb_opts, hosts, "hosts", "", "HOST[:SLOTS],...",
               "where they run, also as -H: so many on each host, those of the first one being the first ranks; without "
               "it: all on this host"),
-    OPT_TEXT_(struct launch_verb_opts, hostfile, "hostfile", "", "FILE",
+    OPT_FILE_(struct launch_verb_opts, hostfile, "hostfile", OPT_READ, "", "FILE",
               "the same from a file, as Open MPI takes it: a host on each line, as in node1 slots=4; ranks follow the "
               "lines"),
     OPT_TEXT_(struct launch_verb_opts, agent, "agent", "", "COMMAND",
@@ -39,8 +39,8 @@ static const struct opt table[] = {
     OPT_F64_(
         struct launch_verb_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
         "nobody begins before all processes are there; after so long those that are missing are named, and all end"),
-    OPT_TEXT_(
-        struct launch_verb_opts, join_file, "join-file", "", "FILE",
+    OPT_FILE_(
+        struct launch_verb_opts, join_file, "join-file", OPT_WRITTEN, "", "FILE",
         "written for processes that join the run: where rank 0 listens, and the key; it is there while the run "
         "lasts, for its owner alone; gradmark train --join-file FILE with the run's options, on any host to which "
         "it was copied; others than this one have to reach rank 0 (--interface)"),

@@ -38,7 +38,7 @@ const struct opt machine_opt_table[] = {
         struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
         "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
         "has a core (of gloo and nccl two), but hosts that are namespaces of one machine do not know of each other"),
-    OPT_TEXT_(struct machine_opts, cluster, "cluster", "", "PRESET|FILE",
+    OPT_FILE_(struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
               "the simulated cluster that is measured, sim only: what comes out is what went in"),
     OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of that description, sim only"),

@@ -32,11 +32,12 @@ struct pack_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(
-        struct pack_opts, data, "data", "", "PATH",
+    OPT_FILE_(
+        struct pack_opts, data, "data", OPT_READ, "", "PATH",
         "what is packed: a folder with MNIST's IDX files, CIFAR-10's or shards, a digits CSV or a shard; or a folder "
         "of folders of JPEG or PNG files, one for each class"),
-    OPT_TEXT_(struct pack_opts, out, "out", "", "DIR", "folder for the shards: empty, or not there yet"),
+    OPT_FILE_(struct pack_opts, out, "out", OPT_MADE_FOLDER, "", "DIR",
+              "folder for the shards: empty, or not there yet"),
     OPT_U64_(struct pack_opts, shard_images, "shard-images", "10000", 1, 9007199254740992.0, "images",
              "at most this many in a shard"),
     OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "images",

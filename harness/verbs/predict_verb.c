@@ -18,18 +18,18 @@ struct predict_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct predict_opts, from, "from", "", "FOLDER|FILE,...",
+    OPT_FILE_(struct predict_opts, from, "from", OPT_READ, "", "FOLDER|FILE,...",
               "measured runs at two numbers of workers and more: the folder that gradmark compare left, or files that "
               "gradmark train --out wrote, named, or all *.jsonl of a folder"),
     OPT_LIST_(struct predict_opts, to, "to", "", NULL, 1, 8192, "numbers of workers to predict"),
-    OPT_TEXT_(struct predict_opts, cluster, "cluster", "", "FILE",
+    OPT_FILE_(struct predict_opts, cluster, "cluster", OPT_READ, "", "FILE",
               "their cluster, as gradmark calibrate measured it on two hosts and more, by the transport of the runs"),
-    OPT_TEXT_(
-        struct predict_opts, profile, "profile", "", "FILE",
+    OPT_FILE_(
+        struct predict_opts, profile, "profile", OPT_READ, "", "FILE",
         "of model replay, as the runs used it; without it: the file that they name, beside them or in this folder"),
-    OPT_TEXT_(struct predict_opts, out, "out", "", "FOLDER",
+    OPT_FILE_(struct predict_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "table, records, a page and manifest; new, or empty; without it: the table is printed"),
-    OPT_TEXT_(struct predict_opts, json, "json", "", "FILE", "write the records there, too"),
+    OPT_FILE_(struct predict_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
     OPT_U64_(struct predict_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_END_,

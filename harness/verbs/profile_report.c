@@ -257,38 +257,17 @@ out:
     return rc;
 }
 
-/* Is path the file dir/name, with this ending? */
-static bool is_file(const char *path, const char *dir, const char *name, const char *ending)
-{
-    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-    const char *folder = slash != NULL ? path : ".";
-    const size_t n_folder = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path), n_name = strlen(name);
-
-    return strlen(dir) == n_folder && strncmp(dir, folder, n_folder) == 0 && strncmp(base, name, n_name) == 0 &&
-           strcmp(base + n_name, ending) == 0;
-}
-
-/* Is path one of the files of the chart dir/name? */
-static bool is_of_chart(const char *path, const char *dir, const char *name)
-{
-    return is_file(path, dir, name, ".png") || is_file(path, dir, name, ".svg") || is_file(path, dir, name, ".tsv");
-}
-
 enum rc profile_check_chart(const char *path, const char *out)
 {
-    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES];
+    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], roofs[2 * CHART_PATH_BYTES + 8];
 
     if (!chart_split_path(path, dir, name))
         return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
     if (strcmp(name, ROOFS_NAME) == 0)
         return rc_raise(RC_INVAL, "--chart %.200s: " ROOFS_NAME ".tsv holds the machine's roofs; take another name",
                         path);
-    if (is_of_chart(out, dir, name))
-        return rc_raise(RC_INVAL,
-                        "--out %.200s: is also of --chart, which writes %s.png, .svg and .tsv; the profile "
-                        "needs a file of its own",
-                        out, name);
-    if (is_file(out, dir, ROOFS_NAME, ".tsv"))
+    (void)snprintf(roofs, sizeof roofs, "%s/" ROOFS_NAME ".tsv", dir);
+    if (out[0] && file_is_same(out, roofs))
         return rc_raise(RC_INVAL, "--out %.200s: --chart keeps the machine's roofs there; take another name", out);
     if (access(dir, W_OK | X_OK) != 0)
         return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);

@@ -22,7 +22,7 @@ enum rc profile_draw(const struct layer_timing *m, const struct report_about *ab
 enum rc profile_of_timing(struct profile **out, const struct layer_timing *m,
                           const struct report_about *about) MUST_CHECK;
 /* out: the file of the profile, "" none. RC_INVAL: path is not one that profile_draw() takes, cannot be written, is
- * that of the table of roofs, or out is one of the files of the chart; RC_UNSUPPORTED: no gnuplot; else as
+ * that of the table of roofs, or out is that table; RC_UNSUPPORTED: no gnuplot; else as
  * roofs_check(). */
 enum rc profile_check_chart(const char *path, const char *out) MUST_CHECK;
 

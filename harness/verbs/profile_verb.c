@@ -46,11 +46,12 @@ static const struct opt table[] = {
     OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "steps", "steps that are measured"),
     OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "steps", "steps before the measured ones"),
     OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
-    OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
-    OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
+    OPT_FILE_(struct profile_opts, data, "data", OPT_READ, "", "PATH",
+              "images instead of synthetic ones, as for train"),
+    OPT_FILE_(struct profile_opts, out, "out", OPT_WRITTEN, "", "FILE", "write the profile, for train --model replay"),
     OPT_BOOL_(struct profile_opts, force, "force", "false", "replace the file of --out if it exists"),
-    OPT_TEXT_(
-        struct profile_opts, chart, "chart", "", "FILE.png",
+    OPT_FILE_(
+        struct profile_opts, chart, "chart", OPT_CHART, "", "FILE.png",
         "draw a roofline, as .png and .svg; its data is written beside them, as .tsv, and the machine's roofs into "
         "roofs.tsv: its other charts in that folder are drawn again, under the same roofs"),
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",

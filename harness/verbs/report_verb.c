@@ -15,7 +15,7 @@ struct report_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct report_opts, out, "out", "", "FILE.html",
+    OPT_FILE_(struct report_opts, out, "out", OPT_WRITTEN, "", "FILE.html",
               "write the page there; without it: FOLDER/report.html, or FILE.html beside FILE"),
     OPT_BOOL_(struct report_opts, text, "text", "false",
               "print all tables and comparisons of a campaign; write no page"),

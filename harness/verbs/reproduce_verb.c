@@ -25,13 +25,13 @@ struct reproduce_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct reproduce_opts, out, "out", "", "FOLDER",
+    OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "table, records, charts and manifest; new, or empty; without it: the table is printed"),
-    OPT_TEXT_(struct reproduce_opts, json, "json", "", "FILE", "write the records there, too"),
-    OPT_TEXT_(struct reproduce_opts, profile, "profile", "", "MODEL=FILE,...",
+    OPT_FILE_(struct reproduce_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
+    OPT_FILE_(struct reproduce_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
               "what one GPU computes (gradmark profile writes it), for each model of the table; at a row's "
               "one_gpu_images_per_s, where it has that"),
-    OPT_TEXT_(struct reproduce_opts, cluster, "cluster", "", "PRESET|FILE", "of rows that name none"),
+    OPT_FILE_(struct reproduce_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE", "of rows that name none"),
     OPT_JOINED_(struct reproduce_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of all clusters: what does the result depend on?"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "grpc", "cluster|grpc|rdma|tcp|bare",

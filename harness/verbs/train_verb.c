@@ -34,8 +34,9 @@ struct train_verb_opts {
 };
 
 static const struct opt own_table[] = {
-    OPT_TEXT_(struct train_verb_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
-    OPT_TEXT_(struct train_verb_opts, cost, "cost", "", "FILE",
+    OPT_FILE_(struct train_verb_opts, out, "out", OPT_WRITTEN, "", "FILE",
+              "write records as JSON lines; - for standard output"),
+    OPT_FILE_(struct train_verb_opts, cost, "cost", OPT_WRITTEN, "", "FILE",
               "write what the simulation cost, in messages and real seconds, and which link of each kind was busiest, "
               "as JSON; sim only"),
     OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
@@ -199,7 +200,7 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
         progress_update(p, n_done, "steps", wait_clock_ns());
 }
 
-/* Each thing that is written needs a file of its own. Only records can go to standard output: it has the table of the
+/* Each thing that is written needs a name. Only records can go to standard output: it has the table of the
  * run, too, which is not to be in the middle of a timeline. */
 static enum rc check_files(const struct verb_call *call, const struct train_verb_opts *own, const struct train_job *job)
 {
@@ -221,10 +222,6 @@ static enum rc check_files(const struct verb_call *call, const struct train_verb
         if (i > 0 && strcmp(file[i].path, "-") == 0)
             return rc_raise(RC_INVAL, "--%s -: name a file for the %s; --out alone takes -, standard output",
                             file[i].option, file[i].what);
-        for (size_t k = 0; k < i; k++)
-            if (file[i].path[0] && strcmp(file[i].path, file[k].path) == 0)
-                return rc_raise(RC_INVAL, "--%s %s: is also --%s; %s and %s need a file each", file[i].option,
-                                file[i].path, file[k].option, file[k].what, file[i].what);
     }
     return RC_OK;
 }

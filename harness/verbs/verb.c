@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/verbs/verb_files.h"
+
 /* The groups of v, filling opts; opts NULL: for help alone. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
 {
@@ -120,7 +122,8 @@ enum rc verb_run(const struct verb *v, struct verb_call *call)
 
     if (n_wanted > 0 && v->operands[0] != '[' && !call->operand[n_wanted - 1])
         return rc_raise(RC_INVAL, "%s: needed: gradmark %s %s", v->operands, v->name, v->operands);
-    return v->run(call);
+    const enum rc rc = verb_check_files(call);
+    return rc == RC_OK ? v->run(call) : rc;
 }
 
 void verb_call_close(struct verb_call *call)
