@@ -129,7 +129,7 @@ enum rc snapshot_write(struct ps_server *s)
 
     const uint64_t start_ns = world_now_ns(s->env.world);
     path_of(path, s);
-    TRY(atomic_file_open(&file, path));
+    TRY(file_of_option(atomic_file_open(&file, path), "server-save")); /* found before, where all ranks are on a host */
     to.file = file.stream;
     crypto_hash_sha256_init(&to.hash);
     TRY(write_slice(&to, s));

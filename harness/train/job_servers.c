@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/file.h"
+#include "harness/world/world.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
@@ -36,6 +38,15 @@ static const char *why_no_snapshots(const struct train_job *job)
     return NULL;
 }
 
+/* The hosts of servers have the folder of --server-save. Is this surely one of them? Where processes of a launcher are
+ * on several hosts, no process knows that before the run. */
+static bool has_servers_here(const struct train_job *job)
+{
+    const struct launcher l = world_launcher();
+
+    return !l.name || l.n_host_ranks == l.n_ranks || (l.is_by_hand && l.rank >= job->n_workers);
+}
+
 /* In place of a server that is lost. */
 static enum rc parse_heirs(struct train_job *job)
 {
@@ -50,6 +61,11 @@ static enum rc parse_heirs(struct train_job *job)
     why = why ? why : why_no_snapshots(job);
     if (why)
         return rc_raise(RC_INVAL, "--servers %d --server-save %s: %s", job->n_servers, o->server_save, why);
+    if (has_servers_here(job)) {
+        const enum rc rc = file_of_option(file_check_folder(o->server_save), "server-save");
+        if (rc != RC_OK)
+            return rc;
+    }
     job->exchange.snapshots = o->server_save;
     job->exchange.snapshot_every = o->server_save_every;
     return RC_OK;

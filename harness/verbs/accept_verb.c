@@ -134,7 +134,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
     if (o->declared[0])
         TRY(limits_of_declared(c, o, sources));
     TRY(file_of_option(file_check_new(o->init, o->force), "init"));
-    TRY(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init));
+    TRY(file_of_option(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init), "init"));
     printf("%s: written; gradmark accept %s tests by it\n", o->init, o->init);
 out:
     free(sources);

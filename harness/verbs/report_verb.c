@@ -23,6 +23,14 @@ static const struct opt table[] = {
 };
 static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
 
+/* path is that of --out where it is given. */
+static enum rc check_page(const char *path, const char *out)
+{
+    const enum rc rc = file_check_writable(path);
+
+    return out[0] ? file_of_option(rc, "out") : rc;
+}
+
 /* Of a folder of gradmark accept. */
 static enum rc report_acceptance(struct verb_call *call, const char *out)
 {
@@ -36,7 +44,7 @@ static enum rc report_acceptance(struct verb_call *call, const char *out)
         n--;
     snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
     TRY(acceptance_read(&a, dir));
-    TRY(file_check_writable(out[0] ? out : path));
+    TRY(check_page(out[0] ? out : path, out));
     call->stage = STAGE_RUN;
     TRY(acceptance_page(&a, out[0] ? out : path));
     TRY(acceptance_print(&a, stdout));
@@ -65,7 +73,7 @@ static enum rc report_run(struct verb_call *call)
     else
         page_path(path, sizeof path, &k, call->operand[0]);
     if (!o->text)
-        TRY(file_check_writable(path));
+        TRY(check_page(path, o->out));
     call->stage = STAGE_RUN;
     recorded_tell_unsealed(&k, stdout);
     if (o->text) {
