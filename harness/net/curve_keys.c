@@ -83,17 +83,20 @@ static enum rc put_in_place(const char *temporary, const char *path, bool replac
 enum rc curve_keys_write(const char *path, const struct curve_keys *keys, bool replaces)
 {
     char text[FILE_BYTES + 1] = "";
-    char *temporary = NULL;
+    char *temporary = NULL, *target = NULL;
     int fd = -1;
     enum rc rc;
 
+    target = replaces ? file_target(path) : strdup(path); /* a link stays, what it points to is replaced */
+    if (!target)
+        FAIL(errno == ENOMEM ? RC_NOMEM : RC_INVAL, "%s: cannot be written: %s", path, strerror(errno));
     (void)snprintf(text, sizeof text, FIRST_LINE PUBLIC_WORD "%s\n" SECRET_WORD "%s\n", keys->public_text,
                    keys->secret_text);
-    TRY(create_beside(&fd, &temporary, path));
+    TRY(create_beside(&fd, &temporary, target));
     if (write(fd, text, FILE_BYTES) != FILE_BYTES || fsync(fd) != 0)
         FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TRY(put_in_place(temporary, path, replaces));
-    file_sync_folder_of(path);
+    TRY(put_in_place(temporary, target, replaces));
+    file_sync_folder_of(target);
 out:
     explicit_bzero(text, sizeof text);
     if (fd >= 0)
@@ -101,6 +104,7 @@ out:
     if (temporary)
         (void)unlink(temporary); /* renamed: it is not there any more */
     free(temporary);
+    free(target);
     return rc;
 }
 
