@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cost_sim_test.c RANKS [PER-HOST [COLLECTIVE [N_ELEMS]]] - on a simulated 1 Gbit/s cluster, each type of each
- * algorithm takes what its critical path says, with many bytes and with so few that latencies are all; and an allreduce
- * of ring beats that of root by the ratio the two formulas give; all within 10 %. One that chooses takes as long as the
+ * algorithm takes what its critical path says, with many bytes, with few for each rank and with one element alone, which
+ * passes some ranks by; and an allreduce of ring beats that of root by the ratio the two formulas give; all within 10 %. One that chooses takes as long as the
  * fastest. Virtual time: no noise, a golden value. PER-HOST: ranks of a host; if more than 1, of algorithms alone that
  * work in the memory of hosts, and of the allreduce of one that chooses. COLLECTIVE: that one alone; N_ELEMS: with so
  * many elements alone.
@@ -19,7 +19,7 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { MANY_ELEMS = 1000000, TIMEOUT_MS = 600000, MAX_RUNS = 128, MAX_RANKS = 64 };
+enum { MANY_ELEMS = 1000000, FEW_ELEMS = 25, TIMEOUT_MS = 600000, MAX_RUNS = 256, MAX_RANKS = 64 };
 
 #define CLOCK_TICK_S 1e-9
 
@@ -159,15 +159,15 @@ static double fastest_s(const struct job *job, const struct run *of)
     return s;
 }
 
-/* Every type of every algorithm, or the named one: many elements, and one; or n_elems alone, if it is not 0. */
+/* Every type of every algorithm, or the named one: many elements, few, and one; or n_elems alone, if it is not 0. */
 static void plan(struct job *job, const char *name, size_t n_elems)
 {
-    const size_t n_all[] = { n_elems > 0 ? n_elems : MANY_ELEMS, 1 };
+    const size_t n_all[] = { n_elems > 0 ? n_elems : MANY_ELEMS, FEW_ELEMS, 1 };
     const struct module *m;
 
     for (int i = 0; (m = collective_kind.at(i)); i++)
         for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1)
-            for (int k = 0; k < (n_elems > 0 ? 1 : 2); k++)
+            for (int k = 0; k < (n_elems > 0 ? 1 : 3); k++)
                 if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME) && (!name || strcmp(name, m->name) == 0))
                     plan_call(job, m, type, n_all[k]);
 }

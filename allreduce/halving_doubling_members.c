@@ -10,12 +10,14 @@
 #include "allreduce/halving_doubling_members.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "allreduce/eager_steps.h"
 #include "allreduce/part_message.h"
 #include "harness/base/range.h"
 
-enum { TAG_HALVING_DOUBLING = 0x4000, N_TAGS = 0x1000 };
+/* MOST_CHAINED: members whose chains of messages are followed, on the stack. */
+enum { TAG_HALVING_DOUBLING = 0x4000, N_TAGS = 0x1000, MOST_CHAINED = 8192 };
 
 struct shape { /* of one call */
     enum collective_type type;
@@ -302,7 +304,34 @@ static uint64_t eager_bytes(const struct shape *s, enum wire_format wire)
     return s->n_pairs > 0 && s->n_members <= EAGER_MOST_RANKS ? eager_steps_bytes(&steps) : 0;
 }
 
-/* Of each phase the longest message of any member, and the most additions. */
+/* before[i]: messages of the longest chain that ends at member i, before this phase. A message makes the chain of its
+ * sender one longer, and the receiver keeps that one if it is longer than its own. */
+static void lengthen_chains(uint8_t *after, const uint8_t *before, const struct shape *s, int phase)
+{
+    memcpy(after, before, (size_t)s->n_members);
+    for (int index = 0; index < s->n_members; index++) {
+        const struct move move = move_of(s, index, phase);
+        const uint8_t n_msgs = (uint8_t)(before[index] + 1);
+        if (move.sent.n_elems > 0 && n_msgs > after[move.to])
+            after[move.to] = n_msgs;
+    }
+}
+
+static uint64_t longest_chain_msgs(const struct shape *s)
+{
+    uint8_t n_msgs[2][MOST_CHAINED] = { 0 };
+    uint8_t longest = 0;
+
+    for (int phase = 0; phase < n_phases_of(s); phase++)
+        lengthen_chains(n_msgs[(phase + 1) % 2], n_msgs[phase % 2], s, phase);
+    for (int index = 0; index < s->n_members; index++)
+        if (n_msgs[n_phases_of(s) % 2][index] > longest)
+            longest = n_msgs[n_phases_of(s) % 2][index];
+    return longest;
+}
+
+/* Of each phase the longest message of any member, and the most additions. Not the number of phases for the messages:
+ * there may be no chain that has one in every phase. */
 struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members)
 {
     const struct shape s = shape_of(call->type, call->n_elems, n_members);
@@ -314,6 +343,8 @@ struct collective_cost halving_doubling_path(const struct collective_call *call,
             longest = collective_cost_most(longest, cost_of(&s, index, phase, call->wire));
         path = collective_cost_sum(path, longest);
     }
+    if (n_members <= MOST_CHAINED)
+        path.msgs = longest_chain_msgs(&s);
     path.bytes = larger(path.bytes, eager_bytes(&s, call->wire));
     return path;
 }

@@ -61,11 +61,12 @@ enum rc halving_doubling_run(const struct halving_doubling_members *m, enum coll
 size_t halving_doubling_scratch_elems(unsigned types, size_t n_elems, int n_members);
 /* What member `index` sends and adds. */
 struct collective_cost halving_doubling_cost(const struct collective_call *call, int n_members, int index);
-/* From first send to last receive. Messages, additions and memory as if no member began a step, fold and unfold among
- * them, before all had ended the one before. With 2^k members it is so. Of other numbers those that are in no pair run
- * ahead, and what they send shares links with what is due: the bytes are those of eager_steps.h, up to twice as many;
- * with more than EAGER_MOST_RANKS members they are, too, as if none ran ahead. Where a send waits for its receiver
- * (MPI, long messages) none does, and the path is too long. */
+/* From first send to last receive. Messages are those of the longest chain of members: each message of a chain waits
+ * for the one before it. Additions and memory are counted as if no member began a step, fold and unfold among them,
+ * before all had ended the one before. With 2^k members it is so. Of other numbers those that are in no pair run ahead,
+ * and what they send shares links with what is due: the bytes are those of eager_steps.h, up to twice as many; with
+ * more than EAGER_MOST_RANKS members they are as if none ran ahead, and with more than 8192 so are the messages. Where
+ * a send waits for its receiver (MPI, long messages) none does, and the path is too long. */
 struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members);
 
 #endif
