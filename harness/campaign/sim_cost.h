@@ -18,7 +18,7 @@
  * simulated, or nothing can be written there. */
 enum rc sim_cost_check(const char *path, const char *world, bool is_virtual) MUST_CHECK;
 /* "gradmark VERB: simulated 240 messages in 0.0013 s: 1.8e+05 messages/s" to `to`, and to path unless that is "".
- * RC_IO, RC_NOMEM: nothing is at path. */
+ * Writes neither where nothing was simulated (real_ns 0). RC_IO, RC_NOMEM: nothing is at path. */
 enum rc sim_cost_write(FILE *to, const char *verb, const char *path, const struct world_cost *cost) MUST_CHECK;
 /* Add to *sum what sim_cost_write() wrote to path, and remove path. RC_MISMATCH: it is not that. */
 enum rc sim_cost_take(struct world_cost *sum, const char *path) MUST_CHECK;

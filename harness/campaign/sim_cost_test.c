@@ -45,11 +45,22 @@ static void launches_add_up(void **state)
     assert_true(sum.n_messages == 245 && sum.real_ns == 2000007);
 }
 
-/* Without --cost only the line; where no time was spent, no rate. */
+/* Without --cost only the line. */
 static void without_a_file(void **state)
 {
     (void)state;
-    assert_int_equal(write_telling("", 3, 0, "gradmark compare: simulated 3 messages in 0 s: nan messages/s\n"), RC_OK);
+    assert_int_equal(
+        write_telling("", 3, 1000000, "gradmark compare: simulated 3 messages in 0.001 s: 3e+03 messages/s\n"), RC_OK);
+}
+
+/* As by a campaign that is continued though it is complete: the file of the session before stays. */
+static void nothing_was_simulated(void **state)
+{
+    struct kit *k = *state;
+
+    assert_true(kit_write(k, "cost.json", "of before"));
+    assert_int_equal(write_telling(kit_path(k, "cost.json"), 0, 0, ""), RC_OK);
+    assert_string_equal(kit_read(k, "cost.json"), "of before");
 }
 
 static void a_file_that_cannot_be_is_refused_before(void **state)
@@ -69,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MADE_TEST(launches_add_up),
         MADE_TEST(without_a_file),
+        MADE_TEST(nothing_was_simulated),
         MADE_TEST(a_file_that_cannot_be_is_refused_before),
     };
 

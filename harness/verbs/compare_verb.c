@@ -375,11 +375,10 @@ static enum rc continue_campaign(struct verb_call *call)
     struct begun begun = { 0 };
     enum rc rc;
 
-    if (launcher.rank > 0) /* an error may be of its host alone: it is told by each rank */
-        call->stage = STAGE_RUN;
+    call->every_rank_tells = true; /* the folder may be missing on one host alone */
     TRY(begun_open(&begun, o->continued, &launcher));
     TRY(verb_call_open(&again, &verb_compare, begun.n_words, begun.word));
-    call->stage = STAGE_INPUT;
+    call->every_rank_tells = false;
     rc = run_campaign(&again, &begun, o->continue_anyway);
     call->stage = again.stage;
 out:

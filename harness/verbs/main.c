@@ -98,17 +98,23 @@ static void wait_for_rank_0(void)
         backoff_pause(&backoff, 50000000);
 }
 
-/* One of the processes of a launch tells of bad input, which all see; of a failed run, each its own. */
-static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
+/* Rank 0 tells of bad input, which all ranks of a launch see. Of input that one rank alone may see, and of a failed
+ * run, each rank tells its own error. Returns the exit code, which is that of the stage on every rank. */
+static int tell(const struct verb *v, enum rc rc, enum verb_stage stage, bool every_rank_tells)
 {
     const struct launcher launcher = world_launcher();
+    const bool waits = stage == STAGE_INPUT && launcher.rank > 0 && !launcher.is_by_hand;
+    char whose[32] = "";
 
-    if (stage == STAGE_RUN || launcher.rank == 0 || launcher.is_by_hand) {
-        fprintf(stderr, "gradmark %s: %s\n", v->name, rc_message()[0] ? rc_message() : rc_text(rc));
+    if (waits)
+        wait_for_rank_0();
+    if (waits && every_rank_tells)
+        snprintf(whose, sizeof whose, "rank %d: ", launcher.rank);
+    if (!waits || every_rank_tells) {
+        fprintf(stderr, "gradmark %s: %s%s\n", v->name, whose, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
             rc_print_trace(stderr);
-    } else
-        wait_for_rank_0();
+    }
     return stage == STAGE_INPUT ? 2 : 1;
 }
 
@@ -128,7 +134,7 @@ static int help_verb(const struct verb *v, int argc, char **argv)
         verb_call_close(&call);
     }
     if (rc != RC_OK)
-        return tell(v, rc, STAGE_INPUT);
+        return tell(v, rc, STAGE_INPUT, false);
     fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
     verb_help(stdout, v);
     return EXIT_SUCCESS;
@@ -144,11 +150,12 @@ static int run_verb(const struct verb *v, int argc, char **argv)
     if (rc == RC_OK)
         rc = verb_run(v, &call);
     const enum verb_stage stage = call.stage;
+    const bool every_rank_tells = call.every_rank_tells;
     const int exit_code = call.exit_code, failure_exit_code = call.failure_exit_code;
     verb_call_close(&call);
     if (rc == RC_OK)
         return exit_code;
-    const int of_stage = tell(v, rc, stage);
+    const int of_stage = tell(v, rc, stage, every_rank_tells);
     return failure_exit_code != 0 ? failure_exit_code : of_stage;
 }
 

@@ -29,6 +29,7 @@ struct verb_call { /* one use of a verb, its options parsed */
     const char *operand[VERB_MAX_OPERANDS]; /* borrowed from argv; NULL: not given */
     char *const *command;                   /* what stands behind --, of a verb that takes that; likewise */
     enum verb_stage stage;                  /* STAGE_INPUT when run begins; run sets it */
+    bool every_rank_tells;                  /* an error of STAGE_INPUT may be of one rank alone; else rank 0 tells it */
     int exit_code;                          /* of the program, where run returns RC_OK; 0 when run begins */
     int failure_exit_code;                  /* the same where it does not; 0, as when run begins: the stage's */
 };
