@@ -381,7 +381,7 @@ static enum rc resolve_steps(struct train_job *job, const struct opt_group *grou
     enum rc rc;
 
     TRY(job_resume_resolve(job));
-    job->n_steps = job->opts.steps - job->resume.steps_count;
+    job->n_steps = job_periods_n_steps(job);
     TRY(elastic_resolve(job, group, n_groups));
     TRY(job_drill_check(job));
     TRY(job_periods_timeline(job));

@@ -151,6 +151,15 @@ enum rc job_periods_check_resume(const struct train_job *job)
     return RC_OK;
 }
 
+size_t job_periods_n_steps(const struct train_job *job)
+{
+    const uint64_t n = job->exchange.stop_at;
+
+    if (n > 0)
+        return (n - job->resume.kept.n_updates) * at_least_1(job->exchange.periods.push_every);
+    return job->opts.steps - job->resume.steps_count;
+}
+
 bool job_periods_may_stop(const struct train_job *job, size_t n_steps)
 {
     const struct periods *p = &job->exchange.periods;

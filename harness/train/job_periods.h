@@ -13,6 +13,8 @@
 enum rc job_periods_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 /* RC_INVAL: the checkpoint is of the middle of a period, or has as many updates as are wanted. */
 enum rc job_periods_check_resume(const struct train_job *job) MUST_CHECK;
+/* The most steps that a worker can do, after those of the checkpoint that the run goes on from. */
+size_t job_periods_n_steps(const struct train_job *job);
 /* --timeline-steps, of a job whose steps are known. RC_INVAL: they are no range, not of this run, or there is no
  * timeline. */
 enum rc job_periods_timeline(struct train_job *job) MUST_CHECK;

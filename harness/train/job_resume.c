@@ -2,6 +2,7 @@
 /* job_resume.c - see job_resume.h. */
 #include "harness/train/job_resume.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "harness/base/file.h"
@@ -9,6 +10,33 @@
 #include "harness/train/job_periods.h"
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
+
+static bool are_finite(const float *value, size_t n)
+{
+    for (size_t i = 0; value && i < n; i++)
+        if (!isfinite((double)value[i]))
+            return false;
+    return true;
+}
+
+/* A training that has diverged stays so, whatever its learning rate. */
+static enum rc check_finite(const struct checkpoint *c, const char *path)
+{
+    const char *what = NULL;
+
+    if (!are_finite(c->param, c->n_params))
+        what = "parameters";
+    else if (!are_finite(c->kept.moments, (size_t)optimizer_n_moments(&c->optimizer) * c->n_params))
+        what = "optimizer's moments";
+    else if (!are_finite(c->state, c->n_state))
+        what = "running means and variances";
+    if (!what)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--resume %s: its %s are not all finite numbers: that training diverged before step %llu; resume an "
+                    "earlier checkpoint, or begin again with a lower --lr",
+                    path, what, (unsigned long long)c->steps_count);
+}
 
 /* n_params, n_state: of the model, whatever stage of it the job is. */
 static enum rc check_resume(const struct train_job *job, size_t n_params, size_t n_state)
@@ -27,10 +55,10 @@ static enum rc check_resume(const struct train_job *job, size_t n_params, size_t
     if (c->seed != job->opts.seed)
         return rc_raise(RC_INVAL, "--resume %s: is of --seed %llu, not %llu", path, (unsigned long long)c->seed,
                         (unsigned long long)job->opts.seed);
-    if (c->steps_count >= job->opts.steps)
+    if (job->exchange.stop_at == 0 && c->steps_count >= job->opts.steps) /* else job_periods_check_resume() */
         return rc_raise(RC_INVAL, "--steps %llu: %s has done %llu already", (unsigned long long)job->opts.steps, path,
                         (unsigned long long)c->steps_count);
-    return RC_OK;
+    return check_finite(c, path);
 }
 
 enum rc job_resume_resolve(struct train_job *job)

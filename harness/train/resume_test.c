@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resume_test.c - which checkpoints a run goes on from, where it goes on, and why it refuses the others. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,6 +133,42 @@ static void steps_that_are_done_are_refused(void **state)
     assert_refused(f, "--model linear --seed 9 --steps 5", "has done 20 already");
 }
 
+/* Every array is looked at; the last value of each. */
+static void values_that_are_not_finite_are_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    f->values[1] = NAN;
+    assert_refused(f, "--model linear --seed 9 --steps 50", "its parameters are not all finite numbers");
+    assert_refused(f, "--model linear --seed 9 --steps 50", "before step 20");
+    f->values[1] = 0.5f;
+    f->values[3] = -INFINITY;
+    assert_refused(f, "--model linear --seed 9 --steps 50", "its optimizer's moments are not all finite numbers");
+    f->values[3] = 3;
+    f->values[4] = NAN; /* of no array */
+    assert_resumes(f, "--model linear --seed 9 --steps 50", 30);
+}
+
+/* --stop-at-step counts updates, of which a checkpoint can have fewer than steps: here one in 4 steps. */
+static void updates_are_counted_on(void **state)
+{
+    struct fixture *f = *state;
+    static const char stop_at[] = "--model linear --seed 9 --mode ps --workers 1 --stop-at-step";
+    char options[128];
+
+    f->c.kept.n_updates = 5;
+    (void)snprintf(options, sizeof options, "%s 45", stop_at);
+    assert_resumes(f, options, 40);
+    (void)snprintf(options, sizeof options, "%s 12", stop_at);
+    assert_resumes(f, options, 7);
+    (void)snprintf(options, sizeof options, "%s 12 --push-every 4", stop_at);
+    assert_resumes(f, options, 28);
+    f->c.kept.n_updates = 20;
+    (void)snprintf(options, sizeof options, "%s 20", stop_at);
+    assert_refused(f, options, "--stop-at-step 20:");
+    assert_refused(f, options, "21 would be the least");
+}
+
 /* --drill-at counts steps as --steps does. */
 static void drills_of_other_steps_are_refused(void **state)
 {
@@ -151,6 +188,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_seed_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_model_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_that_are_done_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_that_are_not_finite_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(updates_are_counted_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drills_of_other_steps_are_refused, set_up, tear_down),
     };
 
