@@ -187,7 +187,7 @@ static struct collective_cost shm_critical_path(const void *opts, const struct c
 
 const struct collective_ops collective_shm = {
     .module.name = "shm",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_SHARED,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_SHARED | COLL_ONE_HOST,
     .open = shm_open,
     .run = shm_run,
     .predict = shm_predict,

@@ -96,6 +96,7 @@ static bool find_work(struct stage_env *env, const struct collective_ops **ops, 
     }
     if (collective_find(ops, &collective_kind, c->reducer) != RC_OK ||
         collective_require(&collective_kind, *ops, COLL_ALLREDUCE) != RC_OK ||
+        collective_check_hosts(&collective_kind, *ops, env->world->n_ranks, env->world->n_host_ranks) != RC_OK ||
         sizes_parse(n_bytes, n, c->collective_bytes) != RC_OK) {
         stage_why(env, ACCEPT_COLLECTIVES, "%s", rc_message());
         return false;

@@ -156,6 +156,17 @@ static enum rc find_profile(size_t *out, struct reproduction *r, const struct pu
     return used_profiles_find(out, &r->profiles, &wish, r->folder);
 }
 
+static enum rc check_gpus(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_cluster *c = &r->cluster[p->cluster];
+    enum rc rc;
+
+    TRY(cluster_check(&c->cluster, p->n_gpus, p->n_gpus + p->n_servers));
+    TRY(simulated_check_hosts(c, p->reducer, p->n_gpus));
+out:
+    return rc;
+}
+
 /* What the simulation of a row would refuse, or nobody has tried. */
 static enum rc check_servers(const struct reproduction *r, const struct point_of_row *p)
 {
@@ -183,7 +194,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
 
     TRY(find_profile(&p.profile, r, row));
     TRY(find_cluster(&p.cluster, r, row));
-    TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
+    TRY(at_row(r, row, "gpus", check_gpus(r, &p)));
     TRY(at_row(r, row, "cluster", check_chart_name(r, &p)));
     TRY(at_row(r, row, "servers", check_servers(r, &p)));
     p.batch = row->batch > 0 ? row->batch : r->profiles.profile[p.profile].batch;
@@ -234,7 +245,7 @@ static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
             p.n_servers = servers_in_line(r, &like, n);
         if (p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES)
             break;
-        if (cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers) == RC_OK)
+        if (check_gpus(r, &p) == RC_OK)
             TRY(add_point(r, p));
     }
 out:

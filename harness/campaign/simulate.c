@@ -91,7 +91,7 @@ static enum rc at_count(enum rc rc, const struct simulate_way *w, int n_gpus)
 }
 
 /* What the simulation would refuse (M2). */
-enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p)
+enum rc simulate_check_point(const struct simulate *s, const struct simulate_point *p)
 {
     const struct simulate_way *w = &s->way[p->way];
     const struct used_profile *profile = &s->profiles.profile[p->profile];
@@ -99,7 +99,7 @@ enum rc simulate_check_servers(const struct simulate *s, const struct simulate_p
     enum rc rc;
 
     if (!row_mode_has_servers(w->mode))
-        return RC_OK;
+        return simulated_check_hosts(&s->cluster[w->cluster], w->reducer, p->n_gpus);
     TRY(consistency_parse(&c, w->consistency));
     TRY(consistency_check(&c, p->n_gpus));
     if (p->n_servers > simulated_most_servers(profile, w->placement))
@@ -130,7 +130,7 @@ bool simulate_fits(const struct simulate *s, const struct simulate_point *p)
 {
     const struct cluster *c = &s->cluster[s->way[p->way].cluster].cluster;
 
-    return cluster_check(c, p->n_gpus, p->n_gpus + p->n_servers) == RC_OK && simulate_check_servers(s, p) == RC_OK &&
+    return cluster_check(c, p->n_gpus, p->n_gpus + p->n_servers) == RC_OK && simulate_check_point(s, p) == RC_OK &&
            !is_too_many(s, p);
 }
 
@@ -163,7 +163,7 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
 
     p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
     TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
-    TRY(at_count(simulate_check_servers(s, &p), w, p.n_gpus));
+    TRY(at_count(simulate_check_point(s, &p), w, p.n_gpus));
     if (is_too_many(s, &p))
         leave_out(s, &p);
     else

@@ -154,11 +154,11 @@ void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
 const char *simulate_way_exchange(const struct simulate_way *w);
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
 
-/* The run of a point's first seed, and what its simulation would refuse of its servers. In simulate.c. */
+/* The run of a point's first seed, and what its simulation would refuse. In simulate.c. */
 struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
 /* M1: of one GPU, which updates, and sends nothing. */
 struct simulated_run simulate_alone_of(const struct simulated_run *run);
-enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
+enum rc simulate_check_point(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
 
 /* Can it be simulated: does it fit, and is it below --most-messages? n_servers is known. */
 bool simulate_fits(const struct simulate *s, const struct simulate_point *p);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allreduce/collective_list.h"
+#include "harness/exchange/collective.h"
+
 /* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
 static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 20;
 enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12 };
@@ -23,6 +26,19 @@ int simulated_most_servers(const struct used_profile *profile, const char *place
 const char *simulated_exchange(enum row_mode mode, const char *reducer)
 {
     return reducer[0] ? reducer : row_mode_name(mode);
+}
+
+enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus)
+{
+    const struct collective_ops *ops;
+    enum rc rc = RC_OK;
+
+    if (!reducer[0])
+        return RC_OK;
+    TRY(collective_find(&ops, &collective_kind, reducer));
+    TRY(collective_check_hosts(&collective_kind, ops, n_gpus, c->cluster.n_ranks_per_host));
+out:
+    return rc;
 }
 
 /* Messages of a step, about; of servers as many as a ring could send in the time: many to one server share its link. */

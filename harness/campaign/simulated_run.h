@@ -41,6 +41,8 @@ struct simulation_set { /* owned; zeroed: empty */
 int simulated_most_servers(const struct used_profile *profile, const char *placement);
 /* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
 const char *simulated_exchange(enum row_mode mode, const char *reducer);
+/* RC_INVAL: the collective algorithm needs more GPUs on one host than the cluster has there. reducer: as in a run. */
+enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus) MUST_CHECK;
 /* *out := the index of its simulation, which is added where there is none (U1). RC_NOMEM. */
 enum rc simulation_set_find(size_t *out, struct simulation_set *set, const struct simulated_run *run) MUST_CHECK;
 void simulation_set_free(struct simulation_set *set); /* accepts a zeroed one */

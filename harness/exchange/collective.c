@@ -119,6 +119,18 @@ enum rc collective_require(const struct module_kind *kind, const struct collecti
     return RC_OK;
 }
 
+enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
+                               int n_host_ranks)
+{
+    if (!(ops->module.caps & COLL_ONE_HOST) || n_host_ranks <= 0 || n_ranks <= n_host_ranks)
+        return RC_OK;
+    return rc_raise(
+        RC_INVAL,
+        "%s %s: sums in the memory of one host, but a host has %d of the %d ranks; another %s, or all ranks "
+        "on one host, would be right",
+        kind->what, ops->module.name, n_host_ranks, n_ranks, kind->what);
+}
+
 enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops)
 {
     char others[256];

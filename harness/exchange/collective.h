@@ -42,6 +42,8 @@
  *   A11 COLL_THREADS: a library moves the bytes by a thread of its own, beside the one that calls it. Such threads run
  *       on every core that the host's ranks may use, as in a program of the library's own. Where there is no core for
  *       both threads of each rank, ranks do not spin unless the user says so.
+ *   A12 COLL_ONE_HOST: all ranks are on one host. open() is RC_UNSUPPORTED elsewhere; collective_check_hosts() tells it
+ *       before there is a world.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -78,6 +80,7 @@ enum collective_caps {                            /* beside types */
                        COLL_THREADS = 1u << 14,   /* A11 */
                        COLL_TWO_BUFFERS = 1u
                                           << 15, /* an allreduce may read what a rank brings elsewhere (call.input) */
+                       COLL_ONE_HOST = 1u << 16, /* A12 */
 };
 
 struct collective_call { /* the same on every rank */
@@ -184,6 +187,10 @@ struct collective_cost collective_receive_cost(size_t n_elems, enum wire_format 
 struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wire);
 /* A6, of all types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
+
+/* A12, of n_ranks, n_host_ranks of which are on each host; 0: that is not known, RC_OK. RC_INVAL. */
+enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
+                               int n_host_ranks) MUST_CHECK;
 
 /* A10; the message names those that can. RC_UNSUPPORTED. */
 enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops) MUST_CHECK;

@@ -116,6 +116,21 @@ static void missing_types_are_refused_with_who_has_them_A6(void **state)
     }
 }
 
+static void several_hosts_are_refused_where_one_is_needed_A12(void **state)
+{
+    static const struct collective_ops near = MADE("delta", COLL_ALLREDUCE | COLL_ONE_HOST);
+    static const int not_known = 0;
+
+    (void)state;
+    assert_int_equal(collective_check_hosts(&made_kind, &first, 4, 1), RC_OK);
+    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, 4), RC_OK);
+    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, 8), RC_OK);
+    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, not_known), RC_OK);
+    assert_int_equal(collective_check_hosts(&made_kind, &near, 5, 4), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "reducer delta: "));
+    assert_non_null(strstr(rc_message(), "4 of the 5 ranks"));
+}
+
 static void wrong_calls_do_not_run(void **state)
 {
     static const struct {
@@ -198,6 +213,7 @@ int main(void)
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(algorithms_are_found_by_name),
         cmocka_unit_test(missing_types_are_refused_with_who_has_them_A6),
+        cmocka_unit_test(several_hosts_are_refused_where_one_is_needed_A12),
         cmocka_unit_test(wrong_calls_do_not_run),
         cmocka_unit_test(messages_of_16_bits_need_the_cap_A10),
     };

@@ -330,6 +330,20 @@ out:
     return rc;
 }
 
+/* Of the ranks of one group: of a layout it is not known here which of them share a host. */
+static enum rc check_hosts(const struct train_job *job)
+{
+    const bool is_layout = job->opts.stages > 1 || job->opts.shard_dense > 1;
+    const unsigned caps = job->world->module.caps;
+    const int n_host_ranks = caps & WORLD_VIRTUAL_TIME ? job->cluster.n_ranks_per_host
+                             : caps & WORLD_LAUNCHED   ? world_launcher().n_host_ranks
+                                                       : 0;
+
+    if (!job->collective || is_layout)
+        return RC_OK;
+    return rc_prefix(collective_check_hosts(&collective_kind, job->collective, job->n_workers, n_host_ranks), "--");
+}
+
 /* Mode and world, and what depends on them alone: compute, ranks, transport, collective, cluster. */
 static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
 {
@@ -345,6 +359,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_transport(job));
     TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
+    TRY(check_hosts(job));
     TRY(job_departures_parse(job));
     TRY(job_compression_resolve(job));
 out:

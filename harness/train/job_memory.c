@@ -261,13 +261,13 @@ static enum rc refuse(struct compute *c, const struct train_job *job, const stru
     enum rc rc;
 
     if (stamp_bytes(job, 1) > m->available_bytes / 4 / (size_t)job->n_ranks)
-        FAIL(
-            RC_INVAL,
-            "--%s %llu: the times of so many steps of %d rank%s need %.2f GB of memory here, %.2f GB are available; "
-            "fewer steps, and --save and --resume to go on, need less",
-            job->opts.stop_at_step > 0 ? "stop-at-step" : "steps",
-            (unsigned long long)(job->opts.stop_at_step > 0 ? job->opts.stop_at_step : job->opts.steps), job->n_ranks, job->n_ranks == 1 ? "" : "s",
-            (double)stamp_bytes(job, 2 * (size_t)job->n_ranks) * 1e-9, (double)m->available_bytes * 1e-9);
+        FAIL(RC_INVAL,
+             "--%s %llu: the times of so many steps of %d rank%s need %.2f GB of memory here, %.2f GB are available; "
+             "fewer steps, and --save and --resume to go on, need less",
+             job->opts.stop_at_step > 0 ? "stop-at-step" : "steps",
+             (unsigned long long)(job->opts.stop_at_step > 0 ? job->opts.stop_at_step : job->opts.steps), job->n_ranks,
+             job->n_ranks == 1 ? "" : "s", (double)stamp_bytes(job, 2 * (size_t)job->n_ranks) * 1e-9,
+             (double)m->available_bytes * 1e-9);
     TRY(max_batch_text(remedy, job->opts.batch, job->opts.accumulate, (double)m->available_bytes, bytes_of_batch,
                        &candidate));
     TRY(accumulate_text(in_parts, candidate));

@@ -32,10 +32,11 @@ static enum rc check_finite(const struct checkpoint *c, const char *path)
         what = "running means and variances";
     if (!what)
         return RC_OK;
-    return rc_raise(RC_INVAL,
-                    "--resume %s: its %s are not all finite numbers: that training diverged before step %llu; resume an "
-                    "earlier checkpoint, or begin again with a lower --lr",
-                    path, what, (unsigned long long)c->steps_count);
+    return rc_raise(
+        RC_INVAL,
+        "--resume %s: its %s are not all finite numbers: that training diverged before step %llu; resume an "
+        "earlier checkpoint, or begin again with a lower --lr",
+        path, what, (unsigned long long)c->steps_count);
 }
 
 /* n_params, n_state: of the model, whatever stage of it the job is. */

@@ -42,6 +42,12 @@ static bool is_on_device(const struct run *run)
     return compute_has_own_memory(run->machine.compute);
 }
 
+/* 0: not known. */
+static int ranks_of_a_host(const struct machine *m)
+{
+    return machine_is_virtual(m) ? m->cluster.n_ranks_per_host : comm_ranks_here(m);
+}
+
 /* RC_OK: it can; else why not. */
 static enum rc check_reducer(const struct collective_ops *ops, const struct run *run)
 {
@@ -54,6 +60,7 @@ static enum rc check_reducer(const struct collective_ops *ops, const struct run 
     if (ops->module.caps & COLL_DEVICE && !(run->machine.compute->module.caps & COMPUTE_SIDE))
         FAIL(RC_UNSUPPORTED, "reducer %s sums in the memory of GPUs, and --compute %s has none", ops->module.name,
              run->machine.compute->module.name);
+    TRY(collective_check_hosts(&collective_kind, ops, run->machine.n_ranks, ranks_of_a_host(&run->machine)));
     if (ops->module.check)
         TRY(ops->module.check(opts, &facts));
 out:
