@@ -127,9 +127,27 @@ out:
     return rc;
 }
 
+const char *folder_for_temporary(void)
+{
+    const char *given = getenv("TMPDIR");
+
+    return given && given[0] ? given : "/tmp";
+}
+
+enum rc folder_refuse_temporary(int error)
+{
+    const char *given = getenv("TMPDIR");
+
+    if (given && given[0])
+        return rc_raise(RC_INVAL, "TMPDIR %.200s: no folder can be made there: %s; name another one", given,
+                        strerror(error));
+    return rc_raise(RC_INVAL, "%s: no folder can be made there: %s; set TMPDIR to one that can be written",
+                    folder_for_temporary(), strerror(error));
+}
+
 enum rc atomic_folder_open_temporary(struct atomic_folder *out, const char *name)
 {
-    const char *given = getenv("TMPDIR"), *parent = given && given[0] ? given : "/tmp";
+    const char *parent = folder_for_temporary();
     struct atomic_folder f = { .path = NULL };
     enum rc rc = RC_OK;
 
@@ -142,7 +160,7 @@ enum rc atomic_folder_open_temporary(struct atomic_folder *out, const char *name
         const int error = errno;
         free(f.temporary_path);
         f.temporary_path = NULL;
-        FAIL(RC_INVAL, "TMPDIR %s: no folder can be made there: %s; name another one", parent, strerror(error));
+        TRY(folder_refuse_temporary(error));
     }
     *out = f;
     return RC_OK;

@@ -26,6 +26,10 @@ struct atomic_folder {
  * RC_INVAL names path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no
  * permission). */
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
+/* TMPDIR, or else /tmp: where folders for a run alone are made. */
+const char *folder_for_temporary(void);
+/* None can be made there. RC_INVAL, with TMPDIR and the text of error, an errno. */
+enum rc folder_refuse_temporary(int error) MUST_CHECK;
 /* A folder for this run alone: in TMPDIR, or else /tmp, under a name that nobody can know before, and with rights for
  * its owner alone. It goes with atomic_folder_discard(), and is not put in place. RC_INVAL names the place and the
  * reason. */

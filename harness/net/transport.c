@@ -419,6 +419,11 @@ const char *transport_encryption(const struct transport *t)
     return t->uses_tcp || t->world->n_host_ranks < t->world->n_ranks ? "clear" : "local";
 }
 
+enum rc transport_check_host(const struct transport_ops *ops, const struct module *world, const char *interface)
+{
+    return ops->check_host ? ops->check_host(world, interface) : RC_OK;
+}
+
 enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked)
 {
     char others[128];

@@ -119,6 +119,9 @@ struct traffic { /* payload only, hollow bytes included */
 struct transport_ops {
     struct module module; /* caps: enum transport_caps */
 
+    /* Optional (may be NULL): default RC_OK. Before the world is there: does this host lack what open() needs? RC_INVAL.
+     * interface: of --interface, "": not given. */
+    enum rc (*check_host)(const struct module *world, const char *interface);
     /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
     enum rc (*open)(struct transport **out, struct world *w);
     /* Optional (may be NULL): default open(). The same, T13; plan is lent during the call. */
@@ -164,6 +167,10 @@ extern const char transport_of_nothing[];
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
 /* The name of the first that runs in this world and has all of wanted_caps; NULL: none. */
 const char *transport_auto(const struct module *world, unsigned wanted_caps);
+
+/* Does this host lack what it needs to open? RC_INVAL: yes. */
+enum rc transport_check_host(const struct transport_ops *ops, const struct module *world,
+                             const char *interface) MUST_CHECK;
 
 /* The only way in: these count, and check T1-T8, T11 and T13. Opening is collective over w, for the main task,
  * which may have other tasks then. */

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "harness/base/folder.h"
 #include "harness/world/child.h"
 #include "harness/world/host_address.h"
 #include "harness/world/world.h"
@@ -52,9 +53,8 @@ out:
     return rc;
 }
 
-static enum rc open_host(struct zmq_address *a)
+static enum rc check_path(const char *parent)
 {
-    const char *given = getenv("TMPDIR"), *parent = given && given[0] ? given : "/tmp";
     const size_t n_path_bytes = strlen(parent) + strlen(FOLDER_PATTERN SOCKET_NAME) + 1;
 
     if (parent[0] != '/')
@@ -63,13 +63,48 @@ static enum rc open_host(struct zmq_address *a)
         return rc_raise(RC_INVAL,
                         "TMPDIR %.200s: the path of a socket in there has %zu bytes with its end, and %d are possible",
                         parent, n_path_bytes, ZMQ_SOCKET_PATH_BYTES);
+    return RC_OK;
+}
+
+static enum rc open_host(struct zmq_address *a)
+{
+    const char *parent = folder_for_temporary();
+    enum rc rc;
+
+    TRY(check_path(parent));
     (void)snprintf(a->folder, sizeof a->folder, "%s" FOLDER_PATTERN, parent);
     if (!mkdtemp(a->folder)) { /* mode 0700 */
+        const int error = errno;
         a->folder[0] = '\0';
-        return rc_raise(RC_IO, "transport zmq: no folder for sockets in %.200s: %s", parent, strerror(errno));
+        TRY(folder_refuse_temporary(error));
     }
     (void)snprintf(a->text, sizeof a->text, IPC "%s" SOCKET_NAME, a->folder);
-    return RC_OK;
+out:
+    return rc;
+}
+
+/* Will all ranks be on this host, in processes of their own, and none joins? Where that is not known: false. */
+static bool is_one_host(const struct module *world)
+{
+    const struct launcher l = world_launcher();
+
+    return !(world->caps & WORLD_SHARED_MEMORY) && l.n_host_ranks == l.n_ranks && !l.lets_join;
+}
+
+enum rc zmq_address_check_host(const struct module *world, const char *interface, enum zmq_wanted wanted)
+{
+    const bool has_interface = interface && interface[0] != '\0';
+    char inside[ZMQ_SOCKET_PATH_BYTES + 2];
+    enum rc rc = RC_OK;
+
+    if (wanted != ZMQ_WANT_HOST && !(wanted == ZMQ_WANT_ANY && !has_interface && is_one_host(world)))
+        return RC_OK;
+    TRY(check_path(folder_for_temporary()));
+    (void)snprintf(inside, sizeof inside, "%s/.", folder_for_temporary());
+    if (access(inside, W_OK | X_OK) != 0)
+        TRY(folder_refuse_temporary(errno));
+out:
+    return rc;
 }
 
 enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zmq_wanted wanted)

@@ -17,6 +17,7 @@
 #include "harness/base/rc.h"
 
 struct world;
+struct module;
 
 enum zmq_wanted {                /* whatever the ranks are, ... */
                   ZMQ_WANT_ANY,  /* as the table says */
@@ -36,9 +37,11 @@ struct zmq_address { /* zeroed: none */
 };
 
 /* RC_INVAL: of several hosts, without --interface or with one that other hosts cannot reach (the message lists those
- * that this host has), or with ZMQ_WANT_HOST; TMPDIR (else /tmp) is no absolute path or too long for a socket. RC_IO:
- * no folder can be made there. */
+ * that this host has), or with ZMQ_WANT_HOST; TMPDIR (else /tmp) is no absolute path or too long for a socket, or no
+ * folder can be made there. */
 enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zmq_wanted wanted) MUST_CHECK;
+/* Before the world is there: can a socket that is a file be made, where open() would make one? RC_INVAL: TMPDIR. */
+enum rc zmq_address_check_host(const struct module *world, const char *interface, enum zmq_wanted wanted) MUST_CHECK;
 /* Remove folder and socket, if there are any: who has connected stays connected. May be called again; accepts a zeroed
  * one. */
 void zmq_address_remove(struct zmq_address *a);

@@ -80,10 +80,15 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
     {                                                                                                              \
         return KIND##_open_planned(out, w, &any_plan);                                                             \
     }                                                                                                              \
+    static enum rc KIND##_check_host(const struct module *world, const char *interface)                            \
+    {                                                                                                              \
+        return zmq_address_check_host(world, interface, WANTED);                                                   \
+    }                                                                                                              \
     const struct transport_ops transport_##KIND = {                                                                \
         .module.name = #KIND,                                                                                      \
         .module.caps = TR_ADD | TR_ASYNC | TR_COPIES | (CAPS),                                                     \
         .module.refuses_world = WORLD_VIRTUAL_TIME,                                                                \
+        .check_host = KIND##_check_host,                                                                           \
         .open = KIND##_open,                                                                                       \
         .open_planned = KIND##_open_planned,                                                                       \
         .post_send = zmq_post_send,                                                                                \

@@ -65,6 +65,7 @@ static enum rc resolve_transport(struct train_job *job)
     TRY(transport_find(&job->transport, o->transport));
     TRY(module_check_world(&transport_kind, &job->transport->module, &world_kind, &job->world->module));
     TRY(transport_check_encrypts(job->transport, job->security == SECURITY_ON));
+    TRY(transport_check_host(job->transport, &job->world->module, o->interface));
 out:
     return rc;
 }

@@ -131,6 +131,7 @@ static enum rc find_transport(struct machine *m)
     TRY(transport_find(&m->transport, name));
     TRY(module_check_world(&transport_kind, &m->transport->module, &world_kind, &m->world->module));
     TRY(transport_check_encrypts(m->transport, m->security == SECURITY_ON));
+    TRY(transport_check_host(m->transport, &m->world->module, m->opts->interface));
 out:
     return rc;
 }
