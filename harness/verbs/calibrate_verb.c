@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/hold.h"
 #include "harness/bench/calibration.h"
+#include "harness/campaign/last_words.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_write.h"
 #include "harness/report/manifest.h"
@@ -81,6 +83,7 @@ static enum rc body(struct world *w, void *arg)
                       &is_refused));
     if (is_refused)
         goto out;
+    hold_at("measure", w->rank, 0);
     TRY(link_bench_measure(&c.links, &links));
     TRY(compute_bench_measure(&c.compute, w, compute));
     TRY(measure_servers(&c, run, w));
@@ -181,16 +184,23 @@ out:
 static enum rc calibrate_run(struct verb_call *call)
 {
     struct run run = { .opts = call->opts };
+    char farewell[4096 + 128];
     enum rc rc;
 
     TRY(prepare(&run));
     call->stage = STAGE_RUN;
+    snprintf(farewell, sizeof farewell, "gradmark calibrate: stopped while it measured; %s is not written\n",
+             run.opts->out);
+    if (run.machine.is_root)
+        last_words_set(farewell);
     const struct world_opts world = machine_world_opts(&run.machine);
     TRY(same_options_run(call, run.machine.world, &world, run.machine.n_ranks, body, &run));
     TRY(refusal_raise(&run.refusal, call));
+    last_words_set(NULL);
     if (run.is_root)
         TRY(write_results(&run));
 out:
+    last_words_set(NULL);
     return rc;
 }
 

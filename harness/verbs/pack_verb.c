@@ -21,6 +21,7 @@
 #include "harness/base/hold.h"
 #include "harness/base/opt.h"
 #include "harness/verbs/verb.h"
+#include "harness/world/stop.h"
 
 enum { USUAL_IMAGE_SIZE = 224 }; /* of networks for ImageNet, Inception v3 excepted */
 enum { MAX_SHARDS = 100000 };    /* of a kind: five digits, so that names sort as numbers do */
@@ -122,6 +123,9 @@ static enum rc next_image(struct packing *p, struct part *part, bool *found, uin
 
     *found = false;
     while (!*found && part->next < part->end) {
+        if (stop_wanted())
+            return rc_raise(RC_PEER, "stopped by %s after %zu shards; %s is not written",
+                            stop_signal_name(stop_signal()), p->part[0].n_shards + p->part[1].n_shards, p->opts->out);
         rc = d->ops->bytes(d, part->next, p->pixels);
         if (rc == RC_INVAL && p->opts->skip_broken) {
             fprintf(stderr, "gradmark pack: left out: %s\n", rc_message());
@@ -249,6 +253,7 @@ static enum rc write_parts(struct packing *p, enum verb_stage *stage)
 
     TRY(atomic_folder_open(&folder, p->opts->out));
     *stage = STAGE_RUN;
+    stop_catch();
     p->folder = folder.temporary_path;
     for (int i = 0; i < 2; i++)
         while (p->part[i].n_wanted > 0 && p->part[i].next < p->part[i].end)
