@@ -73,21 +73,6 @@ static int print_version(void)
     return EXIT_SUCCESS;
 }
 
-static int unknown_verb(const char *name)
-{
-    const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
-
-    for (size_t i = 0; verbs[i]; i++)
-        known[i + 1] = verbs[i]->name;
-    const char *nearest = text_nearest(name, known);
-
-    if (nearest)
-        fprintf(stderr, "gradmark: %s: no such verb; the nearest is %s\n", name, nearest);
-    else
-        fprintf(stderr, "gradmark: %s: no such verb; gradmark help lists them\n", name);
-    return 2;
-}
-
 /* A launcher ends the others as soon as one process fails: give rank 0 a second to say why. */
 static void wait_for_rank_0(void)
 {
@@ -96,6 +81,24 @@ static void wait_for_rank_0(void)
 
     while (wait_clock_ns() - started_ns < UINT64_C(1000000000))
         backoff_pause(&backoff, 50000000);
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
+
+    for (size_t i = 0; verbs[i]; i++)
+        known[i + 1] = verbs[i]->name;
+    const char *nearest = text_nearest(name, known);
+    const struct launcher launcher = world_launcher();
+
+    if (launcher.rank > 0 && !launcher.is_by_hand)
+        wait_for_rank_0();
+    else if (nearest)
+        fprintf(stderr, "gradmark: %s: no such verb; the nearest is %s\n", name, nearest);
+    else
+        fprintf(stderr, "gradmark: %s: no such verb; gradmark help lists them\n", name);
+    return 2;
 }
 
 /* Rank 0 tells of bad input, which all ranks of a launch see. Of input that one rank alone may see, and of a failed

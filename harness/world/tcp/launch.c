@@ -274,12 +274,29 @@ static int exit_code_of(const struct run *run)
     return run->failed >= 0 ? run->child[run->failed].exit_code : 0;
 }
 
+/* Processes are started by the program itself here, and by the agent on other hosts: of each the first is checked. */
+static enum rc check_programs(const struct run *run)
+{
+    bool was_checked[2] = { false, false };
+    enum rc rc = RC_OK;
+
+    for (int r = 0; r < run->plan.n_ranks; r++) {
+        bool *was = &was_checked[run->plan.process[r].is_local];
+        if (!*was)
+            TRY(launch_command_check(&run->plan, run->opts, r));
+        *was = true;
+    }
+out:
+    return rc;
+}
+
 enum rc launch_run(const struct launch_opts *opts, int *exit_code)
 {
     struct run run = { .opts = opts, .failed = -1, .plan.listening_fd = -1 };
     enum rc rc;
 
     TRY(launch_plan_open(&run.plan, opts));
+    TRY(check_programs(&run));
     TRY(gang_check_files(N_PIPES * (uint64_t)run.plan.n_ranks));
     run.child = calloc((size_t)run.plan.n_ranks, sizeof *run.child);
     run.polled = calloc((size_t)run.plan.n_ranks * N_STREAMS, sizeof *run.polled);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,6 +133,49 @@ enum rc launch_command_open(struct launch_command *out, const struct launch_plan
     else
         TRY(call_agent(out, opts, p->process[rank].host));
 out:
+    return rc;
+}
+
+/* Why no program of this name or path can be started: an errno; 0: none is known. */
+static int program_error(const char *name)
+{
+    const char *list = getenv("PATH"), *rest = strchr(name, '/') ? "" : list ? list : "/bin:/usr/bin";
+    int error = ENOENT;
+
+    for (;;) {
+        const size_t n = strcspn(rest, ":");
+        char path[8192];
+        struct stat info;
+        (void)snprintf(path, sizeof path, "%.*s%s%s", (int)n, rest, n > 0 ? "/" : "", name);
+        if (stat(path, &info) == 0) {
+            if (S_ISREG(info.st_mode) && access(path, X_OK) == 0)
+                return 0;
+            error = EACCES;
+        } else if (errno != ENOENT)
+            error = errno;
+        if (rest[n] == '\0')
+            return error;
+        rest += n + 1;
+    }
+}
+
+enum rc launch_command_check(const struct launch_plan *p, const struct launch_opts *opts, int rank)
+{
+    struct launch_command c = { .argv = NULL };
+    int error;
+    enum rc rc;
+
+    TRY(launch_command_open(&c, p, opts, rank));
+    error = program_error(c.argv[0]);
+    if (error == 0)
+        goto out;
+    if (p->process[rank].is_local)
+        FAIL(RC_INVAL, "-- %s: cannot be started: %s; a verb of gradmark, or the path of a program, would be right",
+             c.argv[0], strerror(error));
+    FAIL(RC_INVAL, "--agent %s: %s, which starts rank %d on %s, cannot be started: %s; name a program such as ssh",
+         opts->agent[0] ? opts->agent : "is not given", c.argv[0], rank, p->process[rank].host, strerror(error));
+out:
+    launch_command_close(&c);
     return rc;
 }
 

@@ -18,6 +18,8 @@ struct launch_command {
 enum rc launch_command_open(struct launch_command *out, const struct launch_plan *p, const struct launch_opts *opts,
                             int rank) MUST_CHECK;
 void launch_command_close(struct launch_command *c);
+/* Before any process is started: is there the program that starts this one? RC_INVAL: no; --agent is named. */
+enum rc launch_command_check(const struct launch_plan *p, const struct launch_opts *opts, int rank) MUST_CHECK;
 /* In a process group of its own, which ends with this process; stream[3]: its standard ones; kept_fd: it gets this
  * one, too, by the same number; -1: none. Returns an errno, or 0. */
 int launch_spawn(pid_t *pid, const struct launch_command *c, const int stream[3], int kept_fd);
