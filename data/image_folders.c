@@ -60,8 +60,8 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All in the folder but ".", ".." and hidden ones, sorted. RC_INVAL: path and reason. */
-static enum rc list(struct names *out, const char *path)
+/* All in the folder but "." and "..", whose names begin with a dot or not; sorted. RC_INVAL: path and reason. */
+static enum rc list_some(struct names *out, const char *path, bool hidden)
 {
     DIR *dir = opendir(path);
     const int error = errno;
@@ -70,7 +70,7 @@ static enum rc list(struct names *out, const char *path)
     if (dir == NULL)
         FAIL(RC_INVAL, "%s: %s", path, strerror(error));
     for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
-        if (e->d_name[0] != '.')
+        if ((e->d_name[0] == '.') == hidden && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             TRY(names_add(out, strdup(e->d_name)));
     if (out->n > 0)
         qsort(out->name, out->n, sizeof *out->name, by_bytes);
@@ -78,6 +78,12 @@ out:
     if (dir != NULL)
         (void)closedir(dir);
     return rc;
+}
+
+/* But for hidden ones, which are passed over. */
+static enum rc list(struct names *out, const char *path)
+{
+    return list_some(out, path, false);
 }
 
 static bool is_folder(const char *path)
@@ -146,6 +152,32 @@ static enum rc note_file(struct folders *f, const char *folder, const char *name
     return RC_OK;
 }
 
+/* Hidden folders are noted, and of hidden pictures the first: there may be one beside each picture. */
+static enum rc note_hidden(struct folders *f, const char *folder)
+{
+    struct names hidden = { .name = NULL };
+    const char *first = NULL;
+    size_t n_pictures = 0;
+    enum rc rc;
+
+    TRY(list_some(&hidden, folder, true));
+    for (size_t i = 0; i < hidden.n; i++) {
+        const char *name = hidden.name[i];
+        if (has_folder(folder, name)) {
+            TRY(note_unused(f, "%s/%s: is hidden, its name begins with a dot", folder, name));
+        } else if (is_image_name(name) || is_other_image_name(name)) {
+            first = first ? first : name;
+            n_pictures++;
+        }
+    }
+    if (n_pictures > 0)
+        TRY(note_unused(f, "%s/%s: is hidden, its name begins with a dot; %zu more pictures there are", folder, first,
+                        n_pictures - 1));
+out:
+    names_free(&hidden);
+    return rc;
+}
+
 /* Images in `folder` and in folders of it, by name; counts on to n_most. What cannot be read holds none. */
 static size_t count_images(const char *folder, size_t n_most, int depth)
 {
@@ -203,6 +235,7 @@ static enum rc add_files(struct folders *f, const char *folder, int depth)
     if (depth > MAX_DEPTH)
         FAIL(RC_INVAL, "%s: more than %d folders deep: do links make a circle?", folder, MAX_DEPTH);
     TRY(list(&entries, folder));
+    TRY(note_hidden(f, folder));
     for (size_t i = 0; i < entries.n; i++)
         TRY(add_entry(f, folder, entries.name[i], depth));
 out:
@@ -217,6 +250,7 @@ static enum rc find_classes(struct folders *f, const char *folder)
     enum rc rc;
 
     TRY(list(&entries, folder));
+    TRY(note_hidden(f, folder));
     for (size_t i = 0; i < entries.n; i++) {
         if (!has_folder(folder, entries.name[i])) {
             TRY(note_file(f, folder, entries.name[i], "in no folder of a class"));
@@ -242,6 +276,7 @@ static enum rc check_strangers(struct folders *f, const char *folder)
     enum rc rc;
 
     TRY(list(&entries, folder));
+    TRY(note_hidden(f, folder));
     for (size_t i = 0; i < entries.n; i++) {
         const char *name = entries.name[i];
         free(path);
@@ -414,8 +449,9 @@ static enum rc note_others(struct folders *f, const struct names *entries, const
                            const char *test)
 {
     char *folder = NULL;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
+    TRY(note_hidden(f, path));
     for (size_t i = 0; i < entries->n; i++) {
         const char *name = entries->name[i];
         free(folder);

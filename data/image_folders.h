@@ -12,7 +12,8 @@
  *   I1  Classes are numbered in the order of their folders' names, compared byte by byte; images are numbered by
  *       class, then by path: never in the order in which a disk lists them.
  *   I2  Each class has an image for training, so that no empty folder moves the labels of others.
- *   I3  Folders and pictures that are not used are listed; other files are counted.
+ *   I3  Folders and pictures that are not used are listed, of the hidden pictures in a folder the first with their
+ *       number; other files are counted.
  *   I4  Files are opened when their image is asked for, each time anew.
  */
 #ifndef DATA_IMAGE_FOLDERS_H

@@ -373,8 +373,9 @@ const struct verb verb_pack = {
         "resized and cut as torchvision's Resize and CenterCrop do. classes.txt names the classes, label 0 first,\n"
         "sorted by name, byte by byte. Splits may be named train or training; val, valid, validation, test or "
         "testing.\n"
-        "Each folder and picture that is not used is printed. A class without pictures is refused.\n"
-        "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
+        "Each folder and picture that is not used is printed; of hidden pictures in a folder the first. A class "
+        "without pictures is refused.\n"
+        "DIR appears when all is written; a run that is killed leaves DIR.partial-XXXXXX, which can be removed.\n\n",
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,
     .run = pack_run,
