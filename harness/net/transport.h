@@ -119,7 +119,7 @@ struct traffic { /* payload only, hollow bytes included */
 struct transport_ops {
     struct module module; /* caps: enum transport_caps */
 
-    /* Optional (may be NULL): default RC_OK. Before the world is there: does this host lack what open() needs? RC_INVAL.
+    /* Optional (may be NULL): default RC_OK. Before the world is there: RC_INVAL if this host lacks what open() needs.
      * interface: of --interface, "": not given. */
     enum rc (*check_host)(const struct module *world, const char *interface);
     /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
