@@ -55,7 +55,7 @@ struct opt {
     double min, max;                /* inclusive; numbers only */
     const char *unit;               /* "bytes", "ms", "samples", ""; "port": no suffix */
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
-    const char *help;               /* one line, no full stop */
+    const char *help;               /* sentences, without the last full stop; --help shows the first one alone */
     const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */
     const char *was;                /* its former name, which the parser takes too; NULL: it always had this one */
     enum opt_file file;             /* TEXT */
@@ -120,6 +120,12 @@ struct opt {
     {                                                                           \
         NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, OPT_NO_FILE \
     }
+
+/* A heading inside a table, for --help-all. */
+struct opt_topic {
+    const char *title; /* NULL: the last one */
+    const char *first; /* the option of the table that it stands before */
+};
 
 /* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs
  * `other`, which chooses a module, to be one that has all of caps. */

@@ -62,11 +62,11 @@ static const struct opt init_table[] = {
 };
 
 static const struct verb_group groups[] = {
-    { "acceptance", table, 0 },
-    { "criteria", init_table, 0 },
-    { "self-test", accept_self_test_table, offsetof(struct accept_opts, self_test) },
-    { "who measures", machine_opt_table, offsetof(struct accept_opts, machine) },
-    { NULL, NULL, 0 },
+    { "acceptance", table, 0, NULL },
+    { "criteria", init_table, 0, NULL },
+    { "self-test", accept_self_test_table, offsetof(struct accept_opts, self_test), NULL },
+    { "who measures", machine_opt_table, offsetof(struct accept_opts, machine), NULL },
+    { NULL, NULL, 0, NULL },
 };
 
 /* --- criteria --- */

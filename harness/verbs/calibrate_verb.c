@@ -35,10 +35,10 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
-static const struct verb_group groups[] = { { "calibrate", table, 0 },
+static const struct verb_group groups[] = { { "calibrate", table, 0, NULL },
                                             { "who measures", machine_opt_table,
                                               offsetof(struct calibrate_opts, machine) },
-                                            { NULL, NULL, 0 } };
+                                            { NULL, NULL, 0, NULL } };
 
 struct run { /* shared by the ranks of this process */
     const struct calibrate_opts *opts;

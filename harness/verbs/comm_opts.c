@@ -59,9 +59,10 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
-const struct verb_group comm_groups[] = { { "comm", table, 0 },
-                                          { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
-                                          { NULL, NULL, 0 } };
+const struct verb_group comm_groups[] = { { "comm", table, 0, NULL },
+                                          { "who measures", machine_opt_table, offsetof(struct comm_opts, machine),
+                                            NULL },
+                                          { NULL, NULL, 0, NULL } };
 
 /* --- what is asked for --- */
 

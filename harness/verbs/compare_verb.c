@@ -60,9 +60,9 @@ static const struct opt compare_table[] = {
 };
 
 static const struct verb_group groups[] = {
-    { "comparison", compare_table, 0 },
-    { "every training of it", train_opt_table, offsetof(struct compare_opts, train) },
-    { NULL, NULL, 0 },
+    { "comparison", compare_table, 0, NULL },
+    { "every training of it", train_opt_table, offsetof(struct compare_opts, train), NULL },
+    { NULL, NULL, 0, NULL },
 };
 
 /* Each process has measured its steps; rank 0's count. */

@@ -9,7 +9,7 @@
 
 enum { EXIT_WORSE = 1 };
 
-static const struct verb_group no_groups[] = { { NULL, NULL, 0 } };
+static const struct verb_group no_groups[] = { { NULL, NULL, 0, NULL } };
 
 static enum rc diff_acceptances(struct verb_call *call)
 {

@@ -32,7 +32,7 @@ static const struct opt info_table[] = {
     OPT_END_,
 };
 
-static const struct verb_group groups[] = { { "cluster", info_table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "cluster", info_table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static void print_missing(const char *what, const char *why_not)
 {

@@ -16,7 +16,7 @@ static const struct opt table[] = {
     OPT_BOOL_(struct keys_opts, force, "force", "false", "replace a file that is there"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "keys", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "keys", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static enum rc keys_run(struct verb_call *call)
 {

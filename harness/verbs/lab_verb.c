@@ -42,7 +42,7 @@ static const struct opt table[] = {
     OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "of --check: the program is ended after it"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "lab", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "lab", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static void list(FILE *to)
 {

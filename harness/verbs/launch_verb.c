@@ -55,7 +55,7 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
-static const struct verb_group groups[] = { { "processes", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "processes", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 /* The program and its arguments: this one, unless the first word behind -- is the path of another. */
 static enum rc make_command(char ***out, char *const *words, char *path)

@@ -54,7 +54,7 @@ static const struct opt table[] = {
               "of folders: name files that cannot be decoded and go on without them, instead of stopping at the first"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "pack", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "pack", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 /* Nothing is overwritten, and nothing of another data set is left beside the shards. rename() finds it, too; this
  * names what is there before anything is read. */

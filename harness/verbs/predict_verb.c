@@ -34,7 +34,7 @@ static const struct opt table[] = {
              "simulations at a time; without it: the cores of this process"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "prediction", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "prediction", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static enum rc check_use(const struct verb_call *call)
 {

@@ -66,7 +66,7 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
-static const struct verb_group groups[] = { { "profile", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "profile", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 /* What one kind of profile has no use for is refused, not passed over. */
 static enum rc check_use(const struct verb_call *call)

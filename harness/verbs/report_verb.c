@@ -21,7 +21,7 @@ static const struct opt table[] = {
               "print all tables and comparisons of a campaign; write no page"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "report", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 /* path is that of --out where it is given. */
 static enum rc check_page(const char *path, const char *out)

@@ -51,7 +51,7 @@ static const struct opt table[] = {
               "simulate 1, 2, 4, ... GPUs of every line, too, and draw the charts; needs --out"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "reproduce", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "reproduce", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static const char preset_name[] = "horovod-512";
 

@@ -85,7 +85,7 @@ static const struct opt table[] = {
     OPT_FILE_(struct simulate_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "simulate", table, 0 }, { NULL, NULL, 0 } };
+static const struct verb_group groups[] = { { "simulate", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 /* What only one of the two comparisons asks for. */
 static enum rc check_layout(const struct verb_call *call)

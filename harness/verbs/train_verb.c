@@ -48,13 +48,15 @@ static const struct opt layout_table[] = {
               "--workers W --stages S --shard-dense K in one word: W x S ranks"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },
-                                            { "training", train_opt_table, offsetof(struct train_verb_opts, train) },
-                                            { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune) },
-                                            { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang) },
-                                            { "layout", layout_table, 0 },
-                                            { "output", own_table, 0 },
-                                            { NULL, NULL, 0 } };
+static const struct verb_group groups[] = {
+    { "one run", train_run_table, offsetof(struct train_verb_opts, train), NULL },
+    { "training", train_opt_table, offsetof(struct train_verb_opts, train), NULL },
+    { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune), NULL },
+    { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang), NULL },
+    { "layout", layout_table, 0, NULL },
+    { "output", own_table, 0, NULL },
+    { NULL, NULL, 0, NULL }
+};
 
 struct run { /* shared by the ranks of this process */
     const struct train_verb_opts *own;

@@ -39,9 +39,19 @@ enum {
 }; /* exit code of a verb that a signal stopped, and that has kept its results: + its number */
 
 struct verb_group {
-    const char *title; /* heading in --help */
+    const char *title; /* heading in --help-all, where there are no topics */
     const struct opt *table;
-    size_t offset_bytes; /* of what the table fills, in the verb's option struct */
+    size_t offset_bytes;           /* of what the table fills, in the verb's option struct */
+    const struct opt_topic *topic; /* headings inside the table; NULL: none */
+};
+
+struct verb_example {
+    const char *command, *what; /* the words behind "gradmark ", and in one sentence what they do */
+};
+
+struct verb_basics { /* options that people type: those --help shows */
+    const char *title;
+    const char *options; /* their names, a blank between two */
 };
 
 struct verb_short { /* another spelling of an option, as other programs have it */
@@ -58,7 +68,12 @@ struct verb {
                                         NULL: none */
     const char *command;             /* likewise, what stands behind --, NULL-terminated by its caller; NULL: nothing */
     const struct verb_short *shorts; /* given NULL last; NULL: none */
-    const char *introduction;        /* before the options in --help; NULL: none */
+    const char *usage;               /* lines of what stands behind "gradmark NAME"; a line that begins with "gradmark "
+                                        or "mpirun " stands as it is; NULL: "[--option value ...]" */
+    const char *introduction;        /* paragraphs before the options in --help, "\n\n" between two; NULL: none */
+    const struct verb_example *example; /* command NULL last; NULL: none */
+    const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
+    const char *page;                   /* in docs/, to read on: "compare" */
     size_t opts_bytes;               /* of its option struct; 0: it has no options */
     const struct verb_group *group;  /* table NULL last */
     /* The kinds whose modules' options it takes, NULL-terminated, and where their values go (a union module_values);
