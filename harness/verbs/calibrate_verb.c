@@ -37,7 +37,7 @@ static const struct opt table[] = {
 
 static const struct verb_group groups[] = { { "calibrate", table, 0, NULL },
                                             { "who measures", machine_opt_table,
-                                              offsetof(struct calibrate_opts, machine) },
+                                              offsetof(struct calibrate_opts, machine), NULL },
                                             { NULL, NULL, 0, NULL } };
 
 struct run { /* shared by the ranks of this process */
