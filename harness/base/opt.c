@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt.c - parses, prints and formats the options of tables. */
+/* opt.c - parses and formats the options of tables. */
 #include "harness/base/opt.h"
 
 #include <assert.h>
@@ -387,50 +387,6 @@ enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const c
         return rc_raise(RC_INVAL, "--%s: is given, and %s is set to %s there; leave out one of the two", name, name,
                         value);
     return set_value(f.group, f.opt, value);
-}
-
-static bool is_text(const struct opt *o)
-{
-    return o->type == OPT_TEXT || o->type == OPT_JOINED;
-}
-
-static void print_one(FILE *to, const struct opt_group *group, const struct opt *o)
-{
-    char left[CHOICES_BYTES + MAX_NAME_BYTES], right[64] = "", choices[CHOICES_BYTES], name[MAX_NAME_BYTES];
-
-    opt_choices(o, choices, sizeof choices);
-    const char *kind = o->type == OPT_U64   ? "N"
-                       : o->type == OPT_F64 ? "X"
-                       : is_text(o)         ? (o->unit[0] ? o->unit : "TEXT")
-                       : choices[0]         ? choices
-                                            : "N,N,...";
-
-    if (o->type == OPT_BOOL)
-        snprintf(left, sizeof left, "--[no-]%s", full_name(name, sizeof name, group, o));
-    else
-        snprintf(left, sizeof left, "--%s %s%s", full_name(name, sizeof name, group, o), kind,
-                 o->type == OPT_LIST && choices[0] ? ",..." : "");
-    if (!is_text(o) && o->unit[0])
-        snprintf(right, sizeof right, " [%s%s]", o->unit, is_in_bytes(o) ? "; suffixes K M G Ki Mi Gi" : "");
-    fprintf(to, "  %-34s ", left);
-    if (strlen(left) > 34) /* the choices fill the line */
-        fprintf(to, "\n%37s", "");
-    fprintf(to, "%s%s%s", o->help, o->type == OPT_JOINED ? "; may be given several times" : "", right);
-    if (opt_default(o)[0])
-        fprintf(to, " (default %s)", opt_default(o));
-    if (o->was)
-        fprintf(to, " (formerly --%s)", name_in_group(name, sizeof name, group, o->was));
-    fputc('\n', to);
-}
-
-void opt_help(FILE *to, const struct opt_group *group, int n_groups)
-{
-    for (int g = 0; g < n_groups; g++) {
-        fprintf(to, "\n%s%s%s\n", group[g].title, group[g].module ? " " : "",
-                group[g].module ? group[g].module->name : "");
-        for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
-            print_one(to, &group[g], o);
-    }
 }
 
 const char *opt_text(const struct opt *o, const void *from)

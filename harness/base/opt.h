@@ -172,8 +172,6 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name);
 /* Give the option with this name ("batch", "ring.chunk-bytes") a value in place of its default, as a file does. value:
  * lent as the member is. RC_INVAL: no such option, a bad value, or the user gave the option. */
 enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const char *value) MUST_CHECK;
-/* Print every option: name, unit or choices, default, help. */
-void opt_help(FILE *to, const struct opt_group *group, int n_groups);
 /* Name i of the choices of o; NULL behind the last. out[n_bytes] may hold it. */
 const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
 /* The choices of o as "none|single|ps", at most n_bytes with the end; "" when it has none. */

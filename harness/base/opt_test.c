@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/base/opt.h"
+#include "harness/base/opt_help.h"
 #include "harness/base/suite/names.h"
 
 struct sample {
@@ -50,7 +51,7 @@ static const struct opt table[] = {
     OPT_MODULES_(struct sample, fruits, "fruits", fruit_kind, "modules of a kind"),
     OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
     OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "of a round fruit"),
-    OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit"),
+    OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit. Best with little fruit"),
     OPT_JOINED_(struct sample, set, "set", "KEY=VALUE", "change something"),
     OPT_END_,
 };
@@ -290,26 +291,55 @@ static void values_round_trip_as_text(void **state)
     }
 }
 
-static void help_names_every_option(void **state)
+/* What opt_help_print() makes of the option of this name in lines of 60 columns. */
+static void assert_help(const char *name, const struct module *module, enum opt_detail detail, const char *expected)
 {
-    char text[4096] = "";
-    FILE *to = fmemopen(text, sizeof text, "w");
-    struct sample s;
-    const struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
+    char *got = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&got, &n_bytes);
+    const struct opt *o = table;
 
-    (void)state;
     assert_non_null(to);
-    opt_help(to, group, 1);
-    fclose(to);
-    assert_non_null(strstr(text, "of a round fruit [g] (default 1) (formerly --mass)\n"));
-    assert_null(strstr(text, "\n  --mass")); /* a note, no line of its own */
-    assert_non_null(strstr(text, "for fruit [bytes; suffixes K M G Ki Mi Gi] (default 64Ki)\n"));
-    assert_non_null(strstr(text, "how many [ranks] (default 2)\n"));
-    assert_non_null(strstr(text, "--fruits apple|pear|melon,..."));
-    for (const struct opt *o = table; o->type != OPT_END; o++) {
-        assert_non_null(strstr(text, o->name));
-        assert_non_null(strstr(text, o->help));
-    }
+    while (o->type != OPT_END && strcmp(o->name, name) != 0)
+        o++;
+    assert_int_not_equal(o->type, OPT_END);
+    opt_help_print(to, module, o, detail, 60);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void help_has_value_choices_unit_and_default(void **state)
+{
+    (void)state;
+    assert_help("workers", NULL, OPT_BRIEF, "  --workers N       how many (ranks; default 2)\n");
+    assert_help("unset", NULL, OPT_BRIEF, "  --unset N         no default\n");
+    assert_help("lr", &apple, OPT_BRIEF, "  --apple.lr X      rate (default 0.5)\n");
+    assert_help("charts", NULL, OPT_BRIEF, "  --[no-]charts     draw\n");
+    assert_help("out", NULL, OPT_BRIEF, "  --out FILE        path\n");
+    assert_help("mode", NULL, OPT_BRIEF, "  --mode NAME       way: none, single or ps (default single)\n");
+    assert_help("counts", NULL, OPT_BRIEF, "  --counts N,N,...  numbers\n");
+    assert_help("fruits", NULL, OPT_BRIEF,
+                "  --fruits NAME,...\n"
+                "                    modules of a kind: apple, pear or melon\n"
+                "                    (default apple,pear)\n");
+    assert_help("weight", NULL, OPT_BRIEF, "  --weight N        of a round fruit (g; default 1)\n");
+}
+
+static void whole_help_has_all_sentences(void **state)
+{
+    (void)state;
+    assert_help("weight", NULL, OPT_WHOLE,
+                "  --weight N        of a round fruit (g; default 1).\n"
+                "                    Formerly --mass\n");
+    assert_help("set", NULL, OPT_BRIEF, "  --set KEY=VALUE   change something\n");
+    assert_help("set", NULL, OPT_WHOLE,
+                "  --set KEY=VALUE   change something. May be given several\n"
+                "                    times\n");
+    assert_help("room", NULL, OPT_BRIEF, "  --room N          for fruit (bytes; default 64Ki)\n");
+    assert_help("room", NULL, OPT_WHOLE,
+                "  --room N          for fruit (bytes; default 64Ki). Best with\n"
+                "                    little fruit\n");
 }
 
 /* An option of a table that fills more than one word of group.given is that one, and no other.
@@ -357,7 +387,8 @@ int main(void)
         cmocka_unit_test(given_is_told_from_default),
         cmocka_unit_test(set_takes_the_place_of_defaults),
         cmocka_unit_test(values_round_trip_as_text),
-        cmocka_unit_test(help_names_every_option),
+        cmocka_unit_test(help_has_value_choices_unit_and_default),
+        cmocka_unit_test(whole_help_has_all_sentences),
         cmocka_unit_test(many_options_are_told_apart),
     };
 

@@ -17,6 +17,14 @@ int terminal_columns(FILE *to)
     return size.ws_col;
 }
 
+int terminal_text_columns(FILE *to)
+{
+    enum { MOST = 79, LEAST = 40 };
+    const int n = terminal_columns(to);
+
+    return n == 0 || n > MOST ? MOST : n < LEAST ? LEAST : n;
+}
+
 /* Columns that n_bytes of UTF-8 take: a byte that continues a letter takes none. */
 static int columns_of(const char *text, size_t n_bytes)
 {
@@ -64,4 +72,24 @@ void terminal_wrap(FILE *to, const char *text, int n_columns)
         if (*text == '\n')
             fputc(*text++, to);
     }
+}
+
+void terminal_fill(FILE *to, const char *text, int n_before, int n_columns)
+{
+    int used = n_before;
+
+    for (size_t n_word; text += strspn(text, " "), (n_word = strcspn(text, " ")) > 0; text += n_word) {
+        const int n = columns_of(text, n_word);
+        const bool is_first = used == n_before;
+        if (!is_first && used + 1 + n > n_columns) {
+            fprintf(to, "\n%*s", n_before, "");
+            used = n_before;
+        } else if (!is_first) {
+            fputc(' ', to);
+            used++;
+        }
+        fwrite(text, 1, n_word, to);
+        used += n;
+    }
+    fputc('\n', to);
 }

@@ -11,4 +11,10 @@ int terminal_columns(FILE *to);
  * of the line and two more. A word that is longer stands alone. n_columns 0: no line is broken. */
 void terminal_wrap(FILE *to, const char *text, int n_columns);
 
+/* For texts like --help: 79, or the columns of a narrower terminal. */
+int terminal_text_columns(FILE *to);
+/* Prints the words of text, one paragraph, in lines of at most n_columns, and an end of line. n_before columns of the
+ * first line are used already; the others begin with as many blanks. */
+void terminal_fill(FILE *to, const char *text, int n_before, int n_columns);
+
 #endif

@@ -35,6 +35,30 @@ static void lines_are_broken_between_words(void **state)
     assert_wrapped("\n\n", 5, "\n\n");
 }
 
+static void assert_filled(const char *text, int n_before, int n_columns, const char *expected)
+{
+    char *got = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&got, &n_bytes);
+
+    assert_non_null(to);
+    terminal_fill(to, text, n_before, n_columns);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void paragraphs_fill_lines(void **state)
+{
+    (void)state;
+    assert_filled("", 2, 10, "\n");
+    assert_filled("one two three", 2, 9, "one two\n  three\n");
+    assert_filled("one two three", 2, 8, "one\n  two\n  three\n");
+    assert_filled("one  two", 0, 80, "one two\n");
+    assert_filled("alongerword b", 3, 4, "alongerword\n   b\n");
+    assert_filled("±± ±±", 0, 5, "±± ±±\n");
+}
+
 static void a_file_is_no_terminal(void **state)
 {
     FILE *file = tmpfile();
@@ -42,6 +66,7 @@ static void a_file_is_no_terminal(void **state)
     (void)state;
     assert_non_null(file);
     assert_int_equal(terminal_columns(file), 0);
+    assert_int_equal(terminal_text_columns(file), 79);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -49,6 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_broken_between_words),
+        cmocka_unit_test(paragraphs_fill_lines),
         cmocka_unit_test(a_file_is_no_terminal),
     };
 

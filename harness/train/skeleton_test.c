@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/opt_help.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"
@@ -29,15 +30,14 @@ static void help_tells_its_option(void **state)
 {
     struct train_opts opts;
     struct opt_group group[TRAIN_MAX_OPT_GROUPS];
-    static char text[32768];
-    FILE *to = fmemopen(text, sizeof text, "w");
+    const int n = train_opt_groups(group, &opts);
+    char name[80] = "";
 
     (void)state;
-    assert_non_null(to);
-    opt_help(to, group, train_opt_groups(group, &opts));
-    fclose(to);
-    assert_non_null(strstr(text, "\nreducer skeleton\n  --skeleton.chunk-elems N"));
-    assert_non_null(strstr(text, "--reducer ring|root|skeleton"));
+    for (int i = 0; i < n && strcmp(name, "--skeleton.chunk-elems") != 0; i++)
+        if (group[i].module)
+            opt_help_name(name, sizeof name, group[i].module, group[i].table);
+    assert_string_equal(name, "--skeleton.chunk-elems");
 }
 
 static void its_option_reaches_memory_and_job(void **state)

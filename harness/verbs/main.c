@@ -14,6 +14,7 @@
 
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
+#include "harness/verbs/help.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
@@ -24,45 +25,6 @@ static const struct verb *const verbs[] = { &verb_compare,   &verb_train,   &ver
                                             &verb_accept,    &verb_lab,     &verb_report,   &verb_diff,
                                             &verb_pack,      &verb_keys,    &verb_info,     &verb_launch,
                                             &verb_serve,     NULL };
-
-static void print_usage(FILE *to)
-{
-    fputs("gradmark: measures what it costs to make the next parameters from the gradients of many workers\n\n"
-          "usage: gradmark VERB [--option value ...]\n\n",
-          to);
-    for (const struct verb *const *v = verbs; *v; v++)
-        fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
-    fputs("  help      this text; gradmark help VERB: its options; gradmark help --all: everything\n"
-          "  --version name and version of this program\n",
-          to);
-}
-
-static int unknown_verb(const char *name);
-
-static int print_verb_help(const char *name)
-{
-    for (const struct verb *const *v = verbs; *v; v++)
-        if (strcmp((*v)->name, name) == 0) {
-            verb_help(stdout, *v);
-            return EXIT_SUCCESS;
-        }
-    return unknown_verb(name);
-}
-
-static int print_help(int argc, char **argv)
-{
-    if (verb_help_is_wanted(argv)) /* of help itself */
-        argc = 0;
-    if (argc > 0 && strcmp(argv[0], "--all") != 0)
-        return print_verb_help(argv[0]);
-    print_usage(stdout);
-    if (argc > 0 && strcmp(argv[0], "--all") == 0)
-        for (const struct verb *const *v = verbs; *v; v++) {
-            fprintf(stdout, "\n== gradmark %s: %s\n", (*v)->name, (*v)->summary);
-            verb_help(stdout, *v);
-        }
-    return EXIT_SUCCESS;
-}
 
 static int print_version(void)
 {
@@ -83,8 +45,10 @@ static void wait_for_rank_0(void)
         backoff_pause(&backoff, 50000000);
 }
 
-static int unknown_verb(const char *name)
+/* for_help: of gradmark help, which has pages too. */
+static int unknown_verb(const char *name, bool for_help)
 {
+    const char *what = for_help ? "no such verb or page" : "no such verb";
     const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
 
     for (size_t i = 0; verbs[i]; i++)
@@ -95,9 +59,9 @@ static int unknown_verb(const char *name)
     if (launcher.rank > 0 && !launcher.is_by_hand)
         wait_for_rank_0();
     else if (nearest)
-        fprintf(stderr, "gradmark: %s: no such verb; the nearest is %s\n", name, nearest);
+        fprintf(stderr, "gradmark: %s: %s; the nearest is %s\n", name, what, nearest);
     else
-        fprintf(stderr, "gradmark: %s: no such verb; gradmark help lists them\n", name);
+        fprintf(stderr, "gradmark: %s: %s; gradmark help lists them\n", name, what);
     return 2;
 }
 
@@ -121,25 +85,33 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage, bool ev
     return stage == STAGE_INPUT ? 2 : 1;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--help-all") == 0;
+}
+
 /* Handle --help among other options. Those are checked first: a wrong command line gets its error, not the help; but
  * --help alone needs nothing else. */
 static int help_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
+    enum opt_detail detail = OPT_BRIEF;
     enum rc rc = RC_OK;
     int n_kept = 0;
 
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help-all") == 0)
+            detail = OPT_WHOLE;
+        if (!is_help(argv[i]))
             argv[n_kept++] = argv[i];
+    }
     if (n_kept > 0) {
         rc = verb_call_open(&call, v, n_kept, argv);
         verb_call_close(&call);
     }
     if (rc != RC_OK)
         return tell(v, rc, STAGE_INPUT, false);
-    fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
-    verb_help(stdout, v);
+    help_print(stdout, v, detail);
     return EXIT_SUCCESS;
 }
 
@@ -202,20 +174,28 @@ static void leave_out_blas_threads(char **argv)
         child_start_self_anew(argv);
 }
 
+static int run_help(char *const *words)
+{
+    const char *unknown;
+    const int exit_code = help_run(verbs, words, &unknown);
+
+    return unknown ? unknown_verb(unknown, true) : exit_code;
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        print_usage(stderr);
+        fputs("usage: gradmark VERB [--option value ...]; gradmark help lists the verbs\n", stderr);
         return 2;
     }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return print_help(argc - 2, argv + 2);
+    if (strcmp(argv[1], "help") == 0 || is_help(argv[1]))
+        return run_help(argv + 2);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0)
         return print_version();
     for (const struct verb *const *v = verbs; *v; v++)
         if (strcmp((*v)->name, argv[1]) == 0)
             return run_verb(*v, argc - 2, argv + 2);
-    return unknown_verb(argv[1]);
+    return unknown_verb(argv[1], false);
 }
 
 /* What cannot be written, as on a full disk, is an error of each verb. Some find it earlier, and say it themselves. */

@@ -8,20 +8,18 @@
 
 #include "harness/verbs/verb_files.h"
 
-/* The groups of v, filling opts; opts NULL: for help alone. */
+/* The groups of v, filling opts. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
 {
-    union module_values unused;
     char *base = opts;
     int n = 0;
 
     for (const struct verb_group *g = v->group; g->table; g++) {
         assert(n < VERB_MAX_GROUPS - MAX_MODULE_GROUPS);
-        group[n++] = (struct opt_group){ g->title, g->table, base ? base + g->offset_bytes : NULL, { 0 }, NULL };
+        group[n++] = (struct opt_group){ g->title, g->table, base + g->offset_bytes, { 0 }, NULL };
     }
     if (v->kinds)
-        n += module_opt_groups(group + n, v->kinds,
-                               base ? (union module_values *)(void *)(base + v->modules_offset_bytes) : &unused);
+        n += module_opt_groups(group + n, v->kinds, (union module_values *)(void *)(base + v->modules_offset_bytes));
     return n;
 }
 
@@ -140,19 +138,7 @@ bool verb_given(const struct verb_call *call, const char *option)
 bool verb_help_is_wanted(char *const words[])
 {
     for (; *words && strcmp(*words, "--") != 0; words++)
-        if (strcmp(*words, "--help") == 0 || strcmp(*words, "-h") == 0)
+        if (strcmp(*words, "--help") == 0 || strcmp(*words, "-h") == 0 || strcmp(*words, "--help-all") == 0)
             return true;
     return false;
-}
-
-void verb_help(FILE *to, const struct verb *v)
-{
-    struct opt_group group[VERB_MAX_GROUPS];
-    const int n_groups = groups_of(group, v, NULL);
-
-    if (v->introduction)
-        fputs(v->introduction, to);
-    if (n_groups == 0)
-        fputs("  no options\n", to);
-    opt_help(to, group, n_groups);
 }

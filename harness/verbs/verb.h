@@ -2,12 +2,11 @@
 /*
  * verb.h - a verb of the command line (gradmark VERB): tables of its options, rules between them, and its function.
  *
- * main parses the options of a verb, and prints its help and its error; the function of the verb does the rest.
+ * main parses the options of a verb, and prints its error; help.h prints its help; the function of the verb does the
+ * rest.
  */
 #ifndef HARNESS_VERBS_VERB_H
 #define HARNESS_VERBS_VERB_H
-
-#include <stdio.h>
 
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
@@ -74,8 +73,8 @@ struct verb {
     const struct verb_example *example; /* command NULL last; NULL: none */
     const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
     const char *page;                   /* in docs/, to read on: "compare" */
-    size_t opts_bytes;               /* of its option struct; 0: it has no options */
-    const struct verb_group *group;  /* table NULL last */
+    size_t opts_bytes;                  /* of its option struct; 0: it has no options */
+    const struct verb_group *group;     /* table NULL last */
     /* The kinds whose modules' options it takes, NULL-terminated, and where their values go (a union module_values);
      * NULL: none. */
     const struct module_kind *const *kinds;
@@ -100,9 +99,7 @@ void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which is of no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
-/* Is --help or -h one of words[0..], before "--" and the NULL behind the last? */
+/* Is --help, -h or --help-all one of words[0..], before "--" and the NULL behind the last? */
 bool verb_help_is_wanted(char *const words[]);
-/* Every option of the verb. */
-void verb_help(FILE *to, const struct verb *v);
 
 #endif

@@ -27,7 +27,8 @@ gradmark_names(GRADMARK_QUICK [[
     train\.exchange\.(threads|sim)\.(none|single|allreduce|ps) train\.exchange\.mpi\.(allreduce|ps) models\.(pipeline|shard)
     campaign\.(verdict|table) report\.(record|table|manifest) accept\.judge lib\.alone
     # the program, as a user types it
-    cli\.(worlds_agree|checkpoints|help_and_info|bad_input_is_refused|summary_has_its_keys|compare_in_threads)
+    cli\.help\.(pages|formats)
+    cli\.(worlds_agree|checkpoints|info|bad_input_is_refused|summary_has_its_keys|compare_in_threads)
     cli\.(launch\.agree|drills\.threads\.ps|stop\.threads|replicas\.snapshots|elastic\.drills|accept\.healthy)
     cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.sim_values|profile\.published)
     cli\.(autotune\.sim_defaults_stay|calibrate\.sim_recovers_tcp|integrity|pack|input\.threads)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt_help.h - an option as --help, a page or a shell shows it. */
+#ifndef HARNESS_BASE_OPT_HELP_H
+#define HARNESS_BASE_OPT_HELP_H
+
+#include <stdio.h>
+
+#include "harness/base/opt.h"
+
+enum opt_detail {
+    OPT_BRIEF, /* the first sentence of its help, choices, unit and default */
+    OPT_WHOLE, /* all of its help */
+};
+
+enum {
+    OPT_TEXT_COLUMN = 20, /* where texts begin; what stands before them and is longer has a line of its own */
+    OPT_TEXT_BYTES = 2048,
+};
+
+/* "--ring.segment-bytes". module: whose option it is, NULL: of none. */
+void opt_help_name(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
+/* What its value is called: "N", "FILE", "off|on|auto" where that is short enough to stand before the text, else "NAME";
+ * "" of a switch. */
+void opt_help_value(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
+/* Its text on one line. */
+void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail);
+/* Name, value and text, in lines of at most n_columns. */
+void opt_help_print(FILE *to, const struct module *module, const struct opt *o, enum opt_detail detail, int n_columns);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.c - see help.h. */
+#include "harness/verbs/help.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/terminal.h"
+#include "harness/verbs/help_formats.h"
+
+enum { WORD_BYTES = 64, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
+
+extern const char help_pages[]; /* of docs/: for each a byte 0x0c, its name, an end of line, its text */
+
+/* --- the list of options --- */
+
+static bool names_word(const char *names, const char *word)
+{
+    const size_t n_word = strlen(word);
+
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        if (n == n_word && strncmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static const struct verb_basics *basics_of(const struct verb *v, const char *name)
+{
+    for (const struct verb_basics *b = v->basics; b && b->title; b++)
+        if (names_word(b->options, name))
+            return b;
+    return NULL;
+}
+
+static int add_table(struct help_option *out, int n, const struct verb *v, const char *title, const struct module *m,
+                     const struct opt *table, const struct opt_topic *topic)
+{
+    const char *heading = title;
+
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
+        assert(n < HELP_MOST_OPTIONS);
+        if (topic && topic->title && strcmp(topic->first, o->name) == 0)
+            heading = topic++->title;
+        out[n] = (struct help_option){ .module = m, .opt = o, .basics = m ? NULL : basics_of(v, o->name) };
+        snprintf(out[n++].topic, sizeof out->topic, "%s%s%s", heading, m ? " " : "", m ? m->name : "");
+    }
+    assert(!topic || !topic->title); /* topics stand in the order of the table */
+    return n;
+}
+
+int help_options(struct help_option out[HELP_MOST_OPTIONS], const struct verb *v)
+{
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values unused;
+    int n = 0;
+
+    for (const struct verb_group *g = v->group; g->table; g++)
+        n = add_table(out, n, v, g->title, NULL, g->table, g->topic);
+    const int n_groups = v->kinds ? module_opt_groups(group, v->kinds, &unused) : 0;
+    for (int g = 0; g < n_groups; g++)
+        n = add_table(out, n, v, group[g].title, group[g].module, group[g].table, NULL);
+    return n;
+}
+
+const struct help_option *help_option_of(const struct help_option *options, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!options[i].module && strcmp(options[i].opt->name, name) == 0)
+            return &options[i];
+    assert(!"each basic option is one");
+    return NULL;
+}
+
+void help_each_word(const char *names, void (*each)(void *to, const char *name), void *to)
+{
+    char name[WORD_BYTES];
+
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        each(to, name);
+        at += n;
+    }
+}
+
+bool help_usage_line(char *out, size_t n_bytes, const struct verb *v, int i)
+{
+    const char *line = v->usage ? v->usage : v->group->table ? "[--option value ...]" : "";
+
+    for (; i > 0 && line; i--) {
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    if (!line)
+        return false;
+    const int n = (int)strcspn(line, "\n");
+    const bool is_whole = strncmp(line, "gradmark ", 9) == 0 || strncmp(line, "mpirun ", 7) == 0;
+    snprintf(out, n_bytes, "%s%s%s%.*s", is_whole ? "" : "gradmark ", is_whole ? "" : v->name,
+             is_whole || n == 0 ? "" : " ", n, line);
+    return true;
+}
+
+/* --- --help of a verb --- */
+
+struct printing {
+    FILE *to;
+    const struct help_option *options;
+    int n, n_columns;
+    enum opt_detail detail;
+};
+
+static void print_basic(void *printing, const char *name)
+{
+    const struct printing *p = printing;
+
+    opt_help_print(p->to, NULL, help_option_of(p->options, p->n, name)->opt, p->detail, p->n_columns);
+}
+
+static void print_options(struct printing *p, const struct verb *v)
+{
+    const char *topic = "";
+    int n_left = 0;
+
+    for (const struct verb_basics *b = v->basics; b && b->title; b++) {
+        fprintf(p->to, "\n%s\n", b->title);
+        help_each_word(b->options, print_basic, p);
+    }
+    for (int i = 0; i < p->n; i++) {
+        const struct help_option *o = &p->options[i];
+        n_left += o->basics == NULL;
+        if (o->basics || (v->basics && p->detail == OPT_BRIEF))
+            continue;
+        if (strcmp(topic, o->topic) != 0)
+            fprintf(p->to, "\n%s\n", o->topic);
+        topic = o->topic;
+        opt_help_print(p->to, o->module, o->opt, p->detail, p->n_columns);
+    }
+    if (p->detail == OPT_BRIEF && v->basics && n_left > 0)
+        fprintf(p->to, "\n%d more options: gradmark %s --help-all\n", n_left, v->name);
+}
+
+static void print_examples(const struct printing *p, const struct verb *v)
+{
+    if (v->example)
+        fputs("\nexamples\n", p->to);
+    for (const struct verb_example *e = v->example; e && e->command; e++) {
+        fprintf(p->to, "%*sgradmark %s\n%*s", MARGIN, "", e->command, DEEP_MARGIN, "");
+        terminal_fill(p->to, e->what, DEEP_MARGIN, p->n_columns);
+    }
+}
+
+static void print_paragraphs(const struct printing *p, const char *text)
+{
+    char *copy = strdup(text), *at = copy;
+
+    for (char *next = NULL; at && *at; at = next) {
+        next = strstr(at, "\n\n");
+        if (next) {
+            *next = '\0';
+            next += 2;
+        }
+        fputc('\n', p->to);
+        terminal_fill(p->to, at, 0, p->n_columns);
+    }
+    free(copy);
+}
+
+void help_print(FILE *to, const struct verb *v, enum opt_detail detail)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+    struct printing p = { to, options, help_options(options, v), terminal_text_columns(to), detail };
+    char line[USAGE_BYTES];
+
+    fprintf(to, "gradmark %s: %s\n\n", v->name, v->summary);
+    for (int i = 0; help_usage_line(line, sizeof line, v, i); i++)
+        fprintf(to, "%s%s\n", i == 0 ? "usage: " : "       ", line);
+    if (v->introduction)
+        print_paragraphs(&p, v->introduction);
+    print_examples(&p, v);
+    print_options(&p, v);
+    if (detail == OPT_WHOLE && p.n > 0)
+        print_paragraphs(&p, "Whole numbers may have a suffix: K, M, G (1000) or Ki, Mi, Gi (1024). A switch --NAME is "
+                             "taken back by --no-NAME.");
+    if (v->page)
+        fprintf(to, "\nRead on: gradmark help %s.md\n", v->page);
+}
+
+/* --- pages of docs/ --- */
+
+/* Is word this page, "compare", as such or with the extension of its file, "compare.md"? The name of a page may be a
+ * verb, too. */
+static bool is_page(const char *word, const char *page)
+{
+    const size_t n = strlen(page);
+
+    return strncmp(word, page, n) == 0 && (word[n] == '\0' || strcmp(word + n, ".md") == 0);
+}
+
+/* The page of this name and its bytes; NULL: there is none. name NULL: page i. */
+static const char *find_page(const char *name, int i, char found[WORD_BYTES], size_t *n_bytes)
+{
+    for (const char *at = help_pages; *at == '\f'; i--) {
+        const char *text = strchr(at, '\n') + 1;
+        const size_t n = strcspn(text, "\f");
+        snprintf(found, WORD_BYTES, "%.*s", (int)(text - at - 2), at + 1);
+        *n_bytes = n;
+        if (name ? is_page(name, found) : i == 0)
+            return text;
+        at = text + n;
+    }
+    return NULL;
+}
+
+static void print_page_names(FILE *to)
+{
+    char names[1024] = "Pages:", name[WORD_BYTES];
+    size_t n_bytes;
+
+    for (int i = 0; find_page(NULL, i, name, &n_bytes); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s %s", i > 0 ? "," : "", name);
+    terminal_fill(to, names, 0, terminal_text_columns(to));
+}
+
+/* --- gradmark help --- */
+
+static const struct verb *find_verb(const struct verb *const *verbs, const char *name)
+{
+    for (; *verbs; verbs++)
+        if (strcmp((*verbs)->name, name) == 0)
+            return *verbs;
+    return NULL;
+}
+
+static void print_usage(FILE *to, const struct verb *const *verbs)
+{
+    fputs("gradmark: what does it cost to turn many workers' gradients into the next parameters?\n\n"
+          "usage: gradmark VERB [--option value ...]\n\n",
+          to);
+    for (const struct verb *const *v = verbs; *v; v++)
+        fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
+    fputs("  help      this text; help VERB: its main options; help PAGE: a page to read\n"
+          "  --version name and version of this program\n\n",
+          to);
+    print_page_names(to);
+}
+
+static const struct help_format {
+    const char *word;
+    void (*print)(FILE *to, const struct verb *const *verbs);
+} formats[] = { { "bash", help_print_bash },
+                { "zsh", help_print_zsh },
+                { "fish", help_print_fish },
+                { "markdown", help_print_markdown } };
+
+/* --format man [VERB] | bash | ... ; words: behind --format. Returns the exit code. */
+static int print_format(const struct verb *const *verbs, char *const *words)
+{
+    const char *format = words[0] ? words[0] : "", *name = words[0] ? words[1] : NULL;
+    const struct verb *v = name ? find_verb(verbs, name) : NULL;
+
+    if (strcmp(format, "man") == 0 && (v || !name)) {
+        help_print_man(stdout, verbs, v);
+        return EXIT_SUCCESS;
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].word, format) == 0 && !name) {
+            formats[i].print(stdout, verbs);
+            return EXIT_SUCCESS;
+        }
+    fprintf(stderr, "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish or markdown\n", format,
+            name ? " " : "", name ? name : "");
+    return 2;
+}
+
+static void print_all(const struct verb *const *verbs)
+{
+    for (const struct verb *const *v = verbs; *v; v++) {
+        fputs("\n== ", stdout);
+        help_print(stdout, *v, OPT_WHOLE);
+    }
+}
+
+static bool print_verb_or_page(const struct verb *const *verbs, const char *word, const char *detail)
+{
+    const struct verb *v = find_verb(verbs, word);
+    char name[WORD_BYTES];
+    size_t n_bytes = 0;
+    const char *page = v ? NULL : find_page(word, 0, name, &n_bytes);
+
+    if (v)
+        help_print(stdout, v, detail && strcmp(detail, "--help-all") == 0 ? OPT_WHOLE : OPT_BRIEF);
+    if (page)
+        fwrite(page, 1, n_bytes, stdout);
+    return v || page;
+}
+
+int help_run(const struct verb *const *verbs, char *const *words, const char **unknown)
+{
+    const char *first = words[0];
+
+    *unknown = NULL;
+    if (first && strcmp(first, "--format") == 0)
+        return print_format(verbs, words + 1);
+    if (first && first[0] != '-') {
+        if (print_verb_or_page(verbs, first, words[1]))
+            return EXIT_SUCCESS;
+        *unknown = first;
+        return 2;
+    }
+    print_usage(stdout, verbs);
+    if (first && strcmp(first, "--all") == 0)
+        print_all(verbs);
+    return EXIT_SUCCESS;
+}

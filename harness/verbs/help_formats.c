@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help_formats.c - see help_formats.h. */
+#include "harness/verbs/help_formats.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "harness/base/terminal.h"
+#include "harness/report/manifest.h"
+#include "harness/verbs/help.h"
+
+enum { CHOICE_BYTES = 64, NAME_BYTES = 80, LINE_BYTES = 256, PAGE_COLUMNS = 110 };
+
+/* Prints text with a backslash before each of `special`. */
+static void print_escaped(FILE *to, const char *text, const char *special)
+{
+    for (; *text; text++)
+        fprintf(to, "%s%c", strchr(special, *text) ? "\\" : "", *text);
+}
+
+static bool names_files(const struct opt *o)
+{
+    return o->type == OPT_TEXT && o->file != OPT_NO_FILE;
+}
+
+/* The choices of o, a blank between two. */
+static void print_choices(FILE *to, const struct opt *o)
+{
+    char name[CHOICE_BYTES];
+    const char *choice;
+
+    for (int i = 0; (choice = opt_choice(o, i, name, sizeof name)) != NULL; i++)
+        fprintf(to, "%s%s", i > 0 ? " " : "", choice);
+}
+
+static bool has_choices(const struct opt *o)
+{
+    char name[CHOICE_BYTES];
+
+    return opt_choice(o, 0, name, sizeof name) != NULL;
+}
+
+/* The verb before v that has the same tables; NULL: none. */
+static const struct verb *verb_before_with_options(const struct verb *const *verbs, const struct verb *v)
+{
+    for (; *verbs && *verbs != v; verbs++)
+        if ((*verbs)->group == v->group && v->group->table)
+            return *verbs;
+    return NULL;
+}
+
+static void print_verb_names(FILE *to, const struct verb *const *verbs)
+{
+    for (const struct verb *const *v = verbs; *v; v++)
+        fprintf(to, "%s ", (*v)->name);
+    fputs("help", to);
+}
+
+/* --- man(7) --- */
+
+/* Words as they stand: no escape, no hyphen that a browser of pages may break at, no request at the begin of a line. */
+static void print_roff(FILE *to, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", to);
+    for (; *text; text++)
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else
+            fputc(*text, to);
+}
+
+static void print_man_title(FILE *to, const char *name)
+{
+    char version[96];
+
+    manifest_version(version, sizeof version);
+    fputs(".\\\" made by gradmark help --format man\n.TH GRADMARK", to);
+    if (name)
+        fputc('-', to);
+    for (const char *c = name ? name : ""; *c; c++)
+        fputc(toupper((unsigned char)*c), to);
+    fprintf(to, " 1 \"\" \"gradmark %.*s\" \"gradmark\"\n.SH NAME\ngradmark%s%s \\- ", (int)strcspn(version, " "),
+            version, name ? "\\-" : "", name ? name : "");
+}
+
+static void print_man_paragraphs(FILE *to, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, "\n\n");
+        const size_t n = end ? (size_t)(end - text) : strlen(text);
+        fprintf(to, ".PP\n");
+        for (size_t i = 0; i < n; i++)
+            if (text[i] == '\\')
+                fputs("\\e", to);
+            else
+                fputc(text[i], to);
+        fputc('\n', to);
+        text += n + strspn(text + n, "\n");
+    }
+}
+
+static void print_man_option(FILE *to, const struct help_option *o)
+{
+    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES];
+
+    opt_help_name(name, sizeof name, o->module, o->opt);
+    opt_help_value(value, sizeof value, o->module, o->opt);
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE);
+    fputs(".TP\n\\fB", to);
+    print_roff(to, name);
+    fputs("\\fR", to);
+    if (value[0]) {
+        fputs(" \\fI", to);
+        print_roff(to, value);
+        fputs("\\fR", to);
+    }
+    fputc('\n', to);
+    print_roff(to, text);
+    fputs(".\n", to);
+}
+
+static void print_man_of_verb(FILE *to, const struct verb *const *verbs, const struct verb *v)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+    const struct verb *same = verb_before_with_options(verbs, v);
+    const int n = help_options(options, v);
+    char line[LINE_BYTES];
+
+    print_man_title(to, v->name);
+    print_roff(to, v->summary);
+    fputs("\n.SH SYNOPSIS\n.nf\n", to);
+    for (int i = 0; help_usage_line(line, sizeof line, v, i); i++) {
+        print_roff(to, line);
+        fputc('\n', to);
+    }
+    fputs(".fi\n", to);
+    if (v->introduction) {
+        fputs(".SH DESCRIPTION\n", to);
+        print_man_paragraphs(to, v->introduction);
+    }
+    if (v->example)
+        fputs(".SH EXAMPLES\n", to);
+    for (const struct verb_example *e = v->example; e && e->command; e++) {
+        fputs(".TP\n\\fBgradmark ", to);
+        print_roff(to, e->command);
+        fprintf(to, "\\fR\n%s.\n", e->what);
+    }
+    if (n > 0)
+        fputs(".SH OPTIONS\n", to);
+    if (same)
+        fprintf(to, "Those of\n.BR gradmark\\-%s (1).\n", same->name);
+    for (int i = 0; i < n && !same; i++) {
+        if (i == 0 || strcmp(options[i].topic, options[i - 1].topic) != 0)
+            fprintf(to, ".SS %s\n", options[i].topic);
+        print_man_option(to, &options[i]);
+    }
+    fputs(".SH SEE ALSO\n.BR gradmark (1)\n", to);
+}
+
+void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb *v)
+{
+    if (v) {
+        print_man_of_verb(to, verbs, v);
+        return;
+    }
+    print_man_title(to, NULL);
+    fputs("measures the cost of gradient exchange\n.SH SYNOPSIS\n.B gradmark\n.I VERB\n[\\-\\-option value ...]\n"
+          ".SH DESCRIPTION\ngradmark trains networks with a parameter server, a ring allreduce or on one node. It "
+          "measures throughput, scaling efficiency and convergence.\n.SH VERBS\n",
+          to);
+    for (const struct verb *const *each = verbs; *each; each++)
+        fprintf(to, ".TP\n.BR gradmark\\-%s (1)\n%s\n", (*each)->name, (*each)->summary);
+    fputs(".SH EXIT STATUS\n.TP\n0\nThe work is done.\n.TP\n1\nThe work failed, or a test found a fault.\n.TP\n2\nThe "
+          "input is not valid. One line names the option, its value and the remedy.\n.TP\n128+N\nSignal N stopped the "
+          "program. It kept its results.\n",
+          to);
+}
+
+/* --- shells --- */
+
+static void print_bash_names(FILE *to, const struct help_option *options, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct help_option *o = &options[i];
+        const char *dot = o->module ? "." : "", *module = o->module ? o->module->name : "";
+        fprintf(to, "--%s%s%s ", module, dot, o->opt->name);
+        if (o->opt->type == OPT_BOOL)
+            fprintf(to, "--no-%s%s%s ", module, dot, o->opt->name);
+    }
+    fputs("--help --help-all", to);
+}
+
+void help_print_bash(FILE *to, const struct verb *const *verbs)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+
+    fputs("# made by gradmark help --format bash\n"
+          "_gradmark() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words= files=\n"
+          "    if [ \"$word\" = = ]; then\n"
+          "        word=\n"
+          "    elif [ \"$before\" = = ]; then\n"
+          "        before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    fi\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        words='",
+          to);
+    print_verb_names(to, verbs);
+    fputs("'\n    else\n        case ${COMP_WORDS[1]}:$before in\n        help:*) words='", to);
+    print_verb_names(to, verbs);
+    fputs("' ;;\n", to);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        const int n = help_options(options, *v);
+        for (int i = 0; i < n; i++) {
+            const struct help_option *o = &options[i];
+            if (o->opt->type == OPT_BOOL)
+                continue;
+            fprintf(to, "        %s:--%s%s%s) ", (*v)->name, o->module ? o->module->name : "", o->module ? "." : "",
+                    o->opt->name);
+            if (has_choices(o->opt)) {
+                fputs("words='", to);
+                print_choices(to, o->opt);
+                fputs("' ", to);
+            } else if (names_files(o->opt)) {
+                fputs("files=1 ", to);
+            }
+            fputs(";;\n", to);
+        }
+        fprintf(to, "        %s:*) files=1 words='", (*v)->name);
+        print_bash_names(to, options, n);
+        fputs("' ;;\n", to);
+    }
+    fputs("        esac\n"
+          "    fi\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "    [ -z \"$files\" ] || [ \"${word#-}\" != \"$word\" ] || compopt -o default 2>/dev/null\n"
+          "}\n"
+          "complete -F _gradmark gradmark\n",
+          to);
+}
+
+static void print_zsh_option(FILE *to, const struct help_option *o)
+{
+    char text[OPT_TEXT_BYTES], value[NAME_BYTES];
+    const char *dot = o->module ? "." : "", *module = o->module ? o->module->name : "";
+
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF);
+    opt_help_value(value, sizeof value, o->module, o->opt);
+    for (char *c = text; *c; c++)
+        if (*c == '\'')
+            *c = '`'; /* the word that it is in begins and ends with a quote */
+    fprintf(to, "        '--%s%s%s[", module, dot, o->opt->name);
+    print_escaped(to, text, "[]:");
+    fputc(']', to);
+    if (o->opt->type != OPT_BOOL) {
+        fputc(':', to);
+        print_escaped(to, has_choices(o->opt) ? "NAME" : value, ":");
+        fputc(':', to);
+        if (has_choices(o->opt)) {
+            fputc('(', to);
+            print_choices(to, o->opt);
+            fputc(')', to);
+        } else if (names_files(o->opt)) {
+            fputs("_files", to);
+        }
+    }
+    fputs("' \\\n", to);
+    if (o->opt->type == OPT_BOOL)
+        fprintf(to, "        '--no-%s%s%s[not --%s%s%s]' \\\n", module, dot, o->opt->name, module, dot, o->opt->name);
+}
+
+void help_print_zsh(FILE *to, const struct verb *const *verbs)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+
+    fputs("#compdef gradmark\n# made by gradmark help --format zsh\n"
+          "if (( CURRENT == 2 )); then\n    compadd ",
+          to);
+    print_verb_names(to, verbs);
+    fputs("\n    return\nfi\nlocal verb=${words[2]}\nshift words\n(( CURRENT-- ))\ncase $verb in\nhelp) compadd ", to);
+    print_verb_names(to, verbs);
+    fputs(" ;;\n", to);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        const int n = help_options(options, *v);
+        fprintf(to, "%s)\n    _arguments \\\n", (*v)->name);
+        for (int i = 0; i < n; i++)
+            print_zsh_option(to, &options[i]);
+        fputs("        '--help[main options]' '--help-all[all options]' '*:file:_files' ;;\n", to);
+    }
+    fputs("esac\n", to);
+}
+
+void help_print_fish(FILE *to, const struct verb *const *verbs)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+
+    fputs("# made by gradmark help --format fish\n", to);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        const int n = help_options(options, *v);
+        fprintf(to, "complete -c gradmark -n __fish_use_subcommand -f -a %s -d '", (*v)->name);
+        print_escaped(to, (*v)->summary, "'\\");
+        fputs("'\n", to);
+        for (int i = 0; i < n; i++) {
+            char text[OPT_TEXT_BYTES];
+            const struct help_option *o = &options[i];
+            opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF);
+            fprintf(to, "complete -c gradmark -n '__fish_seen_subcommand_from %s' -l %s%s%s", (*v)->name,
+                    o->module ? o->module->name : "", o->module ? "." : "", o->opt->name);
+            if (has_choices(o->opt)) {
+                fputs(" -x -a '", to);
+                print_choices(to, o->opt);
+                fputc('\'', to);
+            } else if (o->opt->type != OPT_BOOL) {
+                fputs(names_files(o->opt) ? " -r" : " -x", to);
+            }
+            fputs(" -d '", to);
+            print_escaped(to, text, "'\\");
+            fputs("'\n", to);
+        }
+    }
+}
+
+/* --- docs/options.md --- */
+
+static void print_markdown_option(FILE *to, const struct help_option *o)
+{
+    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], line[OPT_TEXT_BYTES + 2 * NAME_BYTES];
+
+    opt_help_name(name, sizeof name, o->module, o->opt);
+    opt_help_value(value, sizeof value, o->module, o->opt);
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE);
+    snprintf(line, sizeof line, "`%s%s%s`: %s.", name, value[0] ? " " : "", value, text);
+    fputs("- ", to);
+    terminal_fill(to, line, 2, PAGE_COLUMNS);
+}
+
+void help_print_markdown(FILE *to, const struct verb *const *verbs)
+{
+    static struct help_option options[HELP_MOST_OPTIONS];
+
+    fputs("# Options\n\nEvery option of every subcommand. `gradmark help --format markdown` writes this page.\n\n"
+          "Whole numbers may have a suffix: K, M, G (1000) or Ki, Mi, Gi (1024). `--no-NAME` takes a switch back.\n",
+          to);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        const int n = help_options(options, *v);
+        const struct verb *same = verb_before_with_options(verbs, *v);
+        fprintf(to, "\n## gradmark %s\n\n", (*v)->name);
+        fprintf(to, "%c", toupper((unsigned char)(*v)->summary[0]));
+        fprintf(to, "%s.\n", (*v)->summary + 1);
+        for (int i = 0; i < n && !same; i++) {
+            if (i == 0 || strcmp(options[i].topic, options[i - 1].topic) != 0)
+                fprintf(to, "\n%s%s:\n\n", (char[]){ (char)toupper((unsigned char)options[i].topic[0]), '\0' },
+                        options[i].topic + 1);
+            print_markdown_option(to, &options[i]);
+        }
+        if (same)
+            fprintf(to, "\nIts options are those of `%s`.\n", same->name);
+        if (n == 0)
+            fputs("\nIt has no options.\n", to);
+    }
+}

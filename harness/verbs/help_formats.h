@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help_formats.h - the tables of verbs in the formats of other programs. verbs: NULL last. */
+#ifndef HARNESS_VERBS_HELP_FORMATS_H
+#define HARNESS_VERBS_HELP_FORMATS_H
+
+#include <stdio.h>
+
+#include "harness/verbs/verb.h"
+
+/* A page for man(1), in the macros of man(7): of gradmark (v NULL), or of one verb. */
+void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb *v);
+/* A script that completes words of gradmark's command line. */
+void help_print_bash(FILE *to, const struct verb *const *verbs);
+void help_print_zsh(FILE *to, const struct verb *const *verbs);
+void help_print_fish(FILE *to, const struct verb *const *verbs);
+/* docs/options.md */
+void help_print_markdown(FILE *to, const struct verb *const *verbs);
+
+#endif
