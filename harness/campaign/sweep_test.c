@@ -191,7 +191,7 @@ static void the_exchange_is_named(void **state)
         { "--world=threads --overlap=auto --reducer=ring", NULL, "" },
         { "--world=threads --overlap=off --reducer=ring", NULL, "overlap off" },
         { "--world=threads --overlap=on --priority=on --bucket-bytes=8Ki", NULL,
-          "bucket-bytes 8192, priority on, overlap on" },
+          "bucket-bytes 8192, overlap on, priority on" },
         { "--world=threads --overlap=on --reducer=root --servers=2 --partition-bytes=4", NULL,
           "servers 2, reducer root, partition-bytes 4, overlap on" },
         { "--world=threads --overlap=on --bucket-bytes=8Ki", "bucket-bytes", "overlap on" },

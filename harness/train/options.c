@@ -9,268 +9,317 @@ enum { MAX_RANKS = 65536 };
 #define MAX_BUCKET_BYTES 1099511627776.0 /* 1 Ti */
 
 const struct opt train_opt_table[] = {
+    OPT_FILE_(struct train_opts, data, "data", OPT_READ, "", "PATH",
+              "images to train on (default: the model's). PATH is a folder (IDX, CIFAR-10, .gmimg) or a file. The word "
+              "synthetic makes images from --seed"),
+    OPT_CHOICE_(struct train_opts, input, "input", "direct", "direct|feed|synthetic",
+                "which rank reads the samples. With direct each worker reads its own. With feed one more rank reads "
+                "for all workers and sends batches over ZeroMQ. Samples and bits stay the same. With synthetic no rank "
+                "reads, and images of the same shape are computed"),
+    OPT_U64_(struct train_opts, feed_queue, "feed-queue", "2", 1, 64, "",
+             "batches that the feeder may be ahead of a worker. For --input feed"),
+    OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "",
+             "number of synthetic training images (default: 1281167). The default is ImageNet's number"),
+    OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "",
+             "test samples to classify at the end (default: all). For synthetic images the default is none"),
+    OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",
+             "height and width of an image (default: the data's). Without image files it is the published size of the "
+             "network"),
+    OPT_U64_(struct train_opts, classes, "classes", "", 2, 100000, "",
+             "number of classes of images (default: the data's). Without image files it is the published number of the "
+             "network"),
+    OPT_BOOL_(struct train_opts, aux, "aux", "false", "use the auxiliary classifier of inception3"),
+    OPT_U64_(struct train_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
+             "divide the channels of every layer by N. This makes small networks for lessons and tests"),
+    OPT_FILE_(struct train_opts, profile, "profile", OPT_READ, "", "FILE",
+              "measured times of layers, from gradmark profile. Model replay waits for these times. With --stages they "
+              "decide where another network is cut"),
+    OPT_U64_(struct train_opts, batch, "batch", "", 1, TRAIN_MAX_BATCH, "",
+             "samples of each worker and step (default: the model's). With more workers a round has more samples: weak "
+             "scaling"),
+    OPT_U64_(
+        struct train_opts, global_batch, "global-batch", "", 1, (double)TRAIN_MAX_BATCH *MAX_RANKS, "",
+        "samples of all workers together (default: by --batch). Each worker has an equal part of them: strong scaling"),
+    OPT_U64_WAS_(
+        struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "",
+        "micro-batches that a worker divides its batch into. They are computed one after the other. Their gradients "
+        "are added, and exchanged once. This needs the memory of one micro-batch. Batch norm sees one at a time"),
+    OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "",
+             "steps of each worker (default: the model's). Steps of a resumed checkpoint count. Without it gradmark "
+             "train makes at most 200 steps"),
+    OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
+             "report when the mean loss of 10 steps is at most X. The loss is that of training. In gradmark compare "
+             "the default is the model's, elsewhere there is none"),
+    OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
+             "seed of samples, their order, and parameters"),
+    OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker (default: the model's)"),
+    OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind,
+                "how the learning rate grows with W workers. With none it stays, with linear it is W times --lr. With "
+                "sqrt it is --lr times the square root of W"),
+    OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "",
+             "epochs in which the rate rises to the scaled rate. It rises in a straight line from --lr"),
+    OPT_AUTO_MODULE_(struct train_opts, optimizer, "optimizer", optimizer_modules,
+                     "rule that makes a step from a gradient. In mode ps the servers apply it. With auto it is "
+                     "momentum, or sgd if the momentum is 0"),
+    OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "",
+             "momentum of the optimiser (default: the model's). The model's is 0 or 0.9. With --optimizer momentum the "
+             "default is 0.9, with another optimiser 0"),
+    OPT_CHOICE_(struct train_opts, momentum_correction, "momentum-correction", "on", "on|off",
+                "adapt past steps when the learning rate changes. With on they continue at the new rate, with off at "
+                "their own"),
+    OPT_F64_(struct train_opts, weight_decay, "weight-decay", "0", 0, 1, "",
+             "factor of the L2 penalty. This times the parameter is added to its gradient"),
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, with "
-                     "--worker-hosts or TF_CONFIG, else threads"),
-    OPT_U64_(struct train_opts, servers, "servers", "", 1, TRAIN_MAX_SERVERS, "ranks",
-             "number of parameter servers, ps only; without it: 1, or with --colocate one beside each worker"),
-    OPT_BOOL_(struct train_opts, colocate, "colocate", "false",
-              "servers live beside workers, one beside each until all servers have a place, on their hosts, network "
-              "cards and cores, and not on others; without --servers: one beside each worker; in sim its "
-              "work takes nothing from its worker's processor"),
-    OPT_TEXT_(struct train_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
-              "which parameters are on which server: by bytes, evenly; whole tensors, each to who has least; whole "
-              "tensors in turn; pieces of BYTES in turn"),
-    OPT_TEXT_(struct train_opts, consistency, "consistency", "async", "async|ssp:S|sync|sync:B",
-              "of servers: gradients are applied as they come; the same, but nobody goes on more than S steps ahead of "
-              "the slowest worker; one update a step, by the mean gradient of all workers, or of all but the B latest, "
-              "which are dropped"),
-    OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
-             "1: the next server follows each one, change by change, and takes its place if that is lost, so that "
-             "nothing is; then a new follower is made; with --on-loss report or --elastic"),
-    OPT_FILE_(
-        struct train_opts, server_save, "server-save", OPT_FOLDER, "", "FOLDER",
-        "without --replicas: each server writes what it holds to a file there from time to time, and the next one "
-        "goes on from that if it is lost; all servers' hosts have the folder; with --on-loss report or "
-        "--elastic"),
-    OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "updates",
-             "how often, for --server-save: its workers wait so long"),
-    OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "steps",
-             "a worker pushes after every N-th step and the last, the sum of its gradients since then"),
-    OPT_U64_(struct train_opts, pull_every, "pull-every", "1", 1, 100000000, "steps",
-             "a worker pulls after every N-th step; in between it goes on by its own gradients"),
-    OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
-    OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
-                     "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
-    OPT_TEXT_(struct train_opts, interface, "interface", "", "NAME|ADDRESS",
-              "network interface at which other hosts reach a rank, mpi and tcp: its name, its IPv4 address, or "
-              "ADDRESS/BITS, "
-              "a network it is in; with several hosts transport zmq needs it"),
-    OPT_BOOL_(
-        struct train_opts, insecure, "insecure", "false",
-        "what transports zmq and tcp send between hosts is not encrypted; without it: it is (CURVE), with keys "
-        "of this run, but for the loopback; and a run by --worker-hosts has no key without --key-file: whoever reaches "
-        "its ports gets in"),
-    OPT_BOOL_(struct train_opts, secure, "secure", "false", "it is encrypted on the loopback, too: what that costs"),
-    OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
-    OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "a bucket is exchanged in pieces of at most this; without it: as a whole"),
-    OPT_U64_(struct train_opts, in_flight, "in-flight", "", 1, 64, "pieces",
-             "that a worker pushes and pulls at once; without it: 8 in sim, and where there is a core for each of the "
-             "workers' threads and each server, else 1"),
-    OPT_CHOICE_(struct train_opts, priority, "priority", "auto", "off|on|auto",
-                "on: of what waits to be exchanged, the first layers go first, as the next step needs them first; "
-                "auto: on where --overlap auto comes to on"),
-    OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
-                "on: a task of each worker exchanges and updates while the worker computes; auto: on in allreduce "
-                "where workers are on several hosts and gradients are cut, as by --bucket-bytes; the same bits"),
-    OPT_F64_(
-        struct train_opts, cycle_us, "cycle-us", "0", 0, 1e6, "us",
-        "with --overlap on --priority on: gradients that are ready while nothing is exchanged wait so long for some "
-        "of earlier layers, which then go first; which are exchanged together, and the bits, stay the same"),
-    OPT_TEXT_(
-        struct train_opts, compression, "compression", "none", "none|fp16|bf16|topk:F",
-        "of gradients in messages: 16 bits a value, or of each piece the part F that is largest, as pairs of index "
-        "and value; a worker adds what it did not send to its next gradient; not with --save and --resume"),
-    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
-                "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
-                "once to a host; auto: shared where the reducer sums in it"),
-    OPT_FILE_(struct train_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
-              "the simulated cluster: one that is built in, or a description (YAML), sim only; gradmark info --cluster "
-              "shows it"),
-    OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change a value of that description, sim only"),
-    OPT_CHOICE_(struct train_opts, job_placement, "job-placement", "auto", "auto|pack|spread|random",
-                "which hosts of the cluster a job gets, sim only: group after group, of all groups in turn, or by "
-                "--seed; auto: as the description says"),
-    OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
-                "backend of the arithmetic; hollow (sim only): its time is simulated, nothing is computed"),
-    OPT_BOOL_(struct train_opts, share_device, "share-device", "false",
-              "where a host has fewer GPUs than workers, workers share them, in turn; without it: that is refused"),
-    OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
-             "of each worker; without it: the cores bound to it, 1 where cores are shared, in sim, and in compare"),
-    OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",
-                "of the multiplications of GEMMs and convolutions; parameters and sums stay fp32"),
-    OPT_BOOL_(struct train_opts, forward_only, "forward-only", "false",
-              "inference throughput: no gradient, no exchange, no update; mode single or none"),
-    OPT_BOOL_(struct train_opts, bind, "bind", "true", "give each worker cores of its own"),
+                     "where ranks run. With auto it is mpi under mpirun, srun or flux run. It is tcp under gradmark "
+                     "launch, with --worker-hosts, or with TF_CONFIG. Otherwise ranks are threads of one process"),
+    OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "",
+             "threads of each worker (default: its cores). Where workers share cores, in world sim, and in gradmark "
+             "compare the default is 1"),
+    OPT_BOOL_(struct train_opts, bind, "bind", "true", "give each worker its own cores"),
     OPT_CHOICE_(
         struct train_opts, wait, "wait", "auto", "auto|spin|sleep",
-        "how workers wait for others: spin for some 100 us before they sleep, or sleep at once; auto: spin where "
-        "there is a core for each of their threads, and each server; compare: one choice for all it compares"),
-    OPT_U64_(struct train_opts, batch, "batch", "", 1, TRAIN_MAX_BATCH, "samples",
-             "batch of each worker and step, as many for any number of workers: weak scaling; without it: the model's"),
+        "how workers wait for others. With spin they spin for about 100 us before they sleep. With auto they spin if "
+        "each thread of a worker and each server has a core. Compare makes one choice for all that it compares"),
+    OPT_MODULE_(
+        struct train_opts, compute, "compute", compute_kind,
+        "backend of the arithmetic. With hollow, only in world sim, the time is simulated and nothing is computed"),
+    OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",
+                "number format of matrix products and convolutions. Parameters and sums stay fp32"),
+    OPT_BOOL_(
+        struct train_opts, share_device, "share-device", "false",
+        "let workers share a GPU if a host has too few. They use it in turn. Without the option such a run is refused"),
+    OPT_BOOL_(struct train_opts, forward_only, "forward-only", "false",
+              "measure inference: no gradient, exchange or update. For modes single and none"),
+    OPT_U64_(struct train_opts, servers, "servers", "", 1, TRAIN_MAX_SERVERS, "",
+             "number of parameter servers (default: 1). With --colocate the default is one beside each worker. Only in "
+             "mode ps"),
+    OPT_BOOL_(struct train_opts, colocate, "colocate", "false",
+              "put servers beside workers, on their cores. Each worker gets a server on its host, network card and "
+              "cores, until all servers have a place. Without --servers each worker gets one. In world sim a server "
+              "takes no time from its worker's processor"),
+    OPT_TEXT_(struct train_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
+              "which parameters are on which server. With split each server has equal bytes. With whole each tensor "
+              "goes to the server that has least. With round-robin tensors go to the servers in turn, with chunk:BYTES "
+              "chunks of that size do"),
+    OPT_TEXT_(struct train_opts, consistency, "consistency", "async", "async|ssp:S|sync|sync:B",
+              "when to wait. With async a server applies each gradient when it arrives. With ssp:S it does so, too, "
+              "but no worker is more than S steps ahead of the slowest. With sync there is one update a step, by the "
+              "mean gradient of all workers. With sync:B the B latest gradients are dropped"),
+    OPT_MODULE_(struct train_opts, lr_staleness, "lr-staleness", lr_staleness_kind,
+                "how to lower the rate of late gradients. With inverse a gradient that is S updates late gets the rate "
+                "over S, for S above 1. For --consistency async and ssp:S"),
+    OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "",
+             "push after every N-th step and the last. A worker pushes the sum of its gradients since its last push"),
+    OPT_U64_(struct train_opts, pull_every, "pull-every", "1", 1, 100000000, "",
+             "pull after every N-th step. In between a worker uses its own gradients"),
+    OPT_U64_(struct train_opts, in_flight, "in-flight", "", 1, 64, "",
+             "chunks of a worker on their way at once (default: 1 or 8). It is 8 in world sim, and if each thread of "
+             "the workers and each server has a core. Otherwise it is 1"),
+    OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
+             "number of standbys of each server. With 1 the next server repeats every change. It replaces a lost "
+             "server, so that no update is lost, and a new standby is made. Needs --on-loss report or --elastic"),
+    OPT_FILE_(struct train_opts, server_save, "server-save", OPT_FOLDER, "", "FOLDER",
+              "folder in which servers save what they hold. If a server is lost, the next one continues from its last "
+              "file. All servers' hosts need the folder. Needs --on-loss report or --elastic. It cannot be combined "
+              "with --replicas"),
+    OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "",
+             "updates from one --server-save to the next. Workers wait meanwhile"),
+    OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_U64_(
-        struct train_opts, stages, "stages", "1", 1, NETWORK_MAX_STAGES, "stages",
-        "cut the network into so many: every worker is a pipeline of as many ranks, through which micro-batches go"),
+        struct train_opts, average_every, "average-every", "", 1, 100000000, "",
+        "local SGD: average parameters every N steps, and last. Workers use their own gradients in between. A run with "
+        "--save that is told to stop ends after an average. Without it workers average gradients, in every step"),
+    OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+             "largest bucket of gradients (default: all in one). Gradients of neighbouring layers are exchanged "
+             "together, as a bucket"),
+    OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+             "largest chunk of a bucket (default: the whole bucket). A bucket is exchanged chunk by chunk"),
+    OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
+                "exchange gradients while computing. With on a task of each worker exchanges and updates. With auto it "
+                "is on for allreduce if workers are on several hosts and gradients are cut, as by --bucket-bytes. Bits "
+                "stay the same"),
+    OPT_CHOICE_(struct train_opts, priority, "priority", "auto", "off|on|auto",
+                "exchange the first layers first. The next step needs them first. With auto it is on where --overlap "
+                "auto chooses on"),
+    OPT_F64_(struct train_opts, cycle_us, "cycle-us", "0", 0, 1e6, "us",
+             "wait for more important gradients. Gradients that are ready while nothing is exchanged wait this long. "
+             "Those of earlier layers then go first. Needs --overlap on --priority on. Buckets and bits stay the same"),
+    OPT_TEXT_(struct train_opts, compression, "compression", "none", "none|fp16|bf16|topk:F",
+              "compression of gradients in messages. With fp16 and bf16 a value has 16 bits. With topk:F the largest "
+              "part F of each chunk is sent, as pairs of index and value. A worker adds what it did not send to its "
+              "next gradient. It cannot be combined with --save and --resume"),
+    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
+                "memory of parameters and gradients. With shared the workers of a host map each other's, and initial "
+                "parameters cross to a host once. With auto it is shared if the allreduce algorithm adds in it"),
+    OPT_AUTO_MODULE_(
+        struct train_opts, transport, "transport", transport_kind,
+        "what carries messages. With auto it is zmq for ps, inproc or mpi for allreduce, and sim in world sim"),
+    OPT_TEXT_(struct train_opts, interface, "interface", "", "NAME",
+              "network at which other hosts reach a rank. NAME is a device, its IPv4 address, or a network as in "
+              "10.0.0.0/24. For worlds mpi and tcp. On several hosts transport zmq needs it"),
+    OPT_BOOL_(
+        struct train_opts, insecure, "insecure", "false",
+        "do not encrypt messages between hosts. Without it transports zmq and tcp encrypt them (CURVE), except on the "
+        "loopback. With it a run by --worker-hosts needs no --key-file. Everybody who reaches its ports can then join"),
+    OPT_BOOL_(struct train_opts, secure, "secure", "false",
+              "encrypt messages on the loopback, too. This shows what encryption costs"),
+    OPT_U64_(struct train_opts, stages, "stages", "1", 1, NETWORK_MAX_STAGES, "",
+             "cut the network into N pipeline stages. Each worker is a pipeline of N ranks, through which "
+             "micro-batches pass"),
     OPT_CHOICE_(struct train_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
-                "of --stages: forward and backward in turn, which holds the activations of few micro-batches, or all "
-                "forward and then all backward, which holds all"),
+                "order of the passes of a pipeline. With 1f1b forward and backward alternate, and few micro-batches "
+                "are held. With gpipe all forward passes come first, and all micro-batches are held. For --stages"),
     OPT_BOOL_(struct train_opts, recompute, "recompute", "false",
-              "of --stages: hold only what a stage takes of each micro-batch, and compute its activations again before "
-              "its backward: a third more work, the memory of one"),
+              "hold less memory: compute activations again. A stage holds only the input of each micro-batch, and the "
+              "activations of one. This is a third more work. For --stages"),
+    OPT_U64_(struct train_opts, shard_dense, "shard-dense", "1", 1, NETWORK_MAX_SHARDS, "",
+             "cut the dense layers over groups of N workers. They exchange activations. Convolutions stay whole. Only "
+             "in mode allreduce"),
     OPT_U64_(
         struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
-        "refuse a run of which a worker or a server needs more, as where it has no more; without it: what there is "
-        "here"),
-    OPT_U64_(struct train_opts, shard_dense, "shard-dense", "1", 1, NETWORK_MAX_SHARDS, "workers",
-             "cut the dense layers by their outputs over groups of so many workers, which exchange activations; "
-             "convolutions stay whole; mode allreduce"),
-    OPT_U64_WAS_(
-        struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "parts",
-        "micro-batches into which a worker divides its batch: computed one after the other, gradients added up, "
-        "exchanged once: the memory of a part; batch norm sees a part at a time"),
-    OPT_U64_(struct train_opts, global_batch, "global-batch", "", 1, (double)TRAIN_MAX_BATCH *MAX_RANKS, "samples",
-             "batch of all workers together, shared out evenly: strong scaling; without it: --batch for each worker"),
-    OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",
-             "height and width of an image; without it: the data file's, or the published one of the network"),
-    OPT_U64_(struct train_opts, classes, "classes", "", 2, 100000, "classes",
-             "of images; without it: the data file's, or the published number of the network"),
-    OPT_BOOL_(struct train_opts, aux, "aux", "false", "with the auxiliary classifier (inception3)"),
-    OPT_U64_(struct train_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
-             "divides the channels of every layer: a slim network, for lessons and tests"),
-    OPT_FILE_(struct train_opts, data, "data", OPT_READ, "", "PATH",
-              "images: a folder (IDX, CIFAR-10, .gmimg) or file; synthetic: made from --seed; without it: the model's"),
-    OPT_CHOICE_(
-        struct train_opts, input, "input", "direct", "direct|feed|synthetic",
-        "who reads the samples: each worker those of its own part; a driver, one more rank, which pushes batches "
-        "to all workers over ZeroMQ (the same samples, and bits); nobody: images of the same shape are computed"),
-    OPT_U64_(struct train_opts, feed_queue, "feed-queue", "2", 1, 64, "batches",
-             "that the driver of --input feed may be ahead of a worker"),
-    OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "images",
-             "synthetic training images; without it: 1281167, as ImageNet has"),
-    OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "samples",
-             "of the test set, classified after the last step; without it: all of a file, none of synthetic ones"),
+        "memory that a rank may need (default: available memory). A run that needs more for a worker or a server is "
+        "refused"),
     OPT_FILE_(
-        struct train_opts, profile, "profile", OPT_READ, "", "FILE",
-        "recorded times for model replay (gradmark profile writes them); of --model NETWORK --stages: by which it "
-        "is cut into stages"),
-    OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "steps",
-             "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
-    OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
-    OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind, "rate for W workers: lr, lr W, lr sqrt W"),
-    OPT_MODULE_(struct train_opts, lr_staleness, "lr-staleness", lr_staleness_kind,
-                "inverse: a server applies a gradient that comes S updates late at the rate over S, for S above 1; of "
-                "--consistency async and ssp:S"),
-    OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "steps",
-             "local SGD: workers go by their own gradients, and average their parameters after every N-th step and the "
-             "last; a run with --save that is told to stop ends behind an average; without it they average gradients, "
-             "in every step"),
-    OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
-             "the rate rises linearly from lr to the scaled rate over these"),
-    OPT_AUTO_MODULE_(struct train_opts, optimizer, "optimizer", optimizer_modules,
-                     "what makes a step of a gradient, with servers there; auto: momentum, or sgd where that is 0"),
-    OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "",
-             "without it: the model's, 0 or 0.9; with --optimizer momentum 0.9, with others 0"),
-    OPT_CHOICE_(struct train_opts, momentum_correction, "momentum-correction", "on", "on|off",
-                "past steps in the velocity, where the rate changes; on: go on at the new rate, off: at their own"),
-    OPT_F64_(struct train_opts, weight_decay, "weight-decay", "0", 0, 1, "",
-             "L2 penalty: this times the parameter is added to its gradient"),
-    OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
-             "report when the mean training loss of 10 steps first reaches this; without it: in compare the model's"),
-    OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
-             "of samples, their order, and parameters"),
+        struct train_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
+        "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster NAME"),
+    OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
+                "change a value of the simulated cluster. Only in world sim"),
+    OPT_CHOICE_(
+        struct train_opts, job_placement, "job-placement", "auto", "auto|pack|spread|random",
+        "which hosts of the cluster a job gets. With pack it fills group after group, with spread all groups in turn. "
+        "With random hosts are drawn by --seed. With auto the description of the cluster decides. Only in world sim"),
     OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
-             "a rank that gives no sign of life for so long is named, with what it owes; without it: half of "
-             "--stall-abort-s"),
-    OPT_F64_WAS_(struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
-                 "a rank that gives no sign of life for so long is lost, and ends the run; so does a message that is "
-                 "awaited for twice as long, by a server for 20 steps if those take longer, but for sim"),
+             "warn of a silent rank after this (default: half). The default is half of --stall-abort-s. The warning "
+             "names the rank, and what it owes"),
+    OPT_F64_WAS_(
+        struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
+        "time after which a silent rank is lost. The run then ends. It also ends if a message does not arrive within "
+        "twice this time, or for a server within 20 steps if they take longer. World sim has no such limits"),
     OPT_END_,
 };
 
+const struct opt_topic train_opt_topics[] = {
+    { "data", "data" },
+    { "network", "image-size" },
+    { "batch and steps", "batch" },
+    { "learning rate", "lr" },
+    { "optimiser", "optimizer" },
+    { "where ranks run", "world" },
+    { "arithmetic", "compute" },
+    { "parameter servers", "servers" },
+    { "allreduce", "reducer" },
+    { "exchange of gradients", "bucket-bytes" },
+    { "network and encryption", "transport" },
+    { "stages, shards and memory", "stages" },
+    { "simulated cluster", "cluster" },
+    { "lost ranks", "stall-warn-s" },
+    { NULL, NULL },
+};
+
 const struct opt train_run_table[] = {
-    OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network and its data set"),
+    OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network and its data"),
     OPT_MODULE_(struct train_opts, mode, "mode", mode_kind,
-                "how workers exchange gradients; none: no exchange, the control"),
-    OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
-             "workers; without it: 1, in mpi all ranks that are not servers"),
-    OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
-              "mode ps: the first server hands out the batches of all workers one by one; a worker that is lost takes "
-              "none with it, as the others get what it had, nor does a server with --replicas 1 or --server-save; "
-              "implies --on-loss report"),
+                "how workers exchange gradients. In mode none each worker trains alone, for comparison"),
     OPT_U64_(
-        struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "workers",
-        "with --elastic in world tcp: --workers begin the run, and others may join it later (--join), until so many "
-        "have ever been in it; each that joins counts once more, also one that was there before"),
-    OPT_U64_(
-        struct train_opts, sets, "sets", "", 1, MAX_RANKS, "sets",
-        "so many trainings at once, which share nothing but the machine: each has --workers and --servers of its own, "
-        "set s the seed --seed + s; of K sets of W workers set s has the ranks from s W on, its servers are behind "
-        "the workers of all; without the lines that parsers read"),
-    OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "samples",
-             "the mean of --target-loss is of the last steps of every worker that have so many together, as many for "
-             "any number of workers; without it: of the last 10"),
-    OPT_U64_(
-        struct train_opts, stop_at_step, "stop-at-step", "", 1, 100000000, "updates",
-        "end when the servers have made so many updates, in place of --steps: exactly so many, of all workers, those "
-        "of a resumed checkpoint included"),
+        struct train_opts, workers, "workers", "", 1, MAX_RANKS, "",
+        "number of workers (default: 1, or by the launcher). In world mpi all ranks that are not servers are workers"),
+    OPT_U64_(struct train_opts, sets, "sets", "", 1, MAX_RANKS, "",
+             "number of separate trainings at the same time. Each set has its own --workers and --servers. Set s has "
+             "the seed --seed + s. The ranks are the workers of set 0, of set 1 and so on, then all servers. The last "
+             "lines for parsers are not printed"),
+    OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "",
+             "samples in the mean of --target-loss (default: 10 steps). The mean covers the last steps of all workers "
+             "that have N samples together. So it is comparable between numbers of workers"),
+    OPT_U64_(struct train_opts, stop_at_step, "stop-at-step", "", 1, 100000000, "",
+             "stop when the servers have made exactly N updates. It replaces --steps. The number counts updates by all "
+             "workers, and those of a resumed checkpoint"),
     OPT_FILE_(struct train_opts, save, "save", OPT_WRITTEN, "", "FILE", "write a checkpoint after the last step"),
-    OPT_U64_(
-        struct train_opts, save_every, "save-every", "", 1, 100000000, "steps",
-        "write the checkpoint of --save after every N-th step, too, in place of the one before; in no step's time: "
-        "workers that wait for each other meet around it, in modes ps and none the others go on"),
-    OPT_U64_(
-        struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
-        "where the run's ranks die, start again from the checkpoint that it wrote to --save, or from the beginning, at "
-        "most so often; drills are not repeated; of processes: gradmark launch --restarts"),
+    OPT_U64_(struct train_opts, save_every, "save-every", "", 1, 100000000, "",
+             "also write the checkpoint after every N-th step. It replaces the one before. Workers that wait for each "
+             "other meet around it. In modes ps and none the others continue. The time is part of no step"),
     OPT_FILE_(struct train_opts, resume, "resume", OPT_READ, "", "FILE",
-              "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
-    OPT_FILE_(struct train_opts, timeline, "timeline", OPT_WRITTEN, "", "FILE.json",
-              "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
-    OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
-              "steps to keep in the timeline; the first step is 0 (default: all)"),
+              "continue from a checkpoint. Mode, workers and batch may differ from those of the checkpoint. Model and "
+              "seed may not"),
+    OPT_U64_(struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "",
+             "start again when ranks die, at most N times. The run continues from the checkpoint of --save, or starts "
+             "at the beginning. Injected faults are not repeated. For a run of several processes use gradmark launch "
+             "--restarts"),
+    OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "",
+             "write the records of every N-th step. The first step, the last one, and all steps up to the target loss "
+             "are always written"),
     OPT_FILE_(
-        struct train_opts, trajectory, "trajectory", OPT_WRITTEN, "", "FILE.csv",
-        "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "
-        "whose parameters have names, such as linear"),
+        struct train_opts, timeline, "timeline", OPT_WRITTEN, "", "FILE",
+        "write what each rank did and when, for Perfetto. Open the file at ui.perfetto.dev or in chrome://tracing"),
+    OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
+              "steps to keep in the timeline (default: all). The first step is 0"),
+    OPT_FILE_(struct train_opts, messages, "messages", OPT_WRITTEN, "", "FILE",
+              "write every message between ranks, as CSV. Both ends of a message have a line: the other rank, the "
+              "time, the bytes, and their place in the gradients"),
+    OPT_FILE_(struct train_opts, trajectory, "trajectory", OPT_WRITTEN, "", "FILE",
+              "write each worker's parameters at each step, as CSV. The file also has time, samples and loss. The "
+              "model's parameters need names, as those of linear have"),
+    OPT_TEXT_(struct train_opts, split, "split", "iid", "iid|by-label|dirichlet:A|unequal:a,b,...",
+              "how the samples are divided among workers. With iid each gets all samples in turn. With by-label each "
+              "has few labels. With dirichlet:A shares of labels are drawn, with A for each label. With unequal:a,b "
+              "workers have parts as a to b, and the same parts of each round"),
     OPT_TEXT_(
-        struct train_opts, split, "split", "iid", "iid|by-label|dirichlet:A|unequal:a,b,...",
-        "which samples workers have: all in turn; few labels each; labels by a Dirichlet distribution, A for each; "
-        "parts as a to b ..., and as much of each round"),
-    OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
-              "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
-              "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
-    OPT_U64_(struct train_opts, alternate_exchange, "alternate-exchange", "", 1, 1000000, "steps",
-             "measure what exchanging gradients costs: in turns of so many steps workers exchange them, and go on by "
-             "their own; says what part of the throughput without is left, with an interval; the parameters are of no "
-             "use; allreduce only"),
-    OPT_FILE_(struct train_opts, messages, "messages", OPT_WRITTEN, "", "FILE.csv",
-              "write every message between ranks, at both its ends: with whom, when, how many bytes, and where in the "
-              "gradients they are, as CSV"),
-    OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
-             "write the records of every N-th step, of the first and the last, and of all up to the target loss"),
+        struct train_opts, omit, "omit", "", "LIST",
+        "leave out steps of distributed training, for lessons. LIST names them: broadcast (of the first parameters), "
+        "shard (of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
+    OPT_U64_(struct train_opts, alternate_exchange, "alternate-exchange", "", 1, 1000000, "",
+             "measure what exchange costs, in turns of N steps. N steps with exchange and N steps without it "
+             "alternate. The result is the part of the throughput that is left, with an interval. The parameters are "
+             "of no use. Only in mode allreduce"),
+    OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "",
+             "compare all workers' parameters after every N-th step. They must be equal to the bit, also after the "
+             "last step. Otherwise the run ends and names rank, step and tensor. The time is part of no step. For mode "
+             "allreduce, and ps with --consistency sync"),
     OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",
-                "when a rank is lost: abort ends the run; report goes on as the mode can, and says who was lost"),
-    OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",
-                 "failure test: this rank ends without notice to its peers"),
-    OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
-             "failure test: this rank does nothing any more, and keeps what it holds"),
-    OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "rank",
-             "drill: this worker leaves in order and the others go on, as where it alone gets SIGTERM; --elastic only"),
-    OPT_TEXT_(
-        struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-        "when the rank of --kill-rank, --hang-rank or --leave-rank does so: start, probe, step:N (the start of step N, "
-        "with --resume counted on from the checkpoint's; a server: as it gets the first push of that step), step:N:M "
-        "(with "
-        "--stages: as it begins micro-batch M of step N), random (of a step drawn by --seed), end"),
-    OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
-             "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
-             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce, and "
-             "ps with sync"),
-    OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "rank",
-             "failure test: one bit of this worker's gradient flips, behind the exchange; of ps with sync, of the "
-             "parameters that it has pulled"),
-    OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "steps",
-             "failure test: the step in which --flip-bit does so, counted as in --drill-at"),
-    OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "rank",
-             "failure test: this worker computes at --slow-ratio of its speed"),
-    OPT_F64_(struct train_opts, slow_ratio, "slow-ratio", "0.5", 0.01, 1, "",
-             "failure test: of its speed, for --slow-rank: it pauses until a gradient has taken 1 / ratio as long"),
-    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "steps",
-                 "failure test: --kill-step N is --drill-at step:N"),
+                "what to do when a rank is lost. With abort the run ends. With report it continues as far as the mode "
+                "permits, and names the lost rank"),
+    OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
+              "assign batches one by one, so that workers may be lost. The first server assigns the batches of all "
+              "workers. Other workers get the batches of a lost worker. With --replicas 1 or --server-save servers may "
+              "be lost, too. Only in mode ps. It implies --on-loss report"),
+    OPT_U64_(struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "",
+             "number of workers that an elastic run may ever have. The run starts with --workers. Others join it later "
+             "(--join), up to N in all. A worker that returns counts once more. Only with --elastic in world tcp"),
+    OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "",
+                 "failure test: this rank ends without notice"),
+    OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "",
+             "failure test: this rank stops working and stays. It keeps its memory and connections"),
+    OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "",
+             "failure test: this worker leaves the run in order. It finishes its batch, as after SIGTERM, and the "
+             "others continue. Only with --elastic"),
+    OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
+              "failure test: when a rank ends, stops or leaves. WHEN is start, probe, step:N, step:N:M, random or end. "
+              "At step:N it is the start of step N, with --resume counted from the checkpoint. For a server it is the "
+              "first push of that step. With --stages, step:N:M is the start of micro-batch M of it. A random step is "
+              "drawn by --seed"),
+    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "",
+                 "failure test: the same as --drill-at step:N"),
+    OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "",
+             "failure test: one bit of this worker's gradient flips. It flips after the exchange. In mode ps with "
+             "--consistency sync it is a bit of the parameters that the worker pulled"),
+    OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "",
+             "failure test: step of --flip-bit. It counts as in --drill-at"),
+    OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "",
+             "failure test: this worker computes slowly. It has --slow-ratio of its speed"),
+    OPT_F64_(
+        struct train_opts, slow_ratio, "slow-ratio", "0.5", 0.01, 1, "",
+        "failure test: speed of --slow-rank, 1 is normal. The worker pauses until a gradient has taken 1 / X as long"),
     OPT_END_,
+};
+
+const struct opt_topic train_run_topics[] = {
+    { "model, mode and workers", "model" },
+    { "end of the run", "target-samples" },
+    { "checkpoints and restarts", "save" },
+    { "records of the run", "record-every" },
+    { "lessons, measuring and checks", "split" },
+    { "lost ranks and elastic workers", "on-loss" },
+    { "failure tests", "kill-rank" },
+    { NULL, NULL },
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {

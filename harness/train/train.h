@@ -76,6 +76,7 @@ struct train_opts { /* as given; the tables have the meanings */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
+extern const struct opt_topic train_opt_topics[], train_run_topics[];
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */

@@ -61,7 +61,7 @@ static const struct opt compare_table[] = {
 
 static const struct verb_group groups[] = {
     { "comparison", compare_table, 0, NULL },
-    { "every training of it", train_opt_table, offsetof(struct compare_opts, train), NULL },
+    { "every training of it", train_opt_table, offsetof(struct compare_opts, train), train_opt_topics },
     { NULL, NULL, 0, NULL },
 };
 

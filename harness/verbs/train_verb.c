@@ -35,22 +35,24 @@ struct train_verb_opts {
 
 static const struct opt own_table[] = {
     OPT_FILE_(struct train_verb_opts, out, "out", OPT_WRITTEN, "", "FILE",
-              "write records as JSON lines; - for standard output"),
+              "write records as JSON lines. With - they go to standard output"),
     OPT_FILE_(struct train_verb_opts, cost, "cost", OPT_WRITTEN, "", "FILE",
-              "write what the simulation cost, in messages and real seconds, and which link of each kind was busiest, "
-              "as JSON; sim only"),
+              "write what the simulation itself cost, as JSON. The file has its messages, its real seconds, and the "
+              "busiest link of each kind. Only in world sim"),
     OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
-              "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
+              "end with lines for Horovod's and TensorFlow's tools. The parsers of Horovod's benchmark and of "
+              "tf_cnn_benchmarks read them"),
     OPT_END_,
 };
 static const struct opt layout_table[] = {
     OPT_TEXT_(struct train_verb_opts, layout, "layout", "", "WxSxK",
-              "--workers W --stages S --shard-dense K in one word: W x S ranks"),
+              "workers, stages and shards in one word. It stands for --workers W --stages S --shard-dense K, and has "
+              "W x S ranks"),
     OPT_END_,
 };
 static const struct verb_group groups[] = {
-    { "one run", train_run_table, offsetof(struct train_verb_opts, train), NULL },
-    { "training", train_opt_table, offsetof(struct train_verb_opts, train), NULL },
+    { "one run", train_run_table, offsetof(struct train_verb_opts, train), train_run_topics },
+    { "training", train_opt_table, offsetof(struct train_verb_opts, train), train_opt_topics },
     { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune), NULL },
     { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang), NULL },
     { "layout", layout_table, 0, NULL },
@@ -496,16 +498,58 @@ static const struct verb_hint hints[] = {
     .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules), \
     .rule = train_opt_rules, .n_rules = TRAIN_N_OPT_RULES, .hint = hints
 
+static const struct verb_example train_examples[] = {
+    { "train --steps 500 --save half.ckpt", "Train lenet with one worker, and write a checkpoint" },
+    { "train --mode allreduce --workers 2 --out run.jsonl", "Train with two workers, and write records" },
+    { "train --world sim --cluster piz-daint --workers 8 --mode ps --servers 2",
+      "Simulate eight workers of a cluster" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics train_basics[] = {
+    { "what is trained", "model data batch steps lr optimizer target-loss seed" },
+    { "workers and exchange", "mode workers servers consistency reducer bucket-bytes overlap compression" },
+    { "where it runs", "world cluster interface compute threads" },
+    { "checkpoints and output", "save resume out timeline" },
+    { NULL, NULL },
+};
+
 const struct verb verb_train = {
     .name = "train",
-    .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
+    .summary = "train one network in one mode: speed, cost of a step, loss",
+    .introduction = "Trains one network in one mode. Prints the throughput, the parts of a step, the loss and the "
+                    "accuracy. Without options one worker trains lenet on images of digits, which takes seconds.\n\n"
+                    "Exit status: 0 trained, 1 the run failed, 2 bad input, 130 stopped by Ctrl-C with its results.",
+    .example = train_examples,
+    .basics = train_basics,
+    .page = "training",
     OPTIONS_OF_TRAIN,
     .run = train_run,
 };
 
+static const struct verb_example serve_examples[] = {
+    { "serve --ps-hosts localhost:2222 --worker-hosts localhost:2223", "Start the server, and wait for one worker" },
+    { "train --ps-hosts localhost:2222 --worker-hosts localhost:2223", "Start its worker, in a second terminal" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics serve_basics[] = {
+    { "members of the run", "ps-hosts worker-hosts task key-file start-timeout" },
+    { "the same as the workers have", "model batch steps lr optimizer consistency placement interface on-loss" },
+    { NULL, NULL },
+};
+
 const struct verb verb_serve = {
     .name = "serve",
-    .summary = "a parameter server of a run of world tcp; options as of train, the same as the workers have",
+    .summary = "run one parameter server of a training without launcher",
+    .usage = "--ps-hosts HOST:PORT,... --worker-hosts HOST:PORT,... [--option value ...]",
+    .introduction =
+        "Runs one parameter server of a training whose processes you start by hand. It takes the options of "
+        "gradmark train, and all processes need the same ones.\n\n"
+        "Worker 0 prints the results. If the variable TF_CONFIG names the hosts, no list is needed.",
+    .example = serve_examples,
+    .basics = serve_basics,
+    .page = "running",
     OPTIONS_OF_TRAIN,
     .run = serve_run,
 };
