@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cost_sim_test.c RANKS [PER-HOST [COLLECTIVE [N_ELEMS]]] - on a simulated 1 Gbit/s cluster, each type of each
- * algorithm takes what its critical path says, with many bytes, with few for each rank and with one element alone, which
- * passes some ranks by; and an allreduce of ring beats that of root by the ratio the two formulas give; all within 10 %. One that chooses takes as long as the
- * fastest. Virtual time: no noise, a golden value. PER-HOST: ranks of a host; if more than 1, of algorithms alone that
- * work in the memory of hosts, and of the allreduce of one that chooses. COLLECTIVE: that one alone; N_ELEMS: with so
- * many elements alone.
+ * algorithm takes as long as its critical path says, within 10 %. It runs with many bytes, with few for each rank, and
+ * with one element, which some ranks never get. A ring's allreduce beats root's by the ratio of the two formulas. An
+ * algorithm that chooses takes as long as the fastest. Time is virtual: no noise, a golden value.
+ *   PER-HOST: ranks of a host. Above 1: of algorithms alone that work in the memory of hosts, and of the allreduce of
+ *   one that chooses. COLLECTIVE: that one alone. N_ELEMS: with so many elements alone.
  */
 #include <math.h>
 #include <stdio.h>

@@ -237,7 +237,7 @@ static const struct verb *find_verb(const struct verb *const *verbs, const char 
 
 static void print_usage(FILE *to, const struct verb *const *verbs)
 {
-    fputs("gradmark: what does it cost to turn many workers' gradients into the next parameters?\n\n"
+    fputs("gradmark: the cost of turning many workers' gradients into new parameters\n\n"
           "usage: gradmark VERB [--option value ...]\n\n",
           to);
     for (const struct verb *const *v = verbs; *v; v++)
