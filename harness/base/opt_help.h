@@ -19,8 +19,8 @@ enum {
 
 /* "--ring.segment-bytes". module: whose option it is, NULL: of none. */
 void opt_help_name(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
-/* What its value is called: "N", "FILE", "off|on|auto" where that is short enough to stand before the text, else "NAME".
- * "" of a switch. */
+/* What its value is called: "N", "FILE", or "off|on|auto" where that is short enough to stand before the text, else
+ * "NAME". "" of a switch. */
 void opt_help_value(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
 /* Its text on one line. */
 void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail);
