@@ -15,11 +15,14 @@ void opt_help_name(char *out, size_t n_bytes, const struct module *module, const
     snprintf(out, n_bytes, "--%s%s%s%s", is_on, module ? module->name : "", module ? "." : "", o->name);
 }
 
-/* What may be given, "a|b|c"; "": words of the user. A text has choices where its unit names words to be typed. */
+/* What may be given, "a|b|c"; "": words of the user. A text has choices where its unit has words to be typed: "split|
+ * chunk:BYTES", not "NAME|ADDRESS". */
 static void choices_of(char *out, size_t n_bytes, const struct opt *o)
 {
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz";
+
     opt_choices(o, out, n_bytes);
-    if (out[0] == '\0' && o->type == OPT_TEXT && strchr(o->unit, '|'))
+    if (out[0] == '\0' && o->type == OPT_TEXT && strchr(o->unit, '|') && strpbrk(o->unit, small))
         snprintf(out, n_bytes, "%s", o->unit);
 }
 
@@ -90,32 +93,44 @@ static size_t append_choices(char *out, size_t n_bytes, size_t n_used, const cha
     return n_used;
 }
 
-/* " (samples; default 32)" */
-static size_t append_unit(char *out, size_t n_bytes, size_t n_used, const struct opt *o)
+/* The first sentence, its choices, and " (samples; default 32)"; its help may end in a default that is no value of the
+ * table: "batch (default: the model's)". Returns the bytes used. */
+static size_t append_brief(char *out, size_t n_bytes, const struct module *module, const struct opt *o,
+                           size_t n_sentence)
 {
     const bool is_number = o->type == OPT_U64 || o->type == OPT_F64;
     const char *unit = is_number && strcmp(o->unit, "port") != 0 ? o->unit : "";
-    const char *def = o->type == OPT_BOOL ? "" : opt_default(o);
-    char text[VALUE_BYTES + CHOICES_BYTES];
-
-    if (unit[0] == '\0' && def[0] == '\0')
-        return n_used;
-    snprintf(text, sizeof text, " (%s%s%s%s)", unit, unit[0] && def[0] ? "; " : "", def[0] ? "default " : "", def);
-    return append_text(out, n_bytes, n_used, text);
-}
-
-void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail)
-{
-    const char *end = strstr(o->help, ". ");
+    const char *own = strstr(o->help, " (default: "), *def = o->type == OPT_BOOL ? "" : opt_default(o);
+    const bool has_own = own && own < o->help + n_sentence;
+    const size_t n_before = has_own ? (size_t)(own - o->help) : n_sentence;
+    size_t n = append(out, n_bytes, 0, o->help, n_before);
     char choices[CHOICES_BYTES];
-    size_t n = append(out, n_bytes, 0, o->help, end ? (size_t)(end - o->help) : strlen(o->help));
 
     choices_of(choices, sizeof choices, o);
     if (choices[0] != '\0' && !shows_choices(module, o, choices)) {
         n = append_text(out, n_bytes, n, ": ");
         n = append_choices(out, n_bytes, n, choices);
     }
-    n = append_unit(out, n_bytes, n, o);
+    if (unit[0] == '\0' && def[0] == '\0' && !has_own)
+        return n;
+    n = append_text(out, n_bytes, n, " (");
+    n = append_text(out, n_bytes, n, unit);
+    if (unit[0] != '\0' && (has_own || def[0] != '\0'))
+        n = append_text(out, n_bytes, n, "; ");
+    if (has_own)
+        return append(out, n_bytes, n, own + 2, n_sentence - n_before - 2); /* with its ) */
+    if (def[0] != '\0') {
+        n = append_text(out, n_bytes, n, "default ");
+        n = append_text(out, n_bytes, n, def);
+    }
+    return append_text(out, n_bytes, n, ")");
+}
+
+void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail)
+{
+    const char *end = strstr(o->help, ". ");
+    size_t n = append_brief(out, n_bytes, module, o, end ? (size_t)(end - o->help) : strlen(o->help));
+
     if (detail == OPT_BRIEF)
         return;
     if (end)

@@ -19,7 +19,8 @@ struct sample {
     double lr, no_rate;
     bool charts;
     const char *out, *mode, *models, *counts, *fruit, *fruits, *best;
-    uint64_t weight, room;
+    uint64_t weight, room, ripe;
+    const char *from, *cut;
     struct opt_joined set;
 };
 
@@ -52,6 +53,9 @@ static const struct opt table[] = {
     OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
     OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "of a round fruit"),
     OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit. Best with little fruit"),
+    OPT_U64_(struct sample, ripe, "ripe", "", 1, 99, "days", "when it is ripe (default: its kind's). Not of a melon"),
+    OPT_TEXT_(struct sample, from, "from", "", "NAME|PLACE", "where it grew"),
+    OPT_TEXT_(struct sample, cut, "cut", "whole", "whole|halves|pieces:N", "how it is cut"),
     OPT_JOINED_(struct sample, set, "set", "KEY=VALUE", "change something"),
     OPT_END_,
 };
@@ -324,6 +328,11 @@ static void help_has_value_choices_unit_and_default(void **state)
                 "                    modules of a kind: apple, pear or melon\n"
                 "                    (default apple,pear)\n");
     assert_help("weight", NULL, OPT_BRIEF, "  --weight N        of a round fruit (g; default 1)\n");
+    assert_help("ripe", NULL, OPT_BRIEF,
+                "  --ripe N          when it is ripe (days; default: its\n                    kind's)\n");
+    assert_help("from", NULL, OPT_BRIEF, "  --from NAME|PLACE\n                    where it grew\n");
+    assert_help("cut", NULL, OPT_BRIEF,
+                "  --cut NAME        how it is cut: whole, halves or pieces:N\n                    (default whole)\n");
 }
 
 static void whole_help_has_all_sentences(void **state)
@@ -338,8 +347,8 @@ static void whole_help_has_all_sentences(void **state)
                 "                    times\n");
     assert_help("room", NULL, OPT_BRIEF, "  --room N          for fruit (bytes; default 64Ki)\n");
     assert_help("room", NULL, OPT_WHOLE,
-                "  --room N          for fruit (bytes; default 64Ki). Best with\n"
-                "                    little fruit\n");
+                "  --room N          for fruit (bytes; default 64Ki). Best\n"
+                "                    with little fruit\n");
 }
 
 /* An option of a table that fills more than one word of group.given is that one, and no other.
