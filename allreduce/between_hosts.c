@@ -11,10 +11,10 @@
 
 const struct opt between_hosts_options[] = {
     OPT_BOOL_(struct between_hosts_opts, halving, "halving", "false",
-              "between hosts by halving and doubling, in fewer messages; without it around a ring"),
+              "use halving and doubling between hosts, not a ring. It needs fewer messages"),
     OPT_U64_(struct between_hosts_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
-             "around the ring a chunk goes in segments of about this, at most 64, each sent on while the next one "
-             "comes; 0: as a whole"),
+             "size of the segments of a chunk between hosts. Only for the ring. A segment is sent on while the next "
+             "one arrives. A chunk has at most 64. With 0 it is sent as a whole"),
     OPT_END_,
 };
 

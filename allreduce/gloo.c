@@ -40,7 +40,7 @@ struct gloo_opts {
 
 static const struct opt table[] = {
     OPT_CHOICE_(struct gloo_opts, algorithm, "algorithm", "auto", "auto|ring|bcube",
-                "of allreduces; auto: what Gloo takes by itself, which is ring in version 0.5"),
+                "algorithm of Gloo's allreduce. With auto Gloo chooses. Its version 0.5 chooses ring"),
     OPT_END_,
 };
 

@@ -24,9 +24,9 @@ struct mpi_opts {
 
 static const struct opt table[] = {
     OPT_BOOL_(struct mpi_opts, nonblocking, "nonblocking", "false",
-              "MPI_Iallreduce and a wait that ends when a rank is lost, in place of MPI_Allreduce"),
+              "use MPI_Iallreduce instead of MPI_Allreduce. Its wait ends when a rank is lost"),
     OPT_U64_(struct mpi_opts, most_elems, "most-elems", "2147483647", 1, INT_MAX, "elements",
-             "a call of MPI has at most so many; a longer array takes several"),
+             "longest array of one MPI call. A longer one takes several calls"),
     OPT_END_,
 };
 

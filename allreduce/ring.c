@@ -35,8 +35,8 @@ struct ring_opts {
 
 static const struct opt table[] = {
     OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
-             "a chunk goes round in segments of about this, at most 64, each sent on while the next one comes; 0: as a "
-             "whole"),
+             "size of the segments of a chunk. A segment is sent on while the next one arrives. A chunk has at most "
+             "64. With 0 it is sent as a whole"),
     OPT_END_,
 };
 

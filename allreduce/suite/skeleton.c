@@ -28,7 +28,8 @@ struct skeleton_opts {
 };
 
 static const struct opt table[] = {
-    OPT_U64_(struct skeleton_opts, chunk_elems, "chunk-elems", "1024", 1, 1 << 30, "elements", "that travel at a time"),
+    OPT_U64_(struct skeleton_opts, chunk_elems, "chunk-elems", "1024", 1, 1 << 30, "",
+             "elements that travel at a time"),
     OPT_END_,
 };
 

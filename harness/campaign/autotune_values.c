@@ -12,14 +12,13 @@
 const struct opt autotune_opt_table[] = {
     OPT_BOOL_(
         struct autotune_opts, wanted, "autotune", "false",
-        "before the first step: find by trials how gradients are exchanged fastest here, the reducer and the sizes "
-        "of buckets and pieces; options that are given stay, and so do defaults than which nothing is faster "
-        "beyond doubt"),
+        "find the fastest exchange by trials before the start. They try allreduce algorithms, and sizes of buckets and "
+        "chunks. Options that you give stay. A default changes only if another value is clearly faster"),
     OPT_F64_(struct autotune_opts, budget_s, "autotune-budget-s", "60", 0.001, 1e6, "s",
-             "time for these trials; in sim of the simulated clock"),
+             "time for the trials of --autotune. In world sim it is simulated time"),
     OPT_FILE_(struct autotune_opts, file, "autotune-file", OPT_WRITTEN, "", "FILE.json",
-              "with --autotune: keep there what was found; without it: use what was found, without trials, in a run of "
-              "the same model, workers and world"),
+              "file for the result of --autotune. With --autotune it is written. Without --autotune a run of the same "
+              "model, workers and world uses the result, without trials"),
     OPT_END_,
 };
 

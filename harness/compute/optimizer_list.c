@@ -15,18 +15,18 @@ struct adam_opts {
 /* Those of Duchi, Hazan and Singer (2011), of whose delta any value above 0 will do. */
 static const struct opt adagrad_table[] = {
     OPT_F64_(struct adagrad_opts, epsilon, "epsilon", "1e-10", 1e-20, 1, "",
-             "added to the root of the sum of squared gradients, outside it"),
+             "value added to the root of the sum of squares. It is added outside the root"),
     OPT_F64_(struct adagrad_opts, initial_accumulator, "initial-accumulator", "0", 0, 1e6, "",
-             "what the sum of squared gradients begins with"),
+             "first value of the sum of squared gradients"),
     OPT_END_,
 };
 
 /* Those of Kingma and Ba (2015). */
 static const struct opt adam_table[] = {
     OPT_F64_(struct adam_opts, beta1, "beta1", "0.9", 0, 0.999999, "", "decay of the mean of gradients"),
-    OPT_F64_(struct adam_opts, beta2, "beta2", "0.999", 0, 0.999999, "", "decay of the mean of their squares"),
+    OPT_F64_(struct adam_opts, beta2, "beta2", "0.999", 0, 0.999999, "", "decay of the mean of squared gradients"),
     OPT_F64_(struct adam_opts, epsilon, "epsilon", "1e-8", 1e-12, 1, "",
-             "added to the root of the mean of squares, outside it"),
+             "value added to the root of the mean of squares. It is added outside the root"),
     OPT_END_,
 };
 

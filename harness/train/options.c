@@ -21,8 +21,8 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "",
              "number of synthetic training images (default: 1281167). The default is ImageNet's number"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "",
-             "test samples to classify at the end (default: all). For synthetic images the default is none"),
-    OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",
+             "test samples to classify at the end (default: all). For synthetic images the default is 0"),
+    OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "",
              "height and width of an image (default: the data's). Without image files it is the published size of the "
              "network"),
     OPT_U64_(struct train_opts, classes, "classes", "", 2, 100000, "",
@@ -49,7 +49,7 @@ const struct opt train_opt_table[] = {
              "train makes at most 200 steps"),
     OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
              "report when the mean loss of 10 steps is at most X. The loss is that of training. In gradmark compare "
-             "the default is the model's, elsewhere there is none"),
+             "the default is the model's"),
     OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
              "seed of samples, their order, and parameters"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker (default: the model's)"),
@@ -125,15 +125,15 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "",
              "updates from one --server-save to the next. Workers wait meanwhile"),
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
-    OPT_U64_(
-        struct train_opts, average_every, "average-every", "", 1, 100000000, "",
-        "local SGD: average parameters every N steps, and last. Workers use their own gradients in between. A run with "
-        "--save that is told to stop ends after an average. Without it workers average gradients, in every step"),
+    OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "",
+             "local SGD: average the parameters every N steps. Workers use their own gradients in between. They also "
+             "average after the last step. A run with --save that is stopped ends after an average. Without the option "
+             "workers average gradients in every step"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "largest bucket of gradients (default: all in one). Gradients of neighbouring layers are exchanged "
+             "largest bucket of gradients, by default all in one. Gradients of neighbouring layers are exchanged "
              "together, as a bucket"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "largest chunk of a bucket (default: the whole bucket). A bucket is exchanged chunk by chunk"),
+             "largest chunk of a bucket, by default the whole bucket. A bucket is exchanged chunk by chunk"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
                 "exchange gradients while computing. With on a task of each worker exchanges and updates. With auto it "
                 "is on for allreduce if workers are on several hosts and gradients are cut, as by --bucket-bytes. Bits "
@@ -175,13 +175,12 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, shard_dense, "shard-dense", "1", 1, NETWORK_MAX_SHARDS, "",
              "cut the dense layers over groups of N workers. They exchange activations. Convolutions stay whole. Only "
              "in mode allreduce"),
-    OPT_U64_(
-        struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
-        "memory that a rank may need (default: available memory). A run that needs more for a worker or a server is "
-        "refused"),
+    OPT_U64_(struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
+             "memory that a rank may need, by default all available. A run that needs more for a worker or a server is "
+             "refused"),
     OPT_FILE_(
-        struct train_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
-        "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster NAME"),
+        struct train_opts, cluster, "cluster", OPT_READ, "", "FILE",
+        "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster FILE"),
     OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of the simulated cluster. Only in world sim"),
     OPT_CHOICE_(
@@ -189,8 +188,8 @@ const struct opt train_opt_table[] = {
         "which hosts of the cluster a job gets. With pack it fills group after group, with spread all groups in turn. "
         "With random hosts are drawn by --seed. With auto the description of the cluster decides. Only in world sim"),
     OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
-             "warn of a silent rank after this (default: half). The default is half of --stall-abort-s. The warning "
-             "names the rank, and what it owes"),
+             "warn of a rank that is silent this long. The default is half of --stall-abort-s. The warning names the "
+             "rank, and what it owes"),
     OPT_F64_WAS_(
         struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
         "time after which a silent rank is lost. The run then ends. It also ends if a message does not arrive within "
@@ -217,7 +216,7 @@ const struct opt_topic train_opt_topics[] = {
 };
 
 const struct opt train_run_table[] = {
-    OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network and its data"),
+    OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network"),
     OPT_MODULE_(struct train_opts, mode, "mode", mode_kind,
                 "how workers exchange gradients. In mode none each worker trains alone, for comparison"),
     OPT_U64_(
@@ -236,7 +235,7 @@ const struct opt train_run_table[] = {
     OPT_FILE_(struct train_opts, save, "save", OPT_WRITTEN, "", "FILE", "write a checkpoint after the last step"),
     OPT_U64_(struct train_opts, save_every, "save-every", "", 1, 100000000, "",
              "also write the checkpoint after every N-th step. It replaces the one before. Workers that wait for each "
-             "other meet around it. In modes ps and none the others continue. The time is part of no step"),
+             "other meet around it. In modes ps and none other workers continue. The time is part of no step"),
     OPT_FILE_(struct train_opts, resume, "resume", OPT_READ, "", "FILE",
               "continue from a checkpoint. Mode, workers and batch may differ from those of the checkpoint. Model and "
               "seed may not"),
@@ -289,8 +288,8 @@ const struct opt train_run_table[] = {
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "",
              "failure test: this rank stops working and stays. It keeps its memory and connections"),
     OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "",
-             "failure test: this worker leaves the run in order. It finishes its batch, as after SIGTERM, and the "
-             "others continue. Only with --elastic"),
+             "failure test: this worker leaves the run in order. It finishes its batch, as after SIGTERM, and other "
+             "workers continue. Only with --elastic"),
     OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
               "failure test: when a rank ends, stops or leaves. WHEN is start, probe, step:N, step:N:M, random or end. "
               "At step:N it is the start of step N, with --resume counted from the checkpoint. For a server it is the "
@@ -312,7 +311,7 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_topic train_run_topics[] = {
-    { "model, mode and workers", "model" },
+    { "model and workers", "model" },
     { "end of the run", "target-samples" },
     { "checkpoints and restarts", "save" },
     { "records of the run", "record-every" },

@@ -12,24 +12,27 @@
 
 const struct opt gang_opt_table[] = {
     OPT_TEXT_WAS_(struct gang_opts, worker_hosts, "worker-hosts", "worker_hosts", "", "HOST:PORT,...",
-                  "the workers of a run of world tcp; the first one, rank 0, listens there for the others"),
+                  "addresses of all workers, in the same order everywhere. For world tcp without a launcher. The first "
+                  "one is rank 0, and all other processes connect to it"),
     OPT_TEXT_WAS_(struct gang_opts, ps_hosts, "ps-hosts", "ps_hosts", "", "HOST:PORT,...",
-                  "its parameter servers; without it: none, mode allreduce"),
+                  "addresses of all parameter servers (default: none). Without servers the mode is allreduce"),
     OPT_TEXT_WAS_(struct gang_opts, job, "job", "job_name", "", "worker|ps",
-                  "of this process; without it: worker, of gradmark serve ps"),
+                  "role of this process. It is worker in gradmark train, and ps in gradmark serve"),
     OPT_U64_WAS_(struct gang_opts, task, "task", "task_index", "", 0, GANG_MAX_MEMBERS, "",
-                 "which of those hosts this process is, from 0 on; without it: 0 where there is one"),
+                 "number of this process in its list, from 0 on. It is not needed if the list has one address"),
     OPT_BOOL_(struct gang_opts, joins, "join", "false",
-              "this process is none of those hosts: it joins their run while it goes on, which they let it by "
-              "--elastic --most-workers N; the other options as theirs"),
+              "join a run that trains already. This process is not in --worker-hosts. The run must have --elastic "
+              "--most-workers N, and the other options are the same"),
     OPT_FILE_(struct gang_opts, join_file, "join-file", OPT_READ, "", "FILE",
-              "this process joins the run whose gradmark launch --join-file wrote that: in place of --join, "
+              "join the run that wrote this file. It is written by gradmark launch --join-file. It replaces --join, "
               "--worker-hosts and --key-file"),
-    OPT_FILE_(struct gang_opts, key_file, "key-file", OPT_READ, "", "FILE",
-              "the same on all hosts: who has it belongs to the run, nobody else gets in; gradmark keys makes one; "
-              "without it: with this host alone, a key of this user (~/.config/gradmark/tcp.key)"),
+    OPT_FILE_(
+        struct gang_opts, key_file, "key-file", OPT_READ, "", "FILE",
+        "key of the run, a copy of one file on all hosts. Only processes that have it can join. It is made by gradmark "
+        "keys. If all members are on this host, the default is a key of this user (~/.config/gradmark/tcp.key)"),
     OPT_F64_(struct gang_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
-             "nobody begins before all members are there; after so long those that are missing are named"),
+             "time in which all members must arrive. No member trains before. After this time the missing ones are "
+             "named, and the run ends"),
     OPT_END_,
 };
 

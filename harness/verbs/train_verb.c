@@ -54,7 +54,7 @@ static const struct verb_group groups[] = {
     { "one run", train_run_table, offsetof(struct train_verb_opts, train), train_run_topics },
     { "training", train_opt_table, offsetof(struct train_verb_opts, train), train_opt_topics },
     { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune), NULL },
-    { "world tcp", gang_opt_table, offsetof(struct train_verb_opts, gang), NULL },
+    { "processes without a launcher", gang_opt_table, offsetof(struct train_verb_opts, gang), NULL },
     { "layout", layout_table, 0, NULL },
     { "output", own_table, 0, NULL },
     { NULL, NULL, 0, NULL }
@@ -500,16 +500,15 @@ static const struct verb_hint hints[] = {
 
 static const struct verb_example train_examples[] = {
     { "train --steps 500 --save half.ckpt", "Train lenet with one worker, and write a checkpoint" },
-    { "train --mode allreduce --workers 2 --out run.jsonl", "Train with two workers, and write records" },
-    { "train --world sim --cluster piz-daint --workers 8 --mode ps --servers 2",
-      "Simulate eight workers of a cluster" },
+    { "train --mode allreduce --reducer shm --workers 2 --out run.jsonl", "Train with two workers, and write records" },
+    { "train --world sim --workers 8 --mode ps --servers 2", "Simulate eight workers of a cluster" },
     { NULL, NULL },
 };
 
 static const struct verb_basics train_basics[] = {
     { "what is trained", "model data batch steps lr optimizer target-loss seed" },
-    { "workers and exchange", "mode workers servers consistency reducer bucket-bytes overlap compression" },
-    { "where it runs", "world cluster interface compute threads" },
+    { "workers and exchange", "mode workers servers consistency bucket-bytes overlap" },
+    { "where it runs", "world cluster interface compute precision threads" },
     { "checkpoints and output", "save resume out timeline" },
     { NULL, NULL },
 };
@@ -517,9 +516,9 @@ static const struct verb_basics train_basics[] = {
 const struct verb verb_train = {
     .name = "train",
     .summary = "train one network in one mode: speed, cost of a step, loss",
-    .introduction = "Trains one network in one mode. Prints the throughput, the parts of a step, the loss and the "
-                    "accuracy. Without options one worker trains lenet on images of digits, which takes seconds.\n\n"
-                    "Exit status: 0 trained, 1 the run failed, 2 bad input, 130 stopped by Ctrl-C with its results.",
+    .introduction = "Prints the throughput, where the time of a step goes, the loss and the test accuracy. Without "
+                    "options one worker trains lenet on images of digits, which takes seconds.\n\n"
+                    "The exit status is 1 if the run fails. After Ctrl-C it writes its results and exits with 130.",
     .example = train_examples,
     .basics = train_basics,
     .page = "training",
@@ -542,7 +541,7 @@ static const struct verb_basics serve_basics[] = {
 const struct verb verb_serve = {
     .name = "serve",
     .summary = "run one parameter server of a training without launcher",
-    .usage = "--ps-hosts HOST:PORT,... --worker-hosts HOST:PORT,... [--option value ...]",
+    .usage = "--ps-hosts LIST --worker-hosts LIST [--option value ...]",
     .introduction =
         "Runs one parameter server of a training whose processes you start by hand. It takes the options of "
         "gradmark train, and all processes need the same ones.\n\n"

@@ -16,12 +16,11 @@
 
 static const struct opt cuda_options[] = {
     OPT_CHOICE_(struct cuda_opts, graphs, "graphs", "on", "on|off",
-                "on: work that repeats from step to step is launched as a CUDA graph; off: call by call, with the same "
-                "bits, as profilers show it best"),
-    OPT_CHOICE_(
-        struct cuda_opts, packed, "packed", "on", "on|off",
-        "on: with --precision bf16 what writes an activation or gradient writes it as bfloat16 too, and weights "
-        "are rounded once a step; off: they are rounded for each product, with the same bits"),
+                "launch repeated work as a CUDA graph. With off each call is launched by itself, which profilers show "
+                "best. Bits stay the same"),
+    OPT_CHOICE_(struct cuda_opts, packed, "packed", "on", "on|off",
+                "round to bfloat16 once, not for each product. With on activations and gradients are rounded when they "
+                "are written, and weights once a step. For --precision bf16. Bits stay the same"),
     OPT_END_,
 };
 
