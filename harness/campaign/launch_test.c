@@ -65,9 +65,9 @@ static const struct argument_case {
     { "--world=threads --transport=zmq --reducer=root --target-loss=0.5", FOUR + 1, 3, 150,
       "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
       "--steps=150 --seed=1 --record-every=1\n"
-      "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 "
+      "train --target-loss=0.5 --transport=zmq --world=threads --model=lenet --mode=ps --workers=2 --servers=3 "
       "--compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n"
-      "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=allreduce --workers=4 "
+      "train --target-loss=0.5 --transport=zmq --world=threads --model=lenet --mode=allreduce --workers=4 "
       "--reducer=root --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n" },
     /* so do buckets and overlap */
     { "--world=threads --bucket-bytes=4Ki --overlap=on --target-loss=0.5", FOUR + 1, 3, 150,

@@ -130,10 +130,10 @@ const struct opt train_opt_table[] = {
              "average after the last step. A run with --save that is stopped ends after an average. Without the option "
              "workers average gradients in every step"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "largest bucket of gradients, by default all in one. Gradients of neighbouring layers are exchanged "
+             "largest bucket of gradients (default: all in one). Gradients of neighbouring layers are exchanged "
              "together, as a bucket"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "largest chunk of a bucket, by default the whole bucket. A bucket is exchanged chunk by chunk"),
+             "largest chunk of a bucket (default: the whole bucket). A bucket is exchanged chunk by chunk"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
                 "exchange gradients while computing. With on a task of each worker exchanges and updates. With auto it "
                 "is on for allreduce if workers are on several hosts and gradients are cut, as by --bucket-bytes. Bits "
@@ -176,7 +176,7 @@ const struct opt train_opt_table[] = {
              "cut the dense layers over groups of N workers. They exchange activations. Convolutions stay whole. Only "
              "in mode allreduce"),
     OPT_U64_(struct train_opts, memory_limit, "memory-limit", "", 1, 1e15, "bytes",
-             "memory that a rank may need, by default all available. A run that needs more for a worker or a server is "
+             "memory that a rank may need (default: all available). A run that needs more for a worker or a server is "
              "refused"),
     OPT_FILE_(
         struct train_opts, cluster, "cluster", OPT_READ, "", "FILE",
@@ -188,8 +188,8 @@ const struct opt train_opt_table[] = {
         "which hosts of the cluster a job gets. With pack it fills group after group, with spread all groups in turn. "
         "With random hosts are drawn by --seed. With auto the description of the cluster decides. Only in world sim"),
     OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
-             "warn of a rank that is silent this long. The default is half of --stall-abort-s. The warning names the "
-             "rank, and what it owes"),
+             "warn of a rank that is silent this long (default: half of --stall-abort-s). The warning names the rank, "
+             "and what it owes"),
     OPT_F64_WAS_(
         struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
         "time after which a silent rank is lost. The run then ends. It also ends if a message does not arrive within "
