@@ -56,19 +56,25 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "diff before.jsonl after.jsonl", "Compare two files of gradmark train --out" },
+    { "diff results/a results/b", "Compare two folders of gradmark compare" },
+    { "diff healthy updated", "Compare two folders of gradmark accept" },
+    { NULL, NULL },
+};
+
 const struct verb verb_diff = {
     .name = "diff",
-    .summary = "compare two campaigns or acceptance tests: is B better or worse than A",
+    .summary = "compare two results: is the second better or worse?",
     .operands = "A B",
-    .introduction =
-        "usage: gradmark diff A B\n\n"
-        "A and B are folders of campaigns (gradmark compare), or files of runs. Points in both are compared by the\n"
-        "samples/s of their launches. What differs beside, machine, libraries, environment, options, is named first;\n"
-        "points whose samples are not the same (data set, image size, classes, task) are not compared.\n"
-        "Two folders of acceptance tests (gradmark accept): criteria with another outcome, findings of one alone, "
-        "figures\n"
-        "of nodes. Worse is a criterion that passed in A and fails or has no data in B, and a finding of B alone.\n\n"
-        "exit code: 0 no point is worse; 1 some point is worse; 2 bad input, or nothing that can be compared\n\n",
+    .usage = "A B",
+    .introduction = "Prints what differs between A and B: first machine, libraries and options, then each setting or "
+                    "criterion. A and B are folders of gradmark compare or gradmark accept, or files of gradmark "
+                    "train --out.\n\n"
+                    "Exit status: 0: nothing is worse. 1: B is worse in something. 2: bad input, or nothing can be "
+                    "compared.",
+    .example = examples,
+    .page = "compare",
     .group = no_groups,
     .run = diff_run,
 };

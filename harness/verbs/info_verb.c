@@ -27,8 +27,8 @@ struct info_opts {
 
 static const struct opt info_table[] = {
     OPT_FILE_(struct info_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
-              "show this description of a cluster instead: each value, its unit and its source"),
-    OPT_JOINED_(struct info_opts, cluster_set, "cluster-set", "KEY=VALUE", "change a value of it"),
+              "cluster description to show: a built-in name or a file"),
+    OPT_JOINED_(struct info_opts, cluster_set, "cluster-set", "KEY=VALUE", "change one of its values"),
     OPT_END_,
 };
 
@@ -165,10 +165,22 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "info", "List modules, libraries and devices" },
+    { "info --cluster piz-daint", "Show a built-in cluster" },
+    { "info --cluster laptop --cluster-set hosts_count=4", "Show it with another number of hosts" },
+    { NULL, NULL },
+};
+
 const struct verb verb_info = {
     .name = "info",
-    .summary =
-        "what this binary was built with, what not and why, and what this machine offers; or a simulated cluster",
+    .summary = "show what this program and machine offer, or a cluster",
+    .introduction = "Prints what was built, what was not built and why, and the devices of this machine. The last line "
+                    "is a record (JSON) with the versions of all libraries.\n\n"
+                    "With --cluster it prints a description of a cluster: each value with its unit and source, and the "
+                    "time of a message.",
+    .example = examples,
+    .page = "install",
     .opts_bytes = sizeof(struct info_opts),
     .group = groups,
     .run = info_run,

@@ -13,7 +13,7 @@ struct keys_opts {
 };
 
 static const struct opt table[] = {
-    OPT_BOOL_(struct keys_opts, force, "force", "false", "replace a file that is there"),
+    OPT_BOOL_(struct keys_opts, force, "force", "false", "replace FILE if it exists"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "keys", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -35,18 +35,23 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "keys run.keys", "Make a file of keys" },
+    { "keys run.keys --force", "Replace the keys by new ones" },
+    { NULL, NULL },
+};
+
 const struct verb verb_keys = {
     .name = "keys",
     .summary = "make a file with a pair of keys, for runs over a network",
     .operands = "FILE",
-    .introduction = "Writes a pair of CURVE keys to FILE, of mode 0600. Whoever has the file can take part in the runs "
-                    "that name it,\n"
-                    "and read what they send: copy it to their hosts, and nowhere else. Under mpirun and srun nobody "
-                    "needs one: each\n"
-                    "run has keys of its own. The file is three lines of text:\n\n"
-                    "  gradmark-keys 1\n"
-                    "  public <40 characters of Z85>\n"
-                    "  secret <40 characters of Z85>\n\n",
+    .usage = "FILE [--force]",
+    .introduction = "Writes a pair of CURVE keys to FILE, which only its owner can read. Holders of the file can join "
+                    "the runs that use it, and can read their messages. Copy it to the hosts of the run and nowhere "
+                    "else.\n\n"
+                    "Runs under mpirun, srun and gradmark launch need no file.",
+    .example = examples,
+    .page = "security",
     .opts_bytes = sizeof(struct keys_opts),
     .group = groups,
     .run = keys_run,

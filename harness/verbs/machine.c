@@ -16,32 +16,37 @@ enum { MAX_WORKERS = 65536 };
 
 const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
-                     "how ranks run; auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, else "
+                     "where ranks run. Auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, else "
                      "threads"),
-    OPT_U64_(
-        struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
-        "that measure; without it: all that were launched, in threads 2, in sim those of all hosts (accept; comm, 64 "
-        "at most), of two hosts and 16 at most (calibrate)"),
+    OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
+             "number of ranks that measure (default: all started ones). In world threads the default is 2. In world "
+             "sim the default is all ranks of the cluster, but at most 64 for comm, and at most 16 on two hosts for "
+             "calibrate"),
     OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
-                     "what carries messages; auto: as train does for allreduce, inproc, mpi, or sim"),
+                     "what carries messages. Auto: inproc between threads, mpi between processes of MPI, sim in world "
+                     "sim, else zmq"),
     OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",
-              "network interface at which other hosts reach a rank, mpi and tcp, as for train"),
+              "network interface at which other hosts reach a rank. Its name, its IPv4 address, or ADDRESS/BITS, a "
+              "network that it is in. Only in worlds mpi and tcp"),
     OPT_BOOL_(struct machine_opts, insecure, "insecure", "false",
-              "what transports zmq and tcp send between hosts is not encrypted, as for train"),
-    OPT_BOOL_(struct machine_opts, secure, "secure", "false", "it is encrypted on the loopback, too, as for train"),
+              "do not encrypt messages between hosts. By default transports zmq and tcp encrypt them (CURVE)"),
+    OPT_BOOL_(struct machine_opts, secure, "secure", "false",
+              "encrypt messages on the loopback, too. Use it to measure what encryption costs"),
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
-                     "backend that is measured; auto: cpu, in sim hollow"),
+                     "backend that does the arithmetic. Auto: cpu. In world sim auto is hollow, which only lets time "
+                     "pass"),
     OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
-             "of each rank; without it: the cores bound to it, 1 where cores are shared, and in sim"),
-    OPT_BOOL_(struct machine_opts, bind, "bind", "true", "give each rank cores of its own"),
-    OPT_CHOICE_(
-        struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
-        "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
-        "has a core (of gloo and nccl two), but hosts that are namespaces of one machine do not know of each other"),
+             "threads of each rank (default: the cores bound to it). The default is 1 where ranks share cores, and in "
+             "world sim"),
+    OPT_BOOL_(struct machine_opts, bind, "bind", "true", "bind each rank to separate cores"),
+    OPT_CHOICE_(struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
+                "how ranks wait for messages. Auto: spin where each rank has a core, or with gloo and nccl two, else "
+                "sleep. Measure as your trainings will wait. Network namespaces of one machine do not know of each "
+                "other: give them sleep"),
     OPT_FILE_(struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
-              "the simulated cluster that is measured, sim only: what comes out is what went in"),
+              "cluster to simulate. Only in world sim. gradmark info --cluster shows a description"),
     OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change a value of that description, sim only"),
+                "change a value of that description. Only in world sim"),
     OPT_END_,
 };
 

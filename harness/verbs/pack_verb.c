@@ -33,25 +33,24 @@ struct pack_opts {
 };
 
 static const struct opt table[] = {
-    OPT_FILE_(
-        struct pack_opts, data, "data", OPT_READ, "", "PATH",
-        "what is packed: a folder with MNIST's IDX files, CIFAR-10's or shards, a digits CSV or a shard; or a folder "
-        "of folders of JPEG or PNG files, one for each class"),
-    OPT_FILE_(struct pack_opts, out, "out", OPT_MADE_FOLDER, "", "DIR",
-              "folder for the shards: empty, or not there yet"),
+    OPT_FILE_(struct pack_opts, data, "data", OPT_READ, "", "PATH",
+              "images to pack: a folder of picture files, MNIST, CIFAR-10 or shards, or a digits CSV. A folder of "
+              "picture files has one folder of JPEG or PNG files for each class. A single shard is read, too"),
+    OPT_FILE_(struct pack_opts, out, "out", OPT_MADE_FOLDER, "", "DIR", "folder for the shards: new, or empty"),
     OPT_U64_(struct pack_opts, shard_images, "shard-images", "10000", 1, 9007199254740992.0, "images",
-             "at most this many in a shard"),
+             "most images in one shard"),
     OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "images",
-             "only the first of the training images and of the test images; without it: all"),
+             "pack only the first N training images and N test images (default: all)"),
     OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "pixels",
-             "of folders: height and width of the packed images; without it: 224 (Inception v3 takes 299)"),
+             "height and width of the packed images (default: 224). Inception v3 needs 299. Only for folders of "
+             "picture files"),
     OPT_U64_(struct pack_opts, resize_side, "resize-side", "", 1, GMIMG_MAX_SIDE, "pixels",
-             "of folders: the shorter side becomes this before the middle is cut out; without it: image-size * 256 / "
-             "224"),
+             "shorter side before the middle is cut out (default: image size x 256 / 224). Only for folders of picture "
+             "files"),
     OPT_U64_(struct pack_opts, channels, "channels", "", 1, 3, "",
-             "of folders: 3 (RGB) or 1 (grey, as lenet takes it); without it: 3"),
+             "colours: 3 (RGB) or 1 (grey, for lenet) (default: 3). Only for folders of picture files"),
     OPT_BOOL_(struct pack_opts, skip_broken, "skip-broken", "false",
-              "of folders: name files that cannot be decoded and go on without them, instead of stopping at the first"),
+              "name broken picture files and continue, instead of stopping. Only for folders of picture files"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "pack", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -361,21 +360,23 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "pack --data digits.csv --out shards", "Pack the digits (data/digits.csv of the sources)" },
+    { "pack --data cifar-10-batches-bin --out shards", "Pack CIFAR-10, unpacked into that folder" },
+    { "pack --data photos --out shards --image-size 64", "Pack photos/train/CLASS/*.jpg as 64 x 64 pixels" },
+    { NULL, NULL },
+};
+
 const struct verb verb_pack = {
     .name = "pack",
     .summary = "write a data set of images as shards that open at once",
-    .introduction =
-        "Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
-        "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"
-        "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
-        "Folders of JPEG or PNG files, one for each class (DIR/train/CLASS, DIR/val/CLASS; or DIR/CLASS), are "
-        "decoded,\n"
-        "resized and cut as torchvision's Resize and CenterCrop do. classes.txt names the classes, label 0 first,\n"
-        "sorted by name, byte by byte. Splits may be named train or training; val, valid, validation, test or "
-        "testing.\n"
-        "Each folder and picture that is not used is printed; of hidden pictures in a folder the first. A class "
-        "without pictures is refused.\n"
-        "DIR appears when all is written; a run that is killed leaves DIR.partial-XXXXXX, which can be removed.\n\n",
+    .introduction = "Writes images as shards (.gmimg), which gradmark train --data DIR reads. Folders of picture "
+                    "files, one for each class, are decoded, resized and cut as torchvision's Resize and CenterCrop "
+                    "do.\n\n"
+                    "DIR appears when everything is written. A pack that is killed leaves DIR.partial-XXXXXX, which "
+                    "you can remove.",
+    .example = examples,
+    .page = "files",
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,
     .run = pack_run,

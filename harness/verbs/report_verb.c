@@ -16,9 +16,8 @@ struct report_opts {
 
 static const struct opt table[] = {
     OPT_FILE_(struct report_opts, out, "out", OPT_WRITTEN, "", "FILE.html",
-              "write the page there; without it: FOLDER/report.html, or FILE.html beside FILE"),
-    OPT_BOOL_(struct report_opts, text, "text", "false",
-              "print all tables and comparisons of a campaign; write no page"),
+              "file for the page (default: FOLDER/report.html or FILE.html)"),
+    OPT_BOOL_(struct report_opts, text, "text", "false", "print all tables and comparisons, and write no page"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "report", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -89,20 +88,23 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "report results/first", "Write the page of a folder of gradmark compare" },
+    { "report results/first --text", "Print all its tables and comparisons instead" },
+    { "report run.jsonl --out run.html", "Write the page of a file of gradmark train --out" },
+    { NULL, NULL },
+};
+
 const struct verb verb_report = {
     .name = "report",
-    .summary = "write a campaign, a run or an acceptance test as a page to look at",
+    .summary = "write an HTML page of a comparison, a run or a test",
     .operands = "FOLDER|FILE",
-    .introduction = "usage: gradmark report FOLDER|FILE [--option value ...]\n\n"
-                    "Of the folder of a campaign (gradmark compare), or of the file of a run (gradmark train --out "
-                    "FILE): one page\n"
-                    "of HTML with the verdict first, tables that sort by a click on a title, the charts, what was "
-                    "disturbed, every\n"
-                    "option, the machine and its libraries. It is one file, opens from disk and loads nothing. Of the "
-                    "folder of an\n"
-                    "acceptance test (gradmark accept): its page again, and its verdict on the terminal; of a test "
-                    "that was\n"
-                    "killed what it had found, judged by the criteria beside it.\n\n",
+    .usage = "FOLDER|FILE [--option value ...]",
+    .introduction = "Writes a page with verdicts, tables, charts, options and the machine. The page is one file, and "
+                    "loads nothing from a network. FOLDER is a folder of gradmark compare or gradmark accept. FILE is "
+                    "a file of gradmark train --out.",
+    .example = examples,
+    .page = "compare",
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,
     .run = report_run,
