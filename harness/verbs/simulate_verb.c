@@ -28,64 +28,81 @@ struct simulate_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct simulate_opts, models, "models", "vgg16,resnet101,inception3", "MODEL,...",
-              "each with --profile, a rate of --published, or one that was published of the cluster"),
-    OPT_TEXT_(struct simulate_opts, modes, "modes", "ring,ps-sync", "MODE,...",
-              "none, a collective algorithm by its name (ring), ps-async, ps-ssp:S, ps-sync, ps-sync:B"),
-    OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...", "numbers of GPUs, ascending, a worker each"),
+    OPT_TEXT_(
+        struct simulate_opts, models, "models", "vgg16,resnet101,inception3", "MODEL,...",
+        "models to simulate. Each needs the time of one GPU: from --profile, from --published, or a rate that was "
+        "published for the cluster"),
+    OPT_TEXT_(
+        struct simulate_opts, modes, "modes", "ring,ps-sync", "MODE,...",
+        "modes: none, ring, ps-async, ps-ssp:S, ps-sync or ps-sync:B. Other collective algorithms can be named, too"),
+    OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...",
+              "numbers of GPUs, ascending. Each GPU is one worker"),
     OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N|host,...",
-              "parameter servers; host: one for each host of workers, at most one for each tensor where none is cut"),
+              "numbers of parameter servers. With host there is one on each host of workers, but at most one for each "
+              "tensor where tensors are not cut"),
     OPT_TEXT_(struct simulate_opts, placements, "placements", "split,whole", "PLACEMENT,...",
-              "of parameters on servers: split, whole, round-robin, chunk:BYTES, as for train"),
+              "which parameters are on which server. Values are split, whole, round-robin and chunk:BYTES, as for "
+              "gradmark train"),
     OPT_FILE_(struct simulate_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
-              "what one GPU computes (gradmark profile writes it)"),
+              "time of each layer on one GPU. gradmark profile writes such files"),
     OPT_TEXT_(struct simulate_opts, published, "published", "", "GPU",
-              "of models without a profile: a published rate of this GPU, as gradmark profile --published takes it"),
+              "use a published rate of this GPU for models without a profile. gradmark profile --list prints the "
+              "rates"),
     OPT_FILE_(struct simulate_opts, cluster, "cluster", OPT_READ, "pascal-25g-roce", "PRESET|FILE",
-              "where; gradmark info --cluster shows it"),
-    OPT_JOINED_(struct simulate_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change a value of that description; may be given several times"),
+              "cluster to simulate. A built-in name or a file. gradmark info --cluster shows a description"),
+    OPT_JOINED_(struct simulate_opts, cluster_set, "cluster-set", "KEY=VALUE", "change one of its values"),
     OPT_CHOICE_(struct simulate_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
-                "what carries messages of parameter servers; cluster: as the description says"),
-    OPT_CHOICE_(struct simulate_opts, overlap, "overlap", "on", "off|on", "exchange while computing"),
+                "what carries messages of parameter servers. With cluster, what its description says"),
+    OPT_CHOICE_(struct simulate_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
     OPT_U64_(struct simulate_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
-             "of gradients, exchanged together by collectives"),
+             "gradients that a collective exchanges together"),
     OPT_U64_(struct simulate_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "the same with servers; without it: all at once"),
-    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "65536", 1, 1048576, "messages",
-             "that servers and workers may have under way at once, GPUs x servers: points above it are left out"),
-    OPT_U64_(
-        struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
-        "of each point, with other draws of jitter: the band of its efficiency; without it: 5 where the cluster has "
-        "anything random, else 1"),
-    OPT_BOOL_(
-        struct simulate_opts, what_if, "what-if", "true",
-        "simulate what a faster network, half the latency, more servers, fewer bytes and no overlap would do, too"),
-    OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
-              "simulate what every assumption of the cluster moves, too; needs --out"),
+             "the same with parameter servers (default: all at once)"),
+    OPT_BOOL_(struct simulate_opts, what_if, "what-if", "true",
+              "also simulate a faster network, half the latency, more servers, half the bytes and no overlap"),
     OPT_BOOL_(struct simulate_opts, systems, "systems", "true",
-              "the systems in one table, too: one host, a collective, asynchronous and synchronous servers, and what a "
-              "slow link does to each"),
+              "also print all systems in one table, with the effect of a slow link. The systems are one host, a "
+              "collective, and asynchronous and synchronous servers"),
+    OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
+              "also simulate the effect of each assumed value. Needs --out"),
     OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
-             "that all of this is asked of, one of --gpus; without it: the most of each mode"),
+             "number of GPUs for these questions (default: the largest of each mode). One of --gpus"),
     OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...|best",
-              "compare layouts instead: W workers of S stages each, K of which share the dense layers, data "
-              "parallelism being "
-              "Wx1x1, with the same batch in all; best: of all of --gpus GPUs, the best few simulated"),
+              "compare parallel layouts of W x S x K GPUs instead. A layout has W workers of S stages each, and K of "
+              "the workers share the dense layers. Data parallelism is Wx1x1. All layouts have the same batch. With "
+              "best, all layouts of --gpus GPUs are ranked, and the best few are simulated"),
     OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "samples",
-             "of --layout, a step of all workers; without it: the profile's batch for each GPU of the first layout"),
+             "samples of all workers in a step (default: the profile's batch for each GPU of the first layout). Only "
+             "with --layout"),
     OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "parts",
-             "of --layout, of a worker's batch, where there are stages; without it: four a stage, or fewer"),
+             "parts of a worker's batch in a pipeline (default: 4 for each stage, or fewer). Only with --layout"),
     OPT_CHOICE_(struct simulate_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
-                "of --layout, of its stages, as for train"),
+                "order of the work in a pipeline. Only with --layout"),
+    OPT_U64_(struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
+             "simulations of each setting (default: 5 if anything is random, else 1). Each draws other delays. Their "
+             "range is the band of the efficiency"),
+    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "65536", 1, 1048576, "messages",
+             "skip settings with more messages at once. Their number is GPUs x servers"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
-             "simulations at a time; without it: the cores of this process"),
+             "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct simulate_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
-              "table, records, charts, a page and manifest; new, or empty; without it: the table is printed"),
-    OPT_FILE_(struct simulate_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
+              "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
+    OPT_FILE_(struct simulate_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_END_,
 };
-static const struct verb_group groups[] = { { "simulate", table, 0, NULL }, { NULL, NULL, 0, NULL } };
+
+static const struct opt_topic topics[] = {
+    { "what is simulated", "models" },
+    { "time of one GPU", "profile" },
+    { "cluster and exchange", "cluster" },
+    { "further questions", "what-if" },
+    { "parallel layouts", "layout" },
+    { "effort", "seeds" },
+    { "output", "out" },
+    { NULL, NULL },
+};
+
+static const struct verb_group groups[] = { { "simulate", table, 0, topics }, { NULL, NULL, 0, NULL } };
 
 /* What only one of the two comparisons asks for. */
 static enum rc check_layout(const struct verb_call *call)
@@ -265,17 +282,34 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "simulate --models vgg16 --gpus 4,16", "One model on 4 and 16 GPUs of Horovod's cluster" },
+    { "simulate --models resnet50 --published V100 --cluster h200-400g", "On another built-in cluster" },
+    { "simulate --models vgg16 --layout best --gpus 8", "Find the best parallel layout of 8 GPUs" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "what is simulated", "models modes gpus servers placements" },
+    { "time of one GPU", "profile published" },
+    { "cluster and exchange", "cluster cluster-set overlap bucket-bytes" },
+    { "further questions", "what-if systems assumptions" },
+    { "parallel layouts", "layout global-batch" },
+    { "effort", "seeds jobs" },
+    { "output", "out json" },
+    { NULL, NULL },
+};
+
 const struct verb verb_simulate = {
     .name = "simulate",
-    .summary = "predict what models would do on a described cluster, with any number of GPUs",
-    .introduction =
-        "usage: gradmark simulate [--option value ...]\n\n"
-        "Every model of --models on every number of GPUs of --gpus, by every way to exchange: --modes, those of\n"
-        "parameter servers with every one of --placements and --servers. Each is simulated by gradmark's own "
-        "collectives\n"
-        "and servers (train --world sim --model replay), several at a time; what one GPU does is given, all else is "
-        "of\n"
-        "the cluster's description (--cluster), whose assumptions are told.\n\n",
+    .summary = "predict how fast models train on a described cluster",
+    .introduction = "Simulates each model on each number of GPUs, in each mode. gradmark's own collectives and servers "
+                    "run in virtual time.\n\n"
+                    "What one GPU does alone is an input: a profile, or a published rate. Everything else comes from "
+                    "the description of the cluster, whose assumed values are listed.",
+    .example = examples,
+    .basics = basics,
+    .page = "predict",
     .opts_bytes = sizeof(struct simulate_opts),
     .group = groups,
     .check = check_use,
