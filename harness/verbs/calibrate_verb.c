@@ -26,17 +26,16 @@ struct calibrate_opts {
 
 static const struct opt table[] = {
     OPT_FILE_(struct calibrate_opts, out, "out", OPT_WRITTEN, "", "FILE.yaml",
-              "write the description: for train, compare and info --cluster"),
+              "file for the description. gradmark train, compare, simulate and predict read it by --cluster"),
     OPT_BOOL_(struct calibrate_opts, force, "force", "false", "replace the file of --out if it exists"),
-    OPT_TEXT_(struct calibrate_opts, name, "name", "", "TEXT",
-              "of the cluster; without it: that of the file, without folder and ending"),
+    OPT_TEXT_(struct calibrate_opts, name, "name", "", "TEXT", "name of the cluster (default: that of the file)"),
     OPT_CHOICE_(struct calibrate_opts, protocol, "protocol", "tcp", "tcp|rdma",
-                "name in the file of what carries messages between hosts, where they have an overhead"),
+                "protocol between hosts, for the file. Only where messages have an overhead"),
     OPT_END_,
 };
 
 static const struct verb_group groups[] = { { "calibrate", table, 0, NULL },
-                                            { "who measures", machine_opt_table,
+                                            { "ranks and machine", machine_opt_table,
                                               offsetof(struct calibrate_opts, machine), NULL },
                                             { NULL, NULL, 0, NULL } };
 
@@ -204,9 +203,31 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "calibrate --out here.yaml", "Measure two ranks on this machine" },
+    { "calibrate --world sim --workers 4 --out sim.yaml", "Measure a simulated cluster, to try it" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "output", "out force name" },
+    { "ranks", "workers threads bind wait" },
+    { "network", "interface transport" },
+    { "simulation", "world cluster cluster-set" },
+    { NULL, NULL },
+};
+
 const struct verb verb_calibrate = {
     .name = "calibrate",
-    .summary = "measure links, processors and noise of these machines, and write them as a cluster to simulate",
+    .summary = "measure these machines as a cluster to simulate",
+    .usage = "--out FILE.yaml [--option value ...]\n"
+             "mpirun -np N gradmark calibrate --out FILE.yaml [--option value ...]",
+    .introduction = "Measures links, processors and noise of these machines, and writes a description of the cluster. "
+                    "Start one rank on each host. With one host alone the values between hosts are assumed.\n\n"
+                    "Each value in the file has a comment: measured or assumed.",
+    .example = examples,
+    .basics = basics,
+    .page = "predict",
     .opts_bytes = sizeof(struct calibrate_opts),
     .group = groups,
     .rule = machine_opt_rules,

@@ -60,7 +60,7 @@ static const struct opt table[] = {
 };
 
 const struct verb_group comm_groups[] = { { "comm", table, 0, NULL },
-                                          { "who measures", machine_opt_table, offsetof(struct comm_opts, machine),
+                                          { "ranks and machine", machine_opt_table, offsetof(struct comm_opts, machine),
                                             NULL },
                                           { NULL, NULL, 0, NULL } };
 

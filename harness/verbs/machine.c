@@ -18,7 +18,7 @@ const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
                      "where ranks run. Auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, else "
                      "threads"),
-    OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
+    OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "",
              "number of ranks that measure (default: all started ones). In world threads the default is 2. In world "
              "sim the default is all ranks of the cluster, but at most 64 for comm, and at most 16 on two hosts for "
              "calibrate"),
@@ -35,7 +35,7 @@ const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
                      "backend that does the arithmetic. Auto: cpu. In world sim auto is hollow, which only lets time "
                      "pass"),
-    OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
+    OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "",
              "threads of each rank (default: the cores bound to it). The default is 1 where ranks share cores, and in "
              "world sim"),
     OPT_BOOL_(struct machine_opts, bind, "bind", "true", "bind each rank to separate cores"),
@@ -46,7 +46,7 @@ const struct opt machine_opt_table[] = {
     OPT_FILE_(struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
               "cluster to simulate. Only in world sim. gradmark info --cluster shows a description"),
     OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change a value of that description. Only in world sim"),
+                "change one of its values. Only in world sim"),
     OPT_END_,
 };
 

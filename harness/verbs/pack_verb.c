@@ -39,14 +39,13 @@ static const struct opt table[] = {
     OPT_FILE_(struct pack_opts, out, "out", OPT_MADE_FOLDER, "", "DIR", "folder for the shards: new, or empty"),
     OPT_U64_(struct pack_opts, shard_images, "shard-images", "10000", 1, 9007199254740992.0, "images",
              "most images in one shard"),
-    OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "images",
+    OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "",
              "pack only the first N training images and N test images (default: all)"),
-    OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "pixels",
-             "height and width of the packed images (default: 224). Inception v3 needs 299. Only for folders of "
-             "picture files"),
-    OPT_U64_(struct pack_opts, resize_side, "resize-side", "", 1, GMIMG_MAX_SIDE, "pixels",
-             "shorter side before the middle is cut out (default: image size x 256 / 224). Only for folders of picture "
-             "files"),
+    OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "",
+             "height and width in pixels (default: 224). Inception v3 needs 299. Only for folders of picture files"),
+    OPT_U64_(struct pack_opts, resize_side, "resize-side", "", 1, GMIMG_MAX_SIDE, "",
+             "shorter side in pixels before the middle is cut out (default: image size x 256 / 224). Only for folders "
+             "of picture files"),
     OPT_U64_(struct pack_opts, channels, "channels", "", 1, 3, "",
              "colours: 3 (RGB) or 1 (grey, for lenet) (default: 3). Only for folders of picture files"),
     OPT_BOOL_(struct pack_opts, skip_broken, "skip-broken", "false",

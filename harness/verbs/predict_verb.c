@@ -18,20 +18,21 @@ struct predict_opts {
 };
 
 static const struct opt table[] = {
-    OPT_FILE_(struct predict_opts, from, "from", OPT_READ, "", "FOLDER|FILE,...",
-              "measured runs at two numbers of workers and more: the folder that gradmark compare left, or files that "
-              "gradmark train --out wrote, named, or all *.jsonl of a folder"),
+    OPT_FILE_(struct predict_opts, from, "from", OPT_READ, "", "PATH,...",
+              "measured runs with two or more numbers of workers. A folder of gradmark compare, files of gradmark "
+              "train --out, or a folder with such files (*.jsonl)"),
     OPT_LIST_(struct predict_opts, to, "to", "", NULL, 1, 8192, "numbers of workers to predict"),
     OPT_FILE_(struct predict_opts, cluster, "cluster", OPT_READ, "", "FILE",
-              "their cluster, as gradmark calibrate measured it on two hosts and more, by the transport of the runs"),
-    OPT_FILE_(
-        struct predict_opts, profile, "profile", OPT_READ, "", "FILE",
-        "of model replay, as the runs used it; without it: the file that they name, beside them or in this folder"),
+              "cluster of the runs, as gradmark calibrate measured it. It needs two hosts or more, and the transport "
+              "of the runs"),
+    OPT_FILE_(struct predict_opts, profile, "profile", OPT_READ, "", "FILE",
+              "profile of model replay (default: the one that the runs name). It is looked for beside the runs, and in "
+              "this folder"),
+    OPT_U64_(struct predict_opts, jobs, "jobs", "", 1, 1024, "",
+             "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct predict_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
-              "table, records, a page and manifest; new, or empty; without it: the table is printed"),
-    OPT_FILE_(struct predict_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
-    OPT_U64_(struct predict_opts, jobs, "jobs", "", 1, 1024, "processes",
-             "simulations at a time; without it: the cores of this process"),
+              "new or empty folder for table, records and a page. Without it only the table is printed"),
+    OPT_FILE_(struct predict_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "prediction", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -104,18 +105,21 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "predict --from results/measured --cluster my.yaml --to 16,64", "Runs of gradmark compare" },
+    { "predict --from 2.jsonl,4.jsonl --cluster my.yaml --to 8", "Runs of gradmark train --out" },
+    { NULL, NULL },
+};
+
 const struct verb verb_predict = {
     .name = "predict",
-    .summary = "predict steps of more workers than were measured, by simulation, and say how wrong that may be",
-    .introduction =
-        "usage: gradmark predict --from FOLDER|FILE,... --cluster FILE.yaml --to N,... [--option value ...]\n\n"
-        "Each way to train that these runs have at two numbers of workers and more is simulated with as many, and with "
-        "N, "
-        "on\n"
-        "the cluster that gradmark calibrate measured. What measured steps take longer than simulated ones, computing "
-        "and\n"
-        "exchange apart, is applied to those of N workers. The largest measured number is predicted from the smaller\n"
-        "ones, too: that error is printed beside every prediction. Too little data is refused.\n\n",
+    .summary = "predict steps of more workers than were measured",
+    .usage = "--from FOLDER --cluster FILE --to N,... [--option ...]",
+    .introduction = "Predicts steps of more workers from measured runs. It simulates the measured numbers of workers, "
+                    "and N. Then it corrects the simulation of N by the ratio of measured to simulated time.\n\n"
+                    "As a check it predicts the largest measured number from the smaller ones, and prints that error.",
+    .example = examples,
+    .page = "predict",
     .opts_bytes = sizeof(struct predict_opts),
     .group = groups,
     .check = check_use,

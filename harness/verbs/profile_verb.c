@@ -30,43 +30,49 @@ struct profile_opts {
 
 static const struct opt table[] = {
     OPT_MODULE_(struct profile_opts, model, "model", network_kind, "network"),
-    OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "images", "batch of a step"),
-    OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "pixels",
-             "height and width; without it: the published one"),
+    OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "", "images in a step"),
+    OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "",
+             "height and width in pixels (default: as published)"),
     OPT_U64_(struct profile_opts, classes, "classes", "", 2, 1 << 20, "",
-             "of images; without it: the published number"),
-    OPT_BOOL_(struct profile_opts, aux, "aux", "false", "with the auxiliary head (inception3)"),
+             "number of classes of images (default: as published)"),
+    OPT_BOOL_(struct profile_opts, aux, "aux", "false", "use the auxiliary head. Only of inception3"),
     OPT_U64_(struct profile_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
-             "divide all numbers of channels: for lessons and tests"),
+             "divide all numbers of channels by this. For lessons and tests"),
     OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "backend that does the arithmetic"),
     OPT_CHOICE_(struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
-                "of multiplications; amp (fp16 and fp32 mixed): published rates only"),
-    OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "threads",
-             "of the measured step; without it: the cores of this process"),
-    OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "steps", "steps that are measured"),
-    OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "steps", "steps before the measured ones"),
-    OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
+                "number format of multiplications. amp mixes fp16 and fp32, and is for published rates only"),
+    OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "",
+             "threads of the step (default: the cores of this process)"),
+    OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "", "measured steps"),
+    OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "", "steps before the measured ones"),
+    OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "seed of random images and parameters"),
     OPT_FILE_(struct profile_opts, data, "data", OPT_READ, "", "PATH",
-              "images instead of synthetic ones, as for train"),
-    OPT_FILE_(struct profile_opts, out, "out", OPT_WRITTEN, "", "FILE", "write the profile, for train --model replay"),
+              "data set to use instead of random images, as for gradmark train"),
+    OPT_FILE_(struct profile_opts, out, "out", OPT_WRITTEN, "", "FILE",
+              "file for the profile. gradmark train, simulate and reproduce read it by --profile"),
     OPT_BOOL_(struct profile_opts, force, "force", "false", "replace the file of --out if it exists"),
-    OPT_FILE_(
-        struct profile_opts, chart, "chart", OPT_CHART, "", "FILE.png",
-        "draw a roofline, as .png and .svg; its data is written beside them, as .tsv, and the machine's roofs into "
-        "roofs.tsv: its other charts in that folder are drawn again, under the same roofs"),
+    OPT_FILE_(struct profile_opts, chart, "chart", OPT_CHART, "", "FILE.png",
+              "draw a roofline of the layers, as .png and .svg. Its data is written beside them, as .tsv. The limits "
+              "of the machine go to roofs.tsv: other charts in that folder are drawn again with the same limits"),
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
-              "measure nothing: spread this GPU's published images/s over the layers (P100, V100, K80, ...)"),
+              "measure nothing, and spread a published rate of this GPU over the layers. GPUs are P100, V100, K80 and "
+              "others: --list prints them"),
     OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
-              "choose a published rate whose framework or source contains this"),
-    OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "images",
-             "choose a published rate of this batch; without it: the nearest to 64"),
-    OPT_BOOL_(
-        struct profile_opts, list, "list", "false",
-        "print the published rates; --published, --model, --precision, --framework and --gpu-batch choose among them"),
+              "choose a published rate by its framework or source. TEXT is a part of their names"),
+    OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "",
+             "choose a published rate by its batch (default: nearest to 64)"),
+    OPT_BOOL_(struct profile_opts, list, "list", "false",
+              "print the published rates. Choose among them by --published, --model, --precision, --framework and "
+              "--gpu-batch"),
     OPT_END_,
 };
 
-static const struct verb_group groups[] = { { "profile", table, 0, NULL }, { NULL, NULL, 0, NULL } };
+static const struct opt_topic topics[] = {
+    { "network", "model" }, { "measurement", "compute" }, { "output", "out" }, { "published rates", "published" },
+    { NULL, NULL },
+};
+
+static const struct verb_group groups[] = { { "profile", table, 0, topics }, { NULL, NULL, 0, NULL } };
 
 /* What one kind of profile has no use for is refused, not passed over. */
 static enum rc check_use(const struct verb_call *call)
@@ -371,9 +377,30 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "profile --model lenet --out lenet.json", "Measure lenet, and write its profile" },
+    { "profile --model resnet50 --batch 2 --steps 3", "Print the time of each layer of ResNet-50" },
+    { "profile --published P100 --model vgg16 --out p100.json", "Derive a profile from a published rate" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "network", "model batch image-size" },
+    { "measurement", "compute precision threads steps data" },
+    { "output", "out force chart" },
+    { "published rates", "published framework gpu-batch list" },
+    { NULL, NULL },
+};
+
 const struct verb verb_profile = {
     .name = "profile",
-    .summary = "time of each layer in a training step; writes the profile that train --model replay reads",
+    .summary = "measure the time of each layer in a training step",
+    .introduction = "Measures a training step, and prints the time of each layer, forward and backward. With --out it "
+                    "writes a profile, which gradmark train, simulate and reproduce use instead of real computing.\n\n"
+                    "With --published it measures nothing, and derives a profile from a published rate.",
+    .example = examples,
+    .basics = basics,
+    .page = "predict",
     .opts_bytes = sizeof(struct profile_opts),
     .group = groups,
     .check = check_use,

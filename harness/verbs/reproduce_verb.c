@@ -25,30 +25,32 @@ struct reproduce_opts {
 };
 
 static const struct opt table[] = {
-    OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
-              "table, records, charts and manifest; new, or empty; without it: the table is printed"),
-    OPT_FILE_(struct reproduce_opts, json, "json", OPT_WRITTEN, "", "FILE", "write the records there, too"),
     OPT_FILE_(struct reproduce_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
-              "what one GPU computes (gradmark profile writes it), for each model of the table; at a row's "
-              "one_gpu_images_per_s, where it has that"),
-    OPT_FILE_(struct reproduce_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE", "of rows that name none"),
+              "time of each layer on one GPU, for each model of the table. gradmark profile writes such files. A row "
+              "with one_gpu_images_per_s has that rate instead"),
+    OPT_FILE_(struct reproduce_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
+              "cluster of the rows that name none. A built-in name or a file. gradmark info --cluster shows a "
+              "description"),
     OPT_JOINED_(struct reproduce_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change a value of all clusters: what does the result depend on?"),
+                "change a value of all clusters. It shows what the result depends on"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "grpc", "cluster|grpc|rdma|tcp|bare",
-                "of rows of ps that tell none; cluster: as the description says"),
+                "transport of rows with servers that name none. With cluster, what its description says"),
     OPT_TEXT_(struct reproduce_opts, placement, "placement", "whole", "split|whole|round-robin|chunk:BYTES",
-              "of parameters on servers, as for train; whole is TensorFlow's"),
+              "which parameters are on which server. The values are as for gradmark train. TensorFlow's is whole"),
     OPT_TEXT_(struct reproduce_opts, consistency, "consistency", "sync", "async|ssp:S|sync|sync:B",
-              "of servers, of rows ps or ps-sync"),
-    OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange while computing"),
+              "how servers order gradients. For rows with mode ps or ps-sync"),
+    OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
     OPT_U64_(struct reproduce_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
-             "of gradients, exchanged together by a ring"),
+             "gradients that a ring exchanges together"),
     OPT_U64_(struct reproduce_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "the same with servers; without it: all at once"),
-    OPT_U64_(struct reproduce_opts, jobs, "jobs", "", 1, 1024, "processes",
-             "simulations at a time; without it: the cores of this process"),
+             "the same with parameter servers (default: all at once)"),
+    OPT_U64_(struct reproduce_opts, jobs, "jobs", "", 1, 1024, "",
+             "simulations at a time (default: the cores of this process)"),
+    OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
+              "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
+    OPT_FILE_(struct reproduce_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_BOOL_(struct reproduce_opts, charts, "charts", "true",
-              "simulate 1, 2, 4, ... GPUs of every line, too, and draw the charts; needs --out"),
+              "also simulate 1, 2, 4 and more GPUs of each line, and draw charts. Needs --out"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "reproduce", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -139,23 +141,32 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "reproduce horovod-512", "Print all rows of the built-in table (a minute)" },
+    { "reproduce horovod-512 --out charts", "Draw its charts, too, into the new folder charts" },
+    { "reproduce my.csv --cluster my.yaml --profile vgg16=vgg16.json", "Your table, on your cluster" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "rows and cluster", "profile cluster cluster-set" },
+    { "exchange", "overlap bucket-bytes placement consistency" },
+    { "output", "out json charts jobs" },
+    { NULL, NULL },
+};
+
 const struct verb verb_reproduce = {
     .name = "reproduce",
-    .summary = "predict published efficiencies by simulation, and say how wrong that is",
+    .summary = "predict published efficiencies, and print each error",
     .operands = "horovod-512|FILE.csv",
-    .introduction =
-        "usage: gradmark reproduce horovod-512|FILE.csv [--option value ...]\n\n"
-        "horovod-512: the published tables and charts of Horovod and distributed TensorFlow, 16 to 512 GPUs "
-        "(Inception\n"
-        "V3, ResNet-101, VGG-16). FILE.csv: anybody's, with the columns model, gpus, mode (ring, ps, ps-async, none),\n"
-        "servers and efficiency (a ratio), and if wanted transport, cluster, one_gpu_images_per_s, batch, counted, "
-        "table,\n"
-        "source, note.\n"
-        "Each row is simulated by gradmark's own collectives and servers (train --world sim --model replay), several "
-        "at\n"
-        "a time. Nothing is fitted to a row or a model: what one GPU does is given, all else is of the cluster's\n"
-        "description, for all its rows alike. Where a description says that a value was chosen beside the published\n"
-        "rows, as the built-in ones of horovod-512 do of five, the error is that of rows which had a say.\n\n",
+    .usage = "horovod-512|FILE.csv [--option value ...]",
+    .introduction = "Simulates each row of a published table, and prints how wrong the prediction is. horovod-512 is "
+                    "built in: Horovod and TensorFlow on up to 512 GPUs. FILE.csv is your own table with the columns "
+                    "model, gpus, mode, servers and efficiency.\n\n"
+                    "Five values of the built-in clusters were chosen to fit horovod-512, so its errors are small.",
+    .example = examples,
+    .basics = basics,
+    .page = "predict",
     .opts_bytes = sizeof(struct reproduce_opts),
     .group = groups,
     .check = check_use,

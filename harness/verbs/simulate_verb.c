@@ -37,9 +37,9 @@ static const struct opt table[] = {
         "modes: none, ring, ps-async, ps-ssp:S, ps-sync or ps-sync:B. Other collective algorithms can be named, too"),
     OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...",
               "numbers of GPUs, ascending. Each GPU is one worker"),
-    OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N|host,...",
-              "numbers of parameter servers. With host there is one on each host of workers, but at most one for each "
-              "tensor where tensors are not cut"),
+    OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N,...",
+              "numbers of parameter servers, or host. With host there is one on each host of workers, but at most one "
+              "for each tensor where tensors are not cut"),
     OPT_TEXT_(struct simulate_opts, placements, "placements", "split,whole", "PLACEMENT,...",
               "which parameters are on which server. Values are split, whole, round-robin and chunk:BYTES, as for "
               "gradmark train"),
@@ -65,25 +65,25 @@ static const struct opt table[] = {
               "collective, and asynchronous and synchronous servers"),
     OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
               "also simulate the effect of each assumed value. Needs --out"),
-    OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
+    OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "",
              "number of GPUs for these questions (default: the largest of each mode). One of --gpus"),
-    OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...|best",
-              "compare parallel layouts of W x S x K GPUs instead. A layout has W workers of S stages each, and K of "
-              "the workers share the dense layers. Data parallelism is Wx1x1. All layouts have the same batch. With "
-              "best, all layouts of --gpus GPUs are ranked, and the best few are simulated"),
-    OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "samples",
+    OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...",
+              "compare parallel layouts instead: W x S x K GPUs, or best. A layout has W workers of S stages each, and "
+              "K of the workers share the dense layers. Data parallelism is Wx1x1. All layouts have the same batch. "
+              "With best, all layouts of --gpus GPUs are ranked, and the best few are simulated"),
+    OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "",
              "samples of all workers in a step (default: the profile's batch for each GPU of the first layout). Only "
              "with --layout"),
-    OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "parts",
+    OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "",
              "parts of a worker's batch in a pipeline (default: 4 for each stage, or fewer). Only with --layout"),
     OPT_CHOICE_(struct simulate_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
                 "order of the work in a pipeline. Only with --layout"),
-    OPT_U64_(struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
+    OPT_U64_(struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "",
              "simulations of each setting (default: 5 if anything is random, else 1). Each draws other delays. Their "
              "range is the band of the efficiency"),
     OPT_U64_(struct simulate_opts, most_messages, "most-messages", "65536", 1, 1048576, "messages",
              "skip settings with more messages at once. Their number is GPUs x servers"),
-    OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
+    OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "",
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct simulate_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
