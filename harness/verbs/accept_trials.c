@@ -21,14 +21,14 @@ enum { PATH_BYTES = ACCEPT_PATH_BYTES + 64, MAX_WORDS = 64, WORD_BYTES = 1200 };
 
 const struct opt accept_self_test_table[] = {
     OPT_BOOL_(struct self_test_opts, on, "self-test", "false",
-              "inject faults, drawn by --seed, into tests of this cluster, and count what is found, and false alarms"),
-    OPT_U64_(struct self_test_opts, trials, "trials", "20", 1, 10000, "tests", "of the self-test"),
-    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "faults",
-             "at once, in the tests that have some: 1 to as many, drawn"),
+              "inject random faults, and count how many are found. False alarms are counted, too"),
+    OPT_U64_(struct self_test_opts, trials, "trials", "20", 1, 10000, "", "number of tests of --self-test"),
+    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "",
+             "most faults at once. A trial with faults has 1 to N of them"),
     OPT_F64_(struct self_test_opts, fault_ratio, "fault-ratio", "0.6", 0.05, 0.99, "",
-             "of the healthy speed, of what is made slow"),
+             "speed of slow parts, divided by their healthy speed"),
     OPT_F64_(struct self_test_opts, loss_ratio, "loss-ratio", "0.05", 0.001, 0.5, "",
-             "of its messages, that a node loses which is made to lose some"),
+             "part of its messages that a lossy node loses"),
     OPT_END_,
 };
 

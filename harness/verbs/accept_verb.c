@@ -22,42 +22,45 @@ enum { PROGRESS_PARTS = 1000 };
 
 static const struct opt table[] = {
     OPT_FILE_(struct accept_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
-              "report, page, host lists, JUnit; new, or empty; without it: accept in results/, with the date"),
-    OPT_TEXT_(
-        struct accept_opts, stages, "stages", "", "LIST",
-        "only these: preflight, compute, noise, pairwise, collectives, ps, training, integrity, soak; without it: "
-        "as the criteria say"),
-    OPT_TEXT_(struct accept_opts, skip, "skip", "", "LIST", "not these stages"),
+              "new or empty folder for the results (default: results/<date>-accept). It gets report, page, host lists "
+              "and JUnit"),
+    OPT_TEXT_(struct accept_opts, stages, "stages", "", "LIST",
+              "run only these stages (default: as the criteria say). Stages are preflight, compute, noise, pairwise, "
+              "collectives, ps, training, integrity and soak"),
+    OPT_TEXT_(struct accept_opts, skip, "skip", "", "LIST", "leave these stages out"),
     OPT_JOINED_(struct accept_opts, set, "criteria-set", "KEY=VALUE", "change a criterion"),
-    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "min",
-             "how long the stage soak takes, as soak_minutes, whatever stage_limit_s: that limits each of its "
-             "trainings, of a minute at most"),
+    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "",
+             "minutes of the stage soak (default: soak_minutes of the criteria). It consists of trainings of at most a "
+             "minute. stage_limit_s limits only each of these"),
     OPT_BOOL_(struct accept_opts, node_per_rank, "node-per-rank", "false",
-              "each rank counts as a node of its own, whatever its host: to try the test on one machine"),
-    OPT_U64_(struct accept_opts, seed, "seed", "1", 0, UINT64_MAX >> 1, "",
-             "of what is drawn: faults, data, parameters"),
-    OPT_TEXT_(struct accept_opts, inject, "inject", "", "FAULT,...",
-              "drill: rank:R=X (computes at X of its speed), node:N=X (its interface has X of its rate), link:A-B=X, "
-              "loss:N=X (of its small messages X are lost, and come 200 ms late), stall:R, "
-              "kill:R, or kill:R@STAGE, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
+              "count each rank as a node, to try the test on one machine"),
+    OPT_U64_(struct accept_opts, seed, "seed", "1", 0, UINT64_MAX >> 1, "", "seed of faults, data and parameters"),
+    OPT_TEXT_(
+        struct accept_opts, inject, "inject", "", "FAULT,...",
+        "make ranks, nodes or links faulty, to try the test. rank:R=X computes at X of its speed. node:N=X and "
+        "link:A-B=X have X of their rate. With loss:N=X a part X of the small messages of node N is lost, and comes "
+        "200 ms late. stall:R hangs. kill:R and kill:R@STAGE end rank R. flip:R@STEP flips a bit of its gradient. "
+        "Ranks and nodes count from 0"),
     OPT_F64_(struct accept_opts, noise_ratio, "noise-ratio", "0", 0, 1, "",
-             "drill: what is timed takes |normal| x X longer, drawn anew each time: in sim, where nothing varies by "
-             "itself, what real ranks and links do"),
+             "random part by which timed work takes longer. Each time takes |normal| x X longer. Use it in world sim, "
+             "where nothing varies by itself"),
     OPT_F64_(struct accept_opts, stall_abort_s, "stall-abort-s", "60", 1, 1e6, "s",
-             "a rank that gives no sign of life for so long is lost, and ends the test"),
+             "time without a sign of life after which a rank is lost. A lost rank ends the test"),
     OPT_END_,
 };
 
 static const struct opt init_table[] = {
     OPT_FILE_(struct accept_opts, init, "init", OPT_WRITTEN, "", "FILE.yaml",
-              "write criteria with comments, and end; limits from --declared or --reference, else none"),
+              "write criteria with comments to this file, and exit. Its limits come from --declared or --reference. "
+              "Without these it has no limits"),
     OPT_BOOL_(struct accept_opts, force, "force", "false", "replace the file of --init if it exists"),
     OPT_FILE_(struct accept_opts, declared, "declared", OPT_READ, "", "PRESET|FILE",
-              "limits from the rates that this description of a cluster declares, of fp32"),
+              "limits from the rates of a cluster description. They are those of fp32"),
     OPT_FILE_(struct accept_opts, reference, "reference", OPT_READ, "", "FOLDER",
-              "limits from what a healthy cluster did, which gradmark accept left there"),
+              "limits from the results of a healthy cluster. Such a folder is what gradmark accept wrote"),
     OPT_F64_(struct accept_opts, margin_ratio, "margin-ratio", "0.1", 0, 0.9, "",
-             "how much worse than these a limit is; of detours, too, the spread of the reference counts"),
+             "how much worse than these values a limit is. The values are those of --declared or --reference. For "
+             "detours the spread of the reference counts, too"),
     OPT_END_,
 };
 
@@ -366,19 +369,36 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "accept --world sim --cluster ethernet-1g --out healthy", "Test a simulated cluster" },
+    { "accept --world sim --cluster ethernet-1g --inject rank:5=0.7", "Find a slow rank" },
+    { "accept --init mine.yaml --declared ethernet-1g", "Write criteria, with limits from a description" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "test", "out stages skip minutes criteria-set" },
+    { "criteria", "init declared reference force" },
+    { "ranks", "workers threads interface compute node-per-rank" },
+    { "simulation", "world cluster cluster-set" },
+    { "faults", "inject noise-ratio self-test trials seed" },
+    { NULL, NULL },
+};
+
 const struct verb verb_accept = {
     .name = "accept",
-    .summary = "test a cluster: is it as fast as it should be, and if not, which node or link is not",
+    .summary = "test a cluster, and name slow nodes, ranks and links",
     .operands = "[CRITERIA.yaml]",
-    .introduction = "usage: gradmark accept [CRITERIA.yaml] [--option value ...]\n"
-                    "       mpirun -np N gradmark accept [CRITERIA.yaml] [--option value ...]\n"
-                    "       gradmark accept --init CRITERIA.yaml [--declared PRESET|FILE | --reference FOLDER]\n\n"
-                    "Measures every rank, every pair of nodes alone, collectives, push and pull, training and that "
-                    "parameters stay the "
-                    "same,\n"
-                    "and says what is slow by name: node, rank or link, judged against the rest of the cluster and "
-                    "against limits of\n"
-                    "the criteria. Exit code 0: pass, 1: fail, 2: could not test, which is no pass.\n\n",
+    .usage = "[CRITERIA.yaml] [--option value ...]\n"
+             "mpirun -np N gradmark accept [CRITERIA.yaml] [--option value ...]\n"
+             "--init FILE.yaml [--declared NAME | --reference FOLDER]",
+    .introduction = "Measures each rank, each pair of nodes, collectives, push and pull, and training. Each part is "
+                    "judged against the rest of the cluster, and against the limits in CRITERIA.yaml.\n\n"
+                    "Exit status: 0: pass. 1: fail, and line 1 names the slow node, rank or link. 2: no data, which is "
+                    "no pass.",
+    .example = examples,
+    .basics = basics,
+    .page = "accept",
     .opts_bytes = sizeof(struct accept_opts),
     .group = groups,
     .rule = machine_opt_rules,

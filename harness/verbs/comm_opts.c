@@ -21,45 +21,47 @@ const struct module_kind *const comm_kinds[] = { &collective_kind, NULL };
 
 static const struct opt table[] = {
     { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
-      "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
-      "why, "
-      "is told",
+      "algorithms to measure. They take turns. With all, each that has this operation and runs in this world. The "
+      "output says which ones are left out, and why",
       &collective_kind, NULL, OPT_NO_FILE },
-    OPT_TEXT_(
-        struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
-        "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles; without it of ps "
-        "1Ki:64Mi:x4"),
-    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "rank", "who has the data of a broadcast"),
-    OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "repeats",
-             "of each size and algorithm at most; 10 (or as many) at least, then until all intervals are narrower than "
-             "+-2 %; in sim 2"),
-    OPT_U64_(struct comm_opts, warmup, "warmup", "3", 1, 100, "repeats", "that are not kept; in sim none"),
+    OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
+              "sizes of the array, or sweeps. 4:1Gi:x4 is 4, 16, 64 and so on, to 1 GiB. 4:1Gi doubles. Sizes are "
+              "whole floats. The default of comm ps is 1Ki:64Mi:x4"),
+    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "", "rank that has the data of a broadcast"),
+    OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "",
+             "most repeats of each size and algorithm. At least 10 are made if N allows them. More follow until each "
+             "interval is narrower than 2 % to either side. In world sim 2 are made"),
+    OPT_U64_(struct comm_opts, warmup, "warmup", "3", 1, 100, "",
+             "repeats before the measured ones. None in world sim"),
     OPT_F64_(struct comm_opts, budget_s, "budget-s", "60", 0.1, 1e6, "s",
-             "for all sizes together; one that has begun takes its 10 repeats all the same, and those that have not "
-             "begun by then are left out, which is told"),
-    OPT_U64_(struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
-             "memory of a host's ranks that calls go through in turn, and that is read before each repeat, so that no "
-             "data lies in a cache; without it: twice what the last-level caches hold"),
-    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "the same memory again and again, as caches keep it"),
-    OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
-              "measure that, too: a copy of what a rank brings into the result, and the same in place; allreduce by "
-              "mpi: from "
-              "one buffer to another; half of the time; not with --compute cuda"),
-    OPT_CHOICE_(struct comm_opts, memory, "memory", "auto", "auto|private|shared",
-                "of data; auto: shared by a host's ranks for algorithms that can use that, else private"),
-    OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "ranks",
-             "of ps: ranks behind the workers, each with an equal part of every array; --workers: without it 1, or all "
-             "others that were launched"),
+             "time limit for all sizes together. A size that has begun makes its 10 repeats all the same. Sizes that "
+             "have not begun by then are left out, and a message says so"),
     OPT_U64_(
-        struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
-        "of ps: an array is moved in pieces of so many bytes at most, several on the way at once; without it: whole"),
-    OPT_FILE_(struct comm_opts, json, "json", OPT_WRITTEN, "", "FILE", "write a manifest, then a record for each row"),
-    OPT_FILE_(struct comm_opts, chart, "chart", OPT_CHART, "", "FILE.png",
-              "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
+        struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
+        "memory that calls use in turn (default: twice the last-level caches). It belongs to all ranks of a host. It "
+        "is read before each repeat, so that no data is in a cache"),
+    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "use the same memory in all calls, as caches keep it"),
+    OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
+              "measure out-of-place calls, too. Such a call copies the data of a rank, and then works on the copy. The "
+              "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time. Not with "
+              "--compute cuda"),
+    OPT_CHOICE_(
+        struct comm_opts, memory, "memory", "auto", "auto|private|shared",
+        "memory for the data. Auto: shared by the ranks of a host for algorithms that can use that, else private"),
+    OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "",
+             "parameter servers of comm ps. They are the ranks after the workers, and each has an equal part of every "
+             "array. Without --workers there is 1 worker, or all other ranks that were started"),
+    OPT_U64_(struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
+             "largest chunk of an array in comm ps (default: whole). Several chunks are outstanding at once"),
+    OPT_FILE_(struct comm_opts, json, "json", OPT_WRITTEN, "", "FILE",
+              "file for the records: a manifest, then one for each row"),
+    OPT_FILE_(
+        struct comm_opts, chart, "chart", OPT_CHART, "", "FILE.png",
+        "draw bus bandwidth by size, and the ceiling, as .png and .svg. Its data is written beside them, as .tsv"),
     OPT_END_,
 };
 
-const struct verb_group comm_groups[] = { { "comm", table, 0, NULL },
+const struct verb_group comm_groups[] = { { "measurement", table, 0, NULL },
                                           { "ranks and machine", machine_opt_table, offsetof(struct comm_opts, machine),
                                             NULL },
                                           { NULL, NULL, 0, NULL } };

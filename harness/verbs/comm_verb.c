@@ -341,32 +341,38 @@ out:
     return rc;
 }
 
+static const struct verb_example examples[] = {
+    { "comm allreduce --reducer ring,shm --bytes 1Mi --budget-s 4", "Two algorithms, between two threads" },
+    { "comm ps --transport tcp --bytes 4Mi", "Push and pull over TCP of this machine" },
+    { "comm allreduce --world sim --workers 16 --bytes 1Ki,1Mi", "All algorithms on a simulated cluster" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "sizes and repeats", "bytes repeats budget-s" },
+    { "memory", "hot out-of-place memory" },
+    { "parameter server", "servers partition-bytes" },
+    { "ranks", "workers interface transport compute wait" },
+    { "simulation", "world cluster cluster-set" },
+    { "output", "json chart" },
+    { NULL, NULL },
+};
+
 const struct verb verb_comm = {
     .name = "comm",
-    .summary = "time of collectives by each algorithm, as nccl-tests prints it, or of push and pull, beside what the "
-               "machine allows",
+    .summary = "measure collectives, or push and pull, and their ceiling",
     .operands = "TYPE",
+    .usage = "TYPE [--option value ...]\n"
+             "mpirun -np N gradmark comm TYPE [--option value ...]",
     .introduction =
-        "usage: gradmark comm TYPE [--option value ...]\n"
-        "       mpirun -np N gradmark comm TYPE [--option value ...]\n\n"
-        "TYPE: allreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv (each rank to the next, from the one "
-        "before),\nor ps: push, pull, and both, of --workers with --servers of the parameter server, as train has it. "
-        "goodput: bytes x\nworkers / time of the slowest one; what goes up and comes back counts once. p50, p99: of "
-        "single "
-        "calls. Its bound is an\necho of the same messages that nobody works on, measured in turns with it: over "
-        "sockets "
-        "bare ZeroMQ, within a process\na copy each way through shared memory, over shm two, else the bare transport.\n"
-        "size: bytes S of an array of floats, of allgather and reduce-scatter that of all ranks together, whose count "
-        "is "
-        "a rank's\npart. time: of the slowest rank, the median of all repeats. algbw: S / time; busbw: x 2 (n - 1) / n "
-        "(allreduce),\n(n - 1) / n (allgather, reduce-scatter) or 1. #wrong: elements, of every call on every rank; "
-        "any "
-        "is exit code 1.\nThe ceiling is measured in the same run: where all ranks share a host, their memory, each "
-        "input read once and each\noutput written once; else links, by the bare transport around all ranks, no byte "
-        "crossing one more often than it must. A barrier is "
-        "messages of the transport (dissemination).\n--compute cuda: data begins and ends in the memory of a GPU of "
-        "each rank, in place, beside no ceiling; reducer nccl sums "
-        "it there, and\nothers a copy in the memory of the host, whose way there and back counts.\n\n",
+        "Measures a collective by each algorithm, as nccl-tests does, and the ceiling of the machine. TYPE is "
+        "allreduce, broadcast, allgather, reduce-scatter, barrier or sendrecv, or ps: push and pull of a "
+        "parameter server.\n\n"
+        "--reducer NAME,... chooses algorithms, as in the example. Every result is checked: a wrong "
+        "element gives exit status 1.",
+    .example = examples,
+    .basics = basics,
+    .page = "collectives",
     .opts_bytes = sizeof(struct comm_opts),
     .group = comm_groups,
     .kinds = comm_kinds,

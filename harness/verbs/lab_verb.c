@@ -26,20 +26,21 @@ struct lab_opts {
 };
 
 static const struct opt table[] = {
-    OPT_FILE_(
-        struct lab_opts, results, "results", OPT_MADE_FOLDER, "", "FOLDER",
-        "pictures, tables and page; new, or empty; without it: lab-NAME; of lab all: a folder for each, and slides; "
-        "without it: labs"),
+    OPT_FILE_(struct lab_opts, results, "results", OPT_MADE_FOLDER, "", "FOLDER",
+              "new or empty folder for pictures, tables and page (default: lab-NAME). With lab all the default is "
+              "labs, which gets a folder for each lab, and slides"),
     OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
-              "lab distribute: plant this omission: broadcast, shard, average, scaling or rank0-save"),
-    OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "workers", "of labs that have several; without it: 2"),
-    OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, in text"),
+              "step that lab distribute leaves out: broadcast, shard, average, scaling or rank0-save"),
+    OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "", "workers of labs with several (default: 2)"),
+    OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, as text"),
     OPT_BOOL_(struct lab_opts, exercise, "exercise", "false",
-              "write a program with gaps: NAME.c, in the folder of --results, or here"),
-    OPT_BOOL_(struct lab_opts, force, "force", "false", "of --exercise: replace a program that is there"),
-    OPT_FILE_(struct lab_opts, check, "check", OPT_READ, "", "FILE",
-              "build the program, run it with 2 workers, and tell which steps are right (exit code 1: not all)"),
-    OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "of --check: the program is ended after it"),
+              "write a program with gaps, NAME.c. It is in the folder of --results, or here"),
+    OPT_BOOL_(struct lab_opts, force, "force", "false", "replace the program of --exercise if it exists"),
+    OPT_FILE_(
+        struct lab_opts, check, "check", OPT_READ, "", "FILE",
+        "build and run this program, and print which steps are right. It runs with 2 workers. Exit status 1: some "
+        "step is wrong"),
+    OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "time after which --check ends the program"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "lab", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -285,18 +286,28 @@ static enum rc lab_run(struct verb_call *call)
     return RC_OK;
 }
 
+static const struct verb_example examples[] = {
+    { "lab", "List all labs and exercises" },
+    { "lab batch-size", "Run a lab of 2 seconds" },
+    { "lab cnn --exercise", "Write an exercise, cnn.c" },
+    { "lab cnn --check cnn.c", "Grade it (needs MPI and a C compiler)" },
+    { NULL, NULL },
+};
+
 const struct verb verb_lab = {
     .name = "lab",
-    .summary = "lessons: SGD in pictures, with questions; without a name: which there are",
+    .summary = "run a lesson about SGD, with pictures and questions",
     .operands = "[NAME]",
-    .introduction =
-        "usage: gradmark lab                          which labs there are\n"
-        "       gradmark lab NAME [--option value ...]\n"
-        "       gradmark lab NAME --exercise           a program with gaps\n"
-        "       gradmark lab NAME --check FILE         which of them are filled well\n"
-        "       gradmark lab all [--results FOLDER]   every lab, and the pictures of all in FOLDER/slides\n\n"
-        "A lab runs ordinary trainings (each with its command on the page), and writes pictures as SVG and PNG,\n"
-        "the trajectories as CSV, and report.html with the pictures, figures, questions and what to try next.\n\n",
+    .usage = "[NAME] [--option value ...]\n"
+             "NAME --exercise\n"
+             "NAME --check FILE\n"
+             "all [--results FOLDER]",
+    .introduction = "Runs ordinary trainings, and writes their pictures, tables and questions to one page, "
+                    "report.html. Without NAME it lists all labs and exercises. With all it runs every lab, and makes "
+                    "slides of all pictures.\n\n"
+                    "An exercise is a program with gaps. --check grades it.",
+    .example = examples,
+    .page = "teach",
     .opts_bytes = sizeof(struct lab_opts),
     .group = groups,
     .check = check_use,

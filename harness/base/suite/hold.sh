@@ -37,7 +37,7 @@
 #   warmup, measure  profile; N: the step that begins, from 0 in each of the two
 #   shard            pack; N: the shards that are written
 #   size             comm; N: the index in --bytes of the size that begins
-#   stage            accept; N: the index of the stage that begins, in the order of --help (1: compute, 2: noise)
+#   stage            accept; N: the index of the stage that begins, in the order of --help-all (1: compute, 2: noise)
 #   trial            accept --self-test in threads or sim; N: the trial that begins, from 0; rank 0
 #
 # HOLD_LIMIT_S ends a test that hangs; no result depends on it. A held process ends when the folder of its hold is removed.
