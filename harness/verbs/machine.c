@@ -16,37 +16,39 @@ enum { MAX_WORKERS = 65536 };
 
 const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
-                     "where ranks run. Auto: mpi under mpirun, srun or flux run, tcp under gradmark launch, else "
-                     "threads"),
+                     "where ranks run. With auto it is mpi under mpirun, srun or flux run, and tcp under gradmark "
+                     "launch. Otherwise ranks are threads of one process"),
     OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "",
              "number of ranks that measure (default: all started ones). In world threads the default is 2. In world "
              "sim the default is all ranks of the cluster, but at most 64 for comm, and at most 16 on two hosts for "
              "calibrate"),
     OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
-                     "what carries messages. Auto: inproc between threads, mpi between processes of MPI, sim in world "
-                     "sim, else zmq"),
-    OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",
-              "network interface at which other hosts reach a rank. Its name, its IPv4 address, or ADDRESS/BITS, a "
-              "network that it is in. Only in worlds mpi and tcp"),
+                     "what carries messages. With auto it is inproc in world threads, mpi in world mpi, sim in world "
+                     "sim, and zmq in world tcp"),
+    OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME",
+              "network at which other hosts reach a rank. NAME is a device, its IPv4 address, or a network as in "
+              "10.0.0.0/24. For worlds mpi and tcp"),
     OPT_BOOL_(struct machine_opts, insecure, "insecure", "false",
-              "do not encrypt messages between hosts. By default transports zmq and tcp encrypt them (CURVE)"),
+              "do not encrypt messages between hosts. Without it transports zmq and tcp encrypt them (CURVE), except "
+              "on the loopback"),
     OPT_BOOL_(struct machine_opts, secure, "secure", "false",
-              "encrypt messages on the loopback, too. Use it to measure what encryption costs"),
+              "encrypt messages on the loopback, too. This shows what encryption costs"),
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
-                     "backend that does the arithmetic. Auto: cpu. In world sim auto is hollow, which only lets time "
-                     "pass"),
+                     "backend of the arithmetic. With auto it is cpu, and hollow in world sim. With hollow the time is "
+                     "simulated and nothing is computed"),
     OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "",
              "threads of each rank (default: the cores bound to it). The default is 1 where ranks share cores, and in "
              "world sim"),
-    OPT_BOOL_(struct machine_opts, bind, "bind", "true", "bind each rank to separate cores"),
+    OPT_BOOL_(struct machine_opts, bind, "bind", "true", "give each rank its own cores"),
     OPT_CHOICE_(struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
-                "how ranks wait for messages. Auto: spin where each rank has a core, or with gloo and nccl two, else "
-                "sleep. Measure as your trainings will wait. Network namespaces of one machine do not know of each "
-                "other: give them sleep"),
-    OPT_FILE_(struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
-              "cluster to simulate. Only in world sim. gradmark info --cluster shows a description"),
+                "how ranks wait for messages. With spin they spin for about 100 us before they sleep. With auto they "
+                "spin if each rank has a core, or two with gloo and nccl. Measure as your trainings will wait. Network "
+                "namespaces of one machine do not know of each other: give them sleep"),
+    OPT_FILE_(
+        struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
+        "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster NAME"),
     OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",
-                "change one of its values. Only in world sim"),
+                "change a value of the simulated cluster. Only in world sim"),
     OPT_END_,
 };
 

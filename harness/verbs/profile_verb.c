@@ -38,9 +38,10 @@ static const struct opt table[] = {
     OPT_BOOL_(struct profile_opts, aux, "aux", "false", "use the auxiliary head. Only of inception3"),
     OPT_U64_(struct profile_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
              "divide all numbers of channels by this. For lessons and tests"),
-    OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "backend that does the arithmetic"),
-    OPT_CHOICE_(struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
-                "number format of multiplications. amp mixes fp16 and fp32, and is for published rates only"),
+    OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "backend of the arithmetic"),
+    OPT_CHOICE_(
+        struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
+        "number format of matrix products and convolutions. amp mixes fp16 and fp32, and is for published rates only"),
     OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "",
              "threads of the step (default: the cores of this process)"),
     OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "", "measured steps"),
