@@ -66,7 +66,7 @@ static const struct opt init_table[] = {
 
 static const struct verb_group groups[] = {
     { "acceptance", table, 0, NULL },
-    { "criteria", init_table, 0, NULL },
+    { "limits", init_table, 0, NULL },
     { "self-test", accept_self_test_table, offsetof(struct accept_opts, self_test), NULL },
     { "ranks and machine", machine_opt_table, offsetof(struct accept_opts, machine), NULL },
     { NULL, NULL, 0, NULL },

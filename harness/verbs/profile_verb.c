@@ -69,7 +69,10 @@ static const struct opt table[] = {
 };
 
 static const struct opt_topic topics[] = {
-    { "network", "model" }, { "measurement", "compute" }, { "output", "out" }, { "published rates", "published" },
+    { "size of the network", "model" },
+    { "steps and data", "compute" },
+    { "files", "out" },
+    { "rates", "published" },
     { NULL, NULL },
 };
 

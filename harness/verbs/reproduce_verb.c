@@ -43,7 +43,7 @@ static const struct opt table[] = {
     OPT_U64_(struct reproduce_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a ring exchanges together"),
     OPT_U64_(struct reproduce_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "the same with parameter servers (default: all at once)"),
+             "gradients that go to parameter servers together (default: all)"),
     OPT_U64_(struct reproduce_opts, jobs, "jobs", "", 1, 1024, "",
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
@@ -150,7 +150,7 @@ static const struct verb_example examples[] = {
 
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set" },
-    { "exchange", "overlap bucket-bytes placement consistency" },
+    { "exchange", "overlap bucket-bytes placement" },
     { "output", "out json charts jobs" },
     { NULL, NULL },
 };

@@ -57,7 +57,7 @@ static const struct opt table[] = {
     OPT_U64_(struct simulate_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a collective exchanges together"),
     OPT_U64_(struct simulate_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "the same with parameter servers (default: all at once)"),
+             "gradients that go to parameter servers together (default: all)"),
     OPT_BOOL_(struct simulate_opts, what_if, "what-if", "true",
               "also simulate a faster network, half the latency, more servers, half the bytes and no overlap"),
     OPT_BOOL_(struct simulate_opts, systems, "systems", "true",
@@ -65,8 +65,9 @@ static const struct opt table[] = {
               "collective, and asynchronous and synchronous servers"),
     OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
               "also simulate the effect of each assumed value. Needs --out"),
-    OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "",
-             "number of GPUs for these questions (default: the largest of each mode). One of --gpus"),
+    OPT_U64_(
+        struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "",
+        "number of GPUs for what-if, systems and assumptions (default: the largest of each mode). It is one of --gpus"),
     OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...",
               "compare parallel layouts instead: W x S x K GPUs, or best. A layout has W workers of S stages each, and "
               "K of the workers share the dense layers. Data parallelism is Wx1x1. All layouts have the same batch. "
@@ -92,13 +93,13 @@ static const struct opt table[] = {
 };
 
 static const struct opt_topic topics[] = {
-    { "what is simulated", "models" },
-    { "time of one GPU", "profile" },
-    { "cluster and exchange", "cluster" },
-    { "further questions", "what-if" },
-    { "parallel layouts", "layout" },
-    { "effort", "seeds" },
-    { "output", "out" },
+    { "models and modes", "models" },
+    { "profiles", "profile" },
+    { "network and servers", "cluster" },
+    { "questions", "what-if" },
+    { "layouts and pipelines", "layout" },
+    { "number of simulations", "seeds" },
+    { "files", "out" },
     { NULL, NULL },
 };
 
