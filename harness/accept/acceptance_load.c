@@ -18,6 +18,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 
 struct loader {
     struct acceptance *into;
@@ -477,16 +478,16 @@ enum rc acceptance_load(struct acceptance *out, const char *dir)
     enum rc rc;
 
     TRY(bundle_path(path, dir, "acceptance.jsonl"));
-    TRY(file_open_regular(&from, path, "what gradmark accept wrote"));
+    TRY(file_open_text(&from, path, "what gradmark accept wrote"));
     if (fstat(fileno(from), &about) != 0)
         FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
-    const size_t n_bytes = (size_t)about.st_size;
-    text = malloc(n_bytes + 1);
+    text = malloc((size_t)about.st_size + 1);
     if (!text)
-        FAIL(RC_NOMEM, "%s: no memory for %zu bytes", path, n_bytes);
-    if (fread(text, 1, n_bytes, from) != n_bytes)
+        FAIL(RC_NOMEM, "%s: no memory for %lld bytes", path, (long long)about.st_size);
+    const size_t n_read = fread(text, 1, (size_t)about.st_size, from);
+    if (ferror(from))
         FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
-    TRY(acceptance_parse(out, path, text, n_bytes));
+    TRY(acceptance_parse(out, path, text, text_drop_marks(text, n_read)));
 out:
     free(text);
     if (from)

@@ -286,6 +286,31 @@ static void shell_words_are_quoted(void **state)
     }
 }
 
+static void marks_of_editors_are_dropped(void **state)
+{
+    static const struct {
+        const char *text, *left;
+    } cases[] = { { "", "" },
+                  { "a\n", "a\n" },
+                  { "\xef\xbb\xbf", "" },
+                  { "\xef\xbb\xbf"
+                    "a\r\n\r\nb\r\n",
+                    "a\n\nb\n" },
+                  { "a\rb\r\r\n\r", "a\rb\r\n\r" },
+                  { "a\xef\xbb\xbf", "a\xef\xbb\xbf" },
+                  { "\xef\xbb", "\xef\xbb" } };
+    char text[16] = "a\0\r\n";
+
+    (void)state;
+    assert_int_equal(text_drop_marks(text, 4), 3);
+    assert_memory_equal(text, "a\0\n", 4);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, "%s", cases[i].text);
+        assert_int_equal(text_drop_marks(text, strlen(text)), strlen(cases[i].left));
+        assert_string_equal(text, cases[i].left);
+    }
+}
+
 static void write_text(const char *path, const char *text)
 {
     FILE *to = fopen(path, "w");
@@ -484,6 +509,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_and_finite),
         cmocka_unit_test(lists_are_stepped_through),
         cmocka_unit_test(shell_words_are_quoted),
+        cmocka_unit_test(marks_of_editors_are_dropped),
         cmocka_unit_test(permutations_are_permutations),
         cmocka_unit_test(numbers_have_their_moments),
         cmocka_unit_test(numbers_are_those_of_their_formulas),

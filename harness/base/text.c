@@ -171,6 +171,17 @@ bool text_next(const char **rest, char *out, size_t n_bytes)
     return true;
 }
 
+size_t text_drop_marks(char *text, size_t n_bytes)
+{
+    size_t n = 0;
+
+    for (size_t i = n_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; i < n_bytes; i++)
+        if (!(text[i] == '\r' && i + 1 < n_bytes && text[i + 1] == '\n'))
+            text[n++] = text[i];
+    text[n] = '\0';
+    return n;
+}
+
 static bool is_plain(const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";

@@ -34,6 +34,10 @@ void text_number_hint(char *out, size_t n_bytes, const char *text);
  * False: no element left. An element too long for out is cut (the caller compares names). */
 bool text_next(const char **rest, char *out, size_t n_bytes);
 
+/* Remove in place what editors add to a text: a byte order mark of UTF-8 before it, and the carriage returns of line
+ * ends of Windows. Ends the text with a zero byte, at text[n_bytes] at the latest. Returns how many bytes are left. */
+size_t text_drop_marks(char *text, size_t n_bytes);
+
 /* out[n_bytes] := text as one word of a shell, in quotes where it needs them; 4 bytes for each letter of text, and 3
  * more, hold it. */
 void text_shell_word(char *out, size_t n_bytes, const char *text);

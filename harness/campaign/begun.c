@@ -362,6 +362,7 @@ enum rc begun_open(struct begun *out, const char *folder, const struct launcher 
 {
     struct begun k = { .folder = folder };
     json_error_t error;
+    FILE *from = NULL;
     char path[600];
     enum rc rc;
 
@@ -369,7 +370,8 @@ enum rc begun_open(struct begun *out, const char *folder, const struct launcher 
     snprintf(path, sizeof path, "%s/manifest.json", folder);
     if (access(path, R_OK) != 0)
         FAIL(RC_INVAL, "--continue %s: holds no campaign: %s: %s", folder, path, strerror(errno));
-    k.manifest = json_load_file(path, 0, &error);
+    TRY(file_of_option(file_open_text(&from, path, "what compare wrote"), "continue"));
+    k.manifest = json_loadf(from, 0, &error);
     if (!k.manifest)
         FAIL(RC_INVAL, "--continue %s: its manifest.json cannot be read: line %d: %s", folder, error.line, error.text);
     TRY(read_words(&k));
@@ -378,6 +380,8 @@ enum rc begun_open(struct begun *out, const char *folder, const struct launcher 
     *out = k;
     k = (struct begun){ 0 };
 out:
+    if (from)
+        fclose(from);
     begun_close(&k);
     return rc;
 }

@@ -252,7 +252,7 @@ static enum rc read_manifest(struct recorded *k)
     snprintf(path, sizeof path, "%s/manifest.json", k->campaign.dir);
     if (stat(path, &about) != 0 && errno == ENOENT)
         return RC_OK;
-    TRY(file_open_regular(&from, path, "what compare wrote"));
+    TRY(file_open_text(&from, path, "what compare wrote"));
     k->manifest = json_loadf(from, 0, &error);
     if (!k->manifest)
         FAIL(RC_MISMATCH, "%s: line %d: %s", path, error.line, error.text);

@@ -346,7 +346,7 @@ enum rc reader_run(struct reader *r)
     bool is_cut = false;
     enum rc rc = RC_OK;
 
-    TRY(file_open_regular(&from, r->path, "what compare or train --out wrote"));
+    TRY(file_open_text(&from, r->path, "what compare or train --out wrote"));
     for (ssize_t n; !is_cut && (n = getline(&line, &n_room, from)) > 0;)
         TRY(read_line(r, line, (size_t)n, &is_cut));
     if (ferror(from))

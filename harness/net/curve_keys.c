@@ -12,6 +12,7 @@
 #include <zmq.h>
 
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 
 #define FIRST_LINE "gradmark-keys 1\n"
 #define PUBLIC_WORD "public "
@@ -137,18 +138,6 @@ static bool parse(struct curve_keys *out, const char *text)
            strcmp(derived, out->public_text) == 0;
 }
 
-/* Undo what editors do: a byte order mark of UTF-8 before the text, line ends of Windows. */
-static void drop_marks(char *text)
-{
-    const char *from = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
-    char *to = text;
-
-    for (; *from; from++)
-        if (!(from[0] == '\r' && from[1] == '\n'))
-            *to++ = *from;
-    *to = '\0';
-}
-
 /* K1 */
 static enum rc check_rights(FILE *file, const char *path)
 {
@@ -175,10 +164,8 @@ enum rc curve_keys_read(struct curve_keys *out, const char *path)
     TRY(file_open_regular(&file, path, "a file that gradmark keys made"));
     TRY(check_rights(file, path));
     (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of it that nobody wipes */
-    const size_t n_bytes = fread(text, 1, FILE_BYTES + MARKS_BYTES + 1, file);
-    const bool is_text = !memchr(text, '\0', n_bytes);
-    drop_marks(text);
-    if (!is_text || strlen(text) != FILE_BYTES || !parse(out, text))
+    const size_t n_bytes = text_drop_marks(text, fread(text, 1, FILE_BYTES + MARKS_BYTES + 1, file));
+    if (n_bytes != FILE_BYTES || strlen(text) != n_bytes || !parse(out, text))
         FAIL(RC_INVAL, "%s: no key file: three lines, as gradmark keys FILE makes them, with a pair of keys", path);
 out:
     explicit_bzero(text, sizeof text);

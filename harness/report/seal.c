@@ -16,10 +16,20 @@ enum {
     N_TAIL = N_BEGINS + N_DIGITS + N_ENDS, /* ,"chain_sha256":"0123456789abcdef0123456789abcdef"} */
 };
 
+/* The line feed, and what an editor may put before it. */
+static size_t n_end_bytes(const char *line, size_t n_bytes)
+{
+    size_t n = n_bytes;
+
+    n -= n > 0 && line[n - 1] == '\n';
+    n -= n > 0 && line[n - 1] == '\r';
+    return n_bytes - n;
+}
+
 /* Bytes before the seal, if it has one; else before the "}" that ends the line: *digits := NULL. */
 static size_t bare_bytes(const char **digits, const char *line, size_t n_bytes)
 {
-    const size_t n = n_bytes > 0 && line[n_bytes - 1] == '\n' ? n_bytes - 1 : n_bytes;
+    const size_t n = n_bytes - n_end_bytes(line, n_bytes);
     const char *tail = n > N_TAIL ? line + n - N_TAIL : NULL;
 
     *digits = NULL;

@@ -5,7 +5,7 @@
  * A line is a JSON object. Its last key, chain_sha256, is the first half of the SHA-256 of two texts, one behind the
  * other: the value of the line before ("" for the first line), and this line without the key. So a line that was
  * changed, removed, moved or inserted does not fit. It finds mistakes. It does not stop a forger, who can compute all
- * digests anew.
+ * digests anew. How the line ends (LF or CRLF) is no part of it.
  *
  *   E1  A file is sealed from its first line on, or not at all.
  *   E2  What is missing behind the last line, no line can tell: the manifest of the campaign has its digest, too.

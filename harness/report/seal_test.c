@@ -82,7 +82,7 @@ static void what_was_changed_does_not_fit(void **state)
         { "{\"a\":1,\"chain_sha256\":\"\"}\n", SEAL_OTHER, SEAL_OTHER },
         { "{\"a\": 1, \"chain_sha256\": \"" D1 "\"}\n", SEAL_OTHER, SEAL_OTHER }, /* written anew */
         { "{\"chain_sha256\":\"" D1 "\",\"a\":1}\n", SEAL_OTHER, SEAL_OTHER },
-        { "{\"a\":1,\"chain_sha256\":\"" D1 "\"}\r\n", SEAL_OTHER, SEAL_OTHER },
+        { "{\"a\":1,\"chain_sha256\":\"" D1 "\"}\r\n", SEAL_FITS, SEAL_FITS }, /* as an editor saves it */
         { "{\"a\":1}\n", SEAL_NONE, SEAL_OTHER },
         { "{\"a\":1,\"thain_sha256\":\"" D1 "\"}\n", SEAL_NONE, SEAL_OTHER }, /* another key of the same length */
         { "{\"a\":\"\\\"chain_sha256\\\"\"}\n", SEAL_NONE, SEAL_OTHER },      /* a text, no key */

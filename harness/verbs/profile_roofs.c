@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 #include "harness/report/chart.h"
 
 enum { KEY_BYTES = 512, PATH_BYTES = 2048 };
@@ -130,8 +131,9 @@ static enum rc read_table(struct roofs *out, const char *dir, const char *key, F
     table_path(path, dir);
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return RC_OK;
-    TRY(file_open_regular(&from, path, "another folder"));
+    TRY(file_open_text(&from, path, "another folder"));
     for (int number = 1; getline(&line, &n_room, from) >= 0; number++) {
+        (void)text_drop_marks(line, strlen(line));
         if (number == 1 ? strcmp(line, HEAD) != 0 : !read_row(line, "", &gflop_per_s, &gb_per_s))
             FAIL(RC_MISMATCH, "%s: line %d is none of a table of roofs; move the file away", path, number);
         if (read_row(line, key, &gflop_per_s, &gb_per_s))
@@ -177,17 +179,25 @@ out:
     return rc;
 }
 
+static bool next_line(char text[PATH_BYTES], FILE *from)
+{
+    if (!fgets(text, PATH_BYTES, from))
+        return false;
+    (void)text_drop_marks(text, strlen(text));
+    return true;
+}
+
 /* The title of the chart whose table is at path, if it has the roofs of this key: *model, *machine into text. */
 static bool has_roofs(char text[PATH_BYTES], const char *path, const char *key, const char **model,
                       const char **machine)
 {
     FILE *from = NULL;
-    const bool is_file = file_open_regular(&from, path, "a table of a chart") == RC_OK;
-    const char *at = is_file && fgets(text, PATH_BYTES, from) ? behind(text, ROOFS_LINE) : NULL;
+    const bool is_file = file_open_text(&from, path, "a table of a chart") == RC_OK;
+    const char *at = is_file && next_line(text, from) ? behind(text, ROOFS_LINE) : NULL;
     char *tab = NULL;
     bool found = false;
 
-    if (at && (at = behind(at, key)) && strcmp(at, "\n") == 0 && fgets(text, PATH_BYTES, from) &&
+    if (at && (at = behind(at, key)) && strcmp(at, "\n") == 0 && next_line(text, from) &&
         (*model = behind(text, TITLE_LINE)) && (tab = strchr(text + sizeof TITLE_LINE - 1, '\t'))) {
         *tab = '\0';
         *machine = tab + 1;

@@ -111,6 +111,38 @@ static void charts_of_a_machine_have_one_roof_F3(void **state)
     assert_null(kit_read(k, "bf16.png"));
 }
 
+/* Write the file anew as a spreadsheet program does. */
+static void add_marks(struct kit *k, const char *file)
+{
+    char text[KIT_TEXT_BYTES];
+
+    snprintf(text, sizeof text, "%s", kit_read(k, file));
+    FILE *to = fopen(kit_path(k, file), "w");
+    assert_non_null(to);
+    fputs("\xef\xbb\xbf", to);
+    for (const char *c = text; *c; c++)
+        *c == '\n' ? fputs("\r\n", to) : fputc(*c, to);
+    assert_int_equal(fclose(to), 0);
+}
+
+/* What it adds is no part of a table. */
+static void tables_may_be_edited(void **state)
+{
+    struct kit *k = *state;
+
+    assert_true(kit_write(k, "roofs.tsv", HEAD "a device\tcpu\tfp32\t2\t100\t9\n"));
+    add_marks(k, "roofs.tsv");
+    assert_int_equal(roofs_check(k->dir), RC_OK);
+    assert_int_equal(add(k, &MINE, 90, 10, 95, 9.5), RC_OK);
+    assert_string_equal(kit_read(k, "roofs.tsv"),
+                        HEAD "a device\tcpu\tfp32\t2\t100\t9\na device\tcpu\tfp32\t2\t90\t10\n"
+                             "a device\tcpu\tfp32\t2\t95\t9.5\n");
+    make_chart(k, "b.tsv", &MINE, "resnet50");
+    add_marks(k, "b.tsv");
+    assert_int_equal(draw(k, &MINE), RC_OK);
+    assert_non_null(strstr(kit_read(k, "calls"), "|resnet50|batch 8, a machine|100|10|90|9|3\n"));
+}
+
 /* What is there is no table of roofs: it is left as it is, and nothing is drawn under half of it. */
 static void other_tables_are_refused(void **state)
 {
@@ -218,8 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         KIT_TEST(every_measurement_is_kept_F1), KIT_TEST(charts_of_a_machine_have_one_roof_F3),
-        KIT_TEST(other_tables_are_refused),     KIT_TEST(runs_at_once_lose_nothing_F4),
-        KIT_TEST(pipes_are_not_waited_for_F4),
+        KIT_TEST(tables_may_be_edited),         KIT_TEST(other_tables_are_refused),
+        KIT_TEST(runs_at_once_lose_nothing_F4), KIT_TEST(pipes_are_not_waited_for_F4),
     };
 
     return cmocka_run_group_tests_name("profile roofs", tests, NULL, NULL);

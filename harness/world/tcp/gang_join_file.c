@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 #include "harness/world/tcp/gang.h"
 
 #define FIRST_LINE "gradmark-join 1"
@@ -68,7 +69,7 @@ static char *next_line(FILE *from, char **line, size_t *capacity, const char *na
 
     if (n <= 0 || (*line)[n - 1] != '\n' || strlen(*line) != (size_t)n || strncmp(*line, name, n_name) != 0)
         return NULL;
-    (*line)[n - 1] = '\0';
+    (*line)[text_drop_marks(*line, (size_t)n) - 1] = '\0';
     return *line + n_name;
 }
 
@@ -97,7 +98,7 @@ enum rc gang_of_join_file(struct gang *out, const char *path)
     size_t capacity = 0;
     enum rc rc;
 
-    TRY(file_of_option(file_open_regular(&from, path, "a file that gradmark launch --join-file wrote"), "join-file"));
+    TRY(file_of_option(file_open_text(&from, path, "a file that gradmark launch --join-file wrote"), "join-file"));
     if (fstat(fileno(from), &about) != 0)
         FAIL(RC_IO, "--join-file %.200s: cannot be read: %s", path, strerror(errno));
     if (about.st_mode & (S_IRWXG | S_IRWXO))

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/text.h"
 #include "harness/world/tcp/gang.h"
 
 #define FIRST_LINE "gradmark-keys 1\n"
@@ -65,7 +66,7 @@ enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
             FAIL(RC_IO, "--key-file %.200s: cannot be read: %s", path, strerror(errno));
         n_bytes += (size_t)n;
     }
-    text[n_bytes] = '\0';
+    (void)text_drop_marks(text, n_bytes);
     TRY(take_secret(key, text, path));
 out:
     sodium_memzero(text, sizeof text);

@@ -170,7 +170,7 @@ static enum rc read_file(struct launch_hosts *h, const char *path)
     FILE *from = NULL;
     enum rc rc;
 
-    TRY(file_of_option(file_open_regular(&from, path, "a file with a host on each line"), "hostfile"));
+    TRY(file_of_option(file_open_text(&from, path, "a file with a host on each line"), "hostfile"));
     for (int n = 1; getline(&line, &capacity, from) >= 0; n++) {
         (void)snprintf(where, sizeof where, "--hostfile %.250s: line %d", path, n);
         TRY(read_line(h, where, line));
