@@ -162,22 +162,29 @@ static bool free_ended(struct mpi_attach *a)
     return a->left != NULL;
 }
 
-/* Receive one message that nobody waited for, if there is one, without its bytes: MPI calls that an error. */
+/* Receive one message that nobody waited for, if there is one, with its bytes: without room for a long message Open MPI
+ * 4.1.4 damages memory. Over INT_MAX bytes, or without memory: without its bytes, which MPI calls an error. */
 static enum rc discard_message(struct mpi_attach *a, MPI_Comm comm)
 {
+    void *bytes = NULL;
     MPI_Request request;
     MPI_Message matched;
-    int found = 0;
+    MPI_Status status;
+    int found = 0, n_bytes = 0;
     enum rc rc = RC_OK;
 
-    TRY_MPI(a->lock, MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &matched, MPI_STATUS_IGNORE));
+    TRY_MPI(a->lock, MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &matched, &status));
     if (!found)
         return RC_OK;
-    TRY_MPI(a->lock, MPI_Imrecv(NULL, 0, MPI_BYTE, &matched, &request));
+    TRY_MPI(a->lock, MPI_Get_count(&status, MPI_BYTE, &n_bytes));
+    bytes = n_bytes > 0 ? malloc((size_t)n_bytes) : NULL;
+    TRY_MPI(a->lock, MPI_Imrecv(bytes, bytes ? n_bytes : 0, MPI_BYTE, &matched, &request));
     rc = mpi_p2p_finish(a, &request);
     if (rc == RC_MISMATCH)
         rc = RC_OK;
 out:
+    if (rc == RC_OK) /* else MPI may still write to it */
+        free(bytes);
     return rc;
 }
 
