@@ -87,6 +87,114 @@ static int run_failure(void)
     return n_failures + run_well(MPI_COMM_WORLD);
 }
 
+enum { MOST_ELEMS = 600000 };
+
+static int call_ps(struct gm_job *job, float *x, size_t n)
+{
+    struct gm_ps *ps = NULL;
+    const int found = gm_ps_open(&ps, job, x, n, 1, 0, NULL);
+
+    return found == GM_OK ? gm_ps_close(&ps, NULL) : found;
+}
+
+static int call_sgd(struct gm_job *job, float *x, const float *grad, size_t n)
+{
+    struct gm_sgd *sgd = NULL;
+    const int opened = gm_sgd_open(&sgd, job, n, 0, 0);
+    const int found = opened == GM_OK ? gm_sgd_step(sgd, x, grad, 1) : opened;
+
+    gm_sgd_close(&sgd);
+    return found;
+}
+
+enum { N_CALLS = 15 };
+
+/* Those with 1 and 2 elements differ in which chunks are empty, those with more in how many segments a chunk has. */
+static int call(struct gm_job *job, int which, const char **words)
+{
+    static float x[MOST_ELEMS], y[3 * MOST_ELEMS];
+    static const char *const names[N_CALLS] = { "gm_allreduce of 0 floats (GM_SUM)",
+                                                "gm_allreduce of 1 float (GM_SUM)",
+                                                "gm_allreduce of 2 floats (GM_SUM)",
+                                                "gm_allreduce of 300000 floats (GM_SUM)",
+                                                "gm_allreduce of 400000 floats (GM_SUM)",
+                                                "gm_allreduce of 600000 floats (GM_SUM)",
+                                                "gm_allreduce of 2 floats (GM_AVERAGE)",
+                                                "gm_broadcast of 2 floats from rank 0",
+                                                "gm_broadcast of 2 floats from rank 1",
+                                                "gm_broadcast of 600000 floats from rank 0",
+                                                "gm_allgather of 1 float",
+                                                "gm_allgather of 2 floats",
+                                                "gm_barrier",
+                                                "gm_sgd_step of 2 floats",
+                                                "gm_ps_open of 2 floats with n_servers 1" };
+    static const size_t sums[] = { 0, 1, 2, 300000, 400000, 600000 };
+
+    *words = names[which];
+    switch (which) {
+    case 6:
+        return gm_allreduce(job, x, 2, GM_AVERAGE);
+    case 7:
+        return gm_broadcast(job, x, 2, 0);
+    case 8:
+        return gm_broadcast(job, x, 2, 1);
+    case 9:
+        return gm_broadcast(job, x, 600000, 0);
+    case 10:
+        return gm_allgather(job, x, 1, y);
+    case 11:
+        return gm_allgather(job, x, 2, y);
+    case 12:
+        return gm_barrier(job);
+    case 13:
+        return call_sgd(job, x, y, 2);
+    case 14:
+        return call_ps(job, x, 2);
+    default:
+        return gm_allreduce(job, x, sums[which], GM_SUM);
+    }
+}
+
+/* Rank 1 calls another function than the others, or with another size: that is GM_MISMATCH, and nobody waits until the
+ * time is over. */
+static int run_pair(MPI_Comm comm, int others, int ours)
+{
+    struct gm_job *job = NULL;
+    const char *words = "gm_finalize";
+    int rank, n_failures = 0;
+
+    MPI_Comm_rank(comm, &rank);
+    n_failures += EXPECT(gm_init(&job, &comm) == GM_OK);
+    const int which = rank == 1 ? ours : others;
+    if (which < N_CALLS) { /* else gm_finalize() */
+        const int found = call(job, which, &words);
+        n_failures += EXPECT(found == GM_MISMATCH || found == GM_PEER || (rank != 1 && found == GM_OK));
+        n_failures += EXPECT(found != GM_MISMATCH || strstr(gm_message(), words));
+        n_failures += EXPECT(gm_barrier(job) == GM_PEER);
+    }
+    n_failures += EXPECT(gm_finalize(&job) == GM_MISMATCH && strstr(gm_message(), "this rank called "));
+    if (n_failures > 0)
+        fprintf(stderr, "rank %d: %s; call %d, of rank 1 call %d\n", rank, words, others, ours);
+    return n_failures;
+}
+
+/* In jobs of 2 and of 3 ranks. */
+static int run_mismatch(void)
+{
+    int rank, n_failures = 0;
+    MPI_Comm part;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int n = 2; n <= 3; n++) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank / n, rank, &part);
+        for (int others = 0; others <= N_CALLS && rank / n == 0; others++)
+            for (int ours = 0; ours <= N_CALLS; ours++)
+                n_failures += others == ours ? 0 : run_pair(part, others, ours);
+        MPI_Comm_free(&part);
+    }
+    return n_failures + run_well(MPI_COMM_WORLD);
+}
+
 /* GRADMARK_TIMEOUT_S is 1: the last rank comes to no barrier before the others have given up. The job has failed, and
  * can be ended; MPI goes on. */
 static int run_late(void)
@@ -248,6 +356,8 @@ int main(int argc, char **argv)
         n_failures += run_parts();
     else if (strcmp(what, "failure") == 0)
         n_failures += run_failure();
+    else if (strcmp(what, "mismatch") == 0)
+        n_failures += run_mismatch();
     else if (strcmp(what, "late") == 0)
         n_failures += run_late();
     else if (strcmp(what, "absent") == 0)

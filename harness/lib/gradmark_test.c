@@ -376,6 +376,37 @@ static int one_fails(void)
     return n_failures + one_job(0);
 }
 
+/* Rank `larger` sums more than the other ranks: every rank hears of it at once. Of 1 float and 2 the empty chunks are
+ * others, of 300000 and 600000 the segments. */
+static int sizes_differ(int larger, size_t less, size_t more)
+{
+    static float x[600000];
+    struct gm_job *job = NULL;
+    char words[64];
+    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK);
+    const size_t n = gm_rank(job) == larger ? more : less;
+    const int found = gm_allreduce(job, x, n, GM_SUM);
+
+    snprintf(words, sizeof words, "this rank called gm_allreduce of %zu float", n);
+    n_failures += EXPECT(found == GM_PEER || (found == GM_MISMATCH && strstr(gm_message(), words)));
+    n_failures += EXPECT(gm_finalize(&job) == GM_MISMATCH && strstr(gm_message(), "this rank called gm_allreduce of "));
+    return n_failures;
+}
+
+/* The last rank has one call less. */
+static int one_ends_early(void)
+{
+    struct gm_job *job = NULL;
+    float x = 1;
+    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK && gm_allreduce(job, &x, 1, GM_SUM) == GM_OK);
+
+    if (gm_rank(job) < gm_size(job) - 1) {
+        const int found = gm_allreduce(job, &x, 1, GM_SUM);
+        n_failures += EXPECT(found == GM_MISMATCH || found == GM_PEER);
+    }
+    return n_failures + EXPECT(gm_finalize(&job) == GM_MISMATCH && strstr(gm_message(), "gm_finalize"));
+}
+
 /* GRADMARK_TIMEOUT_S is 1: the last rank comes to no barrier before the others have given up. */
 static int one_is_late(void)
 {
@@ -410,6 +441,12 @@ static int one_is_absent(void)
 
 static int run_case(const char *name)
 {
+    if (strncmp(name, "short", 5) == 0)
+        return sizes_differ(name[5] - '0', 1, 2);
+    if (strncmp(name, "long", 4) == 0)
+        return sizes_differ(name[4] - '0', 300000, 600000);
+    if (strcmp(name, "early") == 0)
+        return one_ends_early();
     if (strcmp(name, "failure") == 0)
         return one_fails();
     if (strcmp(name, "late") == 0)

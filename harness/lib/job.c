@@ -154,7 +154,7 @@ int gm_init(struct gm_job **out, const void *mpi_comm)
     TRY(find_timeout(&job->timeout_ms));
     TRY(open_world(job, mpi_comm));
     TRY(compute_open(&job->compute, &compute_cpu, NULL));
-    TRY(transport_open(&job->transport, job->transport_ops, job->world));
+    TRY(signature_transport_open(&job->transport, job->transport_ops, job->world));
     job->transport->fails_together = true;
     *out = job;
     return GM_OK;
@@ -180,6 +180,8 @@ int gm_finalize(struct gm_job **job)
 
     if (!job || !*job)
         return GM_OK;
+    if (!(*job)->has_failed)
+        (void)!job_agree(*job, &(struct signature){ .function = CALL_FINALIZE }); /* world_close() returns a failure */
     close_parts(*job);
     rc = world_close(&(*job)->world);
     if (!(*job)->is_of_gang)
@@ -258,21 +260,35 @@ out:
     return rc;
 }
 
-static enum rc run(struct gm_job *job, const struct collective_call *call, float *data)
+static enum rc run(struct gm_job *job, const struct signature *s, const struct collective_call *call, float *data)
 {
     enum rc rc;
 
     TRY(open_collective(job, call->n_elems));
+    TRY(signature_begin(job->transport, s));
     TRY(collective_run(job->collective, call, data));
     TRY(compute_sync(job->compute));
+    TRY(signature_end(job->transport, job->timeout_ms));
 out:
     return job_ended(job, rc);
 }
 
-enum rc job_sum(struct gm_job *job, float *data, size_t n)
+enum rc job_agree(struct gm_job *job, const struct signature *s)
 {
+    enum rc rc;
+
+    TRY(signature_begin(job->transport, s));
+    TRY(signature_end(job->transport, job->timeout_ms));
+out:
+    return job_ended(job, rc);
+}
+
+enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, size_t n)
+{
+    const struct signature s = { .function = function, .n = n };
+
     job->n_combined++;
-    return run(job, &(struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = n }, data);
+    return run(job, &s, &(struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = n }, data);
 }
 
 int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op)
@@ -282,7 +298,7 @@ int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op)
     TRY(job_check(job, "gm_allreduce"));
     if (op != GM_SUM && op != GM_AVERAGE)
         FAIL(RC_INVAL, "gm_allreduce: op is %d; there are GM_SUM and GM_AVERAGE", (int)op);
-    TRY(job_sum(job, data, n));
+    TRY(job_sum(job, op == GM_SUM ? CALL_ALLREDUCE_SUM : CALL_ALLREDUCE_AVERAGE, data, n));
     for (size_t i = 0; op == GM_AVERAGE && i < n; i++)
         data[i] /= (float)job->world->n_ranks;
 out:
@@ -291,26 +307,29 @@ out:
 
 int gm_broadcast(struct gm_job *job, float *data, size_t n, int root)
 {
+    const struct signature s = { .function = CALL_BROADCAST, .with = root, .n = n };
     enum rc rc;
 
     TRY(job_check(job, "gm_broadcast"));
     if (root < 0 || root >= job->world->n_ranks)
         FAIL(RC_INVAL, "gm_broadcast: root is %d; the ranks are 0 to %d", root, job->world->n_ranks - 1);
     job->n_broadcasts++;
-    TRY(run(job, &(struct collective_call){ .type = COLL_BROADCAST, .root = root, .n_elems = n }, data));
+    TRY(run(job, &s, &(struct collective_call){ .type = COLL_BROADCAST, .root = root, .n_elems = n }, data));
 out:
     return rc;
 }
 
 int gm_allgather(struct gm_job *job, const float *in, size_t n, float *out)
 {
+    const struct signature s = { .function = CALL_ALLGATHER, .n = n };
     enum rc rc;
 
     TRY(job_check(job, "gm_allgather"));
     job->n_combined++;
     if (n > 0)
         memcpy(out + (size_t)job->world->rank * n, in, n * sizeof *in);
-    TRY(run(job, &(struct collective_call){ .type = COLL_ALLGATHER, .n_elems = n * (size_t)job->world->n_ranks }, out));
+    TRY(run(job, &s, &(struct collective_call){ .type = COLL_ALLGATHER, .n_elems = n * (size_t)job->world->n_ranks },
+            out));
 out:
     return rc;
 }
@@ -320,6 +339,7 @@ int gm_barrier(struct gm_job *job)
     enum rc rc;
 
     TRY(job_check(job, "gm_barrier"));
+    TRY(job_agree(job, &(struct signature){ .function = CALL_BARRIER }));
     TRY(job_ended(job, world_barrier(job->world)));
 out:
     return rc;

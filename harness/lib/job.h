@@ -8,6 +8,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/lib/gradmark.h"
+#include "harness/lib/signature.h"
 
 struct world;
 struct compute;
@@ -36,7 +37,9 @@ enum rc job_ended(struct gm_job *job, enum rc rc);
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
 /* *out: what in says. RC_INVAL: NULL, or out of range; the message begins with "FUNCTION: ". */
 enum rc job_rule(struct optimizer_rule *out, const struct gm_rule *in, const char *function) MUST_CHECK;
-/* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). */
-enum rc job_sum(struct gm_job *job, float *data, size_t n) MUST_CHECK;
+/* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). function: that calls it. */
+enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, size_t n) MUST_CHECK;
+/* Of a call without messages of its own, or before them. RC_MISMATCH: not all ranks call the same. */
+enum rc job_agree(struct gm_job *job, const struct signature *s) MUST_CHECK;
 
 #endif

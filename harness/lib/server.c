@@ -74,10 +74,12 @@ static enum rc open_servers(struct gm_ps **out, struct gm_job *job, const struct
 {
     struct consistency consistency = { .bound_count = 0 };
     struct optimizer_rule rule;
+    const struct signature s = { .function = CALL_PS_OPEN, .with = w->n_servers, .n = w->n_params };
     struct gm_ps *ps = NULL;
     enum rc rc;
 
     TRY(check_open(job, w, &consistency, &rule));
+    TRY(job_agree(job, &s));
     ps = calloc(1, sizeof *ps);
     if (!ps)
         FAIL(RC_NOMEM, "%s: no memory", w->function);
