@@ -3,8 +3,9 @@
  * digits.c - the data set "digits" from its CSV, refusing whatever is not exactly that.
  *
  * A row is 64 pixels and a label, whole numbers written without sign, space or leading zero, with
- * commas, semicolons or tabs between (csv_separator()); a line ends with LF, CRLF or the file. Memory is
- * that of the data set, whatever the file holds: lines longer than any right one are refused as they are read.
+ * commas, semicolons or tabs between (csv_separator()); a line ends with LF, CRLF or the file. Empty lines after the
+ * last row are passed over. Memory is that of the data set, whatever the file holds: lines longer than any right one
+ * are refused as they are read.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -158,7 +159,9 @@ static enum rc read_rows(struct dataset *d, struct reader *r)
             d->feature[at * N_PIXELS + k] = (float)value[k] / MAX_PIXEL;
         d->label[at] = value[N_PIXELS];
     }
-    TRY(read_line(r, &more));
+    do
+        TRY(read_line(r, &more));
+    while (more && csv_is_empty(r->text, r->n_bytes));
     if (more)
         FAIL(RC_INVAL, "%s:%zu: more than %d rows", r->path, r->line_number, N_ROWS);
 out:

@@ -21,6 +21,14 @@ static char *unquote(char *text)
     return NULL;
 }
 
+bool csv_is_empty(const char *line, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        if (line[i] == '\0' || !strchr(" \t,;\r\n", line[i]))
+            return false;
+    return true;
+}
+
 char csv_separator(const char *first_line)
 {
     return strchr(first_line, ',') ? ',' : strchr(first_line, ';') ? ';' : strchr(first_line, '\t') ? '\t' : ',';

@@ -3,6 +3,11 @@
 #ifndef HARNESS_BASE_CSV_H
 #define HARNESS_BASE_CSV_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is nothing in the line but blanks, separators and its end, as spreadsheet programs write an empty row? */
+bool csv_is_empty(const char *line, size_t n_bytes);
 /* What separates the fields of a file whose first line this is: a comma; in a line without commas a semicolon or a
  * tab, as spreadsheet programs write them. */
 char csv_separator(const char *first_line);

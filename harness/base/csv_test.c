@@ -47,6 +47,13 @@ static void quoted_fields_hold_commas_and_quotes(void **state)
     assert_string_equal(cut("x,\"y\""), "x|y");
 }
 
+static void empty_rows_are_known(void **state)
+{
+    (void)state;
+    assert_true(csv_is_empty("", 0) && csv_is_empty("\n", 1) && csv_is_empty(" ,;\t\r\n", 6));
+    assert_false(csv_is_empty("0", 1) || csv_is_empty(",,\"\"", 4) || csv_is_empty("\0\n", 2));
+}
+
 /* As spreadsheet programs save tables where the comma is the decimal sign. */
 static void semicolons_and_tabs_separate_where_no_comma_does(void **state)
 {
@@ -87,6 +94,7 @@ static void more_than_fit_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_rows_are_known),
         cmocka_unit_test(plain_fields_are_cut_at_commas),
         cmocka_unit_test(quoted_fields_hold_commas_and_quotes),
         cmocka_unit_test(semicolons_and_tabs_separate_where_no_comma_does),

@@ -322,7 +322,7 @@ static enum rc read_lines(struct reader *r, FILE *from)
         if (strlen(text) != (size_t)n_bytes)
             FAIL(RC_INVAL, "%s:%d: has a zero byte; text would be right", r->rows.path, r->line);
         text[strcspn(text, "\r\n")] = '\0';
-        if (text[0] == '#' || text[0] == '\0')
+        if (text[0] == '#' || csv_is_empty(text, strlen(text)))
             continue;
         TRY(r->n_fields == 0 ? take_head(r, text) : add_row(r, text));
     }

@@ -114,7 +114,7 @@ static enum rc read_rows(struct published *p, FILE *from)
 
     for (int line = 1; getline(&text, &n_bytes, from) >= 0; line++) {
         text[strcspn(text, "\r\n")] = '\0';
-        if (text[0] == '#' || text[0] == '\0')
+        if (text[0] == '#' || csv_is_empty(text, strlen(text)))
             continue;
         TRY(take_line(p, text, &separator, line));
     }
