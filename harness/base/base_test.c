@@ -286,6 +286,27 @@ static void shell_words_are_quoted(void **state)
     }
 }
 
+static void what_fits_is_near(void **state)
+{
+    static const struct {
+        uint64_t n, with;
+        const char *multiples, *divisors;
+    } cases[] = { { 64, 3, "63 or 66", "3" }, { 2, 3, "3", "3" }, { 5, 32, "32", "4 or 8" },
+                  { 3, 64, "64", "2 or 4" },  { 2, 5, "5", "5" }, { 99, 16, "96 or 112", "16" },
+                  { 4, 6, "6", "3 or 6" },    { 0, 1, "1", "1" } };
+    char text[48];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_near_multiples(text, sizeof text, cases[i].n, cases[i].with);
+        assert_string_equal(text, cases[i].multiples);
+        text_near_divisors(text, sizeof text, cases[i].n, cases[i].with);
+        assert_string_equal(text, cases[i].divisors);
+    }
+    text_near_multiples(text, sizeof text, UINT64_MAX, 7);
+    assert_string_equal(text, "18446744073709551614");
+}
+
 static void marks_of_editors_are_dropped(void **state)
 {
     static const struct {
@@ -509,6 +530,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_and_finite),
         cmocka_unit_test(lists_are_stepped_through),
         cmocka_unit_test(shell_words_are_quoted),
+        cmocka_unit_test(what_fits_is_near),
         cmocka_unit_test(marks_of_editors_are_dropped),
         cmocka_unit_test(permutations_are_permutations),
         cmocka_unit_test(numbers_have_their_moments),

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,32 @@ bool text_next(const char **rest, char *out, size_t n_bytes)
     out[n_copied] = '\0';
     *rest = comma ? comma + 1 : NULL;
     return true;
+}
+
+static void say_near(char *out, size_t n_bytes, uint64_t below, uint64_t above)
+{
+    if (below == 0 || below == above)
+        snprintf(out, n_bytes, "%" PRIu64, above);
+    else
+        snprintf(out, n_bytes, "%" PRIu64 " or %" PRIu64, below, above);
+}
+
+void text_near_multiples(char *out, size_t n_bytes, uint64_t n, uint64_t of)
+{
+    const uint64_t below = n - n % of;
+
+    say_near(out, n_bytes, below, below > UINT64_MAX - of ? below : below + of);
+}
+
+void text_near_divisors(char *out, size_t n_bytes, uint64_t n, uint64_t whole)
+{
+    uint64_t below = n < whole ? n : whole, above = below;
+
+    while (below > 1 && whole % below != 0)
+        below--;
+    while (above < whole && (above <= 1 || whole % above != 0))
+        above++;
+    say_near(out, n_bytes, below <= 1 ? 0 : below, above);
 }
 
 size_t text_drop_marks(char *text, size_t n_bytes)

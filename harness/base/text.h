@@ -34,6 +34,11 @@ void text_number_hint(char *out, size_t n_bytes, const char *text);
  * False: no element left. An element too long for out is cut (the caller compares names). */
 bool text_next(const char **rest, char *out, size_t n_bytes);
 
+/* What fits in place of n, to end a message: the nearest below and above, "60 or 64". Of the multiples of `of`, from it
+ * on; of the divisors of `whole`, but for 1. */
+void text_near_multiples(char *out, size_t n_bytes, uint64_t n, uint64_t of);
+void text_near_divisors(char *out, size_t n_bytes, uint64_t n, uint64_t whole);
+
 /* Remove in place what editors add to a text: a byte order mark of UTF-8 before it, and the carriage returns of line
  * ends of Windows. Ends the text with a zero byte, at text[n_bytes] at the latest. Returns how many bytes are left. */
 size_t text_drop_marks(char *text, size_t n_bytes);

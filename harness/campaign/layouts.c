@@ -2,7 +2,9 @@
 /* layouts.c - see layouts.h. */
 #include "harness/campaign/layouts_formula.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,39 +15,81 @@ enum { STEPS = 5 };
 
 /* --- which there are --- */
 
-/* NULL: it can be; else why not. */
-static const char *why_not(const struct layouts *l, const struct layout_point *p, const struct layout_model *m)
-{
-    const uint64_t n = l->global_batch[p->profile], W = (uint64_t)p->layout.n_workers;
+enum { WHY_NOT_BYTES = 192, FIRST_WHY_BYTES = WHY_NOT_BYTES + LAYOUT_TEXT_BYTES + 2 };
 
-    if (n % W != 0)
-        return "the global batch cannot be shared out evenly among its workers";
-    if (n / W > TRAIN_MAX_BATCH)
-        return "its workers would have too large a batch";
-    if (p->layout.n_stages > network_most_stages(m->network))
-        return "the network cannot be cut into so many stages";
-    if (p->layout.n_shards > 1 && p->layout.n_shards > network_most_shards(m->network))
-        return network_most_shards(m->network) == 0 ? "the network does not end in dense layers"
-                                                    : "a dense layer has not so many outputs";
-    if (p->layout.n_stages > 1 && l->terms->n_micro_batches > 0 && n / W % l->terms->n_micro_batches != 0)
-        return "a worker's batch has not so many equal micro-batches";
-    return NULL;
+/* The micro-batches of a worker's n samples. "": they can be. */
+static void why_not_micro_batches(char out[WHY_NOT_BYTES], uint64_t n_micro_batches, uint64_t n)
+{
+    char fitting[48];
+
+    out[0] = '\0';
+    if (n_micro_batches == 0 || n % n_micro_batches == 0)
+        return;
+    text_near_divisors(fitting, sizeof fitting, n_micro_batches, n);
+    snprintf(out, WHY_NOT_BYTES,
+             "--micro-batches %" PRIu64 ": a worker's batch of %" PRIu64 " has no %" PRIu64 " equal parts; %s would be "
+             "right",
+             n_micro_batches, n, n_micro_batches, fitting);
 }
 
+/* The global batch n of W workers. "": it can be. */
+static void why_not_batch(char out[WHY_NOT_BYTES], uint64_t n, uint64_t W)
+{
+    char fitting[48];
+
+    out[0] = '\0';
+    text_near_multiples(fitting, sizeof fitting, n, W);
+    if (n % W != 0)
+        snprintf(out, WHY_NOT_BYTES,
+                 "--global-batch %" PRIu64 ": cannot be shared out evenly to %" PRIu64 " workers; %s would be right", n,
+                 W, fitting);
+    else if (n / W > TRAIN_MAX_BATCH)
+        snprintf(out, WHY_NOT_BYTES,
+                 "--global-batch %" PRIu64 ": is %" PRIu64 " for each of %" PRIu64 " workers; %" PRIu64
+                 " at most would be right",
+                 n, n / W, W, W * TRAIN_MAX_BATCH);
+}
+
+/* "": it can be. */
+static void why_not(char out[WHY_NOT_BYTES], const struct layouts *l, const struct layout_point *p,
+                    const struct layout_model *m)
+{
+    const uint64_t n = l->global_batch[p->profile], W = (uint64_t)p->layout.n_workers;
+    const int most_stages = network_most_stages(m->network), most_shards = network_most_shards(m->network);
+
+    why_not_batch(out, n, W);
+    if (out[0])
+        return;
+    if (p->layout.n_stages > most_stages)
+        snprintf(out, WHY_NOT_BYTES, "has %d stages; the network can be cut into %d at most", p->layout.n_stages,
+                 most_stages);
+    else if (p->layout.n_shards > 1 && most_shards == 0)
+        snprintf(out, WHY_NOT_BYTES, "has %d shards, and the network does not end in dense layers; 1 would be right",
+                 p->layout.n_shards);
+    else if (p->layout.n_shards > 1 && p->layout.n_shards > most_shards)
+        snprintf(out, WHY_NOT_BYTES, "has %d shards; %d at most would be right, as a dense layer has no more outputs",
+                 p->layout.n_shards, most_shards);
+    else if (p->layout.n_stages > 1)
+        why_not_micro_batches(out, l->terms->n_micro_batches, n / W);
+}
+
+/* why: of the first layout that cannot be, "" before; NULL: it must be. */
 static enum rc add_layout(struct layouts *l, const struct layout_model *m, struct layout layout, size_t profile,
-                          bool must_fit)
+                          char *why)
 {
     struct layout_point p = { .layout = layout, .profile = profile, .step_s = NAN }, *more;
-    const char *why = why_not(l, &p, m);
-    char name[LAYOUT_TEXT_BYTES];
+    char name[LAYOUT_TEXT_BYTES], here[WHY_NOT_BYTES];
     enum rc rc = RC_OK;
 
     layout_text(name, &layout);
-    if (why && !must_fit)
+    why_not(here, l, &p, m);
+    if (here[0] && !why)
+        FAIL(RC_INVAL, "--layout %s: %s (%s)", name, here, l->base.profiles.profile[profile].model);
+    if (here[0]) {
+        if (!why[0])
+            snprintf(why, FIRST_WHY_BYTES, "%s: %s", name, here);
         return RC_OK;
-    if (why)
-        FAIL(RC_INVAL, "--layout %s: %s (%s, --global-batch %llu)", name, why, l->base.profiles.profile[profile].model,
-             (unsigned long long)l->global_batch[profile]);
+    }
     TRY(rc_prefix(cluster_check(m->cluster, layout_n_ranks(&layout), layout_n_ranks(&layout)), "--layout %s: ", name));
     p.batch = l->global_batch[profile] / (uint64_t)layout.n_workers;
     p.n_micro_batches = layout.n_stages > 1 && l->terms->n_micro_batches > 0
@@ -61,15 +105,31 @@ out:
     return rc;
 }
 
+/* Of a number of micro-batches that was given some layout makes use. */
+static bool uses_micro_batches(const struct layouts *l, size_t first)
+{
+    for (size_t i = first; i < l->n_points; i++)
+        if (l->point[i].layout.n_stages > 1)
+            return true;
+    return l->terms->n_micro_batches == 0;
+}
+
 /* All of so many GPUs (A2). */
 static enum rc add_all(struct layouts *l, const struct layout_model *m, size_t profile, int n_gpus)
 {
+    const char *model = l->base.profiles.profile[profile].model;
+    const size_t first = l->n_points;
+    char why[FIRST_WHY_BYTES] = "";
     enum rc rc = RC_OK;
 
     for (int S = 1; S <= n_gpus && S <= NETWORK_MAX_STAGES; S++)
         for (int K = 1; n_gpus % S == 0 && K <= n_gpus / S && K <= NETWORK_MAX_SHARDS; K++)
             if (n_gpus / S % K == 0)
-                TRY(add_layout(l, m, (struct layout){ n_gpus / S, S, K }, profile, false));
+                TRY(add_layout(l, m, (struct layout){ n_gpus / S, S, K }, profile, why));
+    if (l->n_points == first)
+        FAIL(RC_INVAL, "--gpus %d: no layout of so many can be for %s; %s", n_gpus, model, why);
+    if (why[0] && !uses_micro_batches(l, first))
+        FAIL(RC_INVAL, "--layout best: no layout with stages can be for %s; %s", model, why);
 out:
     return rc;
 }
@@ -133,12 +193,10 @@ static enum rc add_layouts(struct layouts *l)
             rc = add_all(l, &m, i, layout[0].n_workers);
         else
             for (size_t k = 0; k < n && rc == RC_OK; k++)
-                rc = add_layout(l, &m, layout[k], i, true);
+                rc = add_layout(l, &m, layout[k], i, NULL);
         layout_model_free(&m);
         TRY(rc);
     }
-    if (l->n_points == 0)
-        FAIL(RC_INVAL, "--gpus %s: no layout of so many can share out the global batch", l->terms->simulate.gpus);
     qsort(l->point, l->n_points, sizeof *l->point, by_formula);
 out:
     return rc;

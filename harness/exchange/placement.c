@@ -19,10 +19,16 @@ static const char *const names[] = { [PLACEMENT_SPLIT] = "split",
 static enum rc parse_chunk(struct placement_opts *out, const char *text, const char *bytes)
 {
     struct placement_opts o = { .kind = PLACEMENT_CHUNK };
+    char fitting[48];
 
-    if (!text_to_u64(bytes, &o.chunk_bytes) || o.chunk_bytes == 0 || o.chunk_bytes % sizeof(float) != 0)
-        return rc_raise(RC_INVAL, "--placement %s: BYTES of chunk:BYTES must be a multiple of %zu, a parameter's bytes",
-                        text, sizeof(float));
+    if (!text_to_u64(bytes, &o.chunk_bytes))
+        o.chunk_bytes = 0;
+    text_near_multiples(fitting, sizeof fitting, o.chunk_bytes, sizeof(float));
+    if (o.chunk_bytes == 0 || o.chunk_bytes % sizeof(float) != 0)
+        return rc_raise(RC_INVAL,
+                        "--placement %s: BYTES of chunk:BYTES must be a multiple of %zu, a parameter's bytes, such as "
+                        "%s",
+                        text, sizeof(float), fitting);
     *out = o;
     return RC_OK;
 }

@@ -222,7 +222,8 @@ static void what_cannot_be_is_refused(void **state)
         int n_servers;
         const char *says;
     } bad[] = {
-        { "chunk:0", 1, "--placement chunk:0: BYTES of chunk:BYTES must be a multiple of 4, a parameter's bytes" },
+        { "chunk:0", 1,
+          "--placement chunk:0: BYTES of chunk:BYTES must be a multiple of 4, a parameter's bytes, such as 4" },
         { "chunk:", 1, "--placement chunk:: BYTES of chunk:BYTES must be" },
         { "chunk:6", 1, "a multiple of 4" },
         { "chunk:-4", 1, "a multiple of 4" },

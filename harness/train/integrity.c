@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/train/job_servers.h"
 
 /* A step that can be undone: multiplying by an odd number, and a shift that carries high bits down. */
@@ -111,22 +112,27 @@ enum rc integrity_check(const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
     const unsigned long long every = o->verify_every, average_every = o->average_every, save_every = o->save_every;
+    char fitting[48];
 
     if (every == 0)
         return RC_OK;
     const char *why = why_not(job);
     if (why)
         return rc_raise(RC_INVAL, "--verify-every %llu: %s", every, why);
-    if (average_every > 0 && every % average_every != 0)
+    if (average_every > 0 && every % average_every != 0) {
+        text_near_multiples(fitting, sizeof fitting, every, average_every);
         return rc_raise(RC_INVAL,
                         "--verify-every %llu: is no multiple of --average-every %llu; in between workers have no "
-                        "parameters in common",
-                        every, average_every);
-    if (save_every > 0 && save_every % every != 0)
+                        "parameters in common; %s would be right",
+                        every, average_every, fitting);
+    }
+    if (save_every > 0 && save_every % every != 0) {
+        text_near_multiples(fitting, sizeof fitting, save_every, every);
         return rc_raise(RC_INVAL,
                         "--save-every %llu: is no multiple of --verify-every %llu; a checkpoint would hold what nobody "
-                        "has compared",
-                        save_every, every);
+                        "has compared; %s would be right",
+                        save_every, every, fitting);
+    }
     return RC_OK;
 }
 

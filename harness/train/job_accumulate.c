@@ -4,36 +4,19 @@
 
 #include <stdio.h>
 
+#include "harness/base/text.h"
 #include "harness/train/job_split.h"
-
-/* The numbers of parts nearest to it, below and above, that divide a batch of more than one. */
-static void name_divisors(char *out, size_t n_bytes, size_t batch, size_t near)
-{
-    size_t below = near, above = near;
-
-    while (below > 1 && batch % below != 0)
-        below--;
-    while (above < batch && batch % above != 0)
-        above++;
-    if (above > batch)
-        above = batch;
-    if (below <= 1)
-        snprintf(out, n_bytes, "%zu would be right", above);
-    else if (above == below)
-        snprintf(out, n_bytes, "%zu would be right", below);
-    else
-        snprintf(out, n_bytes, "%zu or %zu would be right", below, above);
-}
 
 static enum rc refuse_parts(const struct train_job *job, int worker, size_t batch)
 {
     const unsigned long long n = job->opts.accumulate;
-    char whose[128] = "", right[64] = "a batch of one sample has no parts";
+    char whose[128] = "", fitting[48], right[80] = "a batch of one sample has no parts";
 
     if (job->split_opts.kind == SPLIT_UNEQUAL)
         snprintf(whose, sizeof whose, " that worker %d has of --split %.80s", worker, job->opts.split);
+    text_near_divisors(fitting, sizeof fitting, n, batch);
     if (batch > 1)
-        name_divisors(right, sizeof right, batch, (size_t)n);
+        snprintf(right, sizeof right, "%s would be right", fitting);
     return rc_raise(RC_INVAL, "--accumulate %llu: the batch of %zu samples%s has no %llu equal parts; %s", n, batch,
                     whose, n, right);
 }

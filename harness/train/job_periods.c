@@ -27,6 +27,7 @@ static enum rc check_periods(const struct train_job *job)
     const struct train_opts *o = &job->opts;
     const uint64_t every[] = { at_least_1(o->push_every), at_least_1(o->pull_every) };
     static const char *const name[] = { "push-every", "pull-every" };
+    char fitting[48];
 
     for (int i = 0; i < 2; i++) {
         const unsigned long long n = every[i];
@@ -35,11 +36,12 @@ static enum rc check_periods(const struct train_job *job)
         if (why_no_periods(job))
             return rc_raise(RC_INVAL, "--%s %llu: --consistency %s %s", name[i], n, o->consistency,
                             why_no_periods(job));
+        text_near_multiples(fitting, sizeof fitting, o->save_every, n);
         if (o->save_every % n != 0)
             return rc_raise(RC_INVAL,
                             "--save-every %llu: is no multiple of --%s %llu; in between workers hold what no "
-                            "checkpoint has",
-                            (unsigned long long)o->save_every, name[i], n);
+                            "checkpoint has; %s would be right",
+                            (unsigned long long)o->save_every, name[i], n, fitting);
         if (o->save[0] && o->stop_at_step == 0 && o->steps % n != 0)
             return rc_raise(RC_INVAL,
                             "--steps %llu: is no multiple of --%s %llu, so that no run can go on from what --save "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "models/engine/network_shard.h"
 
 enum { PARTS_PER_STAGE = 4 };
@@ -27,8 +28,9 @@ static bool take_number(int *out, const char **text, char next)
 
 enum rc layout_parse(struct layout *out, const char *text)
 {
-    struct layout l;
     const char *at = text;
+    char fitting[48];
+    struct layout l;
 
     if (!take_number(&l.n_workers, &at, 'x') || !take_number(&l.n_stages, &at, 'x') ||
         !take_number(&l.n_shards, &at, '\0'))
@@ -37,10 +39,11 @@ enum rc layout_parse(struct layout *out, const char *text)
     if (l.n_stages > NETWORK_MAX_STAGES)
         return rc_raise(RC_INVAL, "--layout %.40s: has %d stages; %d at most would be right", text, l.n_stages,
                         (int)NETWORK_MAX_STAGES);
+    text_near_divisors(fitting, sizeof fitting, (uint64_t)l.n_shards, (uint64_t)l.n_workers);
     if (l.n_workers % l.n_shards != 0)
-        return rc_raise(
-            RC_INVAL, "--layout %.40s: %d shards are to be shared out among %d workers; a divisor of %d would be right",
-            text, l.n_shards, l.n_workers, l.n_workers);
+        return rc_raise(RC_INVAL,
+                        "--layout %.40s: %d shards are to be shared out among %d workers; %s shard%s would be right",
+                        text, l.n_shards, l.n_workers, fitting, strcmp(fitting, "1") == 0 ? "" : "s");
     if (l.n_shards > NETWORK_MAX_SHARDS)
         return rc_raise(RC_INVAL, "--layout %.40s: has %d shards; %d at most would be right", text, l.n_shards,
                         (int)NETWORK_MAX_SHARDS);

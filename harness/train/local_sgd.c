@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/exchange/collective.h"
 
 /* NULL: it means something. */
@@ -32,17 +33,19 @@ enum rc local_sgd_check(const struct train_job *job)
 {
     const unsigned long long every = job->opts.average_every, n_steps = job->opts.steps;
     const unsigned long long save_every = job->opts.save_every;
+    char fitting[48];
 
     if (every == 0)
         return RC_OK;
     const char *why = why_not(job);
     if (why)
         return rc_raise(RC_INVAL, "--average-every %llu: %s", every, why);
+    text_near_multiples(fitting, sizeof fitting, save_every, every);
     if (save_every % every != 0)
         return rc_raise(RC_INVAL,
                         "--save-every %llu: is no multiple of --average-every %llu; in between workers have no "
-                        "parameters in common",
-                        save_every, every);
+                        "parameters in common; %s would be right",
+                        save_every, every, fitting);
     if (job->opts.save[0] && n_steps % every != 0)
         return rc_raise(RC_INVAL,
                         "--steps %llu: is no multiple of --average-every %llu, so that no run can go on from "

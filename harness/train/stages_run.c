@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/text.h"
 #include "harness/train/job_compression.h"
 #include "harness/train/job_shard.h"
 #include "harness/train/job_stages.h"
@@ -67,11 +68,13 @@ static enum rc check_memory(const struct train_stages_run *run)
 enum rc train_stages_prepare(struct train_stages_run *run, const struct train_opts *opts,
                              const struct launcher *launcher)
 {
+    char fitting[48];
     enum rc rc = RC_OK;
 
+    text_near_multiples(fitting, sizeof fitting, (uint64_t)launcher->n_ranks, (uint64_t)run->n_stages);
     if (launcher->name && launcher->n_ranks % run->n_stages != 0)
-        FAIL(RC_INVAL, "--stages %d: %d ranks were launched, which so many stages cannot share evenly", run->n_stages,
-             launcher->n_ranks);
+        FAIL(RC_INVAL, "--stages %d: %d ranks were launched, which so many stages cannot share evenly; launch %s",
+             run->n_stages, launcher->n_ranks, fitting);
     run->job = calloc((size_t)run->n_stages, sizeof *run->job);
     run->figures = calloc((size_t)run->n_stages, sizeof *run->figures);
     if (!run->job || !run->figures)

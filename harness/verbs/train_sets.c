@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/report/table.h"
 #include "harness/verbs/train_report.h"
 
@@ -42,6 +43,7 @@ enum rc train_sets_refuse(const struct verb_call *call, const struct train_opts 
     static const char *const of_one[] = { "save",         "resume",    "restarts",     "timeline", "trajectory",
                                           "messages",     "kill-rank", "hang-rank",    "flip-bit", "slow-rank",
                                           "verify-every", "autotune",  "autotune-file" };
+    char fitting[48];
 
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++)
         if (verb_given(call, of_one[i]))
@@ -53,9 +55,11 @@ enum rc train_sets_refuse(const struct verb_call *call, const struct train_opts 
         return rc_raise(RC_INVAL, "--input feed: a driver feeds one training; direct would be right with --sets");
     if (opts->colocate)
         return rc_raise(RC_INVAL, "--colocate: servers of several --sets have cores and hosts of their own");
+    text_near_multiples(fitting, sizeof fitting, (uint64_t)n_given_ranks, opts->sets);
     if (n_given_ranks > 0 && (uint64_t)n_given_ranks % opts->sets != 0)
-        return rc_raise(RC_INVAL, "--sets %llu: %d ranks were launched, which so many sets cannot share evenly",
-                        (unsigned long long)opts->sets, n_given_ranks);
+        return rc_raise(RC_INVAL,
+                        "--sets %llu: %d ranks were launched, which so many sets cannot share evenly; launch %s",
+                        (unsigned long long)opts->sets, n_given_ranks, fitting);
     if (opts->seed + opts->sets - 1 > TRAIN_MAX_SEED)
         return rc_raise(RC_INVAL, "--seed %llu: set s has the seed --seed + s, and the greatest is %llu",
                         (unsigned long long)opts->seed, (unsigned long long)TRAIN_MAX_SEED);
