@@ -73,9 +73,9 @@ static const struct argument_case {
     { "--world=threads --bucket-bytes=4Ki --overlap=on --target-loss=0.5", FOUR + 1, 3, 150,
       "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
       "--steps=150 --seed=1 --record-every=1\n"
-      "train --bucket-bytes=4096 --overlap=on --target-loss=0.5 --world=threads --model=lenet --mode=ps --workers=2 "
+      "train --target-loss=0.5 --bucket-bytes=4096 --overlap=on --world=threads --model=lenet --mode=ps --workers=2 "
       "--servers=3 --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n"
-      "train --bucket-bytes=4096 --overlap=on --target-loss=0.5 --world=threads --model=lenet --mode=allreduce "
+      "train --target-loss=0.5 --bucket-bytes=4096 --overlap=on --world=threads --model=lenet --mode=allreduce "
       "--workers=4 --reducer=ring --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n" },
     /* where no point exchanges, all get --transport, and refuse it */
     { "--world=threads --transport=zmq", FOUR, 2, 150,
