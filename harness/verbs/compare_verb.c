@@ -22,45 +22,58 @@ struct compare_opts {
 };
 
 static const struct opt compare_table[] = {
-    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks"),
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
+                 "networks (default: small). The small ones are linear,lenet"),
     OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
-                 "ways to train; single is what efficiency is measured by"),
+                 "modes. Efficiency is measured by single with one worker"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
-              "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
+              "numbers of workers (default: 1, 2, 4 up to 2 x cores). The default ends with the number of cores and "
+              "twice that number. In world sim it is 1,2,4,8"),
     OPT_TEXT_(struct compare_opts, layout, "layout", "", "WxSxK,...",
-              "compare layouts instead of worker counts: W workers of S stages each, dense layers cut over K of them; "
-              "at one --global-batch"),
+              "compare parallel layouts, not numbers of workers. W workers have S pipeline stages each. Dense layers "
+              "are cut over K workers. All layouts have the same --global-batch"),
     OPT_TEXT_(struct compare_opts, over, "over", "", "OPTION=VALUE,...",
-              "another option of every training, and its values, each of which all that is compared is trained with: "
-              "input=direct,feed,synthetic"),
-    OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "launches",
-             "of every point; sim: always 1, launches are equal there"),
-    OPT_U64_(struct compare_opts, order_seed, "order-seed", "1", 0, UINT32_MAX, "seed",
-             "of the order in which the points of each block of launches take turns; 0: in that of the table"),
-    OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
-             "begin no further turn of launches after this; at least 2 turns are made; slow models get fewer steps"),
-    OPT_TEXT_(
-        struct compare_opts, tune_lr, "tune-lr", "", "LIST",
-        "before, find each point's best learning rate of these, or auto: 1/4, 1/2, 1, 2, 4 times --lr or the model's"),
-    OPT_FILE_(struct compare_opts, results, "results", OPT_FOLDER, "results", "DIR", "folder for campaigns"),
-    OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
-    OPT_U64_(struct compare_opts, max_failures, "max-failures", "3", 1, MAX_LAUNCHES, "launches",
-             "give a point up after so many launches of it have failed; before, a failed launch is repeated at once"),
-    OPT_FILE_(struct compare_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
-              "go on with the campaign in FOLDER, which was interrupted: its options, and the launches that it lacks"),
-    OPT_BOOL_(struct compare_opts, continue_anyway, "continue-anyway", "false",
-              "--continue where the program or this machine is another than it was; the results tell it"),
-    OPT_FILE_(struct compare_opts, cost, "cost", OPT_WRITTEN, "", "FILE",
-              "write what all simulations cost, in messages and real seconds, as JSON; sim only"),
+              "train everything with each value of another option. An example is input=direct,feed,synthetic"),
     OPT_BOOL_(struct compare_opts, baseline, "baseline", "true",
-              "add single with 1 worker where --mode and --workers leave it out: efficiency is measured by it"),
-    OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
-    OPT_BOOL_(struct compare_opts, page, "page", "false", "write a page to look at, as gradmark report does"),
+              "add single with one worker if it is missing. Efficiency is measured by it"),
+    OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "",
+             "runs of each setting. In world sim it is always 1, as all runs are equal there"),
+    OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
+             "time after which no new round starts. At least 2 rounds are made. Slow networks get fewer steps"),
+    OPT_TEXT_(struct compare_opts, tune_lr, "tune-lr", "", "LIST",
+              "learning rates to choose from for each setting, or auto. Trials before the comparison find the best "
+              "one. Auto tries 1/4, 1/2, 1, 2 and 4 times --lr, or the model's rate"),
+    OPT_U64_(struct compare_opts, max_failures, "max-failures", "3", 1, MAX_LAUNCHES, "",
+             "failed runs after which a setting is given up. Before that a failed run is repeated at once"),
+    OPT_U64_(struct compare_opts, order_seed, "order-seed", "1", 0, UINT32_MAX, "",
+             "seed of the order of runs in a round. With 0 the order is that of the table"),
+    OPT_FILE_(struct compare_opts, results, "results", OPT_FOLDER, "results", "DIR",
+              "folder for the folders of results"),
+    OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "name of the new folder. It is DIR/<date>-NAME"),
+    OPT_BOOL_(struct compare_opts, page, "page", "false",
+              "also write an HTML page of the results. It is the page of gradmark report"),
+    OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw charts"),
+    OPT_FILE_(struct compare_opts, cost, "cost", OPT_WRITTEN, "", "FILE",
+              "write what the simulations themselves cost, as JSON. The file has their messages and their real "
+              "seconds. Only in world sim"),
+    OPT_FILE_(
+        struct compare_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
+        "continue an interrupted comparison. It makes the missing runs, with the options of the comparison in FOLDER"),
+    OPT_BOOL_(struct compare_opts, continue_anyway, "continue-anyway", "false",
+              "continue although program or machine changed. The results say so"),
     OPT_END_,
 };
 
+static const struct opt_topic compare_topics[] = {
+    { "networks, modes and workers", "model" },
+    { "runs and their order", "launches" },
+    { "files", "results" },
+    { "interrupted comparisons", "continue" },
+    { NULL, NULL },
+};
+
 static const struct verb_group groups[] = {
-    { "comparison", compare_table, 0, NULL },
+    { "comparison", compare_table, 0, compare_topics },
     { "every training of it", train_opt_table, offsetof(struct compare_opts, train), train_opt_topics },
     { NULL, NULL, 0, NULL },
 };
@@ -402,39 +415,33 @@ static const struct verb_hint hints[] = {
     { NULL, NULL },
 };
 
+static const struct verb_example examples[] = {
+    { "compare --model lenet --workers 1,2 --launches 5 --budget-s 20", "Compare all modes with one and two workers" },
+    { "compare --mode single,ps,allreduce --workers 2 --name first --page", "Compare three modes, and write a page" },
+    { "compare --world sim --cluster piz-daint --workers 16 --budget-s 20",
+      "Compare all modes on a simulated cluster" },
+    { NULL, NULL },
+};
+
+static const struct verb_basics basics[] = {
+    { "what is compared", "model mode workers layout over" },
+    { "every training", "batch global-batch steps lr target-loss consistency servers" },
+    { "runs", "launches budget-s tune-lr seed" },
+    { "where it runs", "world cluster interface threads" },
+    { "results", "results name page continue" },
+    { NULL, NULL },
+};
+
 const struct verb verb_compare = {
     .name = "compare",
-    .summary = "the main job: train every way, compare, say which is faster, draw the charts",
+    .summary = "train in several modes and say which is faster",
     .introduction =
-        "Every point, a mode at a worker count, is launched once in each block of launches, all of a block in an "
-        "order\n"
-        "drawn anew and from the same --seed, which is the first block's: the next one's is greater by 1.\n"
-        "What is compared is declared here, not chosen by what came out: two modes at the largest worker count with a\n"
-        "core for every worker that both have, and both have launches of; the time to --target-loss of each mode at "
-        "its\n"
-        "largest such count, against one worker alone.\n"
-        "Each worker has --batch samples a round (weak scaling), or with --global-batch N all together have N (strong\n"
-        "scaling). Efficiency is throughput / (workers x throughput of one worker alone), who has as many as each of\n"
-        "them, or all N.\n"
-        "--layout compares layouts of as many ranks, stages of all workers, at the same batch of all: by samples/s, "
-        "and by\n"
-        "the time to --target-loss where there is one, all pairs of them. What has more threads than cores is left\n"
-        "out of that. Efficiency is by ranks there, micro-batches (--accumulate, or four a stage) are of layouts with\n"
-        "stages alone, and the mode is allreduce unless --mode names others.\n"
-        "--tune-lr launches each point at each rate first, in addition to --budget-s: twice, from seeds that no launch "
-        "of\n"
-        "the comparison has, for half the samples that one worker alone sees in one. Chosen is the rate with the "
-        "least\n"
-        "mean loss at the end, of those at which both launches learned. A rate of which --max-failures launches failed "
-        "is\n"
-        "out; a point of which every rate is out keeps the rate it had, --lr or its model's.\n"
-        "A launch is kept as it ends: a campaign that is interrupted, however that is, goes on with --continue FOLDER. "
-        "A "
-        "launch\n"
-        "that fails is repeated, or its point given up, and the others go on; then the exit code is 1. Under a "
-        "launcher "
-        "a rank\n"
-        "that fails ends the job, which --continue goes on with, started by the same launcher.\n\n",
+        "Trains each network in each mode with each number of workers, in several rounds. Prints which mode "
+        "is faster, with 95 % intervals, and writes records and charts to a folder.\n\n"
+        "The exit status is 1 if a setting was given up or the comparison was interrupted.",
+    .example = examples,
+    .basics = basics,
+    .page = "compare",
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,

@@ -19,39 +19,38 @@ struct launch_verb_opts {
 };
 
 static const struct opt table[] = {
-    OPT_U64_(struct launch_verb_opts, np, "np", "", 1, GANG_MAX_MEMBERS, "ranks",
-             "processes, also as -np and -n; without it: one for each slot of --hosts or --hostfile, else 1"),
+    OPT_U64_(struct launch_verb_opts, np, "np", "", 1, GANG_MAX_MEMBERS, "",
+             "number of processes, also -np or -n (default: all slots). Without --hosts and --hostfile it is 1"),
     OPT_TEXT_(struct launch_verb_opts, hosts, "hosts", "", "HOST[:SLOTS],...",
-              "where they run, also as -H: so many on each host, those of the first one being the first ranks; without "
-              "it: all on this host"),
+              "hosts, also -H, and how many processes each gets. The first host has the first ranks. Without it all "
+              "processes are on this host"),
     OPT_FILE_(struct launch_verb_opts, hostfile, "hostfile", OPT_READ, "", "FILE",
-              "the same from a file, as Open MPI takes it: a host on each line, as in node1 slots=4; ranks follow the "
-              "lines"),
+              "hosts from a file, as for Open MPI. Each line has a host, as in node1 slots=4. Ranks follow the lines"),
     OPT_TEXT_(struct launch_verb_opts, agent, "agent", "", "COMMAND",
-              "starts a process on another host: it gets the host's name and a command line for a shell there; without "
-              "it: ssh, which must ask for no password; the program and the working folder have the same path there"),
-    OPT_TEXT_(
-        struct launch_verb_opts, interface, "interface", "", "NAME|ADDRESS",
-        "network interface of this host at which others reach rank 0, where that runs here; without it: the first "
-        "one that is not the loopback, and of a run on this host alone the loopback"),
+              "command that starts a process on a host (default: ssh). It gets the name of the host, and a command "
+              "line for a shell there. The program ssh must ask for no password. The program gradmark and the working "
+              "folder have the same path on all hosts"),
+    OPT_TEXT_(struct launch_verb_opts, interface, "interface", "", "NAME|ADDRESS",
+              "network of this host at which others reach rank 0. This is for a rank 0 on this host. The default is "
+              "the first network that is not the loopback. If all processes are on this host, it is the loopback"),
     OPT_U64_(struct launch_verb_opts, port, "port", "", 1, 65535, "port",
-             "where rank 0 listens when it runs on another host; without it: a random one"),
-    OPT_F64_(
-        struct launch_verb_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
-        "nobody begins before all processes are there; after so long those that are missing are named, and all end"),
-    OPT_FILE_(
-        struct launch_verb_opts, join_file, "join-file", OPT_WRITTEN, "", "FILE",
-        "written for processes that join the run: where rank 0 listens, and the key; it is there while the run "
-        "lasts, for its owner alone; gradmark train --join-file FILE with the run's options, on any host to which "
-        "it was copied; others than this one have to reach rank 0 (--interface)"),
-    OPT_BOOL_(struct launch_verb_opts, prefix, "prefix", "false", "[rank] before each line of output"),
-    OPT_BOOL_(struct launch_verb_opts, recovery, "recovery", "false",
-              "a process that is killed does not end the others, as --on-loss report wants it; the exit code is rank "
-              "0's"),
-    OPT_U64_(
-        struct launch_verb_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
-        "of train: where the run ends, as processes were lost that the others cannot go on without, rank 0's among "
-        "them, start all again from the checkpoint of its --save, or from the beginning, at most so often"),
+             "port of rank 0 on another host (default: random)"),
+    OPT_F64_(struct launch_verb_opts, start_timeout_s, "start-timeout", "60", 0.1, 86400, "s",
+             "time in which all processes must arrive. None begins before. After this time the missing ones are named, "
+             "and all end"),
+    OPT_FILE_(struct launch_verb_opts, join_file, "join-file", OPT_WRITTEN, "", "FILE",
+              "write a file by which processes can join the run. It has the address of rank 0 and the key. Only its "
+              "owner can read it, and it is removed with the run. "
+              "On any host that has a copy, gradmark train --join-file FILE joins. Other hosts must reach rank 0 "
+              "(--interface)"),
+    OPT_BOOL_(struct launch_verb_opts, prefix, "prefix", "false", "write [rank] before each line of output"),
+    OPT_BOOL_(
+        struct launch_verb_opts, recovery, "recovery", "false",
+        "continue without a process that is killed. This is for --on-loss report. The exit status is that of rank 0"),
+    OPT_U64_(struct launch_verb_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "",
+             "start again when processes die, at most N times. This is for train, if the remaining processes cannot "
+             "continue, as without rank 0. "
+             "The run continues from the checkpoint of --save, or starts at the beginning"),
     OPT_END_,
 };
 
@@ -112,18 +111,26 @@ static const struct verb_short shorts[] = {
     { "-np", "--np" }, { "-n", "--np" }, { "-H", "--hosts" }, { "-hostfile", "--hostfile" }, { NULL, NULL }
 };
 
+static const struct verb_example examples[] = {
+    { "launch -np 2 -- train --mode allreduce", "Train with two processes on this host" },
+    { "launch -np 3 -- train --mode ps --servers 1", "Train with two workers and a server" },
+    { "launch -H host1:2,host2:2 --interface eth0 -- train --mode allreduce", "Use two hosts, which ssh reaches" },
+    { NULL, NULL },
+};
+
 const struct verb verb_launch = {
     .name = "launch",
     .summary = "start a run as processes, on several hosts too, without MPI",
     .command = "VERB [--option value ...]",
     .shorts = shorts,
+    .usage = "[-np N] [-H HOST,...] -- VERB [--option value ...]",
     .introduction =
-        "\nusage: gradmark launch [-np N] [-H HOST[:SLOTS],...] -- VERB [--option value ...]\n\n"
-        "The processes are the ranks of a run of world tcp. Each gets the key of the run, which is made for\n"
-        "it, by its standard input. The exit code is that of the first process that failed. Where the word behind -- "
-        "is\n"
-        "a path, that program is started: one of your own that links libgradmark, whose gm_init() joins the run, or a\n"
-        "script that starts gradmark in turn, with this standard input.\n",
+        "Starts the processes of a run of world tcp. Each process is a rank. The exit status is that of the "
+        "first process that failed.\n\n"
+        "If the word after -- is a path, that program is started: a script that starts gradmark, or your own "
+        "program with libgradmark, which joins by gm_init().",
+    .example = examples,
+    .page = "running",
     .opts_bytes = sizeof(struct launch_verb_opts),
     .group = groups,
     .run = launch_verb_run,
