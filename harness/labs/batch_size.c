@@ -293,6 +293,6 @@ out:
 
 const struct lab lab_batch_size = {
     .name = "batch-size",
-    .summary = "a line through 1000 points by all of them at a time, by 100, by one: why do the paths differ?",
+    .summary = "Why do the paths of 3 batch sizes differ?",
     .run = batch_size_run,
 };

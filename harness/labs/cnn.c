@@ -351,6 +351,6 @@ out:
 
 const struct lab lab_cnn = {
     .name = "cnn",
-    .summary = "two small networks by batch, workers and hosts: who is first at a target loss, and at what price?",
+    .summary = "Which batch, workers and hosts reach the target first?",
     .run = cnn_run,
 };

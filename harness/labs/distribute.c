@@ -404,7 +404,7 @@ out:
 
 const struct lab lab_distribute = {
     .name = "distribute",
-    .summary = "workers that share nothing become one training, step by step; --without STEP: what is missing?",
+    .summary = "Which steps make two workers one training?",
     .takes = LAB_WITHOUT | LAB_WORKERS,
     .most_workers = 6, /* colours that are told apart */
     .check = distribute_check,

@@ -47,7 +47,7 @@ struct lab_env {             /* borrowed */
 enum lab_takes { LAB_WITHOUT = 1u << 0, LAB_WORKERS = 1u << 1 }; /* options beside those of all labs */
 
 struct lab {
-    const char *name, *summary; /* summary: one line, no full stop */
+    const char *name, *summary; /* summary: its question */
     unsigned takes;             /* enum lab_takes */
     int most_workers;           /* LAB_WORKERS: from 2 to these */
     /* Optional (may be NULL: nothing to check): of env->without and env->n_workers, before anything is run; the others

@@ -496,6 +496,6 @@ out:
 
 const struct lab lab_learning_rate = {
     .name = "learning-rate",
-    .summary = "1 to 64 workers average their gradients: by what should the rate grow, and when does that break?",
+    .summary = "How should the rate grow, and when does it break?",
     .run = learning_rate_run,
 };

@@ -213,6 +213,6 @@ out:
 
 const struct lab lab_pipeline = {
     .name = "pipeline",
-    .summary = "a network cut into stages: who waits for whom under GPipe and 1F1B, and what is held, span by span",
+    .summary = "Which stage waits, and what does it hold?",
     .run = pipeline_run,
 };

@@ -388,7 +388,6 @@ out:
 
 const struct lab lab_ring = {
     .name = "ring",
-    .summary =
-        "an allreduce around a ring, message by message; and what root, server and ring send, by count and formula",
+    .summary = "Which chunk goes where, and what does each mode send?",
     .run = ring_run,
 };

@@ -364,6 +364,6 @@ out:
 
 const struct lab lab_split = {
     .name = "split",
-    .summary = "workers with different samples: how long may each go alone, and who waits for whom?",
+    .summary = "How long may workers with different samples train alone?",
     .run = split_lab_run,
 };

@@ -359,6 +359,6 @@ out:
 
 const struct lab lab_staleness = {
     .name = "staleness",
-    .summary = "asynchronous workers, 1 to 512: how late are gradients, what does it cost, and when is it worth it?",
+    .summary = "How late are gradients, and what does it cost?",
     .run = staleness_run,
 };

@@ -373,6 +373,6 @@ out:
 
 const struct lab lab_why_not = {
     .name = "why-not",
-    .summary = "when one machine is enough: start-up, a smaller model, less data, faster hardware, experiments at once",
+    .summary = "When is one machine enough?",
     .run = why_not_run,
 };

@@ -50,12 +50,10 @@ static void list(FILE *to)
     const struct exercise *e;
     const struct lab *lab;
 
-    fputs("Lessons that are run: gradmark lab NAME; one after the other, with all pictures as slides: gradmark lab "
-          "all\n\n",
-          to);
+    fputs("Labs: gradmark lab NAME runs one, and gradmark lab all runs all of them, with slides\n\n", to);
     for (int i = 0; (lab = lab_at(i)); i++)
         fprintf(to, "  %-14s %s\n", lab->name, lab->summary);
-    fputs("\nExercises that grade themselves: gradmark lab NAME --exercise, then --check FILE\n\n", to);
+    fputs("\nExercises: gradmark lab NAME --exercise writes one, and --check FILE grades it\n\n", to);
     for (int i = 0; (e = exercise_at(i)); i++)
         fprintf(to, "  %-14s %s\n", e->name, e->title);
 }
