@@ -171,7 +171,7 @@ static void print_paragraphs(const struct printing *p, const char *text)
 
 void help_print(FILE *to, const struct verb *v, enum opt_detail detail)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
     struct printing p = { to, options, help_options(options, v), terminal_text_columns(to), detail };
     char line[USAGE_BYTES];
 

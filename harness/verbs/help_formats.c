@@ -124,7 +124,7 @@ static void print_man_option(FILE *to, const struct help_option *o)
 
 static void print_man_of_verb(FILE *to, const struct verb *const *verbs, const struct verb *v)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
     const struct verb *same = verb_before_with_options(verbs, v);
     const int n = help_options(options, v);
     char line[LINE_BYTES];
@@ -195,7 +195,7 @@ static void print_bash_names(FILE *to, const struct help_option *options, int n)
 
 void help_print_bash(FILE *to, const struct verb *const *verbs)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
 
     fputs("# made by gradmark help --format bash\n"
           "_gradmark() {\n"
@@ -274,7 +274,7 @@ static void print_zsh_option(FILE *to, const struct help_option *o)
 
 void help_print_zsh(FILE *to, const struct verb *const *verbs)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
 
     fputs("#compdef gradmark\n# made by gradmark help --format zsh\n"
           "if (( CURRENT == 2 )); then\n    compadd ",
@@ -295,7 +295,7 @@ void help_print_zsh(FILE *to, const struct verb *const *verbs)
 
 void help_print_fish(FILE *to, const struct verb *const *verbs)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
 
     fputs("# made by gradmark help --format fish\n", to);
     for (const struct verb *const *v = verbs; *v; v++) {
@@ -339,7 +339,7 @@ static void print_markdown_option(FILE *to, const struct help_option *o)
 
 void help_print_markdown(FILE *to, const struct verb *const *verbs)
 {
-    static struct help_option options[HELP_MOST_OPTIONS];
+    struct help_option options[HELP_MOST_OPTIONS];
 
     fputs("# Options\n\nEvery option of every subcommand. `gradmark help --format markdown` writes this page.\n\n"
           "Whole numbers may have a suffix: K, M, G (1000) or Ki, Mi, Gi (1024). `--no-NAME` takes a switch back.\n",
