@@ -203,7 +203,7 @@ const struct opt_topic train_opt_topics[] = {
     { "batch and steps", "batch" },
     { "learning rate", "lr" },
     { "optimiser", "optimizer" },
-    { "where ranks run", "world" },
+    { "world, ranks and cores", "world" },
     { "arithmetic", "compute" },
     { "parameter servers", "servers" },
     { "allreduce", "reducer" },

@@ -27,7 +27,7 @@ gradmark_names(GRADMARK_QUICK [[
     train\.exchange\.(threads|sim)\.(none|single|allreduce|ps) train\.exchange\.mpi\.(allreduce|ps) models\.(pipeline|shard)
     campaign\.(verdict|table) report\.(record|table|manifest) accept\.judge lib\.alone
     # the program, as a user types it
-    cli\.help\.(pages|formats)
+    cli\.help\.(brief|whole|examples|pages|formats|options_page)
     cli\.(worlds_agree|checkpoints|info|bad_input_is_refused|summary_has_its_keys|compare_in_threads)
     cli\.(launch\.agree|drills\.threads\.ps|stop\.threads|replicas\.snapshots|elastic\.drills|accept\.healthy)
     cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.sim_values|profile\.published)
