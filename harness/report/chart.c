@@ -123,7 +123,7 @@ static enum rc drawing_init(struct drawing *d, const char *script, const char *d
         d->path = NULL;
     d->target_path = d->path ? file_target(d->path) : NULL;
     if (!d->target_path && d->path)
-        FAIL(errno == ENOMEM ? RC_NOMEM : RC_INVAL, "%s: cannot be written: %s", d->path, strerror(errno));
+        FAIL(errno == ENOMEM ? RC_NOMEM : RC_IO, "%s: cannot be written: %s", d->path, strerror(errno));
     const int n_folder = d->path ? (int)(strrchr(d->target_path, '/') - d->target_path) : 0;
     if (!d->path ||
         asprintf(&d->temporary_path, "%.*s/.%s.part", n_folder, d->target_path, d->target_path + n_folder + 1) < 0)

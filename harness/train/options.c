@@ -206,7 +206,7 @@ const struct opt_topic train_opt_topics[] = {
     { "world, ranks and cores", "world" },
     { "arithmetic", "compute" },
     { "parameter servers", "servers" },
-    { "allreduce", "reducer" },
+    { "collectives", "reducer" },
     { "exchange of gradients", "bucket-bytes" },
     { "network and encryption", "transport" },
     { "stages, shards and memory", "stages" },
