@@ -228,6 +228,32 @@ void table_print(const struct table *t, FILE *to)
     free(width);
 }
 
+/* In quotes, which are doubled within, where a reader would part it. */
+static void print_csv_field(FILE *to, const char *text, char end)
+{
+    const bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+    if (is_quoted)
+        fputc('"', to);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
+            fputc('"', to);
+        fputc(*c, to);
+    }
+    if (is_quoted)
+        fputc('"', to);
+    fputc(end, to);
+}
+
+void table_print_csv(const struct table *t, FILE *to)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        print_csv_field(to, t->column[i].title, i + 1 < t->n_columns ? ',' : '\n');
+    for (size_t r = 0; r < t->n_rows; r++)
+        for (size_t i = 0; i < t->n_columns && t->row[r].cell; i++)
+            print_csv_field(to, table_text(t, r, i), i + 1 < t->n_columns ? ',' : '\n');
+}
+
 void table_close(struct table **t)
 {
     if (!*t)

@@ -21,6 +21,8 @@ enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST
 /* A rule between the rows so far and the next. */
 enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
+/* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. */
+void table_print_csv(const struct table *t, FILE *to);
 /* What it holds; column i, row r and cell lent until the table changes. */
 size_t table_n_columns(const struct table *t);
 size_t table_n_rows(const struct table *t);

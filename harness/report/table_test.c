@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_test.c - what a table looks like, character by character. */
+#include "harness/report/markdown.h"
 #include "harness/report/table.h"
 
 #include <setjmp.h>
@@ -113,6 +114,61 @@ static void many_rows_and_long_cells(void **state)
     table_close(&t);
 }
 
+static char *text_of(const struct table *t, void (*print)(const struct table *t, FILE *to))
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    print(t, to);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+/* What the form reads as a mark is quoted, or escaped; rules are left out. */
+static void other_forms(void **state)
+{
+    const struct column column[] = { { "name", ALIGN_LEFT }, { "n,m", ALIGN_RIGHT } };
+    struct table *t = NULL;
+
+    (void)state;
+    assert_int_equal(table_open(&t, column, 2), RC_OK);
+    cell(t, "a|b, \"c\"");
+    cell(t, "4*");
+    assert_int_equal(table_rule(t), RC_OK);
+    cell(t, "snake_case _x <y>");
+    cell(t, "");
+    cell(t, "+");
+    char *csv = text_of(t, table_print_csv), *markdown = text_of(t, markdown_table);
+    assert_string_equal(csv, "name,\"n,m\"\n"
+                             "\"a|b, \"\"c\"\"\",4*\n"
+                             "snake_case _x <y>,\n"
+                             "+,\n");
+    assert_string_equal(markdown, "| name | n,m |\n"
+                                  "|---|---:|\n"
+                                  "| a\\|b, \"c\" | 4\\* |\n"
+                                  "| snake_case \\_x \\<y\\> |  |\n"
+                                  "| \\+ |  |\n");
+    free(csv);
+    free(markdown);
+    table_close(&t);
+}
+
+static void lines_as_markdown(void **state)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    markdown_lines(to, "one\n\ntitle:\n  first\n  * second\n\ntitle 2\n  x\n");
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, "- one\n\n**title:**\n\n- first\n- \\* second\n\n**title 2**\n\n- x\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +176,8 @@ int main(void)
         cmocka_unit_test(widths_are_those_of_letters_not_bytes),
         cmocka_unit_test(an_unfinished_row_is_filled),
         cmocka_unit_test(many_rows_and_long_cells),
+        cmocka_unit_test(other_forms),
+        cmocka_unit_test(lines_as_markdown),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
