@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer_test.c - the first lines of a campaign, whose every figure was worked out by hand as in verdict_test.c: pairs
- * of three runs whose ratio has the ends 1.04374^(+-1) times it.
+ * answer_test.c - the first lines of a campaign, and the records of its comparisons, whose every figure was worked out
+ * by hand as in verdict_test.c: pairs of three runs whose ratio has the ends 1.04374^(+-1) times it.
  */
+#include <jansson.h>
+#include <unistd.h>
+
 #include "harness/campaign/suite/campaign_test_kit.h"
 
 #define IN_MODEL "lenet", /* the one of all cases */
@@ -73,27 +76,137 @@ static const struct answer_case CASES[] = {
       REAL_SETTING "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n" },
 };
 
+static void open_case(struct campaign *c, struct kit *kit, const struct answer_case *k)
+{
+    size_t n = 0;
+
+    while (n < 6 && k->point[n].model)
+        n++;
+    made_open(c, kit, k->point, n, k->is_virtual);
+    snprintf(c->machine, sizeof c->machine, "%s", k->is_virtual ? "" : "2 cores, made up");
+    snprintf(c->cluster_name, sizeof c->cluster_name, "%s", "made up");
+}
+
+/* Printed, and kept in the folder, alike. */
 static void the_answer_of_each_case(void **state)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        const struct answer_case *k = &CASES[i];
         struct campaign c;
-        size_t n = 0;
-        while (n < 6 && k->point[n].model)
-            n++;
-        made_open(&c, *state, k->point, n, k->is_virtual);
-        snprintf(c.machine, sizeof c.machine, "%s", k->is_virtual ? "" : "2 cores, made up");
-        snprintf(c.cluster_name, sizeof c.cluster_name, "%s", "made up");
+        open_case(&c, *state, &CASES[i]);
         char *text = made_text(&c, campaign_answer);
-        assert_string_equal(text, k->text);
+        assert_string_equal(text, CASES[i].text);
         free(text);
+        assert_int_equal(campaign_keep_verdicts(&c), RC_OK);
+        const char *kept = kit_read(*state, "answer.txt");
+        assert_non_null(kept);
+        assert_string_equal(kept, CASES[i].text);
+        campaign_close(&c);
+    }
+}
+
+/* "1.180", "-" for null. */
+static void append_ratio(char *out, size_t n_bytes, const json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+    const size_t n_used = strlen(out);
+
+    assert_true(json_is_number(value) || json_is_null(value));
+    if (json_is_null(value))
+        snprintf(out + n_used, n_bytes - n_used, " -");
+    else
+        snprintf(out + n_used, n_bytes - n_used, " %.3f", json_number_value(value));
+}
+
+static void append_word(char *out, size_t n_bytes, const json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+    const size_t n_used = strlen(out);
+
+    if (json_is_integer(value))
+        snprintf(out + n_used, n_bytes - n_used, " %lld", (long long)json_integer_value(value));
+    else
+        snprintf(out + n_used, n_bytes - n_used, " %s", json_is_string(value) ? json_string_value(value) : "-");
+}
+
+/* A line for each record of verdicts.jsonl. */
+static void read_verdicts(char *out, size_t n_bytes, struct kit *kit)
+{
+    static const char *const word[] = { "quantity", "a_mode", "a_workers_count", "b_mode", "b_workers_count" };
+    static const char *const ratio[] = { "ratio", "low_ratio", "high_ratio" };
+    static const char *const rest[] = { "pairs_count", "disturbed_pairs_count", "unsteady_pairs_count", "result",
+                                        "withheld",    "withheld_reason" };
+    FILE *from = fopen(kit_path(kit, "verdicts.jsonl"), "r");
+    json_t *record;
+
+    assert_non_null(from);
+    out[0] = '\0';
+    while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+        assert_string_equal(json_string_value(json_object_get(record, "kind")), "verdict");
+        for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+            append_word(out, n_bytes, record, word[i]);
+        for (size_t i = 0; i < sizeof ratio / sizeof *ratio; i++)
+            append_ratio(out, n_bytes, record, ratio[i]);
+        for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+            append_word(out, n_bytes, record, rest[i]);
+        snprintf(out + strlen(out), n_bytes - strlen(out), "\n");
+        json_decref(record);
+    }
+    fclose(from);
+}
+
+/* Of what, a and b, ratio with its ends, pairs (disturbed, unsteady), who is better, and why nobody is. */
+static void the_record_of_each_comparison(void **state)
+{
+    static const struct {
+        size_t at; /* of CASES */
+        bool is_disturbed;
+        const char *text;
+    } cases[] = {
+        { 0, false,
+          " throughput allreduce 2 ps 2 1.176 1.127 1.228 3 0 0 a - -\n"
+          " exchange_cost allreduce 2 none 2 0.800 0.766 0.835 3 0 0 b - -\n"
+          " exchange_cost ps 2 none 2 0.680 0.652 0.710 3 0 0 b - -\n" },
+        { 0, true, /* one run of allreduce, of three */
+          " throughput allreduce 2 ps 2 1.176 1.127 1.228 3 1 0 cannot tell disturbed the machine was disturbed in 1 "
+          "of 3 pairs of runs.\n"
+          " exchange_cost allreduce 2 none 2 0.800 0.766 0.835 3 1 0 cannot tell disturbed the machine was disturbed "
+          "in 1 of 3 pairs of runs.\n"
+          " exchange_cost ps 2 none 2 0.680 0.652 0.710 3 0 0 b - -\n" },
+        { 2, false, " throughput allreduce 2 ps 2 0.988 0.947 1.031 3 0 0 cannot tell - -\n" },
+        { 3, false,
+          " throughput allreduce 2 ps 2 0.773 0.740 0.807 3 0 0 cannot tell control the control makes no sense: ps "
+          "trains 1.10 x as many samples/s as none (95 %: 1.05 to 1.15).\n"
+          " exchange_cost allreduce 2 none 2 0.850 0.814 0.887 3 0 0 b - -\n"
+          " exchange_cost ps 2 none 2 1.100 1.054 1.148 3 0 0 cannot tell control the control makes no sense: ps "
+          "trains 1.10 x as many samples/s as none (95 %: 1.05 to 1.15).\n" },
+        { 4, false, /* simulated: no interval */
+          " throughput allreduce 2 ps 2 2.000 - - 1 0 0 a - -\n"
+          " throughput allreduce 2 ps 1 4.000 - - 1 0 0 a - -\n"
+          " time_to_target allreduce 2 single 1 1.600 - - 1 0 0 a - -\n"
+          " time_to_target ps 2 single 1 0.889 - - 1 0 0 b - -\n" },
+        { 6, false, " time_to_target allreduce 2 single 1 - - - 0 0 0 cannot tell - -\n" },
+        { 7, false, "" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        struct campaign c;
+        open_case(&c, *state, &CASES[cases[i].at]);
+        if (cases[i].is_disturbed)
+            c.point[1].launch[2].was_disturbed = true;
+        assert_int_equal(campaign_keep_verdicts(&c), RC_OK);
+        read_verdicts(text, sizeof text, *state);
+        assert_string_equal(text, cases[i].text);
+        campaign_remove_verdicts(&c);
+        assert_int_equal(access(kit_path(*state, "verdicts.jsonl"), F_OK), -1);
+        assert_int_equal(access(kit_path(*state, "answer.txt"), F_OK), -1);
         campaign_close(&c);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case) };
+    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(the_record_of_each_comparison) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

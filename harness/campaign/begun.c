@@ -599,6 +599,7 @@ enum rc sweep_reopen_files(struct sweep *s, const struct begun *k)
     TRY(rc);
     remove_launch_files(c->dir);
     campaign_remove_charts(c);
+    campaign_remove_verdicts(c);
     choose_paths(s);
     c->session = k->n_continued + 1;
     snprintf(s->despite, sizeof s->despite, "%.200s%s%.300s", despite ? despite : "",

@@ -10,7 +10,9 @@
  *   runs.jsonl.damaged     the records as they were, where a line of them could not be read, or was changed; the next
  *                          time -2, -3, ...
  *   .launch*               of the launch under way; left by one that was killed, removed by --continue
- *   *.tsv, *.svg, *.png    charts, when the campaign has ended; --continue removes them, as it changes what they show
+ *   answer.txt, verdicts.jsonl, *.tsv, *.svg, *.png
+ *                          verdicts and charts, when the campaign has ended; --continue removes them, as it changes
+ *                          what they show
  *
  * The order of calls: begun_open, then the command line begun->word is parsed, sweep_choose_world, sweep_plan,
  * sweep_check, begun_apply, sweep_plan_tuning; on rank 0 begun_check, begun_check_inputs, sweep_reopen_files,

@@ -335,11 +335,22 @@ void rate_text(char *out, size_t n_bytes, double per_s);
 /* answer.c: of each setting in at most five lines: how many workers to use, which mode is faster with equal resources,
  * and what gradient exchange costs. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
-/* table.c: one table of at most 100 columns where neither options nor names are long, and what its marks mean. */
-enum rc campaign_print_short(const struct campaign *c, FILE *to) MUST_CHECK;
+/* table.c: one table of at most 100 columns where neither options nor names are long, given to show(). */
+typedef void show_table_fn(const struct table *t, FILE *to);
+enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
+/* A line for each of its marks: the meaning, and how many rows have it. */
+void campaign_print_short_marks(const struct campaign *c, FILE *to);
+/* table_csv.c: a row for each point, with units in the titles and all digits, as comma-separated values. RC_NOMEM. */
+enum rc campaign_print_csv(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
+/* verdict_records.c: write answer.txt, the lines of campaign_answer(), and verdicts.jsonl, a record for each
+ * comparison, into c->dir. RC_INVAL, RC_IO, RC_NOMEM: a file that could not be written is not there, or is the former
+ * one. */
+enum rc campaign_keep_verdicts(const struct campaign *c) MUST_CHECK;
+/* Remove both: of records that become more they tell a part. */
+void campaign_remove_verdicts(const struct campaign *c);
 /* scaling.c: weak or strong: is the batch of all workers that of every point (--global-batch)? */
 bool campaign_scales_strongly(const struct campaign *c);
 /* scaling.c: "weak scaling: batch 32 per worker", "strong scaling: batch 64 of all workers", for a title. */
@@ -357,7 +368,6 @@ void campaign_tell_encryption(const struct campaign *c, FILE *to);
 /* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* The parts of campaign_print(), for pages: the two tables, each given to show(), and what stands under them. */
-typedef void show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 void campaign_print_notes(const struct campaign *c, FILE *to);

@@ -4,6 +4,7 @@
 
 #include "harness/campaign/begun.h"
 #include "harness/campaign/sim_cost.h"
+#include "harness/report/table.h"
 #include "harness/world/cores.h"
 
 static void announce_shared_cores(const struct sweep *s, FILE *to)
@@ -84,14 +85,15 @@ static size_t n_failed_trials(const struct campaign *c)
 static enum rc write_results(struct sweep *s, bool is_complete, struct record **options, bool charts, FILE *to)
 {
     struct campaign *c = &s->campaign;
-    enum rc rc, drawn = RC_OK;
+    enum rc rc, kept, drawn = RC_OK;
     char why[RC_MESSAGE_BYTES];
 
     TRY(campaign_commit(c));
     TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
     TRY(campaign_answer(c, to));
     fputc('\n', to);
-    TRY(campaign_print_short(c, to));
+    TRY(campaign_print_short(c, table_print, to));
+    campaign_print_short_marks(c, to);
     sweep_tell_tuning(s, to);
     fputc('\n', to);
     campaign_tell_encryption(c, to);
@@ -104,7 +106,8 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
         campaign_most_launches(c) < c->n_launches_wanted)
         fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
                 campaign_most_launches(c), c->n_launches_wanted);
-    if (charts)
+    kept = campaign_keep_verdicts(c);
+    if (charts && kept == RC_OK)
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
     fprintf(to, "\nAll figures and comparisons: gradmark report %s --text\nresults: %s\n", c->dir, c->dir);
@@ -112,8 +115,8 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
         fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
     if (c->is_virtual)
         TRY(sim_cost_write(stderr, "compare", s->cost_file, &s->cost));
-    if (drawn != RC_OK)
-        FAIL(drawn, "%s", why); /* everything else is done */
+    if (kept != RC_OK || drawn != RC_OK)
+        FAIL(kept != RC_OK ? kept : drawn, "%s", why); /* everything else is done */
 out:
     return rc;
 }

@@ -504,8 +504,7 @@ out:
     return rc;
 }
 
-/* A line for each mark in the table: its meaning, and how many rows have it. */
-static void print_short_marks(const struct campaign *c, FILE *to)
+void campaign_print_short_marks(const struct campaign *c, FILE *to)
 {
     static const char *const meaning[N_SHORT] = {
         [SHORT_SHARED] = "more threads of workers than cores: no statement about scaling",
@@ -525,7 +524,7 @@ static void print_short_marks(const struct campaign *c, FILE *to)
     }
 }
 
-enum rc campaign_print_short(const struct campaign *c, FILE *to)
+enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to)
 {
     static const struct column always[] = { { "samples/s", ALIGN_RIGHT },      { "95 % CI", ALIGN_RIGHT },
                                             { "efficiency", ALIGN_RIGHT },     { "of bound", ALIGN_RIGHT },
@@ -533,13 +532,9 @@ enum rc campaign_print_short(const struct campaign *c, FILE *to)
     enum { N_ALWAYS = sizeof always / sizeof *always };
     struct column behind[1 + N_ALWAYS];
     size_t n = 0;
-    enum rc rc;
 
     if (is_tuned(c))
         behind[n++] = (struct column){ "lr", ALIGN_RIGHT };
     memcpy(behind + n, always, sizeof always);
-    TRY(print_points(c, behind, n + N_ALWAYS, print_short, table_print, to));
-    print_short_marks(c, to);
-out:
-    return rc;
+    return print_points(c, behind, n + N_ALWAYS, print_short, show, to);
 }
