@@ -9,6 +9,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/report_tables.h"
 #include "harness/accept/report_words.h"
+#include "harness/report/markdown.h"
 
 enum { MOST_FINDINGS = 40 };
 
@@ -80,6 +81,19 @@ out:
     return rc;
 }
 
+/* What is below the tables. */
+static enum rc print_reasons(const struct acceptance *a, FILE *to)
+{
+    print_failures(a, to);
+    print_findings(a, to);
+    return print_silent(a, to);
+}
+
+static enum rc check_written(FILE *to)
+{
+    return ferror(to) ? rc_raise(RC_IO, "the verdict cannot be written: %s", strerror(errno)) : RC_OK;
+}
+
 enum rc acceptance_print(const struct acceptance *a, FILE *to)
 {
     struct table *t = NULL;
@@ -94,11 +108,103 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
         table_print(t, to);
     }
     TRY(print_rank_orders(a, to));
-    print_failures(a, to);
-    print_findings(a, to);
-    TRY(print_silent(a, to));
-    if (ferror(to))
-        FAIL(RC_IO, "the verdict cannot be written: %s", strerror(errno));
+    TRY(print_reasons(a, to));
+    TRY(check_written(to));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc print_verdict(const struct acceptance *a, FILE *to)
+{
+    verdict_print(a, to);
+    fputc('\n', to);
+    verdict_print_notes(a, to);
+    return RC_OK;
+}
+
+/* What print() writes, as Markdown. */
+static enum rc print_as_markdown(const struct acceptance *a, enum rc (*print)(const struct acceptance *a, FILE *to),
+                                 FILE *to)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(&text, &n_bytes);
+    enum rc rc;
+
+    if (!lines)
+        return rc_raise(RC_NOMEM, "no memory for a verdict");
+    rc = print(a, lines);
+    if (fclose(lines) != 0 && rc == RC_OK)
+        rc = rc_raise(RC_NOMEM, "no memory for a verdict");
+    if (rc == RC_OK)
+        markdown_lines(to, text);
+    free(text);
+    return rc;
+}
+
+enum rc acceptance_print_markdown(const struct acceptance *a, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(print_as_markdown(a, print_verdict, to));
+    TRY(criteria_table(&t, a, false));
+    fputc('\n', to);
+    markdown_table(t, to);
+    fputc('\n', to);
+    TRY(print_as_markdown(a, print_reasons, to));
+    TRY(check_written(to));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc number_cell(struct table *t, double value)
+{
+    return isfinite(value) ? table_cell(t, "%.17g", value) : table_cell(t, "%s", "");
+}
+
+/* Named as in a record of kind "criterion". */
+static enum rc add_criterion(struct table *t, const struct criterion *c)
+{
+    char name[ACCEPT_NAME_BYTES], why[ACCEPT_TEXT_BYTES];
+    enum rc rc;
+
+    line_text(name, sizeof name, c->name);
+    line_text(why, sizeof why, c->text);
+    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", accept_outcome_name(c->outcome)));
+    TRY(number_cell(t, c->measured));
+    TRY(number_cell(t, c->low));
+    TRY(number_cell(t, c->high));
+    TRY(number_cell(t, c->limit));
+    TRY(table_cell(t, "%s", c->at_least ? "true" : "false"));
+    TRY(table_cell(t, "%s", c->unit));
+    TRY(table_cell(t, "%d", c->n_samples));
+    TRY(table_cell(t, "%s", why));
+out:
+    return rc;
+}
+
+enum rc acceptance_print_csv(const struct acceptance *a, FILE *to)
+{
+    static const struct column column[] = {
+        { "stage", ALIGN_LEFT },          { "name", ALIGN_LEFT },     { "outcome", ALIGN_LEFT },
+        { "measured", ALIGN_RIGHT },      { "low", ALIGN_RIGHT },     { "high", ALIGN_RIGHT },
+        { "limit", ALIGN_RIGHT },         { "at_least", ALIGN_LEFT }, { "unit", ALIGN_LEFT },
+        { "samples_count", ALIGN_RIGHT }, { "text", ALIGN_LEFT },
+    };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int i = 0; i < a->n_criteria; i++)
+        if (!criterion_is_of_skipped(a, &a->criterion[i]))
+            TRY(add_criterion(t, &a->criterion[i]));
+    table_print_csv(t, to);
+    TRY(check_written(to));
 out:
     table_close(&t);
     return rc;

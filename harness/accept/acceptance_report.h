@@ -37,6 +37,10 @@ struct record;
 
 /* Verdict, criteria, findings, what has no data: as a terminal shows them. RC_NOMEM, RC_IO. */
 enum rc acceptance_print(const struct acceptance *a, FILE *to) MUST_CHECK;
+/* The same as Markdown, without orders of ranks; and the criteria as comma-separated values, with all digits and the
+ * names that records have. RC_NOMEM, RC_IO. */
+enum rc acceptance_print_markdown(const struct acceptance *a, FILE *to) MUST_CHECK;
+enum rc acceptance_print_csv(const struct acceptance *a, FILE *to) MUST_CHECK;
 /* For programs that read a terminal (ReFrame's checks): a line "accept: NAME VALUE UNIT" for each criterion with a
  * number, whose NAME is of letters, digits and underscores, each another one; the last is "accept: verdict pass", fail
  * or no data. RC_IO. */

@@ -10,6 +10,7 @@
 
 #include "harness/campaign/page_parts.h"
 #include "harness/report/html.h"
+#include "harness/report/markdown.h"
 
 enum { CHART_MOST_BYTES = 400000, CHARTS_MOST_BYTES = 1200000 };
 
@@ -174,12 +175,11 @@ static void write_alerts(const struct recorded *k, FILE *to)
 
 typedef enum rc tell_fn(const struct recorded *k, FILE *to);
 
-/* The lines of tell() as a list below a title; NULL: without one. */
-static enum rc write_lines(const struct recorded *k, const char *title, tell_fn *tell, FILE *to)
+/* What tell() writes: *out, which the caller frees, whatever comes. */
+static enum rc lines_of(char **out, const struct recorded *k, tell_fn *tell)
 {
-    char *text = NULL;
     size_t n_bytes = 0;
-    FILE *lines = open_memstream(&text, &n_bytes);
+    FILE *lines = open_memstream(out, &n_bytes);
     enum rc rc;
 
     if (!lines)
@@ -187,11 +187,20 @@ static enum rc write_lines(const struct recorded *k, const char *title, tell_fn 
     rc = tell(k, lines);
     if (fclose(lines) != 0 && rc == RC_OK)
         rc = rc_raise(RC_NOMEM, "no memory for a verdict");
-    if (rc == RC_OK) {
-        if (title)
-            html_element(to, "h2", NULL, "%s", title);
-        html_lines(to, "verdict", text);
-    }
+    return rc;
+}
+
+/* The lines of tell() as a list below a title; NULL: without one. */
+static enum rc write_lines(const struct recorded *k, const char *title, tell_fn *tell, FILE *to)
+{
+    char *text = NULL;
+    enum rc rc;
+
+    TRY(lines_of(&text, k, tell));
+    if (title)
+        html_element(to, "h2", NULL, "%s", title);
+    html_lines(to, "verdict", text);
+out:
     free(text);
     return rc;
 }
@@ -241,6 +250,30 @@ enum rc page_print(const struct recorded *k, FILE *to)
     TRY(tell_campaign(k, to));
     campaign_tell_encryption(&k->campaign, to);
 out:
+    return rc;
+}
+
+static enum rc tell_short_marks(const struct recorded *k, FILE *to)
+{
+    campaign_print_short_marks(&k->campaign, to);
+    return RC_OK;
+}
+
+enum rc page_print_markdown(const struct recorded *k, FILE *to)
+{
+    char *answer = NULL, *marks = NULL;
+    enum rc rc;
+
+    TRY(lines_of(&answer, k, tell_answer));
+    TRY(lines_of(&marks, k, tell_short_marks));
+    markdown_lines(to, answer);
+    fputc('\n', to);
+    TRY(campaign_print_short(&k->campaign, markdown_table, to));
+    fputs(marks[0] ? "\n" : "", to);
+    markdown_lines(to, marks);
+out:
+    free(marks);
+    free(answer);
     return rc;
 }
 

@@ -23,6 +23,8 @@ enum { PAGE_MOST_BYTES = 2000000, PAGE_PATH_BYTES = 1024 };
 enum rc page_write(const struct recorded *k, const char *path, FILE *told) MUST_CHECK;
 /* The same as text: the answer, both tables with their notes, and each comparison. RC_NOMEM. */
 enum rc page_print(const struct recorded *k, FILE *to) MUST_CHECK;
+/* The answer and the table below it, as Markdown. RC_NOMEM. */
+enum rc page_print_markdown(const struct recorded *k, FILE *to) MUST_CHECK;
 /* Read what is kept at source, write its page where it goes, and say "page: PATH". Errors: recorded_open()'s,
  * page_write()'s. */
 enum rc page_of(const char *source, FILE *to) MUST_CHECK;

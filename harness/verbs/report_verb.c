@@ -11,16 +11,39 @@
 
 struct report_opts {
     const char *out;
-    bool text;
+    bool text, csv, markdown;
 };
 
 static const struct opt table[] = {
     OPT_FILE_(struct report_opts, out, "out", OPT_WRITTEN, "", "FILE.html",
               "file for the page (default: FOLDER/report.html or FILE.html)"),
     OPT_BOOL_(struct report_opts, text, "text", "false", "print all tables and comparisons, and write no page"),
+    OPT_BOOL_(struct report_opts, csv, "csv", "false",
+              "print one table as CSV, and write no page. It has a row for each setting, units in the titles and all "
+              "digits"),
+    OPT_BOOL_(struct report_opts, markdown, "markdown", "false",
+              "print answer and table as Markdown, and write no page"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "report", table, 0, NULL }, { NULL, NULL, 0, NULL } };
+
+/* One form, and --out is of the page. */
+static enum rc report_check(const struct verb_call *call)
+{
+    const struct report_opts *o = call->opts;
+    const char *const form[] = { o->text ? "text" : NULL, o->csv ? "csv" : NULL, o->markdown ? "markdown" : NULL };
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        if (form[i] && first)
+            return rc_raise(RC_INVAL, "--%s: --%s is given too; give one of them", form[i], first);
+        first = first ? first : form[i];
+    }
+    if (first && o->out[0])
+        return rc_raise(RC_INVAL, "--out %s: is for the page, and --%s writes none; leave out --out, and add > %s",
+                        o->out, first, o->out);
+    return RC_OK;
+}
 
 /* path is that of --out where it is given. */
 static enum rc check_page(const char *path, const char *out)
@@ -30,10 +53,22 @@ static enum rc check_page(const char *path, const char *out)
     return out[0] ? file_of_option(rc, "out") : rc;
 }
 
-/* Of a folder of gradmark accept. */
-static enum rc report_acceptance(struct verb_call *call, const char *out)
+static bool writes_page(const struct report_opts *o)
 {
-    const char *dir = call->operand[0];
+    return !o->text && !o->csv && !o->markdown;
+}
+
+static enum rc print_acceptance(const struct acceptance *a, const struct report_opts *o)
+{
+    return o->csv        ? acceptance_print_csv(a, stdout)
+           : o->markdown ? acceptance_print_markdown(a, stdout)
+                         : acceptance_print(a, stdout);
+}
+
+/* Of a folder of gradmark accept. */
+static enum rc report_acceptance(struct verb_call *call, const struct report_opts *o)
+{
+    const char *dir = call->operand[0], *out = o->out;
     struct acceptance a = { .n_nodes = 0 };
     char path[PAGE_PATH_BYTES];
     size_t n = strlen(dir);
@@ -43,16 +78,27 @@ static enum rc report_acceptance(struct verb_call *call, const char *out)
         n--;
     snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
     TRY(acceptance_read(&a, dir));
-    TRY(check_page(out[0] ? out : path, out));
+    if (writes_page(o))
+        TRY(check_page(out[0] ? out : path, out));
     call->stage = STAGE_RUN;
-    TRY(acceptance_page(&a, out[0] ? out : path));
-    TRY(acceptance_print(&a, stdout));
-    printf("page: %s\n", out[0] ? out : path);
+    if (writes_page(o))
+        TRY(acceptance_page(&a, out[0] ? out : path));
+    TRY(print_acceptance(&a, o));
+    if (writes_page(o))
+        printf("page: %s\n", out[0] ? out : path);
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
 out:
     acceptance_close(&a);
     return rc;
+}
+
+static enum rc print_recorded(const struct recorded *k, const struct report_opts *o)
+{
+    recorded_tell_unsealed(k, o->text ? stdout : stderr); /* the others are one document */
+    return o->csv        ? campaign_print_csv(&k->campaign, stdout)
+           : o->markdown ? page_print_markdown(k, stdout)
+                         : page_print(k, stdout);
 }
 
 static enum rc report_run(struct verb_call *call)
@@ -65,19 +111,19 @@ static enum rc report_run(struct verb_call *call)
     if (strlen(call->operand[0]) + sizeof "/report.html" > sizeof path || strlen(o->out) >= sizeof path)
         return rc_raise(RC_INVAL, "%.64s...: too long a name", o->out[0] ? o->out : call->operand[0]);
     if (acceptance_is_bundle(call->operand[0]))
-        return report_acceptance(call, o->out);
+        return report_acceptance(call, o);
     TRY(recorded_open(&k, call->operand[0]));
     if (o->out[0])
         snprintf(path, sizeof path, "%s", o->out);
     else
         page_path(path, sizeof path, &k, call->operand[0]);
-    if (!o->text)
+    if (writes_page(o))
         TRY(check_page(path, o->out));
     call->stage = STAGE_RUN;
-    recorded_tell_unsealed(&k, stdout);
-    if (o->text) {
-        TRY(page_print(&k, stdout));
+    if (!writes_page(o)) {
+        TRY(print_recorded(&k, o));
     } else {
+        recorded_tell_unsealed(&k, stdout);
         TRY(page_write(&k, path, stdout));
         printf("page: %s\n", path);
     }
@@ -107,5 +153,6 @@ const struct verb verb_report = {
     .page = "compare",
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,
+    .check = report_check,
     .run = report_run,
 };
