@@ -8,18 +8,21 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/node_figures.h"
 #include "harness/accept/report_words.h"
+#include "harness/base/terminal.h"
 #include "harness/measure/independent.h"
 #include "harness/report/table.h"
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
 enum { FEW_NODES = 32 };
-static const double SMALL_CHANGE_RATIO = 0.05; /* of more nodes, those that changed by less are counted only */
+static const double SMALL_CHANGE_RATIO = 0.05; /* of more nodes, those that changed by less are counted only; of fewer,
+                                                  those of them whose interval has 1 inside */
 
 struct diff {
     const struct acceptance *a, *b;
+    bool all_rows;
     FILE *to;
-    int n_worse, n_left_out;
+    int n_worse, n_figures, n_left_out;
 };
 
 /* --- criteria --- */
@@ -115,7 +118,7 @@ static bool blames_same(const struct acceptance *x, const struct finding *f, con
 }
 
 /* Findings of x that y has not, a line each; returns how many. */
-static int print_gone(const struct acceptance *x, const struct acceptance *y, const char *title, FILE *to)
+static int tell_gone(const struct acceptance *x, const struct acceptance *y, const char *title, FILE *to)
 {
     int n_gone = 0;
 
@@ -132,14 +135,20 @@ static int print_gone(const struct acceptance *x, const struct acceptance *y, co
     return n_gone;
 }
 
-static void diff_findings(struct diff *d)
+static enum rc diff_findings(struct diff *d)
 {
-    const int n_new = print_gone(d->b, d->a, "\nFound in B alone:\n", d->to);
-    const int n_gone = print_gone(d->a, d->b, "\nFound in A alone:\n", d->to);
+    struct terminal_text text;
+    enum rc rc;
 
+    TRY(terminal_text_open(&text));
+    const int n_new = tell_gone(d->b, d->a, "\nFound in B alone:\n", text.lines);
+    const int n_gone = tell_gone(d->a, d->b, "\nFound in A alone:\n", text.lines);
     d->n_worse += n_new;
     if (n_new + n_gone == 0)
-        fprintf(d->to, "\nThe findings are the same: %d.\n", d->a->n_findings);
+        fprintf(text.lines, "\nThe findings are the same: %d.\n", d->a->n_findings);
+    TRY(terminal_text_close(&text, d->to));
+out:
+    return rc;
 }
 
 /* --- rates --- */
@@ -185,13 +194,30 @@ out:
     return rc;
 }
 
-/* Is the row of a node left out? Counts it then. */
-static bool is_left_out(struct diff *d, double a, double b)
+/* Is a figure not in the table? Counts it. low, high: of the ratio; NaN: it has no interval. */
+static bool is_left_out(struct diff *d, double a, double b, double low, double high)
 {
-    const bool is_small = d->a->n_nodes > FEW_NODES && fabs(b / a - 1) < SMALL_CHANGE_RATIO;
+    const bool is_small = fabs(b / a - 1) < SMALL_CHANGE_RATIO;
+    const bool is_shown_to_differ = d->a->n_nodes <= FEW_NODES && (low > 1 || high < 1);
+    const bool is_left_out = !d->all_rows && is_small && !is_shown_to_differ;
 
-    d->n_left_out += is_small;
-    return is_small;
+    d->n_figures++;
+    d->n_left_out += is_left_out;
+    return is_left_out;
+}
+
+/* A row, where the figure differs. */
+static enum rc add_figure(struct diff *d, struct table *t, const char *what, const char *which, double a, double b,
+                          const char *unit, double low, double high)
+{
+    enum rc rc = RC_OK;
+
+    if (is_left_out(d, a, b, low, high))
+        goto out;
+    TRY(add_pair_of(t, what, which, a, b, unit));
+    TRY(add_ratio(t, a, b, low, high));
+out:
+    return rc;
 }
 
 /* Rates of one direction of a node, with the interval of their ratio over pairs and repeats. */
@@ -200,19 +226,14 @@ static enum rc add_node_rate(struct diff *d, struct table *t, int i, int k, bool
     const size_t n_a = node_rates(room[0], d->a, i, is_out);
     const size_t n_b = node_rates(room[1], d->b, k, is_out);
     struct contrast c = { .ratio_low = NAN, .ratio_high = NAN };
-    enum rc rc;
 
     if (n_a == 0 || n_b == 0)
         return RC_OK;
     if (n_a > 1 && n_b > 1)
         c = compare_independent(room[1], n_b, room[0], n_a);
     const double a = median_of_numbers(room[0], n_a), b = median_of_numbers(room[1], n_b);
-    if (is_left_out(d, a, b))
-        return RC_OK;
-    TRY(add_pair_of(t, is_out ? "rate out" : "rate in", d->a->node[i].name, a, b, "byte/s"));
-    TRY(add_ratio(t, a, b, c.ratio_low, c.ratio_high));
-out:
-    return rc;
+    return add_figure(d, t, is_out ? "rate out" : "rate in", d->a->node[i].name, a, b, "byte/s", c.ratio_low,
+                      c.ratio_high);
 }
 
 static enum rc add_nodes(struct diff *d, struct table *t)
@@ -253,11 +274,8 @@ static enum rc add_metrics(struct diff *d, struct table *t)
             const int k = node_of_name(d->b, d->a->node[i].name);
             if (k < 0 || isnan(of_a[i].rank_value[m]) || isnan(of_b[k].rank_value[m]))
                 continue;
-            const double a = of_a[i].rank_value[m], b = of_b[k].rank_value[m];
-            if (is_left_out(d, a, b))
-                continue;
-            TRY(add_pair_of(t, accept_metric_name(m), d->a->node[i].name, a, b, d->a->metric[m].unit));
-            TRY(add_ratio(t, a, b, NAN, NAN));
+            TRY(add_figure(d, t, accept_metric_name(m), d->a->node[i].name, of_a[i].rank_value[m],
+                           of_b[k].rank_value[m], d->a->metric[m].unit, NAN, NAN));
         }
 out:
     free(of_a);
@@ -266,7 +284,7 @@ out:
 }
 
 /* Intervals of both give one of the ratio: the least of B over the most of A, and the other way round. */
-static enum rc add_sizes(struct table *t, const char *what, const struct sized_rate *a, int n_a,
+static enum rc add_sizes(struct diff *d, struct table *t, const char *what, const struct sized_rate *a, int n_a,
                          const struct sized_rate *b, int n_b)
 {
     char bytes[ACCEPT_NAME_BYTES];
@@ -277,9 +295,8 @@ static enum rc add_sizes(struct table *t, const char *what, const struct sized_r
             if (a[i].n_bytes != b[k].n_bytes)
                 continue;
             snprintf(bytes, sizeof bytes, "%zu bytes", a[i].n_bytes);
-            TRY(add_pair_of(t, what, bytes, a[i].bytes_per_s, b[k].bytes_per_s, "byte/s"));
-            TRY(add_ratio(t, a[i].bytes_per_s, b[k].bytes_per_s, b[k].low_bytes_per_s / a[i].high_bytes_per_s,
-                          b[k].high_bytes_per_s / a[i].low_bytes_per_s));
+            TRY(add_figure(d, t, what, bytes, a[i].bytes_per_s, b[k].bytes_per_s, "byte/s",
+                           b[k].low_bytes_per_s / a[i].high_bytes_per_s, b[k].high_bytes_per_s / a[i].low_bytes_per_s));
         }
 out:
     return rc;
@@ -296,9 +313,8 @@ static enum rc add_training(struct diff *d, struct table *t)
             if (a->n_nodes != b->n_nodes || a->n_ranks != b->n_ranks)
                 continue;
             snprintf(nodes, sizeof nodes, "%d node%s", a->n_nodes, a->n_nodes == 1 ? "" : "s");
-            TRY(add_pair_of(t, "training", nodes, a->samples_per_s, b->samples_per_s, "samples/s"));
-            TRY(add_ratio(t, a->samples_per_s, b->samples_per_s, b->low_samples_per_s / a->high_samples_per_s,
-                          b->high_samples_per_s / a->low_samples_per_s));
+            TRY(add_figure(d, t, "training", nodes, a->samples_per_s, b->samples_per_s, "samples/s",
+                           b->low_samples_per_s / a->high_samples_per_s, b->high_samples_per_s / a->low_samples_per_s));
         }
 out:
     return rc;
@@ -320,9 +336,8 @@ static enum rc add_rank_orders(struct diff *d, struct table *t)
         const struct rank_order *a = measured_order(d->a, k), *b = measured_order(d->b, k);
         if (!a || !b || a->n_bytes != b->n_bytes)
             continue;
-        TRY(add_pair_of(t, "order of ranks", accept_rank_order_name(k), a->bytes_per_s, b->bytes_per_s, "byte/s"));
-        TRY(add_ratio(t, a->bytes_per_s, b->bytes_per_s, b->low_bytes_per_s / a->high_bytes_per_s,
-                      b->high_bytes_per_s / a->low_bytes_per_s));
+        TRY(add_figure(d, t, "order of ranks", accept_rank_order_name(k), a->bytes_per_s, b->bytes_per_s, "byte/s",
+                       b->low_bytes_per_s / a->high_bytes_per_s, b->high_bytes_per_s / a->low_bytes_per_s));
     }
 out:
     return rc;
@@ -340,16 +355,19 @@ static enum rc diff_rates(struct diff *d)
     TRY(table_open(&t, column, N_OF(column)));
     TRY(add_nodes(d, t));
     TRY(add_metrics(d, t));
-    TRY(add_sizes(t, "collective", d->a->collective, d->a->n_collective, d->b->collective, d->b->n_collective));
+    TRY(add_sizes(d, t, "collective", d->a->collective, d->a->n_collective, d->b->collective, d->b->n_collective));
     TRY(add_rank_orders(d, t));
-    TRY(add_sizes(t, "push and pull", d->a->ps, d->a->n_ps, d->b->ps, d->b->n_ps));
+    TRY(add_sizes(d, t, "push and pull", d->a->ps, d->a->n_ps, d->b->ps, d->b->n_ps));
     TRY(add_training(d, t));
-    fputs(table_n_rows(t) > 0 ? "\nFigures:\n" : "\nNothing that both have measured can be compared.\n", d->to);
-    if (table_n_rows(t) > 0)
+    if (d->n_figures == 0)
+        fputs("\nNothing that both have measured can be compared.\n", d->to);
+    if (table_n_rows(t) > 0) {
+        fputs(d->all_rows ? "\nFigures:\n" : "\nFigures that differ:\n", d->to);
         table_print(t, d->to);
+    }
     if (d->n_left_out > 0)
-        fprintf(d->to, "Left out are %d figures of nodes that changed by less than %g %%.\n", d->n_left_out,
-                100 * SMALL_CHANGE_RATIO);
+        fprintf(d->to, "%s%d of %d figures changed by less than %g %%. All of them: gradmark diff A B --all\n",
+                table_n_rows(t) > 0 ? "" : "\n", d->n_left_out, d->n_figures, 100 * SMALL_CHANGE_RATIO);
 out:
     table_close(&t);
     return rc;
@@ -373,33 +391,50 @@ static void print_missing(const struct acceptance *x, const struct acceptance *y
         fputc('\n', to);
 }
 
-static void print_sides(const struct diff *d)
+/* The lines that come first. */
+static enum rc print_answer(const struct diff *d, FILE *to)
 {
     const struct acceptance *const side[] = { d->a, d->b };
-
-    for (int i = 0; i < 2; i++) {
-        fprintf(d->to, "%c: ", "AB"[i]);
-        verdict_print(side[i], d->to);
-        fputc('\n', d->to);
-        verdict_print_notes(side[i], d->to);
-    }
-    print_missing(d->a, d->b, "Nodes of A alone: ", d->to);
-    print_missing(d->b, d->a, "Nodes of B alone: ", d->to);
-}
-
-enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, FILE *to, int *n_worse)
-{
-    struct diff d = { .a = a, .b = b, .to = to };
+    struct terminal_text text;
     enum rc rc;
 
-    print_sides(&d);
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "B is worse in %d point%s.\n", d->n_worse, d->n_worse == 1 ? "" : "s");
+    for (int i = 0; i < 2; i++) {
+        fprintf(text.lines, "%c: ", "AB"[i]);
+        verdict_print(side[i], text.lines);
+        fputc('\n', text.lines);
+        verdict_print_notes(side[i], text.lines);
+    }
+    print_missing(d->a, d->b, "Nodes of A alone: ", text.lines);
+    print_missing(d->b, d->a, "Nodes of B alone: ", text.lines);
+    TRY(terminal_text_close(&text, to));
+out:
+    return rc;
+}
+
+enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, bool all_rows, FILE *to, int *n_worse)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    struct diff d = { .a = a, .b = b, .all_rows = all_rows, .to = open_memstream(&text, &n_bytes) };
+    enum rc rc;
+
+    if (!d.to)
+        FAIL(RC_NOMEM, "no memory for the comparison");
     TRY(diff_criteria(&d));
-    diff_findings(&d);
+    TRY(diff_findings(&d));
     TRY(diff_rates(&d));
-    fprintf(to, "\nB is worse in %d point%s.\n", d.n_worse, d.n_worse == 1 ? "" : "s");
+    TRY(print_answer(&d, to));
+    if (fflush(d.to) != 0)
+        FAIL(RC_NOMEM, "no memory for the comparison");
+    fputs(text, to);
     if (ferror(to))
         FAIL(RC_IO, "the comparison cannot be written: %s", strerror(errno));
     *n_worse = d.n_worse;
 out:
+    if (d.to)
+        fclose(d.to);
+    free(text);
     return rc;
 }

@@ -8,7 +8,7 @@
 #include "harness/accept/suite/acceptance_kit.h"
 
 /* In memory of the caller; closes both. */
-static char *compared(struct acceptance *a, struct acceptance *b, int n_worse)
+static char *rows_of(struct acceptance *a, struct acceptance *b, bool all_rows, int n_worse)
 {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -16,12 +16,17 @@ static char *compared(struct acceptance *a, struct acceptance *b, int n_worse)
     int n = -1;
 
     assert_non_null(to);
-    assert_int_equal(acceptance_diff(a, b, to, &n), RC_OK);
+    assert_int_equal(acceptance_diff(a, b, all_rows, to, &n), RC_OK);
     assert_int_equal(fclose(to), 0);
     assert_int_equal(n, n_worse);
     acceptance_close(a);
     acceptance_close(b);
     return text;
+}
+
+static char *compared(struct acceptance *a, struct acceptance *b, int n_worse)
+{
+    return rows_of(a, b, true, n_worse);
 }
 
 /* And frees it. */
@@ -36,10 +41,10 @@ static void has_all(char *text, const char *const *part)
 static void equal_ones_have_no_difference(void **state)
 {
     static const char *const parts[] = {
-        "A: FAIL: 1 node is slow: host3\nB: FAIL: 1 node is slow: host3\n\nEvery criterion has the same outcome.\n"
+        "B is worse in 0 points.\nA: FAIL: 1 node is slow: host3\nB: FAIL: 1 node is slow: host3\n\nEvery criterion "
+        "has the same outcome.\n"
         "\nThe findings are the same: 1.\n",
-        "rate out            host3                 60.6 M byte/s         60.6 M byte/s  0.991 to 1.009  1.000\n",
-        "\nB is worse in 0 points.\n", NULL
+        "rate out            host3                 60.6 M byte/s         60.6 M byte/s  0.991 to 1.009  1.000\n", NULL
     };
     struct acceptance a, b;
 
@@ -58,14 +63,14 @@ static void what_became_worse_is_counted(void **state)
         "compute   flops_per_s       pass   50 G flop/s  fail    35 G flop/s  worse\n"
         "pairwise  pair_bytes_per_s  pass  101 M byte/s  fail  60.6 M byte/s  worse\n"
         "\nFound in B alone:\n  host3: it sends",
-        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %; "
-        "false-discovery rate 0.002).\n\nFigures:\n",
+        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %;\n"
+        "    false-discovery rate 0.002).\n\nFigures:\n",
         "  0.595 to 0.605  0.600\n",
         "flops_per_s         host2                   50 G flop/s           35 G flop/s               -  0.700\n",
         "collective          1048576 bytes           90 M byte/s           90 M byte/s  0.957 to 1.045  1.000\n",
         "push and pull       1048576 bytes          180 M byte/s          180 M byte/s               -  1.000\n",
         "training            4 nodes              3720 samples/s        3720 samples/s  0.963 to 1.038  1.000\n",
-        "\nB is worse in 4 points.\n",
+        "B is worse in 4 points.\n",
         NULL
     };
     struct acceptance a, b;
@@ -80,7 +85,7 @@ static void what_became_better_is_not_worse(void **state)
 {
     static const char *const parts[] = { "fail  60.6 M byte/s  pass  101 M byte/s  better\n",
                                          "\nFound in A alone:\n  host3: it sends", "1.667\n",
-                                         "\nB is worse in 0 points.\n", NULL };
+                                         "B is worse in 0 points.\n", NULL };
     struct acceptance a, b;
 
     (void)state;
@@ -149,11 +154,35 @@ static void other_nodes_are_named(void **state)
     has_all(compared(&a, &b, 0), parts);
 }
 
+/* Of few: those whose interval excludes 1, too. */
+static void figures_without_a_difference_are_counted(void **state)
+{
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, 0);
+    char *text = rows_of(&a, &b, false, 0);
+    assert_null(strstr(text, "rate out"));
+    assert_null(strstr(text, "Figures that differ"));
+    assert_non_null(strstr(text, " figures changed by less than 5 %. All of them: gradmark diff A B --all\n"));
+    free(text);
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, FAULT_IN_NODE);
+    text = rows_of(&a, &b, false, 2);
+    assert_non_null(strstr(text, "\nFigures that differ:\n"));
+    assert_non_null(strstr(text, "0.595 to 0.605  0.600\n"));
+    assert_null(strstr(text, "  1.000\n"));
+    free(text);
+}
+
 /* Of many nodes those that changed. */
 static void small_changes_of_large_fleets_are_counted_only(void **state)
 {
-    static const char *const parts[] = { "rate out  node007  100 M byte/s  90 M byte/s  0.900 to 0.900  0.900\n",
-                                         "Left out are 79 figures of nodes that changed by less than 5 %.\n", NULL };
+    static const char *const parts[] = {
+        "rate out  node007  100 M byte/s  90 M byte/s  0.900 to 0.900  0.900\n",
+        "\n79 of 80 figures changed by less than 5 %. All of them: gradmark diff A B --all\n", NULL
+    };
     struct acceptance a, b;
 
     (void)state;
@@ -161,7 +190,7 @@ static void small_changes_of_large_fleets_are_counted_only(void **state)
     kit_fleet(&b, 40);
     for (int j = 0; j < 40; j++)
         *tournament_rate(&b.tournament, 0, 7, j) *= 0.9;
-    char *text = compared(&a, &b, 0);
+    char *text = rows_of(&a, &b, false, 0);
     assert_null(strstr(text, "node008"));
     has_all(text, parts);
 }
@@ -211,6 +240,7 @@ int main(void)
         cmocka_unit_test(nodes_are_the_same_by_their_names),
         cmocka_unit_test(other_nodes_are_named),
         cmocka_unit_test(small_changes_of_large_fleets_are_counted_only),
+        cmocka_unit_test(figures_without_a_difference_are_counted),
         cmocka_unit_test(orders_of_ranks_are_compared),
         cmocka_unit_test(nothing_measured_is_told),
     };

@@ -3,6 +3,7 @@
 #include "harness/base/terminal.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -92,4 +93,29 @@ void terminal_fill(FILE *to, const char *text, int n_before, int n_columns)
         used += n;
     }
     fputc('\n', to);
+}
+
+enum rc terminal_text_open(struct terminal_text *out)
+{
+    *out = (struct terminal_text){ .text = NULL };
+    out->lines = open_memstream(&out->text, &out->n_bytes);
+    return out->lines ? RC_OK : rc_raise(RC_NOMEM, "no memory for a text");
+}
+
+enum rc terminal_text_close(struct terminal_text *t, FILE *to)
+{
+    enum { MOST = 100 };
+    enum rc rc = RC_OK;
+
+    if (!t->lines)
+        return RC_OK;
+    if (fclose(t->lines) != 0) {
+        rc = rc_raise(RC_NOMEM, "no memory for a text");
+    } else if (to) {
+        const int n = terminal_columns(to);
+        terminal_wrap(to, t->text, n == 0 || n > MOST ? MOST : n);
+    }
+    free(t->text);
+    *t = (struct terminal_text){ .text = NULL };
+    return rc;
 }

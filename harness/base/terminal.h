@@ -3,7 +3,10 @@
 #ifndef HARNESS_BASE_TERMINAL_H
 #define HARNESS_BASE_TERMINAL_H
 
+#include <stddef.h>
 #include <stdio.h>
+
+#include "harness/base/rc.h"
 
 /* Columns of the terminal that `to` writes to; 0: it writes to no terminal, or the terminal does not say. */
 int terminal_columns(FILE *to);
@@ -16,5 +19,16 @@ int terminal_text_columns(FILE *to);
 /* Prints the words of text, one paragraph, in lines of at most n_columns, and an end of line. n_before columns of the
  * first line are used already; the others begin with as many blanks. */
 void terminal_fill(FILE *to, const char *text, int n_before, int n_columns);
+
+/* Sentences that are printed together: open, write them to .lines, close. Lines of at most 100 columns, or of those of
+ * a narrower terminal, as terminal_wrap() breaks them. */
+struct terminal_text {
+    FILE *lines; /* open; NULL: nothing is */
+    char *text;
+    size_t n_bytes;
+};
+enum rc terminal_text_open(struct terminal_text *out) MUST_CHECK; /* RC_NOMEM */
+/* Prints them; to NULL: drops them. Of one that is not open: nothing. RC_NOMEM. */
+enum rc terminal_text_close(struct terminal_text *t, FILE *to) MUST_CHECK;
 
 #endif

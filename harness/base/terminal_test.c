@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -59,6 +60,28 @@ static void paragraphs_fill_lines(void **state)
     assert_filled("±± ±±", 0, 5, "±± ±±\n");
 }
 
+static void sentences_fit_100_columns(void **state)
+{
+    struct terminal_text text = { .lines = NULL };
+    char *got = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&got, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(terminal_text_close(&text, to), RC_OK); /* of none */
+    assert_int_equal(terminal_text_open(&text), RC_OK);
+    fprintf(text.lines, "dropped");
+    assert_int_equal(terminal_text_close(&text, NULL), RC_OK);
+    assert_int_equal(terminal_text_open(&text), RC_OK);
+    fprintf(text.lines, "%096d one\n%096d four\n", 0, 0);
+    assert_int_equal(terminal_text_close(&text, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_int_equal(strcspn(got, "\n"), 100);
+    assert_non_null(strstr(got, "0\n  four\n"));
+    free(got);
+}
+
 static void a_file_is_no_terminal(void **state)
 {
     FILE *file = tmpfile();
@@ -75,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_broken_between_words),
         cmocka_unit_test(paragraphs_fill_lines),
+        cmocka_unit_test(sentences_fit_100_columns),
         cmocka_unit_test(a_file_is_no_terminal),
     };
 

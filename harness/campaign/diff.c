@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/campaign/diff_parts.h"
 #include "harness/measure/independent.h"
 #include "harness/report/table.h"
@@ -146,16 +147,22 @@ static void tell_which(const struct recorded *k, char letter, FILE *to)
             json_is_true(json_object_get(recorded_manifest(k), "git_dirty")) ? " with changes" : "");
 }
 
-static enum rc add_marks(struct table *t, const struct diff *d, const struct pair *p)
+static size_t n_marked(const struct diff *d, const struct pair *p, enum launch_mark mark)
 {
-    for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
-        if (campaign_has_mark(&d->of[0]->campaign, mark) || campaign_has_mark(&d->of[1]->campaign, mark)) {
-            const enum rc rc = table_cell(t, "%zu, %zu", point_n_marked(point_of(d, 0, p), mark),
-                                          point_n_marked(point_of(d, 1, p), mark));
-            if (rc != RC_OK)
-                return rc;
-        }
-    return RC_OK;
+    return point_n_marked(point_of(d, 0, p), mark) + point_n_marked(point_of(d, 1, p), mark);
+}
+
+static bool has_marks(const struct diff *d)
+{
+    for (size_t i = 0; i < d->n_pairs; i++)
+        if (n_marked(d, &d->pair[i], MARK_DISTURBED) + n_marked(d, &d->pair[i], MARK_UNSTEADY) > 0)
+            return true;
+    return false;
+}
+
+static bool is_shown(const struct diff *d, const struct pair *p)
+{
+    return d->all_rows || p->outcome == BETTER || p->outcome == WORSE;
 }
 
 static enum rc add_pair(struct table *t, const struct diff *d, const struct pair *p)
@@ -178,39 +185,71 @@ static enum rc add_pair(struct table *t, const struct diff *d, const struct pair
     if (p->differs[0] || isnan(p->x.ratio_low))
         TRY(table_cell(t, "-"));
     else
-        TRY(table_cell(t, "%.3f .. %.3f", p->x.ratio_low, p->x.ratio_high));
+        TRY(table_cell(t, "%.3f-%.3f", p->x.ratio_low, p->x.ratio_high));
     TRY(table_cell(t, "%s", outcome_text[p->outcome]));
     TRY(table_cell(t, "%zu, %zu", a->n_launches, b->n_launches));
-    TRY(add_marks(t, d, p));
+    if (has_marks(d))
+        TRY(table_cell(t, "%s%s", n_marked(d, p, MARK_DISTURBED) > 0 ? "d" : "",
+                       n_marked(d, p, MARK_UNSTEADY) > 0 ? "u" : ""));
 out:
     return rc;
 }
 
+/* A line for each mark in the table: its meaning, and how many points have it. */
+static void tell_marks(const struct diff *d, FILE *to)
+{
+    static const char *const meaning[N_MARKS] = {
+        [MARK_DISTURBED] = "d  other programs disturbed some runs", [MARK_UNSTEADY] = "u  some runs had no steady state"
+    };
+
+    for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
+        size_t n = 0;
+        for (size_t i = 0; i < d->n_pairs; i++)
+            n += n_marked(d, &d->pair[i], mark) > 0;
+        if (n > 0)
+            fprintf(to, "%s (%zu of %zu points)\n", meaning[mark], n, d->n_pairs);
+    }
+}
+
+static size_t n_shown(const struct diff *d)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_pairs; i++)
+        n += is_shown(d, &d->pair[i]);
+    return n;
+}
+
 static enum rc print_table(const struct diff *d, FILE *to)
 {
-    struct column column[9 + N_MARKS] = { { "model", ALIGN_LEFT },
-                                          { "mode", ALIGN_LEFT },
-                                          { point_size_title(&d->of[0]->campaign), ALIGN_RIGHT },
-                                          { "A samples/s", ALIGN_RIGHT },
-                                          { "B samples/s", ALIGN_RIGHT },
-                                          { "B / A", ALIGN_RIGHT },
-                                          { "95 % interval", ALIGN_RIGHT },
-                                          { "B is", ALIGN_LEFT },
-                                          { "launches", ALIGN_RIGHT } };
+    const struct column column[] = { { "model", ALIGN_LEFT },
+                                     { "mode", ALIGN_LEFT },
+                                     { point_size_title(&d->of[0]->campaign), ALIGN_RIGHT },
+                                     { "A samples/s", ALIGN_RIGHT },
+                                     { "B samples/s", ALIGN_RIGHT },
+                                     { "B / A", ALIGN_RIGHT },
+                                     { "95 % CI", ALIGN_RIGHT },
+                                     { "B is", ALIGN_LEFT },
+                                     { "runs", ALIGN_RIGHT },
+                                     { "marks", ALIGN_LEFT } };
+    const struct pair *last = NULL;
     struct table *t = NULL;
-    size_t n = 9;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
-        if (campaign_has_mark(&d->of[0]->campaign, mark) || campaign_has_mark(&d->of[1]->campaign, mark))
-            column[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
-    TRY(table_open(&t, column, n));
+    if (n_shown(d) == 0)
+        goto out;
+    TRY(table_open(&t, column, sizeof column / sizeof *column - !has_marks(d)));
     for (size_t i = 0; i < d->n_pairs; i++) {
-        if (i > 0 && point_of(d, 0, &d->pair[i])->workload != point_of(d, 0, &d->pair[i - 1])->workload)
+        const struct pair *p = &d->pair[i];
+        if (!is_shown(d, p))
+            continue;
+        if (last && point_of(d, 0, p)->workload != point_of(d, 0, last)->workload)
             TRY(table_rule(t));
-        TRY(add_pair(t, d, &d->pair[i]));
+        TRY(add_pair(t, d, p));
+        last = p;
     }
     table_print(t, to);
+    tell_marks(d, to);
 out:
     table_close(&t);
     return rc;
@@ -267,6 +306,54 @@ static void count(const struct diff *d, struct diff_counts *out)
     }
 }
 
+/* --- the answer --- */
+
+/* The pair of this outcome that differs most; NULL: none. */
+static const struct pair *most_of(const struct diff *d, enum outcome outcome)
+{
+    const struct pair *most = NULL;
+
+    for (size_t i = 0; i < d->n_pairs; i++) {
+        const struct pair *p = &d->pair[i];
+        if (p->outcome == outcome && (!most || fabs(log(p->x.ratio)) > fabs(log(most->x.ratio))))
+            most = p;
+    }
+    return most;
+}
+
+static void tell_most(const struct diff *d, enum outcome outcome, FILE *to)
+{
+    const struct pair *p = most_of(d, outcome);
+    char name[LAUNCH_NAME_BYTES];
+
+    if (!p)
+        return;
+    point_name(name, sizeof name, point_of(d, 0, p));
+    fprintf(to, "  Most %s: %s, %.3fx", outcome == WORSE ? "worse" : "better", name, p->x.ratio);
+    if (isfinite(p->x.ratio_low))
+        fprintf(to, " (95 %% CI %.3f to %.3f)", p->x.ratio_low, p->x.ratio_high);
+    fprintf(to, ".\n");
+}
+
+/* Where nothing is shown to differ: within what. */
+static void tell_range(const struct diff *d, FILE *to)
+{
+    double least = INFINITY, most = 0, low = INFINITY, high = 0;
+
+    for (size_t i = 0; i < d->n_pairs; i++) {
+        const struct pair *p = &d->pair[i];
+        if (p->outcome != UNTOLD || !isfinite(p->x.ratio_low) || is_withheld(d, p))
+            continue;
+        least = fmin(least, p->x.ratio);
+        most = fmax(most, p->x.ratio);
+        low = fmin(low, p->x.ratio_low);
+        high = fmax(high, p->x.ratio_high);
+    }
+    if (most > 0)
+        fprintf(to, "  Where it cannot tell, B / A is from %.3f to %.3f, and the 95 %% CIs are from %.3f to %.3f.\n",
+                least, most, low, high);
+}
+
 static void tell_withheld(const struct diff *d, FILE *to)
 {
     size_t n = 0;
@@ -274,38 +361,107 @@ static void tell_withheld(const struct diff *d, FILE *to)
     for (size_t i = 0; i < d->n_pairs; i++)
         n += is_withheld(d, &d->pair[i]);
     if (n > 0)
-        fprintf(
-            to,
-            "%zu verdict%s withheld: more than %.0f %% of the launches of a point are disturbed or without a steady "
-            "state.\n",
-            n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
+        fprintf(to,
+                "  %zu verdict%s withheld: more than %.0f %% of the runs of a point are disturbed or without a steady "
+                "state. Run both again on an idle machine.\n",
+                n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
 }
 
-static void tell_sum(const struct diff *d, const struct diff_counts *n, FILE *to)
+static void tell_answer(const struct diff *d, const struct diff_counts *n, const char *conditions, FILE *to)
 {
-    const bool is_virtual = d->of[0]->campaign.is_virtual;
+    size_t n_conditions = 0;
 
-    fprintf(to, "\nB against A: better in %zu, worse in %zu, %s in %zu of %zu points", n->n_better, n->n_worse,
-            is_virtual ? "equal" : "cannot tell", n->n_untold, d->n_pairs);
+    for (const char *at = conditions; *at; at++)
+        n_conditions += *at == '\n';
+    fprintf(to, "B against A: better in %zu, worse in %zu, %s in %zu of %zu points", n->n_better, n->n_worse,
+            d->of[0]->campaign.is_virtual ? "equal" : "cannot tell", n->n_untold, d->n_pairs);
     if (n->n_not_compared > 0)
         fprintf(to, ", %zu not compared", n->n_not_compared);
     fprintf(to, ".\n");
+    tell_most(d, WORSE, to);
+    tell_most(d, BETTER, to);
+    if (n->n_better + n->n_worse == 0)
+        tell_range(d, to);
     tell_withheld(d, to);
-    if (is_virtual)
-        fprintf(to, "Simulated throughputs have no spread: any difference is one.\n");
-    else
-        fprintf(
-            to,
-            "Of %zu comparisons all verdicts are right in 95 %% of cases (Welch's test on logarithms, Holm); each "
-            "interval\nis 95 %% by itself, over the launches of each campaign. What changed on the machine between the "
-            "two campaigns\nis in the ratio and not in the interval: two campaigns of the same program tell how much "
-            "that is.\n",
-            d->n_tested);
+    if (n_conditions > 0)
+        fprintf(to, "  %zu other thing%s (see below), and may be the cause of a difference.\n", n_conditions,
+                n_conditions == 1 ? " differs" : "s differ");
+    fputc('\n', to);
 }
 
-enum rc campaign_diff(const struct recorded *a, const struct recorded *b, struct diff_counts *out, FILE *to)
+static void tell_left_out(const struct diff *d, FILE *to)
 {
-    struct diff d = { .of = { a, b } };
+    const size_t n = d->n_pairs - n_shown(d);
+
+    if (n > 0)
+        fprintf(to, "%zu of %zu points: no difference is shown. All rows: gradmark diff A B --all\n", n, d->n_pairs);
+}
+
+static void tell_statistics(const struct diff *d, FILE *to)
+{
+    if (d->of[0]->campaign.is_virtual)
+        fprintf(to, "\nSimulated throughputs have no spread: any difference is one.\n");
+    else
+        fprintf(to,
+                "\nOf %zu comparisons all verdicts are right in 95 %% of cases (Welch's test on logarithms, Holm). "
+                "Each interval is 95 %% by itself, over the runs of each campaign. What changed on the machine between "
+                "the two campaigns is in the ratio and not in the interval: two campaigns of the same program show how "
+                "much that is.\n",
+                d->n_tested);
+}
+
+/* Everything but the answer and the table. */
+static void tell_rest(const struct diff *d, const char *conditions, FILE *to)
+{
+    tell_left_out(d, to);
+    fputc('\n', to);
+    tell_which(d->of[0], 'A', to);
+    tell_which(d->of[1], 'B', to);
+    fputs(conditions, to);
+    tell_pairs(d, to);
+    for (int which = 0; which < 2; which++)
+        tell_missing(d, which, to);
+    for (int which = 0; which < 2; which++)
+        tell_failures(d, which, to);
+    tell_statistics(d, to);
+}
+
+/* The lines of diff_tell_conditions(); freed by the caller. */
+static enum rc conditions_of(const struct diff *d, char **out)
+{
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(out, &n_bytes);
+
+    if (lines)
+        diff_tell_conditions(d, lines);
+    if (!lines || fclose(lines) != 0)
+        return rc_raise(RC_NOMEM, "no memory for what differs");
+    return RC_OK;
+}
+
+static enum rc print_diff(const struct diff *d, const struct diff_counts *n, FILE *to)
+{
+    struct terminal_text text = { .lines = NULL };
+    char *conditions = NULL;
+    enum rc rc;
+
+    TRY(conditions_of(d, &conditions));
+    TRY(terminal_text_open(&text));
+    tell_answer(d, n, conditions, text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(print_table(d, to));
+    TRY(terminal_text_open(&text));
+    tell_rest(d, conditions, text.lines);
+    TRY(terminal_text_close(&text, to));
+out:
+    free(conditions);
+    return rc;
+}
+
+enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
+                      FILE *to)
+{
+    struct diff d = { .of = { a, b }, .all_rows = all_rows };
     enum rc rc;
 
     if (a->campaign.is_virtual != b->campaign.is_virtual)
@@ -313,18 +469,8 @@ enum rc campaign_diff(const struct recorded *a, const struct recorded *b, struct
                         (a->campaign.is_virtual ? a : b)->name, (a->campaign.is_virtual ? b : a)->name);
     TRY(pair_points(&d));
     TRY(judge(&d));
-    tell_which(a, 'A', to);
-    tell_which(b, 'B', to);
-    diff_tell_conditions(&d, to);
-    fprintf(to, "\n");
-    TRY(print_table(&d, to));
-    tell_pairs(&d, to);
-    tell_missing(&d, 0, to);
-    tell_missing(&d, 1, to);
-    tell_failures(&d, 0, to);
-    tell_failures(&d, 1, to);
     count(&d, out);
-    tell_sum(&d, out, to);
+    TRY(print_diff(&d, out, to));
 out:
     free(d.pair);
     return rc;

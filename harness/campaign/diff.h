@@ -7,7 +7,7 @@
  *   N2  Points whose samples are not the same (task, data set, image size, classes, parameters of the model) are not
  *       compared, and are named with what differs; nor are measured figures with simulated ones.
  *   N3  Whatever else differs, machine, hosts, program, libraries, their environment or an option, is named with both
- *       values before the table, and so is what had changed when one was continued: it may make the difference. Values
+ *       values below the table, and so is what had changed when one was continued: it may make the difference. Values
  *       are compared whole; of long ones that part is named which differs.
  *   N4  Throughputs are compared as independent.h does, and verdicts hold together (paired.C4). Simulated ones have no
  *       spread: any difference is one.
@@ -17,6 +17,7 @@
 #ifndef HARNESS_CAMPAIGN_DIFF_H
 #define HARNESS_CAMPAIGN_DIFF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -27,8 +28,9 @@ struct diff_counts { /* of points in both */
     size_t n_better, n_worse, n_untold, n_not_compared;
 };
 
-/* Print what differs, a table with a row for each point, and what it says. RC_INVAL: N2 leaves nothing to compare; then
- * nothing is printed. RC_NOMEM. */
-enum rc campaign_diff(const struct recorded *a, const struct recorded *b, struct diff_counts *out, FILE *to) MUST_CHECK;
+/* Print the answer, a table of the points that are better or worse (all_rows: of all), and what else differs.
+ * RC_INVAL: N2 leaves nothing to compare; then nothing is printed. RC_NOMEM. */
+enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
+                      FILE *to) MUST_CHECK;
 
 #endif

@@ -26,6 +26,7 @@ struct diff {
     const struct recorded *of[2];
     struct pair *pair; /* owned */
     size_t n_pairs, n_tested;
+    bool all_rows; /* of the table, also those that do not differ */
 };
 
 static inline const struct recorded_point *diff_about(const struct diff *d, int which, const struct pair *p)

@@ -31,7 +31,7 @@ static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, co
         fail_msg("%s", rc_message());
     snprintf(first.name, sizeof first.name, "first");
     snprintf(second.name, sizeof second.name, "second");
-    const enum rc rc = campaign_diff(&first, &second, n, to);
+    const enum rc rc = campaign_diff(&first, &second, true, n, to);
     if (rc != RC_OK) {
         fprintf(to, "%s", rc_message());
         rc_clear();
@@ -52,22 +52,23 @@ static void a_campaign_against_itself(void **state)
     assert_int_equal(diff_of(*state, FOUR, 4, &PLAIN, FOUR, 4, &PLAIN, &n, &text), RC_OK);
     made_squeeze(text);
     assert_string_equal(
-        text,
-        "A: first, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
-        "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
-        "\n"
-        "model mode workers A samples/s B samples/s B / A 95 % interval B is launches\n"
-        "- - - - - - - - -\n"
-        "lenet none 2 2.5 k 2.5 k 1.000 0.978 .. 1.023 cannot tell 3, 3\n"
-        "lenet single 1 1.25 k 1.25 k 1.000 0.806 .. 1.241 cannot tell 3, 3\n"
-        "lenet ps 2 1.8 k 1.8 k 1.000 0.978 .. 1.023 cannot tell 3, 3\n"
-        "- - - - - - - - -\n"
-        "linear allreduce 2 4 M 4 M 1.000 0.978 .. 1.023 cannot tell 3, 3\n"
-        "\nB against A: better in 0, worse in 0, cannot tell in 4 of 4 points.\n"
-        "Of 4 comparisons all verdicts are right in 95 % of cases (Welch's test on logarithms, Holm); each interval\n"
-        "is 95 % by itself, over the launches of each campaign. What changed on the machine between the two "
-        "campaigns\nis in the ratio and not in the interval: two campaigns of the same program tell how much that "
-        "is.\n");
+        text, "B against A: better in 0, worse in 0, cannot tell in 4 of 4 points.\n"
+              " Where it cannot tell, B / A is from 1.000 to 1.000, and the 95 % CIs are from 0.806 to 1.241.\n"
+              "\n"
+              "model mode workers A samples/s B samples/s B / A 95 % CI B is runs\n"
+              "- - - - - - - - -\n"
+              "lenet none 2 2.5 k 2.5 k 1.000 0.978-1.023 cannot tell 3, 3\n"
+              "lenet single 1 1.25 k 1.25 k 1.000 0.806-1.241 cannot tell 3, 3\n"
+              "lenet ps 2 1.8 k 1.8 k 1.000 0.978-1.023 cannot tell 3, 3\n"
+              "- - - - - - - - -\n"
+              "linear allreduce 2 4 M 4 M 1.000 0.978-1.023 cannot tell 3, 3\n"
+              "\n"
+              "A: first, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
+              "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
+              "\nOf 4 comparisons all verdicts are right in 95 % of cases (Welch's test on logarithms, Holm). Each\n"
+              " interval is 95 % by itself, over the runs of each campaign. What changed on the machine between\n"
+              " the two campaigns is in the ratio and not in the interval: two campaigns of the same program show\n"
+              " how much that is.\n");
     assert_int_equal(n.n_better + n.n_worse + n.n_not_compared, 0);
     assert_int_equal(n.n_untold, 4);
     free(text);
@@ -87,11 +88,14 @@ static void better_worse_and_cannot_tell(void **state)
     other[3].samples_per_s *= 0.9;
     assert_int_equal(diff_of(*state, FOUR, 4, &PLAIN, other, 4, &PLAIN, &n, &text), RC_OK);
     made_squeeze(text);
-    assert_non_null(strstr(text, "\nlenet none 2 2.5 k 2.65 k 1.060 1.036 .. 1.084 better 3, 3\n"));
-    assert_non_null(strstr(text, "\nlenet single 1 1.25 k 1.325 k 1.060 0.854 .. 1.316 cannot tell 3, 3\n"));
-    assert_non_null(strstr(text, "\nlenet ps 2 1.8 k 1.755 k 0.975 0.953 .. 0.997 cannot tell 3, 3\n"));
-    assert_non_null(strstr(text, "\nlinear allreduce 2 4 M 3.6 M 0.900 0.880 .. 0.921 worse 3, 3\n"));
-    assert_non_null(strstr(text, "\nB against A: better in 1, worse in 1, cannot tell in 2 of 4 points.\n"));
+    assert_non_null(strstr(text, "\nlenet none 2 2.5 k 2.65 k 1.060 1.036-1.084 better 3, 3\n"));
+    assert_non_null(strstr(text, "\nlenet single 1 1.25 k 1.325 k 1.060 0.854-1.316 cannot tell 3, 3\n"));
+    assert_non_null(strstr(text, "\nlenet ps 2 1.8 k 1.755 k 0.975 0.953-0.997 cannot tell 3, 3\n"));
+    assert_non_null(strstr(text, "\nlinear allreduce 2 4 M 3.6 M 0.900 0.880-0.921 worse 3, 3\n"));
+    static const char answer[] = "B against A: better in 1, worse in 1, cannot tell in 2 of 4 points.\n"
+                                 " Most worse: linear allreduce, 2 workers, 0.900x (95 % CI 0.880 to 0.921).\n"
+                                 " Most better: lenet none, 2 workers, 1.060x (95 % CI 1.036 to 1.084).\n\n";
+    assert_int_equal(strncmp(text, answer, strlen(answer)), 0);
     assert_true(n.n_better == 1 && n.n_worse == 1 && n.n_untold == 2 && n.n_not_compared == 0);
     free(text);
     /* By itself the third holds. */
@@ -101,9 +105,41 @@ static void better_worse_and_cannot_tell(void **state)
     /* The other way round what was worse is better. */
     assert_int_equal(diff_of(*state, other, 4, &PLAIN, FOUR, 4, &PLAIN, &n, &text), RC_OK);
     made_squeeze(text);
-    assert_non_null(strstr(text, "\nlinear allreduce 2 3.6 M 4 M 1.111 1.086 .. 1.136 better 3, 3\n"));
+    assert_non_null(strstr(text, "\nlinear allreduce 2 3.6 M 4 M 1.111 1.086-1.136 better 3, 3\n"));
     assert_true(n.n_better == 1 && n.n_worse == 1);
     free(text);
+}
+
+/* Of two campaigns: the rows that differ, and how many do not. */
+static void rows_without_a_difference_are_counted(void **state)
+{
+    struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
+    struct diff_counts n;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    struct recorded a, b;
+
+    other[3].samples_per_s *= 0.9;
+    for (int n_worse = 0; n_worse < 2; n_worse++) {
+        FILE *to = open_memstream(&text, &n_bytes);
+        assert_non_null(to);
+        recorded_write(*state, FOUR, 4, &PLAIN);
+        assert_int_equal(recorded_open(&a, ((struct kit *)*state)->dir), RC_OK);
+        recorded_write(*state, n_worse ? other : FOUR, 4, &PLAIN);
+        assert_int_equal(recorded_open(&b, ((struct kit *)*state)->dir), RC_OK);
+        assert_int_equal(campaign_diff(&a, &b, false, &n, to), RC_OK);
+        assert_int_equal(fclose(to), 0);
+        assert_int_equal(n.n_worse, n_worse);
+        assert_true(!strstr(text, "model") == !n_worse);
+        assert_null(strstr(text, "\nlenet"));
+        assert_true(!strstr(text, "\nlinear  allreduce") == !n_worse);
+        assert_non_null(
+            strstr(text, n_worse ? "\n3 of 4 points: no difference is shown. All rows: gradmark diff A B --all\n"
+                                 : "\n4 of 4 points: no difference"));
+        free(text);
+        recorded_close(&a);
+        recorded_close(&b);
+    }
 }
 
 /* N1 */
@@ -176,6 +212,7 @@ static void what_differs_is_named(void **state)
     assert_non_null(strstr(text, "commit 0123456789ab with changes\nother machine: host here and there\n"
                                  "other program: compiler GNU 12 and GNU 13\nother library: hwloc 2.9.0 and 2.10\n"
                                  "other option: reducer ring and root\nother option: threads 1 and 2\n\n"));
+    assert_non_null(strstr(text, "  5 other things differ (see below), and may be the cause of a difference.\n"));
     free(text);
 }
 
@@ -206,7 +243,9 @@ static void other_environments_are_named(void **state)
         const struct recorded_kit a = { .manifest = cases[i].a }, b = { .manifest = cases[i].b };
         char expected[300];
         assert_int_equal(diff_of(*state, FOUR, 2, &a, FOUR, 2, &b, &n, &text), RC_OK);
-        snprintf(expected, sizeof expected, "commit 0123456789ab with changes\n%s\nmodel", cases[i].told);
+        snprintf(expected, sizeof expected,
+                 "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n%s\nOf ",
+                 cases[i].told);
         if (!strstr(text, expected))
             fail_msg("case %zu: %s", i, text);
         free(text);
@@ -230,7 +269,7 @@ static void other_hosts_and_continuing_are_named(void **state)
     assert_int_equal(diff_of(*state, FOUR, 2, &alone, FOUR, 2, &two, &n, &text), RC_OK);
     assert_non_null(strstr(text,
                            "with changes\nother hosts: node-1 in B alone\nB was continued though it was begun under "
-                           "other conditions: kernel was 1, is 2\n\nmodel"));
+                           "other conditions: kernel was 1, is 2\n\nOf "));
     free(text);
     assert_int_equal(diff_of(*state, FOUR, 2, &two, FOUR, 2, &others, &n, &text), RC_OK);
     assert_non_null(strstr(text,
@@ -268,8 +307,8 @@ static void long_values_are_compared_whole(void **state)
     snprintf(options[1], sizeof options[1], ",\"data\":\"a%s\"", same);
     snprintf(options[0], sizeof options[0], ",\"data\":\"b%s\"", same);
     assert_int_equal(diff_of(*state, FOUR, 2, &kit[0], FOUR, 2, &kit[1], &n, &text), RC_OK);
-    assert_non_null(strstr(text, "\nother option: data bxxxxx"));
-    assert_non_null(strstr(text, "xxx... and axxxxx"));
+    assert_non_null(strstr(text, "other option: data\n  bxxxxx"));
+    assert_non_null(strstr(text, "xxx...\n  and\n  axxxxx"));
     free(text);
 }
 
@@ -282,8 +321,8 @@ static void doubtful_launches_are_told(void **state)
 
     assert_int_equal(diff_of(*state, FOUR, 1, &PLAIN, FOUR, 1, &unlearned, &n, &text), RC_OK);
     made_squeeze(text);
-    assert_non_null(strstr(text, " B is launches disturbed\n"));
-    assert_non_null(strstr(text, " cannot tell 3, 3 0, 3\n"));
+    assert_non_null(strstr(text, " B is runs marks\n"));
+    assert_non_null(strstr(text, " cannot tell 3, 3 d\nd other programs disturbed some runs (1 of 1 points)\n"));
     assert_non_null(strstr(text, "\nlenet none, 2 workers: did not learn in 0 of 3 launches of A, in 3 of 3 of B\n"));
     free(text);
 }
@@ -305,7 +344,7 @@ static void simulated_points_differ_exactly(void **state)
     other[2].samples_per_s *= 0.999999;
     assert_int_equal(diff_of(*state, one, 3, &simulated, other, 3, &simulated, &n, &text), RC_OK);
     assert_true(n.n_better == 1 && n.n_worse == 1 && n.n_untold == 1);
-    assert_non_null(strstr(text, "better in 1, worse in 1, equal in 1 of 3 points.\nSimulated throughputs have no"));
+    assert_non_null(strstr(text, "better in 1, worse in 1, equal in 1 of 3 points.\n  Most worse: "));
     free(text);
     /* Measured, one launch decides nothing. */
     assert_int_equal(diff_of(*state, one, 3, &PLAIN, other, 3, &PLAIN, &n, &text), RC_OK);
@@ -329,7 +368,7 @@ static void launches_that_failed_are_told(void **state)
     recorded_write(k, FOUR, 1, &PLAIN);
     recorded_failure(k, &FOUR[1], "it broke", ",\"is_given_up\":true");
     assert_int_equal(recorded_open(&second, k->dir), RC_OK);
-    assert_int_equal(campaign_diff(&first, &second, &n, to), RC_OK);
+    assert_int_equal(campaign_diff(&first, &second, true, &n, to), RC_OK);
     assert_int_equal(fclose(to), 0);
     made_squeeze(text);
     assert_non_null(strstr(text, "\nlenet single 1 1.25 k - - - cannot tell 3, 0\n"));
@@ -337,8 +376,7 @@ static void launches_that_failed_are_told(void **state)
     assert_null(strstr(text, "Launches of A"));
     assert_non_null(strstr(text,
                            "\n\nLaunches of B that failed:\nlenet single, 1 worker: 1 launch failed, and the point "
-                           "was given up after 0 of 3; why: it broke.\n\nB against A: better in 0, worse in 0, "
-                           "cannot tell in 2 of 2 points.\nOf 1 comparisons "));
+                           "was given up after 0 of 3; why: it broke.\n\nOf 1 comparisons "));
     assert_int_equal(n.n_untold, 2);
     free(text);
     recorded_close(&first);
@@ -369,7 +407,7 @@ int main(void)
         MADE_TEST(doubtful_launches_are_told),        MADE_TEST(simulated_points_differ_exactly),
         MADE_TEST(a_point_without_throughput),        MADE_TEST(launches_that_failed_are_told),
         MADE_TEST(other_environments_are_named),      MADE_TEST(other_hosts_and_continuing_are_named),
-        MADE_TEST(long_values_are_compared_whole),
+        MADE_TEST(long_values_are_compared_whole),    MADE_TEST(rows_without_a_difference_are_counted),
     };
 
     return cmocka_run_group_tests_name("diff", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff_verb.c - gradmark diff: is the second of two campaigns, or acceptance tests, better or worse? */
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "harness/accept/acceptance_report.h"
@@ -9,17 +10,26 @@
 
 enum { EXIT_WORSE = 1 };
 
-static const struct verb_group no_groups[] = { { NULL, NULL, 0, NULL } };
+struct diff_opts {
+    bool all;
+};
+
+static const struct opt table[] = {
+    OPT_BOOL_(struct diff_opts, all, "all", "false", "print rows without a difference, too"),
+    OPT_END_,
+};
+static const struct verb_group groups[] = { { "diff", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
 static enum rc diff_acceptances(struct verb_call *call)
 {
     struct acceptance of[2] = { { .n_nodes = 0 }, { .n_nodes = 0 } };
+    const struct diff_opts *opts = call->opts;
     int n_worse;
     enum rc rc;
 
     for (int i = 0; i < 2; i++)
         TRY(acceptance_read(&of[i], call->operand[i]));
-    TRY(acceptance_diff(&of[0], &of[1], stdout, &n_worse));
+    TRY(acceptance_diff(&of[0], &of[1], opts->all, stdout, &n_worse));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n_worse > 0 ? EXIT_WORSE : 0;
@@ -33,6 +43,7 @@ out:
 static enum rc diff_run(struct verb_call *call)
 {
     struct recorded of[2] = { { .manifest = NULL }, { .manifest = NULL } };
+    const struct diff_opts *opts = call->opts;
     struct diff_counts n;
     enum rc rc;
 
@@ -44,9 +55,9 @@ static enum rc diff_run(struct verb_call *call)
                         call->operand[!is_bundle[1]]);
     for (int i = 0; i < 2; i++)
         TRY(recorded_open(&of[i], call->operand[i]));
+    TRY(campaign_diff(&of[0], &of[1], opts->all, &n, stdout));
     for (int i = 0; i < 2; i++)
         recorded_tell_unsealed(&of[i], stdout);
-    TRY(campaign_diff(&of[0], &of[1], &n, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n.n_worse > 0 ? EXIT_WORSE : 0;
@@ -68,13 +79,16 @@ const struct verb verb_diff = {
     .summary = "compare two results: is the second better or worse?",
     .operands = "A B",
     .usage = "A B",
-    .introduction = "Prints what differs between A and B: first machine, libraries and options, then each setting or "
-                    "criterion. A and B are folders of gradmark compare or gradmark accept, or files of gradmark "
-                    "train --out.\n\n"
-                    "Exit status: 0: nothing is worse. 1: B is worse in something. 2: bad input, or nothing can be "
-                    "compared.",
+    .introduction =
+        "Prints whether B is better or worse than A, then each setting or criterion that differs, then what "
+        "else differs: machine, libraries, options. A and B are folders of gradmark compare or gradmark accept, or "
+        "files of gradmark "
+        "train --out.\n\n"
+        "Exit status: 0: nothing is worse. 1: B is worse in something. 2: bad input, or nothing can be "
+        "compared.",
     .example = examples,
     .page = "compare",
-    .group = no_groups,
+    .opts_bytes = sizeof(struct diff_opts),
+    .group = groups,
     .run = diff_run,
 };
