@@ -126,3 +126,37 @@ void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, cons
         snprintf(out, n_bytes, "none alone: %s, %.0f %%; %s, %.0f %%", part, 100 * b->ratio, second,
                  100 * b->second_ratio);
 }
+
+static const char *short_name(int part, bool has_servers, bool is_server)
+{
+    switch (part) {
+    case BOTTLENECK_COMPUTE:
+        return "compute";
+    case LINK_NIC_UP:
+    case LINK_NIC_DOWN:
+    case LINK_NIC_BOTH:
+        return !has_servers ? "network" : is_server ? "server's network" : "workers' network";
+    case LINK_PROCESS:
+    case LOAD_HANDLING:
+        return is_server ? "server's messages" : "worker's messages";
+    case LINK_STAGE_OUT:
+    case LINK_STAGE_IN:
+        return "device-host copies";
+    case LINK_LOCAL:
+    case LINK_LOCAL_IN:
+        return "links in a host";
+    case LINK_GROUP_UP:
+    case LINK_GROUP_DOWN:
+        return "links of groups";
+    default:
+        return is_server ? "server's processor" : "worker's processor";
+    }
+}
+
+void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
+                           const struct topology *t)
+{
+    const bool is_server = b->part != BOTTLENECK_COMPUTE && is_at_server(s, t, b->part, s->load[b->part].index);
+
+    snprintf(out, n_bytes, "%s, %.0f %%", short_name(b->part, t->n_ranks > t->n_workers, is_server), 100 * b->ratio);
+}

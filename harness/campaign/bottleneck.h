@@ -31,5 +31,8 @@ struct bottleneck bottleneck_find(const struct simulation *s);
 /* "the network card of fc6/w's server, 96 %"; exchange: "ring", "ps". */
 void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
                      const struct topology *t, const char *exchange);
+/* The busiest part alone, in few letters: "server's network, 96 %". */
+void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
+                           const struct topology *t);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/campaign/layout_words.h"
 #include "harness/campaign/layouts.h"
 #include "harness/report/record.h"
@@ -76,12 +77,13 @@ out:
 
 enum rc layouts_print(const struct layouts *l, FILE *to)
 {
-    static const struct column column[] = {
-        { "model", ALIGN_LEFT },          { "layout", ALIGN_LEFT },       { "micro-batches", ALIGN_RIGHT },
-        { "step, ms", ALIGN_RIGHT },      { "formula, ms", ALIGN_RIGHT }, { "images/s", ALIGN_RIGHT },
-        { "bubble, %", ALIGN_RIGHT },     { "cost / mean", ALIGN_RIGHT }, { "activations, MB", ALIGN_RIGHT },
-        { "gradients, MB", ALIGN_RIGHT }, { "memory, GB", ALIGN_RIGHT }
-    };
+    static const struct column column[] = { { "model", ALIGN_LEFT },     { "layout", ALIGN_LEFT },
+                                            { "parts", ALIGN_RIGHT },    { "step ms", ALIGN_RIGHT },
+                                            { "formula", ALIGN_RIGHT },  { "images/s", ALIGN_RIGHT },
+                                            { "bubble %", ALIGN_RIGHT }, { "cost/mean", ALIGN_RIGHT },
+                                            { "act. MB", ALIGN_RIGHT },  { "grad. MB", ALIGN_RIGHT },
+                                            { "GB", ALIGN_RIGHT } };
+    struct terminal_text text = { .lines = NULL };
     char verdict[LAYOUTS_VERDICT_BYTES];
     struct table *t = NULL;
     enum rc rc;
@@ -89,16 +91,24 @@ enum rc layouts_print(const struct layouts *l, FILE *to)
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < l->n_points; i++)
         TRY(add_row(t, l, &l->point[i]));
-    table_print(t, to);
-    fprintf(to, "step: simulated, -: by the formula alone; MB and GB: of the rank that sends, or needs, most\n");
+    TRY(terminal_text_open(&text));
     for (size_t i = 0, end; i < l->n_points; i = end) {
         const size_t profile = l->point[i].profile;
         for (end = i; end < l->n_points && l->point[end].profile == profile; end++)
             ;
         layouts_verdict(verdict, sizeof verdict, &l->point[i], end - i);
-        fprintf(to, "%s, %llu images a step on %s: %s\n", l->base.profiles.profile[profile].model,
+        fprintf(text.lines, "%s, %llu images a step on %s: %s\n", l->base.profiles.profile[profile].model,
                 (unsigned long long)l->global_batch[profile], l->base.cluster[0].cluster.name, verdict);
     }
+    fputc('\n', text.lines);
+    TRY(terminal_text_close(&text, to));
+    table_print(t, to);
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines,
+            "parts: micro-batches of a worker's batch. step: simulated; -: by the formula alone. cost/mean: of the "
+            "stage that computes most. act., grad.: activations and gradients that a rank sends in a step, GB: memory "
+            "that it needs; of the rank with most.\n");
+    TRY(terminal_text_close(&text, to));
 out:
     table_close(&t);
     return rc;

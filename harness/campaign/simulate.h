@@ -10,7 +10,8 @@
  *   simulate_tables.c       tables of what if
  *   simulate_systems.c      all systems in one table, and what a slow link does to them
  *   simulate_words.c        what figures mean: bands, bottlenecks, where ways cross over
- *   simulate_report.c       what is printed, and records
+ *   simulate_answer.c       the answer in a few lines, and one table: what a terminal shows
+ *   simulate_report.c       all tables, and records
  *   simulate_charts.c       for each model images/s and efficiency against GPUs, a line for each way
  *   simulate_page.c         all of it as a page
  *   simulate_explained.c    of that what was measured, given and assumed
@@ -151,6 +152,8 @@ enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
 /* "ring"; "ps sync, whole, a server a host". */
 void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
 /* The first of it; "ps". */
+/* "ps sync, whole", where all ways with servers have as many; else "ps sync, whole, 8" and "..., host". */
+void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_way *w);
 const char *simulate_way_exchange(const struct simulate_way *w);
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
 
@@ -193,7 +196,8 @@ enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
 const char *simulate_system_name(int system);
 /* It is there. */
 struct simulate_system_figures simulate_system_figures_of(const struct simulate *s, size_t profile, int system);
-enum rc simulate_systems_table(struct table **out, const struct simulate *s) MUST_CHECK;
+/* is_short: at most 100 columns, without what the table of points has. */
+enum rc simulate_systems_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
 /* For each model what a collective and servers need of the network; to print(arg, line). */
 void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 const char *simulate_systems_text(void);
@@ -203,13 +207,14 @@ void simulate_explain_clusters(FILE *to, const struct simulate *s);
 enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
-/* Ratios of throughput. RC_NOMEM. In simulate_tables.c. */
-enum rc simulate_what_if_table(struct table **out, const struct simulate *s) MUST_CHECK;
+/* Ratios of throughput. is_short: ways by their short names. RC_NOMEM. In simulate_tables.c. */
+enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
 
 /* "the network card of fc6/w's server, 96 %" */
 void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
 /* Does chance decide anything on this cluster? */
 bool simulate_is_random(const struct cluster *c);
+void simulate_bottleneck_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
 /* What is changed; a phrase. */
 const char *simulate_what_if_text(void);
 const char *simulate_assumptions_text(void);
@@ -223,8 +228,12 @@ void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, cons
 
 /* Of the points. RC_NOMEM. */
 enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
-/* Tables, and what is assumed. */
+/* All tables, and what is assumed: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
+/* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In simulate_answer.c. */
+enum rc simulate_print_answer(const struct simulate *s, FILE *to) MUST_CHECK;
+/* What a folder has and the answer does not, in at most 100 columns. RC_NOMEM, RC_IO. */
+enum rc simulate_print_rest(const struct simulate *s, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for every point, and one of kind "cluster" for each cluster. */
 enum rc simulate_write(const struct simulate *s, const char *path) MUST_CHECK;
 /* Tables and pictures into the folder; without gnuplot tables alone, told to `to`. */

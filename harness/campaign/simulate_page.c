@@ -34,7 +34,7 @@ static enum rc write_what_ifs(FILE *to, const struct simulate *s)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_what_if_table(&t, s));
+    TRY(simulate_what_if_table(&t, s, false));
     html_element(to, "h2", NULL, "What if");
     html_element(to, "p", NULL, "Throughput with the change over that without it; %s.", simulate_what_if_text());
     html_table(to, t, "ratios of throughput");
@@ -50,7 +50,7 @@ static enum rc write_systems(FILE *to, const struct simulate *s)
 
     if (!s->terms->has_systems)
         return RC_OK;
-    TRY(simulate_systems_table(&t, s));
+    TRY(simulate_systems_table(&t, s, false));
     html_element(to, "h2", NULL, "The systems in one table");
     html_element(to, "p", NULL, "On the same cluster. %s.", simulate_systems_text());
     html_table(to, t, "systems");

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/record.h"
@@ -109,7 +110,7 @@ static enum rc print_what_ifs(const struct simulate *s, FILE *to)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_what_if_table(&t, s));
+    TRY(simulate_what_if_table(&t, s, false));
     fputc('\n', to);
     table_print(t, to);
     fprintf(to, "what if: throughput with the change over that without it; %s\n\n", simulate_what_if_text());
@@ -125,7 +126,7 @@ static enum rc print_systems(const struct simulate *s, FILE *to)
 
     if (!s->terms->has_systems)
         return RC_OK;
-    TRY(simulate_systems_table(&t, s));
+    TRY(simulate_systems_table(&t, s, false));
     table_print(t, to);
     fprintf(to, "systems: %s\n", simulate_systems_text());
     simulate_network_claims(s, print_line, to);
@@ -172,6 +173,54 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     TRY(print_assumptions(s, to));
     simulate_crossovers(s, print_line, to);
     print_terms(s, to);
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* A table, and sentences about it. */
+static enum rc print_explained(struct table **t, const char *what, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    fputc('\n', to);
+    table_print(*t, to);
+    table_close(t);
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "%s\n", what);
+    TRY(terminal_text_close(&text, to));
+out:
+    return rc;
+}
+
+enum rc simulate_print_rest(const struct simulate *s, FILE *to)
+{
+    struct terminal_text text = { .lines = NULL };
+    struct table *t = NULL;
+    char what[SIMULATE_SENTENCE_BYTES];
+    enum rc rc = RC_OK;
+
+    if (s->terms->has_what_if) {
+        snprintf(what, sizeof what, "what if: throughput with the change over that without it; %s",
+                 simulate_what_if_text());
+        TRY(simulate_what_if_table(&t, s, true));
+        TRY(print_explained(&t, what, to));
+    }
+    if (s->terms->has_systems) {
+        snprintf(what, sizeof what, "systems: %s", simulate_systems_text());
+        TRY(simulate_systems_table(&t, s, true));
+        TRY(print_explained(&t, what, to));
+    }
+    TRY(terminal_text_open(&text));
+    if (s->terms->has_systems)
+        simulate_network_claims(s, print_line, text.lines);
+    fputc('\n', text.lines);
+    simulate_crossovers(s, print_line, text.lines);
+    print_terms(s, text.lines);
+    TRY(terminal_text_close(&text, to));
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:

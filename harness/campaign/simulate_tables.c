@@ -11,13 +11,16 @@ static enum rc print_ratio(struct table *t, const struct simulate_change *c)
     return c && c->is_possible && !isnan(c->ratio) ? table_cell(t, "%.3f", c->ratio) : table_cell(t, "-");
 }
 
-static enum rc print_changed(struct table *t, const struct simulate *s, size_t point)
+static enum rc print_changed(struct table *t, const struct simulate *s, size_t point, bool is_short)
 {
     const struct simulate_point *p = &s->point[point];
     char way[SIMULATE_WAY_BYTES];
     enum rc rc;
 
-    simulate_way_name(way, sizeof way, &s->way[p->way]);
+    if (is_short)
+        simulate_way_short(way, sizeof way, s, &s->way[p->way]);
+    else
+        simulate_way_name(way, sizeof way, &s->way[p->way]);
     TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
     TRY(table_cell(t, "%s", way));
     TRY(table_cell(t, "%d", p->n_gpus));
@@ -27,7 +30,7 @@ out:
     return rc;
 }
 
-enum rc simulate_what_if_table(struct table **out, const struct simulate *s)
+enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short)
 {
     struct column column[3 + SIMULATE_N_WHAT_IFS] = { { "what if", ALIGN_LEFT },
                                                       { "mode", ALIGN_LEFT },
@@ -40,7 +43,7 @@ enum rc simulate_what_if_table(struct table **out, const struct simulate *s)
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < s->n_points; i++)
         if (simulate_is_changed(s, i) && !simulate_failure(s, &s->point[i]) && s->way[s->point[i].way].mode != ROW_NONE)
-            TRY(print_changed(t, s, i));
+            TRY(print_changed(t, s, i, is_short));
     *out = t;
     t = NULL;
 out:

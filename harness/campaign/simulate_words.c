@@ -15,6 +15,15 @@ void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *
                     simulate_way_exchange(w));
 }
 
+void simulate_bottleneck_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulate_way *w = &s->way[p->way];
+    struct topology t;
+
+    topology_init(&t, &s->cluster[w->cluster].cluster, p->n_gpus, p->n_gpus + p->n_servers);
+    bottleneck_short_text(out, n_bytes, &p->bottleneck, &s->simulations.simulation[p->together[0]], &t);
+}
+
 bool simulate_is_random(const struct cluster *c)
 {
     return c->jitter != JITTER_NONE || c->n_stragglers > 0 || c->job_placement == PLACE_RANDOM;

@@ -268,13 +268,16 @@ static enum rc simulate_verb_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(simulating_run(run, &s, s.folder, o->jobs, s.simulations.n));
-    TRY(simulate_print(&s, stdout));
+    TRY(simulate_print_answer(&s, stdout));
+    if (!o->out[0])
+        TRY(simulate_print_rest(&s, stdout));
     if (o->json[0])
         TRY(simulate_write(&s, o->json));
     if (o->out[0]) {
         TRY(keep(&s));
         TRY(simulating_write_manifest("simulate", call, folder.temporary_path));
         TRY(atomic_folder_commit(&folder));
+        TRY(simulating_tell_folder(o->out));
     }
     TRY(simulations_check(s.simulations.simulation, s.simulations.n));
 out:

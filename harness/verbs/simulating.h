@@ -22,6 +22,8 @@ enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *
 /* What print(what, to) writes, as a file. */
 enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what,
                               const char *path) MUST_CHECK;
+/* On standard output: where all tables and the page are. RC_IO. */
+enum rc simulating_tell_folder(const char *out) MUST_CHECK;
 /* folder/manifest.json: the verb, its operand, its options and the program. Nothing of this machine, no date, and no
  * option that says where files go or how many simulations run at a time: equal predictions have equal folders. */
 enum rc simulating_write_manifest(const char *verb, const struct verb_call *call, const char *folder) MUST_CHECK;

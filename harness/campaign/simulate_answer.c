@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_answer.c - what a terminal shows of predictions: the answer in a few lines, and one table. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/terminal.h"
+#include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/table.h"
+
+enum { MOST_ANSWERED = 3 /* models */ };
+
+/* --- the answer --- */
+
+static bool is_ranked(const struct simulate *s, const struct simulate_point *p)
+{
+    return !simulate_failure(s, p) && s->way[p->way].mode != ROW_NONE;
+}
+
+/* The most GPUs of which a way of this model was simulated; 0: none was. */
+static int most_gpus(const struct simulate *s, size_t profile)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < s->n_points; i++)
+        if (s->point[i].profile == profile && is_ranked(s, &s->point[i]) && s->point[i].n_gpus > most)
+            most = s->point[i].n_gpus;
+    return most;
+}
+
+/* The fastest point of another way than `but`, NULL: of any; NULL: there is none. */
+static const struct simulate_point *fastest(const struct simulate *s, size_t profile, int n_gpus,
+                                            const struct simulate_point *but)
+{
+    const struct simulate_point *best = NULL;
+
+    for (size_t i = 0; i < s->n_points; i++) {
+        const struct simulate_point *p = &s->point[i];
+        if (p->profile == profile && p->n_gpus == n_gpus && is_ranked(s, p) && p != but &&
+            (!best || p->images_per_s > best->images_per_s))
+            best = p;
+    }
+    return best;
+}
+
+/* At every number of GPUs above one? */
+static bool is_always_fastest(const struct simulate *s, const struct simulate_point *best)
+{
+    for (size_t i = 0; i < s->n_counts; i++) {
+        const struct simulate_point *p = fastest(s, best->profile, s->n_gpus[i], NULL);
+        if (p && s->n_gpus[i] > 1 && p->way != best->way)
+            return false;
+    }
+    return true;
+}
+
+/* "efficiency 68.3 % (band 67.9 to 68.8)" */
+static void tell_efficiency(const struct simulate_point *p, FILE *to)
+{
+    fprintf(to, "efficiency %.1f %%", 100 * p->efficiency.mean);
+    if (!isnan(p->efficiency.high))
+        fprintf(to, " (band %.1f to %.1f)", 100 * p->efficiency.low, 100 * p->efficiency.high);
+}
+
+static void tell_model(const struct simulate *s, size_t profile, FILE *to)
+{
+    const int n_gpus = most_gpus(s, profile);
+    const struct simulate_point *best = fastest(s, profile, n_gpus, NULL), *next;
+    const char *model = s->profiles.profile[profile].model;
+    char way[SIMULATE_WAY_BYTES];
+
+    if (!best) {
+        fprintf(to, "%s: there is no prediction of a mode that exchanges gradients.\n", model);
+        return;
+    }
+    next = fastest(s, profile, n_gpus, best);
+    simulate_way_name(way, sizeof way, &s->way[best->way]);
+    fprintf(to, "%s on %d GPU%s: %s%s: %.1f images/s, ", model, n_gpus, n_gpus == 1 ? "" : "s", way,
+            next ? " is fastest" : "", best->images_per_s);
+    tell_efficiency(best, to);
+    fprintf(to, ".\n");
+    if (!next)
+        return;
+    simulate_way_name(way, sizeof way, &s->way[next->way]);
+    if (!isnan(best->efficiency.high) && best->efficiency.low <= next->efficiency.high)
+        fprintf(to, "  Cannot tell whether %s is slower: the bands overlap.", way);
+    else
+        fprintf(to, "  Next is %s: %.2fx.", way, next->images_per_s / best->images_per_s);
+    if (s->n_counts > 1)
+        fprintf(to,
+                is_always_fastest(s, best) ? " With fewer GPUs %s is fastest, too."
+                                           : " With fewer GPUs not always %s is fastest.",
+                simulate_way_exchange(&s->way[best->way]));
+    fputc('\n', to);
+}
+
+/* "Twice the network ..." of the fastest point of the first model: the change that helps most. */
+static void tell_best_change(const struct simulate *s, FILE *to)
+{
+    const struct simulate_point *best = fastest(s, 0, most_gpus(s, 0), NULL);
+    const struct simulate_change *most = NULL;
+
+    for (size_t i = 0; best && i < s->n_changes; i++) {
+        const struct simulate_change *c = &s->change[i];
+        if (c->kind == CHANGE_WHAT_IF && &s->point[c->point] == best && c->is_possible && c->ratio > 1 &&
+            (!most || c->ratio > most->ratio))
+            most = c;
+    }
+    if (most)
+        fprintf(to, "  What would help it most: %s, %.2fx.\n", simulate_what_if_name(s, most->what), most->ratio);
+}
+
+/* The assumption that moves any prediction most; NULL: none was changed. */
+static const struct simulate_change *most_assumed(const struct simulate *s)
+{
+    const struct simulate_change *most = NULL;
+
+    for (size_t i = 0; i < s->n_changes; i++) {
+        const struct simulate_change *c = &s->change[i];
+        if (c->kind == CHANGE_ASSUMED && c->is_possible && !isnan(c->ratio) &&
+            (!most || fabs(c->ratio - 1) > fabs(most->ratio - 1)))
+            most = c;
+    }
+    return most;
+}
+
+static void tell_how_sure(const struct simulate *s, FILE *to)
+{
+    const struct used_cluster *c = &s->cluster[s->n_clusters - 1]; /* of servers: all that workers use, and more */
+    const struct simulate_change *most = most_assumed(s);
+    int key[CLUSTER_MAX_KEYS];
+    const size_t n_assumed = cluster_assumed(&c->cluster, key);
+
+    if (n_assumed == 0) {
+        fprintf(to, "Simulated, not measured. Every value of %s was measured or published.\n", c->name);
+        return;
+    }
+    fprintf(to, "Simulated, not measured: %zu value%s of %s", n_assumed, n_assumed == 1 ? "" : "s", c->name);
+    fprintf(to, n_assumed == 1 ? " is an assumption" : " are assumptions");
+    if (most)
+        fprintf(to, "; %s moves a prediction by up to %.0f %%", cluster_keys[most->what].name,
+                100 * fabs(most->ratio - 1));
+    else if (!s->terms->has_assumptions)
+        fprintf(to, " (what they move: --out FOLDER)");
+    fprintf(to, ".\n");
+}
+
+static void tell_failures(const struct simulate *s, FILE *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_points; i++)
+        n += simulate_failure(s, &s->point[i]) != NULL;
+    if (n > 0)
+        fprintf(to, "%zu of %zu predictions failed.\n", n, s->n_points);
+}
+
+static void tell_answer(const struct simulate *s, FILE *to)
+{
+    for (size_t i = 0; i < s->profiles.n && i < MOST_ANSWERED; i++)
+        tell_model(s, i, to);
+    if (s->profiles.n > MOST_ANSWERED)
+        fprintf(to, "%zu more models are in the table.\n", s->profiles.n - MOST_ANSWERED);
+    if (s->profiles.n == 1)
+        tell_best_change(s, to);
+    tell_failures(s, to);
+    tell_how_sure(s, to);
+    fputc('\n', to);
+}
+
+/* --- the table --- */
+
+static bool have_same_servers(const struct simulate *s)
+{
+    const struct simulate_way *first = NULL;
+
+    for (size_t i = 0; i < s->n_ways; i++) {
+        if (!row_mode_has_servers(s->way[i].mode))
+            continue;
+        if (first && first->n_servers != s->way[i].n_servers)
+            return false;
+        first = first ? first : &s->way[i];
+    }
+    return true;
+}
+
+void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_way *w)
+{
+    char servers[16] = "host";
+
+    simulate_way_name(out, n_bytes, w);
+    if (!row_mode_has_servers(w->mode))
+        return;
+    char *end = strrchr(out, ',');
+    if (w->n_servers > 0)
+        snprintf(servers, sizeof servers, "%d", w->n_servers);
+    if (have_same_servers(s))
+        *end = '\0';
+    else
+        snprintf(end, n_bytes - (size_t)(end - out), ", %s", servers);
+}
+
+static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
+{
+    char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
+    enum rc rc;
+
+    simulate_way_short(way, sizeof way, s, &s->way[p->way]);
+    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
+    TRY(table_cell(t, "%s", way));
+    TRY(table_cell(t, "%d", p->n_gpus));
+    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    if (simulate_failure(s, p)) {
+        TRY(table_cell(t, "failed"));
+        for (int i = 0; i < 3; i++)
+            TRY(table_cell(t, "-"));
+        goto out;
+    }
+    simulate_bottleneck_short(bottleneck, sizeof bottleneck, s, p);
+    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
+    if (!isnan(p->efficiency.high))
+        TRY(table_cell(t, "%.1f-%.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
+    else
+        TRY(table_cell(t, "-"));
+    TRY(table_cell(t, "%.1f", p->images_per_s));
+    TRY(table_cell(t, "%s", bottleneck));
+out:
+    return rc;
+}
+
+static enum rc print_table(const struct simulate *s, FILE *to)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },       { "mode", ALIGN_LEFT },
+                                            { "GPUs", ALIGN_RIGHT },       { "servers", ALIGN_RIGHT },
+                                            { "efficiency", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
+                                            { "images/s", ALIGN_RIGHT },   { "busiest, % of step", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < s->n_points; i++) {
+        if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
+            TRY(table_rule(t));
+        TRY(print_point(t, s, &s->point[i]));
+    }
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc simulate_print_answer(const struct simulate *s, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    tell_answer(s, text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(print_table(s, to));
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
+}
