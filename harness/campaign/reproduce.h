@@ -101,7 +101,12 @@ bool reproduction_has_bands(const struct reproduction *r);
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Of the rows. RC_NOMEM. */
 enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
-/* Table, means, and what is assumed. */
+/* How wrong it is in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In reproduce_answer.c, as the
+ * next. */
+enum rc reproduction_print_answer(const struct reproduction *r, FILE *to) MUST_CHECK;
+/* What a folder has and the answer does not. RC_NOMEM, RC_IO. */
+enum rc reproduction_print_rest(const struct reproduction *r, FILE *to) MUST_CHECK;
+/* Table, means, and what is assumed: table.txt. */
 enum rc reproduction_print(const struct reproduction *r, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for every row, one of kind "errors" and one of kind "cluster" for each cluster. */
 enum rc reproduction_write(const struct reproduction *r, const char *path) MUST_CHECK;

@@ -126,13 +126,16 @@ static enum rc reproduce_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(simulating_run(run, &r, r.folder, o->jobs, r.simulations.n));
-    TRY(reproduction_print(&r, stdout));
+    TRY(reproduction_print_answer(&r, stdout));
+    if (!o->out[0])
+        TRY(reproduction_print_rest(&r, stdout));
     if (o->json[0])
         TRY(reproduction_write(&r, o->json));
     if (o->out[0]) {
         TRY(keep(&r, o));
         TRY(simulating_write_manifest("reproduce", call, folder.temporary_path));
         TRY(atomic_folder_commit(&folder));
+        TRY(simulating_tell_folder(o->out));
     }
     TRY(simulations_check(r.simulations.simulation, r.simulations.n));
 out:

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce_answer.c - what a terminal shows of published efficiencies: how wrong predictions are, and one table. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/terminal.h"
+#include "harness/campaign/reproduce.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/table.h"
+
+static const double HOT_RATIO = 1.5; /* of the fullest server over the mean */
+
+/* --- the answer --- */
+
+static void tell_error(const struct reproduction *r, bool has_servers, FILE *to)
+{
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+
+    if (e.n_rows == 0)
+        return;
+    fprintf(to, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s, line %d)\n",
+            has_servers ? "parameter server" : "ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
+            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst), e.worst->row->line);
+}
+
+static void tell_rows(const struct reproduction *r, FILE *to)
+{
+    size_t n_rows = 0, n_not_counted = 0, n_failed = 0;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        n_rows += p->row != NULL;
+        n_not_counted += p->row && !p->row->is_counted;
+        n_failed += p->row && isnan(p->predicted_ratio);
+    }
+    fprintf(to, "%zu published efficienc%s predicted by simulation", n_rows, n_rows == 1 ? "y was" : "ies were");
+    if (n_not_counted > 0)
+        fprintf(to, "; %zu of them %s in no mean", n_not_counted, n_not_counted == 1 ? "is" : "are");
+    if (n_failed > 0)
+        fprintf(to, "; %zu failed", n_failed);
+    fprintf(to, ".\n");
+}
+
+static bool is_chosen(const struct reproduction *r, int key)
+{
+    for (size_t i = 0; i < r->n_clusters; i++)
+        if (strstr(r->cluster[i].sources->text[key], "chosen beside the published") != NULL)
+            return true;
+    return false;
+}
+
+static void tell_how_sure(const struct reproduction *r, FILE *to)
+{
+    int n = 0;
+
+    for (int k = 0; k < CLUSTER_N_KEYS; k++)
+        if (is_chosen(r, k))
+            fprintf(to, "%s%s",
+                    n++ > 0 ? ", "
+                            : "These errors do not show how well another cluster is predicted: with published "
+                              "rows in view were chosen ",
+                    cluster_keys[k].name);
+    if (n > 0)
+        fprintf(to, ".\n");
+}
+
+/* --- the table --- */
+
+static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", p->row->model));
+    TRY(table_cell(t, "%d", p->n_gpus));
+    TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
+    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    TRY(table_cell(t, "%s", point_transport(r, p)));
+    TRY(table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio));
+    TRY(isnan(p->predicted_ratio) ? table_cell(t, "failed") : table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    if (!isnan(p->band.high))
+        TRY(table_cell(t, "%.1f-%.1f", 100 * p->band.low, 100 * p->band.high));
+    else if (reproduction_has_bands(r))
+        TRY(table_cell(t, "-"));
+    if (isnan(p->predicted_ratio))
+        TRY(table_cell(t, "-"));
+    else
+        TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
+    TRY(table_cell(t, "%s", p->row->is_counted ? "yes" : "no"));
+    TRY(table_cell(t, "%d", p->row->line));
+out:
+    return rc;
+}
+
+static enum rc print_table(const struct reproduction *r, FILE *to)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
+                                            { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
+                                            { "network", ALIGN_LEFT },    { "published", ALIGN_RIGHT },
+                                            { "predicted", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
+                                            { "error", ALIGN_RIGHT },     { "counted", ALIGN_LEFT },
+                                            { "line", ALIGN_RIGHT } };
+    enum { BAND = 7 };
+    struct column used[sizeof column / sizeof *column];
+    struct table *t = NULL;
+    size_t n = 0;
+    enum rc rc;
+
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        if (reproduction_has_bands(r) || i != BAND)
+            used[n++] = column[i];
+    TRY(table_open(&t, used, n));
+    for (size_t i = 0; i < r->n_points; i++)
+        if (r->point[i].row)
+            TRY(print_row(t, r, &r->point[i]));
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    tell_rows(r, text.lines);
+    tell_error(r, false, text.lines);
+    tell_error(r, true, text.lines);
+    tell_how_sure(r, text.lines);
+    fputc('\n', text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(print_table(r, to));
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
+}
+
+/* --- the rest --- */
+
+/* Is a point before this one as hot: of the same row but for its table? */
+static bool is_hot_before(const struct reproduction *r, size_t point)
+{
+    const struct point_of_row *p = &r->point[point];
+
+    for (size_t i = 0; i < point; i++)
+        if (r->point[i].row && r->point[i].row->is_counted && r->point[i].n_gpus == p->n_gpus &&
+            r->point[i].n_servers == p->n_servers && strcmp(r->point[i].row->model, p->row->model) == 0)
+            return true;
+    return false;
+}
+
+static void tell_hot_spots(const struct reproduction *r, FILE *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        const struct simulation *s = &r->simulations.simulation[p->together];
+        if (!p->row || !p->row->is_counted || !row_mode_has_servers(p->mode) || !(s->imbalance_ratio > HOT_RATIO) ||
+            is_hot_before(r, i))
+            continue;
+        fprintf(to, "%s, %d GPUs, %d servers: the server of %s holds %.1f times the mean\n", p->row->model, p->n_gpus,
+                p->n_servers, s->hot_tensor, s->imbalance_ratio);
+        n++;
+    }
+    if (n > 0)
+        fprintf(to, "--placement %s cuts no tensor: all gradients of it, and all pulls, cross the link of its server\n",
+                r->terms->placement);
+}
+
+static bool has_same_value(const struct reproduction *r, size_t cluster, int key, const char *value)
+{
+    char other[64];
+
+    for (size_t i = 0; i < cluster; i++) {
+        cluster_key_format(&r->cluster[i].cluster, key, other, sizeof other);
+        if (strcmp(r->cluster[i].name, r->cluster[cluster].name) == 0 &&
+            cluster_key_matters(&r->cluster[i].cluster, key) && strcmp(other, value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is assumed of one cluster, but for what a line before has of the same one. */
+static void tell_assumed(const struct reproduction *r, size_t cluster, FILE *to)
+{
+    const struct used_cluster *c = &r->cluster[cluster];
+    int key[CLUSTER_MAX_KEYS], n_told = 0;
+    const size_t n = cluster_assumed(&c->cluster, key);
+    char value[64];
+
+    for (size_t i = 0; i < n; i++) {
+        cluster_key_format(&c->cluster, key[i], value, sizeof value);
+        if (has_same_value(r, cluster, key[i], value))
+            continue;
+        if (n_told++ == 0)
+            fprintf(to, "%s%s%s: assumed, neither measured nor published:", c->name, c->transport[0] ? ", " : "",
+                    c->transport);
+        fprintf(to, "%s %s=%s", n_told > 1 ? "," : "", cluster_keys[key[i]].name, value);
+    }
+    if (n_told > 0)
+        fputc('\n', to);
+}
+
+struct lines { /* each once */
+    FILE *to;
+    char last[8][256];
+    int n;
+};
+
+static void print_once(void *arg, const char *line)
+{
+    struct lines *l = arg;
+
+    for (int i = 0; i < l->n; i++)
+        if (strncmp(l->last[i], line, sizeof l->last[i] - 1) == 0)
+            return;
+    if (l->n < (int)(sizeof l->last / sizeof *l->last))
+        snprintf(l->last[l->n++], sizeof l->last[0], "%s", line);
+    fprintf(l->to, "%s\n", line);
+}
+
+enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
+{
+    const struct reproduce_terms *terms = r->terms;
+    struct terminal_text text;
+    struct lines once = { .n = 0 };
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    once.to = text.lines;
+    fputc('\n', text.lines);
+    tell_hot_spots(r, text.lines);
+    fprintf(text.lines, "ring: buckets of %llu bytes (0: one), overlap %s\n", (unsigned long long)terms->bucket_bytes,
+            terms->overlap);
+    fprintf(text.lines,
+            "parameter server: consistency %s (of rows ps), placement %s, buckets of %llu bytes (0: one), overlap %s\n",
+            terms->consistency, terms->placement, (unsigned long long)terms->ps_bucket_bytes, terms->overlap);
+    reproduction_band_lines(r, print_once, &once);
+    for (size_t i = 0; i < r->n_clusters; i++)
+        tell_assumed(r, i, text.lines);
+    TRY(terminal_text_close(&text, to));
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
+}
