@@ -96,7 +96,12 @@ enum rc prediction_add_words(struct simulation *s, const struct prediction *p, c
                              const struct point *like, int n_workers, enum predict_variant variant) MUST_CHECK;
 
 /* predict_report.c */
+/* All that is known of the predictions: table.txt. */
 enum rc prediction_print(const struct prediction *p, FILE *to) MUST_CHECK;
+/* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. */
+enum rc prediction_print_answer(const struct prediction *p, FILE *to) MUST_CHECK;
+/* What the figures are. RC_NOMEM, RC_IO. */
+enum rc prediction_print_rest(const struct prediction *p, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for each size asked for, of kind "check" for each setting, "size" for each measured. */
 enum rc prediction_write(const struct prediction *p, const char *path) MUST_CHECK;
 enum rc prediction_page(const struct prediction *p, const char *path) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/campaign/predict.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/html.h"
@@ -67,8 +68,8 @@ out:
     return rc;
 }
 
-/* What the figures are, a line each. The caller frees. */
-static char *notes(const struct prediction *p)
+/* What the figures are, a line each. The caller frees. has_checks: also how far off each check was. */
+static char *notes(const struct prediction *p, bool has_checks)
 {
     int key[CLUSTER_MAX_KEYS];
     const size_t n_assumed = cluster_assumed(&p->cluster, key);
@@ -88,9 +89,10 @@ static char *notes(const struct prediction *p)
     for (size_t i = 0; i < p->n_settings; i++) {
         const struct predicted_setting *s = &p->setting[i];
         const struct predicted_size *check = &s->size[s->n_measured - 1], *last = &s->size[s->n_sizes - 1];
-        fprintf(to, "%s: with %d workers the prediction is %.1f %% off, made from the %zu smaller size%s alone\n",
-                s->name, check->n_workers, 100 * fabs(prediction_check_error(s)), s->n_measured - 1,
-                s->n_measured == 2 ? "" : "s");
+        if (has_checks)
+            fprintf(to, "%s: with %d workers the prediction is %.1f %% off, made from the %zu smaller size%s alone\n",
+                    s->name, check->n_workers, 100 * fabs(prediction_check_error(s)), s->n_measured - 1,
+                    s->n_measured == 2 ? "" : "s");
         if (last->by.is_whole)
             fprintf(to, "%s: with %d workers measured steps take %.3f times the simulated ones\n", s->name,
                     check->n_workers, last->by.exchange_ratio);
@@ -123,7 +125,7 @@ static char *notes(const struct prediction *p)
 enum rc prediction_print(const struct prediction *p, FILE *to)
 {
     struct table *t = NULL;
-    char *text = notes(p);
+    char *text = notes(p, true);
     enum rc rc = RC_OK;
 
     if (!text)
@@ -136,6 +138,103 @@ enum rc prediction_print(const struct prediction *p, FILE *to)
 out:
     table_close(&t);
     free(text);
+    return rc;
+}
+
+/* --- on a terminal --- */
+
+enum { MOST_ANSWERED = 2 /* settings */ };
+static const double WIDE_RATIO = 1.5; /* of the ends of a band */
+
+/* What one setting takes with the most workers asked for, and how far off the check was. */
+static void tell_setting(const struct predicted_setting *s, FILE *to)
+{
+    const struct predicted_size *check = &s->size[s->n_measured - 1], *last = &s->size[s->n_sizes - 1];
+
+    fprintf(to, "%s: with %d workers a step takes %.4g ms (%.4g to %.4g); with %d it takes %.4g, measured.\n", s->name,
+            last->n_workers, 1e3 * last->by.step_s, 1e3 * low_s(last), 1e3 * high_s(last), check->n_workers,
+            1e3 * prediction_measured(check).step_s);
+    fprintf(to, "  Check: with %d workers the prediction is %.1f %% off, made from the %zu smaller size%s alone.",
+            check->n_workers, 100 * fabs(prediction_check_error(s)), s->n_measured - 1, s->n_measured == 2 ? "" : "s");
+    if (high_s(last) / low_s(last) > WIDE_RATIO)
+        fprintf(to, " The band is wide: measure more launches, or more numbers of workers.");
+    fputc('\n', to);
+}
+
+static enum rc answer_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
+                          const struct predicted_size *size)
+{
+    const double measured_s = size->point ? prediction_measured(size).step_s : NAN;
+    const double error_percent = round(1000 * (size->by.step_s / measured_s - 1)) / 10 + 0.0; /* -0 becomes 0 */
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", s->name));
+    TRY(table_cell(t, "%d", size->n_workers));
+    TRY(seconds_cell(t, size->point != NULL, measured_s));
+    TRY(seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s));
+    TRY(seconds_cell(t, size->is_predicted, size->by.step_s));
+    TRY(size->is_predicted ? table_cell(t, "%.4g to %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
+    TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-"));
+out:
+    return rc;
+}
+
+static enum rc print_short_table(const struct prediction *p, FILE *to)
+{
+    static const struct column column[] = { { "setting", ALIGN_LEFT },       { "workers", ALIGN_RIGHT },
+                                            { "measured ms", ALIGN_RIGHT },  { "simulated ms", ALIGN_RIGHT },
+                                            { "predicted ms", ALIGN_RIGHT }, { "band, ms", ALIGN_RIGHT },
+                                            { "error", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < p->n_settings; i++) {
+        if (i > 0)
+            TRY(table_rule(t));
+        for (size_t k = 0; k < p->setting[i].n_sizes; k++)
+            TRY(answer_row(t, p, &p->setting[i], &p->setting[i].size[k]));
+    }
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc prediction_print_answer(const struct prediction *p, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    for (size_t i = 0; i < p->n_settings && i < MOST_ANSWERED; i++)
+        tell_setting(&p->setting[i], text.lines);
+    if (p->n_settings > MOST_ANSWERED)
+        fprintf(text.lines, "%zu more settings are in the table.\n", p->n_settings - MOST_ANSWERED);
+    fputc('\n', text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(print_short_table(p, to));
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
+}
+
+enum rc prediction_print_rest(const struct prediction *p, FILE *to)
+{
+    struct terminal_text text = { .lines = NULL };
+    char *about = notes(p, p->n_settings > MOST_ANSWERED);
+    enum rc rc = RC_OK;
+
+    if (!about)
+        FAIL(RC_NOMEM, "no memory for what predictions are");
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "\n%s", about);
+    TRY(terminal_text_close(&text, to));
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    free(about);
     return rc;
 }
 
@@ -199,7 +298,7 @@ enum rc prediction_page(const struct prediction *p, const char *path)
 {
     struct html page = { .file.stream = NULL };
     struct table *t = NULL;
-    char *text = notes(p);
+    char *text = notes(p, true);
     FILE *to;
     enum rc rc = RC_OK;
 

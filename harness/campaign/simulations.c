@@ -176,6 +176,23 @@ static void take(struct lanes *l)
         ;
 }
 
+/* Why it failed, without its name. */
+static const char *reason_of(const struct simulation *s)
+{
+    const char *name = strstr(s->why, s->name);
+
+    return name ? name + strlen(s->name) : s->why;
+}
+
+/* Did another one fail for the same reason before? */
+static bool is_known(const struct lanes *l, const struct simulation *s)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (&l->s[i] != s && l->s[i].has_failed && strcmp(reason_of(&l->s[i]), reason_of(s)) == 0)
+            return true;
+    return false;
+}
+
 /* V3. What a signal has stopped has not failed by itself. */
 static void note_failure(struct lanes *l, struct simulation *s)
 {
@@ -183,8 +200,8 @@ static void note_failure(struct lanes *l, struct simulation *s)
     s->has_failed = true;
     s->hot_tensor[0] = '\0';
     snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, rc_message());
-    if (!stop_wanted())
-        progress_say(l->env->progress, "%s; the others go on", s->why);
+    if (!stop_wanted() && !is_known(l, s))
+        progress_say(l->env->progress, "%s; the others continue", s->why);
 }
 
 static void note_end(struct lanes *l, struct simulation *s, enum rc rc)

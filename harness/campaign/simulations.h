@@ -6,7 +6,8 @@
  * Invariants
  *   V1  What a simulation finds depends on what was given alone: not on how many run beside it, nor in which order.
  *   V2  The one with the most weight begins first, so that the last to end is a short one.
- *   V3  One that fails is told at once, and the others go on; it says so itself, and its figures are NaN.
+ *   V3  One that fails is told at once, but where another one failed for the same reason before; the others continue.
+ *       It says so itself, and its figures are NaN.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
 #define HARNESS_CAMPAIGN_SIMULATIONS_H

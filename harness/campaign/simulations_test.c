@@ -110,9 +110,9 @@ static void figures_are_of_a_step(void **state)
 static void others_go_on_V3(void **state)
 {
     static const char *const told[] = {
-        "the simulation of number 3 ended with exit code 3: no memory; the others go on\n",
-        "the simulation of number 2 left no records; the others go on\n",
-        "the simulation of number 1 was ended by signal 9; the others go on\n",
+        "the simulation of number 3 ended with exit code 3: no memory; the others continue\n",
+        "the simulation of number 2 left no records; the others continue\n",
+        "the simulation of number 1 was ended by signal 9; the others continue\n",
     };
     struct simulation s[N];
     char *text = NULL;
@@ -146,6 +146,31 @@ static void others_go_on_V3(void **state)
     end(s);
 }
 
+/* V3 */
+static void one_reason_is_told_once(void **state)
+{
+    struct simulation s[N];
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    make(s);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(simulation_add(&s[i], "--fails"), RC_OK);
+    run(s, *state, 1, to);
+    assert_int_equal(fclose(to), 0);
+    const char *first = strstr(text, "ended with exit code 3: no memory; the others continue\n");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "ended with exit code 3"));
+    free(text);
+    for (int i = 1; i < 4; i++)
+        assert_true(s[i].has_failed);
+    assert_int_equal(simulations_check(s, N), RC_PEER);
+    assert_names(rc_message(), "3 of 5 simulations ... exit code 3");
+    end(s);
+}
+
 /* Nothing of a simulation stays in the folder. */
 static void files_are_removed(void **state)
 {
@@ -176,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(figures_are_of_a_step),
         TEST(others_go_on_V3),
+        TEST(one_reason_is_told_once),
         TEST(files_are_removed),
     };
 

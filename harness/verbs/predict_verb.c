@@ -91,13 +91,16 @@ static enum rc predict_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(simulating_run(run, &p, folder.temporary_path, o->jobs, p.n_simulations));
-    TRY(prediction_print(&p, stdout));
+    TRY(prediction_print_answer(&p, stdout));
+    if (!o->out[0])
+        TRY(prediction_print_rest(&p, stdout));
     if (o->json[0])
         TRY(prediction_write(&p, o->json));
     if (o->out[0]) {
         TRY(keep(&p, folder.temporary_path));
         TRY(simulating_write_manifest("predict", call, folder.temporary_path));
         TRY(atomic_folder_commit(&folder));
+        TRY(simulating_tell_folder(o->out));
     }
 out:
     prediction_close(&p);
