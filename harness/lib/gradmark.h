@@ -33,11 +33,11 @@
  *   I5  One thread, the one that called gm_init(), makes all calls with a job and with what was opened of it. A plain
  *       MPI_Init() is enough. Arrays may begin anywhere a float can; no two arguments of a call overlap.
  *   I6  *out is written on success alone. Closing accepts a pointer to NULL, and nulls.
- *   I7  The ranks compare each collective call after gm_init(): the function, n (or n_params), op, root and n_servers.
- *       If these differ, the job fails with GM_MISMATCH at once. The message names what two ranks called. A rank whose
- *       part of the call needs nothing of the others may return GM_OK; its next call fails. Not compared: lr, the
- *       values of a rule, and the calls of workers and servers between gm_ps_open() and gm_ps_close(). A rank that
- *       makes no call is waited for: GM_TIMEOUT.
+ *   I7  The ranks compare each collective call after gm_init(): the function, n (or n_params), op, root and n_servers;
+ *       gm_ps_open() also the rule and the consistency. If these differ, the job fails with GM_MISMATCH at once. The
+ *       message names what two ranks called. A rank whose part of the call needs nothing of the others may return
+ *       GM_OK; its next call fails. Not compared: lr, the rule of a gm_sgd, and the calls of workers and servers
+ *       between gm_ps_open() and gm_ps_close(). A rank that makes no call is waited for: GM_TIMEOUT.
  */
 #ifndef GRADMARK_H
 #define GRADMARK_H
