@@ -178,7 +178,7 @@ static int run_pair(MPI_Comm comm, int others, int ours)
     return n_failures;
 }
 
-/* In jobs of 2 and of 3 ranks. */
+/* In jobs of 2 ranks all pairs, in jobs of 3 ranks some of each function. */
 static int run_mismatch(void)
 {
     int rank, n_failures = 0;
@@ -189,7 +189,8 @@ static int run_mismatch(void)
         MPI_Comm_split(MPI_COMM_WORLD, rank / n, rank, &part);
         for (int others = 0; others <= N_CALLS && rank / n == 0; others++)
             for (int ours = 0; ours <= N_CALLS; ours++)
-                n_failures += others == ours ? 0 : run_pair(part, others, ours);
+                if (others != ours && (n == 2 || (others + ours) % 4 == 1))
+                    n_failures += run_pair(part, others, ours);
         MPI_Comm_free(&part);
     }
     return n_failures + run_well(MPI_COMM_WORLD);
