@@ -251,12 +251,12 @@ const struct opt train_run_table[] = {
         "write what each rank did and when, for Perfetto. Open the file at ui.perfetto.dev or in chrome://tracing"),
     OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
               "steps to keep in the timeline (default: all). The first step is 0"),
-    OPT_FILE_(struct train_opts, messages, "messages", OPT_WRITTEN, "", "FILE",
-              "write every message between ranks, as CSV. Both ends of a message have a line: the other rank, the "
-              "time, the bytes, and their place in the gradients"),
     OPT_FILE_(struct train_opts, trajectory, "trajectory", OPT_WRITTEN, "", "FILE",
               "write each worker's parameters at each step, as CSV. The file also has time, samples and loss. The "
               "model's parameters need names, as those of linear have"),
+    OPT_FILE_(struct train_opts, messages, "messages", OPT_WRITTEN, "", "FILE",
+              "write every message between ranks, as CSV. Both ends of a message have a line: the other rank, the "
+              "time, the bytes, and their place in the gradients"),
     OPT_TEXT_(struct train_opts, split, "split", "iid", "iid|by-label|dirichlet:A|unequal:a,b,...",
               "how the samples are divided among workers. With iid each gets all samples in turn. With by-label each "
               "has few labels. With dirichlet:A shares of labels are drawn, with A for each label. With unequal:a,b "
