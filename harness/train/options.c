@@ -218,7 +218,9 @@ const struct opt_topic train_opt_topics[] = {
 const struct opt train_run_table[] = {
     OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network"),
     OPT_MODULE_(struct train_opts, mode, "mode", mode_kind,
-                "how workers exchange gradients. In mode none each worker trains alone, for comparison"),
+                "how workers exchange gradients. In mode single there is one worker. In mode ps parameter servers hold "
+                "the parameters. In mode allreduce workers add their gradients. In mode none each worker trains alone, "
+                "for comparison"),
     OPT_U64_(
         struct train_opts, workers, "workers", "", 1, MAX_RANKS, "",
         "number of workers (default: 1, or by the launcher). In world mpi all ranks that are not servers are workers"),
