@@ -7,6 +7,8 @@
  */
 #include "harness/report/table.h"
 
+#include "harness/base/terminal.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -252,6 +254,25 @@ void table_print_csv(const struct table *t, FILE *to)
     for (size_t r = 0; r < t->n_rows; r++)
         for (size_t i = 0; i < t->n_columns && t->row[r].cell; i++)
             print_csv_field(to, table_text(t, r, i), i + 1 < t->n_columns ? ',' : '\n');
+}
+
+void table_print_named(const struct table *t, FILE *to)
+{
+    enum { MOST_COLUMNS = 100 };
+    const int n_terminal = terminal_columns(to);
+    const int n_columns = n_terminal == 0 || n_terminal > MOST_COLUMNS ? MOST_COLUMNS : n_terminal;
+    size_t n_before = 0;
+
+    for (size_t r = 0; r < t->n_rows; r++)
+        if (t->row[r].cell && text_width(table_text(t, r, 0)) + GAP_COLUMNS > n_before)
+            n_before = text_width(table_text(t, r, 0)) + GAP_COLUMNS;
+    for (size_t r = 0; r < t->n_rows; r++) {
+        if (!t->row[r].cell)
+            continue;
+        fputs(table_text(t, r, 0), to);
+        pad(to, " ", n_before - text_width(table_text(t, r, 0)));
+        terminal_fill(to, table_text(t, r, 1), (int)n_before, n_columns);
+    }
 }
 
 void table_close(struct table **t)

@@ -23,6 +23,9 @@ enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
 /* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. */
 void table_print_csv(const struct table *t, FILE *to);
+/* A table of two columns, names and what they are, without titles: the second is broken between words, so that lines
+ * have at most 100 columns, or those of a narrower terminal. */
+void table_print_named(const struct table *t, FILE *to);
 /* What it holds; column i, row r and cell lent until the table changes. */
 size_t table_n_columns(const struct table *t);
 size_t table_n_rows(const struct table *t);

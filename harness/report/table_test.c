@@ -169,6 +169,29 @@ static void lines_as_markdown(void **state)
     free(text);
 }
 
+static void names_and_what_they_are(void **state)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    struct table *t = NULL;
+    char *text = NULL, expected[300];
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(table_open(&t, column, 2), RC_OK);
+    assert_int_equal(table_cell(t, "name"), RC_OK);
+    assert_int_equal(table_cell(t, "%090d b cc", 0), RC_OK);
+    assert_int_equal(table_cell(t, "µ"), RC_OK);
+    assert_int_equal(table_cell(t, "short"), RC_OK);
+    table_print_named(t, to);
+    assert_int_equal(fclose(to), 0);
+    snprintf(expected, sizeof expected, "name  %090d b\n      cc\nµ     short\n", 0);
+    assert_string_equal(text, expected);
+    free(text);
+    table_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +201,7 @@ int main(void)
         cmocka_unit_test(many_rows_and_long_cells),
         cmocka_unit_test(other_forms),
         cmocka_unit_test(lines_as_markdown),
+        cmocka_unit_test(names_and_what_they_are),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

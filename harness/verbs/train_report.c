@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/exchange/encryption.h"
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
@@ -189,7 +190,7 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
 {
     const struct steps_summary *m = &s->measured;
     const size_t n_last_steps = r->n_steps < STEPS_LAST ? r->n_steps : STEPS_LAST;
-    char text[NOT_LEARNED_BYTES + 8];
+    char text[256];
     enum rc rc = RC_OK;
 
     if (isfinite(m->loss_last))
@@ -199,10 +200,6 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
         snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
                  m->loss_first);
     TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
-    if (s->not_learned[0]) {
-        snprintf(text, sizeof text, "no: %s", s->not_learned);
-        TRY(print_row(t, "learned", text));
-    }
     if (!isnan(r->evaluation.accuracy_ratio)) {
         snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
         TRY(print_row(t, "test accuracy", text));
@@ -370,11 +367,6 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_row(t, "throughput", text));
     format_steady(text, sizeof text, m);
     TRY(print_row(t, "steady state", text));
-    if (disturbance_is_too_much(&s->disturbance)) {
-        const int n = snprintf(text, sizeof text, "disturbed: ");
-        disturbance_text(text + n, sizeof text - (size_t)n, &s->disturbance);
-        TRY(print_row(t, "machine", text));
-    }
     TRY(print_efficiency(t, job, r, s));
     TRY(print_bound(t, job, r, s));
     if (!isfinite(m->compute_s))
@@ -387,6 +379,81 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_exchange(t, job, r, s));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));
+out:
+    return rc;
+}
+
+/* --- the answer --- */
+
+static void tell_speed(FILE *to, const struct train_job *job, const struct train_result *r,
+                       const struct train_summary *s)
+{
+    const struct interval *i = &s->measured.throughput_samples_per_s;
+    char ends[INTERVAL_ENDS_BYTES];
+
+    fprintf(to, "%s%s, %s, %d worker%s: ", job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode,
+            r->n_workers, r->n_workers == 1 ? "" : "s");
+    if (!isfinite(i->mean)) {
+        fprintf(to, "cannot tell the throughput.\n");
+        return;
+    }
+    fprintf(to, "%.4g samples/s", i->mean);
+    if (!isnan(i->low))
+        fprintf(to, " (95 %% CI %s)", interval_ends(ends, "%.4g", " to ", i->low, i->high));
+    if (isfinite(s->measured.step_mean_s))
+        fprintf(to, ", %.4g ms a step", 1e3 * s->measured.step_mean_s);
+    fprintf(to, ".\n");
+}
+
+static void tell_loss(FILE *to, const struct train_job *job, const struct train_result *r,
+                      const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    char done[64];
+
+    if (isfinite(m->loss_last)) {
+        done_text(done, sizeof done, job, r);
+        fprintf(to, "  %s: %.4g at first, %.4g at the end (%s).", job->opts.forward_only ? "Loss" : "Training loss",
+                m->loss_first, m->loss_last, done);
+    } else if (r->has_params && !job->profile) {
+        fprintf(to, "  Training loss: %.4g at first, then it diverged.", m->loss_first);
+    } else {
+        return;
+    }
+    if (!isnan(r->evaluation.accuracy_ratio))
+        fprintf(to, " Test accuracy: %.2f %%.", 100 * r->evaluation.accuracy_ratio);
+    fputc('\n', to);
+    if (s->not_learned[0])
+        fprintf(to, "  It did not learn: %s.\n", s->not_learned);
+}
+
+/* What to do where the figures may be wrong. */
+static void tell_doubt(FILE *to, const struct train_summary *s)
+{
+    const struct steady *steady = &s->measured.steady;
+    char text[256];
+
+    if (disturbance_is_too_much(&s->disturbance)) {
+        disturbance_text(text, sizeof text, &s->disturbance);
+        fprintf(to, "  Doubtful: the machine was disturbed: %s. Run again on an idle machine.\n", text);
+    }
+    if (s->measured.n_rounds > 0 && (steady->state == STEADY_NONE || steady->state == STEADY_SWITCH))
+        fprintf(to, "  Doubtful: no steady state%s. Run again with more --steps.\n",
+                steady->state == STEADY_SWITCH ? ", the speed switched" : "");
+}
+
+static enum rc print_answer(FILE *to, const struct train_job *job, const struct train_result *r,
+                            const struct train_summary *s)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    tell_speed(text.lines, job, r, s);
+    tell_loss(text.lines, job, r, s);
+    tell_doubt(text.lines, s);
+    fputc('\n', text.lines);
+    TRY(terminal_text_close(&text, to));
 out:
     return rc;
 }
@@ -435,11 +502,14 @@ enum rc train_print(FILE *to, const struct train_job *job, const struct train_re
     struct table *t = NULL;
     enum rc rc;
 
+    TRY(print_answer(to, job, r, s));
     TRY(table_open(&t, column, 2));
     TRY(fill_table(t, job, r, s));
-    table_print(t, to);
-    if (with_lines)
+    table_print_named(t, to);
+    if (with_lines) {
+        fprintf(to, "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n");
         TRY(print_lines(to, job, r, s));
+    }
 out:
     table_close(&t);
     return rc;

@@ -26,13 +26,33 @@ char *printed_end(struct printed *p)
     return p->text;
 }
 
+/* Lines that were broken are whole again. */
+static void join_lines(char *text)
+{
+    const size_t n_least = 3; /* blanks before what continues a line */
+    char *to = text;
+
+    for (const char *at = text; *at;) {
+        const size_t n_blanks = *at == '\n' ? strspn(at + 1, " ") : 0;
+        *to++ = n_blanks >= n_least ? ' ' : *at;
+        at += n_blanks >= n_least ? 1 + n_blanks : 1;
+    }
+    *to = '\0';
+}
+
 char *printed_run(const struct made_run *m, const struct train_summary *s, bool with_lines)
 {
     struct printed p;
 
     printed_begin(&p);
     assert_int_equal(train_print(p.to, &m->job, &m->result, s, with_lines), RC_OK);
-    return printed_end(&p);
+    char *text = printed_end(&p);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        assert_true(strcspn(line, "\n") <= 102); /* bytes; columns are fewer */
+    }
+    join_lines(text);
+    return text;
 }
 
 void assert_row_of(const struct made_run *m, const struct train_summary *s, const char *name, const char *expected)
