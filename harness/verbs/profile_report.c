@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/report/chart.h"
 #include "harness/report/table.h"
 #include "harness/verbs/profile_roofs.h"
 
 enum { F = PHASE_FORWARD, B = PHASE_BACKWARD };
+static const double WIDE_RATIO = 1.25; /* of the quartiles of steps */
 
 static double layer_ns(const struct layer_cost *l)
 {
@@ -75,9 +77,9 @@ out:
 static enum rc print_layers(FILE *to, const struct layer_timing *m)
 {
     static const struct column column[] = {
-        { "layer", ALIGN_LEFT },        { "output C x H x W", ALIGN_LEFT }, { "forward ms", ALIGN_RIGHT },
-        { "backward ms", ALIGN_RIGHT }, { "GFLOP/s", ALIGN_RIGHT },         { "of GEMM limit", ALIGN_RIGHT },
-        { "MB moved", ALIGN_RIGHT },    { "share", ALIGN_RIGHT },           { "up to here", ALIGN_RIGHT },
+        { "layer", ALIGN_LEFT },   { "output", ALIGN_LEFT },   { "fwd ms", ALIGN_RIGHT },
+        { "bwd ms", ALIGN_RIGHT }, { "GFLOP/s", ALIGN_RIGHT }, { "in GEMMs", ALIGN_RIGHT },
+        { "MB", ALIGN_RIGHT },     { "share", ALIGN_RIGHT },   { "so far", ALIGN_RIGHT },
     };
     const double all_ns = all_layers_ns(m);
     struct table *t = NULL;
@@ -192,9 +194,51 @@ static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct
     TRY(rate_rows(t, m));
     TRY(memory_rows(t, m));
     TRY(row(t, "loss", "%.6g in the first of these steps, %.6g in the last", m->loss_first, m->loss_last));
-    table_print(t, to);
+    table_print_named(t, to);
 out:
     table_close(&t);
+    return rc;
+}
+
+static void tell_slowest(FILE *to, const struct layer_timing *m)
+{
+    int slowest = 0;
+
+    for (int i = 1; i < m->network->n_nodes; i++)
+        if (layer_ns(&m->layer[i]) > layer_ns(&m->layer[slowest]))
+            slowest = i;
+    fprintf(to, " The slowest layer is %s: %.0f %% of the layers' time.\n", m->network->node[slowest].name,
+            100 * layer_ns(&m->layer[slowest]) / all_layers_ns(m));
+}
+
+static void tell_answer(FILE *to, const struct layer_timing *m, const struct report_about *about)
+{
+    const double rate = about->batch / m->step_s.median;
+    double flops = 0;
+
+    for (int i = 0; i < m->network->n_nodes; i++)
+        flops += layer_flops(&m->layer[i]);
+    fprintf(to, "%s, batch %d, %s, %d thread%s: %.4g images/s, %.4g ms a step (quartiles %.4g to %.4g).\n",
+            m->network->name, about->batch, about->precision, about->n_threads, about->n_threads == 1 ? "" : "s", rate,
+            1e3 * m->step_s.median, 1e3 * m->step_s.low, 1e3 * m->step_s.high);
+    fprintf(to, "  It reaches %.0f %% of the fastest large GEMM here.",
+            100.0 * flops / m->step_s.median / m->peak_flops_per_s);
+    tell_slowest(to, m);
+    if (m->step_s.high > WIDE_RATIO * m->step_s.low)
+        fprintf(to,
+                "  Doubtful: the times of steps differ much. Run again on an idle machine, or with more --steps.\n");
+    fputc('\n', to);
+}
+
+static enum rc print_answer(FILE *to, const struct layer_timing *m, const struct report_about *about)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    tell_answer(text.lines, m, about);
+    TRY(terminal_text_close(&text, to));
+out:
     return rc;
 }
 
@@ -202,7 +246,9 @@ enum rc profile_print(FILE *to, const struct layer_timing *m, const struct repor
 {
     enum rc rc;
 
+    TRY(print_answer(to, m, about));
     TRY(print_layers(to, m));
+    fprintf(to, "in GEMMs: of the layer's time, what its GEMMs take alone; MB: moved\n\n");
     TRY(print_totals(to, m, about));
     fflush(to);
 out:

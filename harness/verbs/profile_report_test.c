@@ -75,7 +75,9 @@ static char *printed(const struct layer_timing *m)
     return text;
 }
 
-/* The line that begins with a name, spaces squeezed to one. */
+enum { NAME_COLUMNS = 14 }; /* before what rows say */
+
+/* The row that begins with a name, spaces squeezed to one. */
 static void line_of(char out[512], const char *text, const char *name)
 {
     size_t n = 0;
@@ -84,9 +86,14 @@ static void line_of(char out[512], const char *text, const char *name)
         at += strspn(at, " \n");
         if (strncmp(at, name, strlen(name)) != 0 || at[strlen(name)] != ' ')
             continue;
-        for (; *at != '\0' && *at != '\n' && n + 1 < 512; at++)
-            if (*at != ' ' || (n > 0 && out[n - 1] != ' '))
+        for (; *at != '\0' && n + 1 < 512; at++) {
+            if (*at == '\n' && strspn(at + 1, " ") < NAME_COLUMNS) /* else the line was broken there */
+                break;
+            if (*at != ' ' && *at != '\n')
                 out[n++] = *at;
+            else if (n > 0 && out[n - 1] != ' ')
+                out[n++] = ' ';
+        }
         break;
     }
     out[n] = '\0';
