@@ -4,12 +4,15 @@
 
 #include <math.h>
 
+#include "harness/base/terminal.h"
 #include "harness/report/table.h"
 
 /* A residual from which on the line does not describe the times. */
 #define BAD_RESIDUAL_RATIO 0.25
 /* A rank that is slower than the median by more is named. */
 #define SLOW_RATIO 0.9
+/* Noise of equal work from which on other programs are the likely cause. */
+#define NOISY_RATIO 0.2
 
 static enum rc row(struct table *t, const char *what, double value, const char *unit, const char *fit, const char *from)
 {
@@ -31,7 +34,7 @@ static enum rc link_rows(struct table *t, const struct link_fit *f, enum link_cl
     if (f->n_pairs == 0)
         return RC_OK;
     snprintf(from, sizeof from, "%d pairs, %d sizes", f->n_pairs, LINK_N_SIZES);
-    snprintf(fit, sizeof fit, "residual at most %.1f %%, at %zu bytes", 100 * fabs(f->message.worst_ratio),
+    snprintf(fit, sizeof fit, "residual %.1f %%, %zu bytes", 100 * fabs(f->message.worst_ratio),
              link_size_bytes((int)f->message.worst));
     snprintf(what, sizeof what, "%s: latency, one way", calibration_class_name(of));
     TRY(row(t, what, 1e6 * f->alpha_s, "us", fit, from));
@@ -41,8 +44,8 @@ static enum rc link_rows(struct table *t, const struct link_fit *f, enum link_cl
     else
         TRY(row(t, what, 1e-9 / f->message.slope_s, "GB/s", fit, from));
     snprintf(from, sizeof from, "%d pairs, %d bursts", f->n_pairs, LINK_N_BURSTS);
-    snprintf(fit, sizeof fit, "residual at most %.1f %%%s", 100 * fabs(f->burst.worst_ratio),
-             f->is_capped ? "; half of the latency, bursts say more" : "");
+    snprintf(fit, sizeof fit, "residual %.1f %%%s", 100 * fabs(f->burst.worst_ratio),
+             f->is_capped ? "; half of the latency" : "");
     snprintf(what, sizeof what, "%s: overhead of a message", calibration_class_name(of));
     TRY(row(t, what, 1e6 * f->message_s, "us", fit, from));
 out:
@@ -66,7 +69,7 @@ static enum rc compute_rows(struct table *t, const struct calibration *c)
     if (m->jitter.kind == JITTER_NONE)
         snprintf(fit, sizeof fit, "%s", kind[0]);
     else
-        snprintf(fit, sizeof fit, "%s, Kolmogorov-Smirnov distance %.3f", kind[m->jitter.kind], m->jitter.distance);
+        snprintf(fit, sizeof fit, "%s, KS distance %.3f", kind[m->jitter.kind], m->jitter.distance);
     snprintf(from, sizeof from, "%zu times %.3g ms", m->jitter.n_times, 1e3 * m->work_s);
     TRY(row(t, "jitter of equal work, mean", 100 * m->jitter.ratio, "%", fit, from));
 out:
@@ -75,9 +78,10 @@ out:
 
 static enum rc print_parts(FILE *to, const struct calibration *c)
 {
-    static const struct column column[] = {
-        { "measured", ALIGN_LEFT }, { "value", ALIGN_RIGHT }, { "fit or range", ALIGN_LEFT }, { "from", ALIGN_LEFT }
-    };
+    static const struct column column[] = { { "measured", ALIGN_LEFT },
+                                            { "value", ALIGN_RIGHT },
+                                            { "largest residual, range", ALIGN_LEFT },
+                                            { "from", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 
@@ -170,15 +174,53 @@ static void print_notes(FILE *to, const struct calibration *c)
         fprintf(to, "the slowest rank computes at %.2f of the rate of the median one\n", flops->least / flops->median);
 }
 
+static void tell_link(FILE *to, const struct link_fit *f, enum link_class of)
+{
+    if (f->n_pairs == 0)
+        return;
+    fprintf(to, "  %s: latency %.4g us, ", of == LINK_BETWEEN ? "Between hosts" : "Within a host", 1e6 * f->alpha_s);
+    if (of == LINK_BETWEEN)
+        fprintf(to, "%.4g Gbit/s", 8e-9 / f->message.slope_s);
+    else
+        fprintf(to, "%.4g GB/s", 1e-9 / f->message.slope_s);
+    if (fabs(f->message.worst_ratio) > BAD_RESIDUAL_RATIO)
+        fprintf(to, ", doubtful: a message takes up to %.0f %% longer or less than these say",
+                100 * fabs(f->message.worst_ratio));
+    fprintf(to, ".\n");
+}
+
+static void tell_answer(FILE *to, const struct calibration *c)
+{
+    const struct compute_bench *m = &c->compute;
+    const bool is_noisy = m->jitter.ratio > NOISY_RATIO;
+
+    fprintf(to, "%d rank%s on %d host%s, at most %d each: %.4g GFLOP/s a rank, jitter %.3g %%.\n", c->n_ranks,
+            c->n_ranks == 1 ? "" : "s", c->links.n_hosts, c->links.n_hosts == 1 ? "" : "s", c->links.n_most_host_ranks,
+            1e-9 * m->flops_per_s.median, 100 * m->jitter.ratio);
+    for (int of = LINK_N_CLASSES - 1; of >= 0; of--)
+        tell_link(to, &c->links.link[of], (enum link_class)of);
+    if (c->links.link[LINK_BETWEEN].n_pairs == 0)
+        fprintf(to, "  Links between hosts were not measured: gradmark predict needs ranks on two hosts.\n");
+    if (is_noisy)
+        fprintf(to, "  Doubtful: equal work took %.0f %% longer than the fastest. Run again on an idle machine.\n",
+                100 * m->jitter.ratio);
+    fputc('\n', to);
+}
+
 enum rc calibrate_print(FILE *to, const struct calibration *c)
 {
+    struct terminal_text text;
     enum rc rc;
 
-    fprintf(to, "%d ranks on %d hosts, at most %d each\n\n", c->n_ranks, c->links.n_hosts, c->links.n_most_host_ranks);
+    TRY(terminal_text_open(&text));
+    tell_answer(text.lines, c);
+    TRY(terminal_text_close(&text, to));
     TRY(print_parts(to, c));
     if (c->n_ranks > 1)
         TRY(print_sizes(to, c));
-    print_notes(to, c);
+    TRY(terminal_text_open(&text));
+    print_notes(text.lines, c);
+    TRY(terminal_text_close(&text, to));
 out:
     return rc;
 }

@@ -145,8 +145,7 @@ static enum rc write_results(const struct run *run)
                              strcmp(o->protocol, "rdma") == 0 ? PROTOCOL_RDMA : PROTOCOL_TCP, name));
     head_of_file(head, sizeof head, run);
     TRY(cluster_write(&cluster, sources, head, o->out));
-    printf("%s: written; gradmark info --cluster shows it, gradmark train --world sim --cluster simulates it\n",
-           o->out);
+    printf("%s: written. gradmark info --cluster shows it, simulate --cluster uses it.\n", o->out);
     fflush(stdout);
 out:
     free(sources);
