@@ -61,11 +61,28 @@ static bool has_encryption(const struct ps_results *r)
     return r->encryption && encryption_words(r->encryption)[0] != '\0';
 }
 
+/* Of the most bytes, a comment before the table. */
+static void print_answer(FILE *to, const struct comm_ps_about *about)
+{
+    const struct ps_results *r = about->results;
+
+    if (r->n_rows == 0)
+        return;
+    const struct ps_row *row = &r->row[r->n_rows - 1];
+    const double rate = goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL);
+    fprintf(to, "# With %zu bytes: a push and a pull move %.4g GB/s, %.0f %% of the bound.\n", row->n_bytes,
+            rate * 1e-9, 100 * rate / goodput_bytes_per_s(about, row, PS_LANE_BOUND));
+    if (wrong_count(r) > 0)
+        fprintf(to, "# WRONG: %" PRIu64 " elements are not what they must be. Do not use these figures.\n",
+                wrong_count(r));
+}
+
 static void print(FILE *to, const void *of)
 {
     const struct comm_ps_about *about = of;
     const struct ps_results *r = about->results;
 
+    print_answer(to, about);
     fprintf(to, "# push and pull: %d worker%s, %d server%s, on %d host%s, world %s, transport %s, compute %s\n",
             about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
             about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world,

@@ -255,10 +255,72 @@ static void print_differences(FILE *to, const struct comm_about *about)
     }
 }
 
+/* --- the answer --- */
+
+/* The fastest lane with as many bytes; but: this one does not count, NULL: all do. NULL: there is none. */
+static const struct comm_row *fastest(const struct comm_about *about, size_t n_bytes, const struct comm_row *but)
+{
+    const struct comm_results *r = about->results;
+    const struct comm_row *best = NULL;
+
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct comm_row *row = &r->row[i];
+        if (!is_ceiling(about, row) && row->n_bytes == n_bytes && row != but &&
+            (!best || row->figure[comm_row_main(row)].time_s < best->figure[comm_row_main(best)].time_s))
+            best = row;
+    }
+    return best;
+}
+
+/* "ring 2.33 GB/s"; of what moves no bytes "ring 12.3 us" */
+static void print_speed(FILE *to, const struct comm_about *about, const struct comm_row *row)
+{
+    const enum comm_placement main = comm_row_main(row);
+
+    fprintf(to, "%s ", lane_name(about, row->lane));
+    if (row->n_bytes > 0)
+        fprintf(to, "%.4g GB/s", busbw_bytes_per_s(about, row, main) * 1e-9);
+    else
+        fprintf(to, "%.4g us", row->figure[main].time_s * 1e6);
+}
+
+/* Two comments, with no word that programs look for in the table: what is fastest with the most bytes, and whether all
+ * elements are right. */
+static void print_answer(FILE *to, const struct comm_about *about)
+{
+    const struct comm_results *r = about->results;
+    const size_t n_bytes = r->n_rows > 0 ? r->row[r->n_rows - 1].n_bytes : 0;
+    const struct comm_row *best = fastest(about, n_bytes, NULL), *next = best ? fastest(about, n_bytes, best) : NULL;
+    const struct comm_row *ceiling = comm_results_ceiling(r, n_bytes);
+    const uint64_t n_wrong = wrong_count(r);
+
+    if (!best)
+        return;
+    const struct comm_figure *f = &best->figure[comm_row_main(best)];
+    const bool is_unsure = next && !r->is_virtual && next->figure[comm_row_main(next)].low_s <= f->high_s;
+    fprintf(to, is_unsure ? "# Cannot tell what is fastest" : next ? "# Fastest" : "# Measured");
+    if (n_bytes > 0)
+        fprintf(to, " with %zu bytes", n_bytes);
+    fprintf(to, ": ");
+    print_speed(to, about, best);
+    if (ceiling && n_bytes > 0)
+        fprintf(to, ", %.0f %% of the ceiling",
+                100 * busbw_bytes_per_s(about, best, comm_row_main(best)) /
+                    busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE));
+    if (next) {
+        fprintf(to, is_unsure ? ", or " : "; next ");
+        print_speed(to, about, next);
+    }
+    fprintf(to, ".\n");
+    if (n_wrong > 0)
+        fprintf(to, "# WRONG: %" PRIu64 " elements are not what they must be. Do not use these figures.\n", n_wrong);
+}
+
 static void print(FILE *to, const void *of)
 {
     const struct comm_about *about = of;
 
+    print_answer(to, about);
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
         if (!about->results->why_not[lane][0])
             print_lane(to, about, lane);
