@@ -63,11 +63,11 @@ enum rc acceptance_read(struct acceptance *out, const char *dir) MUST_CHECK;
 bool acceptance_is_bundle(const char *dir);
 /* The page alone. RC_INVAL: path cannot be written; RC_IO, RC_NOMEM. */
 enum rc acceptance_page(const struct acceptance *a, const char *path) MUST_CHECK;
-/* Two bundles: in how many points B is worse, both verdicts, criteria that changed their outcome, nodes, links and ranks
- * that came or went, and rates of nodes, of collectives and of orders of ranks that differ (all_rows: all), with ratios;
- * as text. Nodes are the same that have the same name. *n_worse:
- * criteria that passed in A and fail or have no data in B, and findings that only B has; a criterion that B skipped, or
- * was not asked for, is named and is not worse. RC_NOMEM, RC_IO. */
+/* Compares two bundles, as text: in how many points B is worse, both verdicts, criteria with another outcome, nodes,
+ * links and ranks that came or went, and rates of nodes, of collectives and of orders of ranks that differ (all_rows:
+ * all of them), with ratios. Nodes of the same name are the same. *n_worse := criteria that passed in A and fail or have
+ * no data in B, and findings that only B has. A criterion that B skipped, or was not asked for, is named and is not
+ * worse. RC_NOMEM, RC_IO. */
 enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, bool all_rows, FILE *to,
                         int *n_worse) MUST_CHECK;
 
