@@ -183,7 +183,7 @@ static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
     struct table *t = NULL;
     enum rc rc;
 
-    fprintf(parts_text(lesson->env), "\n%s, target loss %s\n", nets[n].name, nets[n].target);
+    fprintf(lesson->env->tables, "%s, target loss %s\n", nets[n].name, nets[n].target);
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int s = 0; s < N_SERIES; s++) {
         for (int c = 0; c < N_COUNTS; c++)

@@ -37,7 +37,8 @@ struct lab_parts;
 struct lab_env {             /* borrowed */
     const char *self_path;   /* this program */
     const char *folder;      /* is written into */
-    FILE *to;                /* what the lab found, for the terminal */
+    FILE *to;                /* what the lab found, for the terminal: sentences, which come first there */
+    FILE *tables;            /* and its tables, and pictures as text */
     struct lab_parts *parts; /* how far it has come */
     bool in_text;            /* draw there, too */
     const char *without;     /* --without; "": not given */

@@ -49,7 +49,8 @@ void lesson_text(struct lesson *l, const char *text)
 enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
 {
     html_table(l->page.file.stream, t, caption);
-    table_print(t, parts_text(l->env));
+    table_print(t, l->env->tables);
+    fputc('\n', l->env->tables);
     return RC_OK;
 }
 
@@ -88,7 +89,7 @@ enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data
     TRY(chart_draw(script, data, l->env->folder, name, var, n_vars));
     TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
     if (l->env->in_text)
-        TRY(chart_print(script, data, var, n_vars, parts_text(l->env)));
+        TRY(chart_print(script, data, var, n_vars, l->env->tables));
 out:
     return rc;
 }
@@ -119,7 +120,7 @@ void lesson_say_histories(struct lesson *l, int n_workers)
              n_workers > 1 ? " (and _1 ...)" : "",
              n_workers > 1 ? "each worker of the last training" : "the full batch");
     lesson_text(l, text);
-    fprintf(parts_text(l->env), "%s\n", text);
+    fprintf(l->env->to, "%s\n", text);
 }
 
 void lesson_list(struct lesson *l, const char *heading, const char *const *item)

@@ -367,6 +367,17 @@ out:
     return rc;
 }
 
+static void tell_busiest(const struct ring *l)
+{
+    FILE *to = parts_text(l->env);
+
+    fprintf(to, "With %d workers the busiest rank sends", counts[N_COUNTS - 1]);
+    for (int w = 0; w < N_WAYS; w++)
+        fprintf(to, "%s %.2f gradients %s", w > 0 ? "," : "",
+                (double)l->sum[N_COUNTS - 1][w].busiest_bytes / l->gradient_bytes, ways[w].name);
+    fprintf(to, ".\n");
+}
+
 static enum rc ring_run(const struct lab_env *env)
 {
     struct ring *l = calloc(1, sizeof *l);
@@ -378,6 +389,7 @@ static enum rc ring_run(const struct lab_env *env)
     parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_drawn(l));
     TRY(train_ways(l));
+    tell_busiest(l);
     TRY(write_steps(l));
     TRY(write_bytes(l));
     TRY(write_page(l));

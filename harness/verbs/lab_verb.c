@@ -2,10 +2,12 @@
 /* lab_verb.c - gradmark lab: lists the lessons, or runs one. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/base/terminal.h"
 #include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
 #include "harness/labs/parts.h"
@@ -147,6 +149,45 @@ static enum rc check_use(const struct verb_call *call)
     return RC_OK;
 }
 
+/* Of a lab that is whole: what it found, where its page is, then its tables. */
+static enum rc print_found(const struct lab *lab, const char *path, const char *found, const char *tables)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "lab %s: %s\n%s", lab->name, lab->summary, found);
+    fprintf(text.lines, "Pictures, questions, and what to try next: %s/report.html\n\n", path);
+    TRY(terminal_text_close(&text, stdout));
+    fputs(tables, stdout);
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "standard output cannot be written");
+out:
+    return rc;
+}
+
+struct found { /* by a lab, in memory */
+    char *sentences, *tables;
+    size_t n_sentences_bytes, n_tables_bytes;
+};
+
+static enum rc found_open(struct found *f, struct lab_env *env)
+{
+    env->to = open_memstream(&f->sentences, &f->n_sentences_bytes);
+    env->tables = open_memstream(&f->tables, &f->n_tables_bytes);
+    return env->to && env->tables ? RC_OK : rc_raise(RC_NOMEM, "no memory for what the lab finds");
+}
+
+/* Then its texts are whole; they stay until they are freed. */
+static void found_close(struct lab_env *env)
+{
+    if (env->to)
+        (void)fclose(env->to);
+    if (env->tables)
+        (void)fclose(env->tables);
+    env->to = env->tables = NULL;
+}
+
 /* results: "": lab-NAME. */
 static enum rc run_lab(struct verb_call *call, const char *name, const char *results)
 {
@@ -155,11 +196,11 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     struct lab_parts parts;
     struct atomic_folder folder = { .path = NULL };
     struct lab_env env = { .self_path = self_path,
-                           .to = stdout,
                            .parts = &parts,
                            .in_text = o->terminal,
                            .without = o->without,
                            .n_workers = (int)o->workers };
+    struct found found = { .sentences = NULL };
     const struct lab *lab;
     enum rc rc;
 
@@ -173,6 +214,7 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
         FAIL(RC_UNSUPPORTED, "lab %s: pictures need gnuplot, which cannot be started (Debian: gnuplot-nox)", lab->name);
     stop_catch();
     env.folder = folder.temporary_path;
+    TRY(found_open(&found, &env));
     parts_open(&parts, lab->name, stderr);
     rc = lab->run(&env);
     if (rc != RC_OK) {
@@ -181,8 +223,12 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     }
     TRY(parts_close(&parts));
     TRY(atomic_folder_commit(&folder));
-    printf("\n%s/report.html has the pictures, the questions, and what to try next\n", path);
+    found_close(&env);
+    TRY(print_found(lab, path, found.sentences, found.tables));
 out:
+    found_close(&env);
+    free(found.sentences);
+    free(found.tables);
     atomic_folder_discard(&folder);
     return rc;
 }
