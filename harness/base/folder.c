@@ -127,6 +127,60 @@ out:
     return rc;
 }
 
+enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path)
+{
+    struct atomic_folder f = { .path = NULL };
+    char *partial = NULL;
+    enum rc rc;
+
+    *out = f;
+    TRY(atomic_folder_open(&f, path));
+    if (asprintf(&partial, "%s.partial", f.path) < 0) {
+        partial = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    }
+    if (rename(f.temporary_path, partial) != 0) /* replaces an empty folder */
+        FAIL(RC_INVAL, "%s: %s is in the way: %s; --continue %s continues what is there, or remove it", path, partial,
+             strerror(errno), path);
+    free(f.temporary_path);
+    f.temporary_path = partial;
+    partial = NULL;
+    *out = f;
+    f = (struct atomic_folder){ .path = NULL };
+out:
+    free(partial);
+    atomic_folder_discard(&f);
+    return rc;
+}
+
+enum rc atomic_folder_reopen_partial(struct atomic_folder *out, const char *path)
+{
+    struct atomic_folder f = { .path = realpath(path, NULL) };
+    struct stat there;
+    enum rc rc = RC_OK;
+
+    *out = (struct atomic_folder){ .path = NULL };
+    if (f.path != NULL && rmdir(f.path) != 0) /* an empty one would be replaced anyway */
+        FAIL(RC_INVAL, "%s: cannot be replaced: %s; %s.partial stays", path, strerror(errno), path);
+    if (f.path == NULL)
+        f.path = strdup(path);
+    if (f.path == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    for (size_t n = strlen(f.path); n > 1 && f.path[n - 1] == '/'; n--)
+        f.path[n - 1] = '\0';
+    if (asprintf(&f.temporary_path, "%s.partial", f.path) < 0) {
+        f.temporary_path = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    }
+    if (stat(f.temporary_path, &there) != 0)
+        FAIL(RC_INVAL, "%s: %s", f.temporary_path, strerror(errno));
+    *out = f;
+    f = (struct atomic_folder){ .path = NULL };
+out:
+    clear(&f);
+    return rc;
+}
+
 const char *folder_for_temporary(void)
 {
     const char *given = getenv("TMPDIR");
@@ -199,11 +253,12 @@ static void remove_files(const char *folder)
 
 void atomic_folder_discard(struct atomic_folder *f)
 {
-    if (f->temporary_path != NULL) {
+    if (f->temporary_path != NULL && !f->stays) {
         remove_files(f->temporary_path);
         (void)rmdir(f->temporary_path);
     }
-    remove_parents(f);
+    if (!f->stays)
+        remove_parents(f);
     clear(f);
 }
 

@@ -6,6 +6,7 @@
 #ifndef HARNESS_BASE_FOLDER_H
 #define HARNESS_BASE_FOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/rc.h"
@@ -20,12 +21,18 @@ enum rc folder_make_empty(const char *path) MUST_CHECK;
 struct atomic_folder {
     char *path, *temporary_path; /* write files, no folders, into temporary_path: "PATH.partial-XXXXXX" */
     char *made_path;             /* the first of the folders above path that were made; NULL: all were there */
+    bool stays;                  /* set by the caller: unless it is committed, temporary_path stays as it is */
 };
 
 /* Start writing what shall become folder `path`, which is not there yet or empty; folders above it are made.
  * RC_INVAL names path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no
  * permission). */
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
+/* As atomic_folder_open(), for work that another process can continue: temporary_path is "PATH.partial", without more letters.
+ * RC_INVAL, too: there is one already. */
+enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path) MUST_CHECK;
+/* Continue with "PATH.partial" as it is. RC_INVAL: it is not there, or files are at path, too. */
+enum rc atomic_folder_reopen_partial(struct atomic_folder *out, const char *path) MUST_CHECK;
 /* TMPDIR, or else /tmp: where folders for a run alone are made. */
 const char *folder_for_temporary(void);
 /* None can be made there. RC_INVAL, with TMPDIR and the text of error, an errno. */
@@ -36,8 +43,8 @@ enum rc folder_refuse_temporary(int error) MUST_CHECK;
 enum rc atomic_folder_open_temporary(struct atomic_folder *out, const char *name) MUST_CHECK;
 /* Rename into place. RC_IO: nothing new is at path. Ends f either way. */
 enum rc atomic_folder_commit(struct atomic_folder *f) MUST_CHECK;
-/* Remove what was written, and the folders above it that were made, where nobody else has put anything into them; no-op
- * when not open or already committed. */
+/* Unless it stays: remove what was written, and the folders above it that were made, where nobody else has put anything
+ * into them. No-op when not open or already committed. */
 void atomic_folder_discard(struct atomic_folder *f);
 
 #endif

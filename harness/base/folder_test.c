@@ -58,6 +58,40 @@ static void folders_that_come_to_nothing_leave_none(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* What stays is found again under the name that its path has, and is in the way of another one until then. */
+static void folders_that_stay_are_continued(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], partial[64], text[64];
+    struct atomic_folder f = { .path = NULL };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/", folder);
+    snprintf(partial, sizeof partial, "%s/a.partial", folder);
+    snprintf(text, sizeof text, "%s/text", partial);
+    assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_INVAL);
+    assert_int_equal(atomic_folder_open_partial(&f, path), RC_OK);
+    assert_string_equal(f.temporary_path, partial);
+    atomic_folder_discard(&f);
+    assert_int_equal(access(partial, F_OK), -1);
+    assert_int_equal(atomic_folder_open_partial(&f, path), RC_OK);
+    write_text(text, "kept");
+    f.stays = true;
+    atomic_folder_discard(&f);
+    assert_int_equal(atomic_folder_open_partial(&f, path), RC_INVAL);
+    assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_OK);
+    assert_int_equal(atomic_folder_commit(&f), RC_OK);
+    assert_int_equal(access(partial, F_OK), -1);
+    /* files at its path are nobody's to replace */
+    assert_int_equal(mkdir(partial, 0777), 0);
+    assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_INVAL);
+    assert_int_equal(rmdir(partial), 0);
+    snprintf(text, sizeof text, "%s/a/text", folder);
+    assert_int_equal(unlink(text), 0);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* Nobody else can know its name, or look into it. */
 static void temporary_folders_are_private(void **state)
 {
@@ -110,6 +144,7 @@ static void an_empty_folder_is_made_or_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none),
+                                        cmocka_unit_test(folders_that_stay_are_continued),
                                         cmocka_unit_test(temporary_folders_are_private),
                                         cmocka_unit_test(an_empty_folder_is_made_or_found) };
 

@@ -133,15 +133,10 @@ static bool is_utf8(const char *text)
 
 /* Will the plan hold the command line as it is? Bytes that are not UTF-8 have no place in it. Nothing continues from
  * where results go. */
-static enum rc check_words(const struct sweep *s)
+enum rc begun_check_words(const struct command_line *l)
 {
-    static const char *const free_option[] = { "--results=", "--name=" };
-    struct command_line *l = malloc(sizeof *l);
-    enum rc rc;
+    static const char *const free_option[] = { "--results=", "--name=", "--out=" };
 
-    if (!l)
-        FAIL(RC_NOMEM, "no memory for a command line");
-    TRY(add_words(l, s));
     for (int i = 0; i < l->n; i++) {
         const char *word = l->argv[i];
         const int n_name = (int)strcspn(word, "=");
@@ -149,11 +144,23 @@ static enum rc check_words(const struct sweep *s)
         for (size_t k = 0; k < sizeof free_option / sizeof *free_option; k++)
             is_free = is_free || strncmp(word, free_option[k], strlen(free_option[k])) == 0;
         if (!is_free && !is_utf8(word))
-            FAIL(RC_INVAL,
-                 "%.*s %s: is not UTF-8; the campaign keeps it in a JSON file, and could not be continued; give the "
-                 "file or folder a name in UTF-8",
-                 n_name, word, word + n_name + (word[n_name] == '='));
+            return rc_raise(RC_INVAL,
+                            "%.*s %s: is not UTF-8; the campaign keeps it in a JSON file, and could not be continued; "
+                            "give the file or folder a name in UTF-8",
+                            n_name, word, word + n_name + (word[n_name] == '='));
     }
+    return RC_OK;
+}
+
+static enum rc check_words(const struct sweep *s)
+{
+    struct command_line *l = malloc(sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        FAIL(RC_NOMEM, "no memory for a command line");
+    TRY(add_words(l, s));
+    TRY(begun_check_words(l));
 out:
     free(l);
     return rc;
@@ -205,6 +212,15 @@ out:
     return rc;
 }
 
+enum rc begun_record_facts(struct record *plan)
+{
+    char fingerprint[FINGERPRINT_BYTES];
+
+    program_fingerprint(fingerprint);
+    record_text(plan, "program_fingerprint", fingerprint);
+    return add_environment(plan);
+}
+
 static enum rc add_points(struct record *r, const struct campaign *c)
 {
     char(*name)[LAUNCH_NAME_BYTES] = calloc(c->n_points, sizeof *name);
@@ -232,7 +248,6 @@ out:
 static enum rc make_plan(struct record **out, const struct sweep *s)
 {
     struct command_line *l = malloc(sizeof *l);
-    char fingerprint[FINGERPRINT_BYTES];
     struct record *r = NULL;
     enum rc rc;
 
@@ -242,10 +257,8 @@ static enum rc make_plan(struct record **out, const struct sweep *s)
     TRY(record_open(&r, "plan"));
     record_text_array(r, "arguments", (const char *const *)l->argv, (size_t)l->n);
     record_u64(r, "ranks_count", s->launcher.name ? (uint64_t)s->launcher.n_ranks : 0);
-    program_fingerprint(fingerprint);
-    record_text(r, "program_fingerprint", fingerprint);
     TRY(digest_record(r, s->input, s->n_inputs));
-    TRY(add_environment(r));
+    TRY(begun_record_facts(r));
     TRY(add_points(r, &s->campaign));
     *out = r;
     r = NULL;
@@ -329,12 +342,12 @@ static enum rc read_words(struct begun *k)
     json_t *word;
 
     if (!json_is_array(words) || json_array_size(words) > MAX_ARGS)
-        return rc_raise(RC_INVAL, "--continue %s: its manifest.json has no plan: that campaign cannot be continued",
-                        k->folder);
+        return rc_raise(RC_INVAL, "--continue %s: its %s has no plan: that campaign cannot be continued", k->folder,
+                        k->file);
     json_array_foreach(words, i, word)
     {
         if (!json_is_string(word))
-            return rc_raise(RC_INVAL, "--continue %s: the plan in its manifest.json is damaged", k->folder);
+            return rc_raise(RC_INVAL, "--continue %s: the plan in its %s is damaged", k->folder, k->file);
         k->word[k->n_words++] = (char *)(uintptr_t)json_string_value(word);
     }
     return RC_OK;
@@ -360,20 +373,28 @@ static enum rc check_launcher(const struct begun *k, const struct launcher *laun
 
 enum rc begun_open(struct begun *out, const char *folder, const struct launcher *launcher)
 {
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    return begun_open_file(out, folder, path, launcher);
+}
+
+enum rc begun_open_file(struct begun *out, const char *folder, const char *path, const struct launcher *launcher)
+{
+    const char *slash = strrchr(path, '/');
     struct begun k = { .folder = folder };
     json_error_t error;
     FILE *from = NULL;
-    char path[600];
     enum rc rc;
 
     *out = (struct begun){ 0 };
-    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    snprintf(k.file, sizeof k.file, "%s", slash ? slash + 1 : path);
     if (access(path, R_OK) != 0)
         FAIL(RC_INVAL, "--continue %s: holds no campaign: %s: %s", folder, path, strerror(errno));
-    TRY(file_of_option(file_open_text(&from, path, "what compare wrote"), "continue"));
+    TRY(file_of_option(file_open_text(&from, path, "what gradmark wrote"), "continue"));
     k.manifest = json_loadf(from, 0, &error);
     if (!k.manifest)
-        FAIL(RC_INVAL, "--continue %s: its manifest.json cannot be read: line %d: %s", folder, error.line, error.text);
+        FAIL(RC_INVAL, "--continue %s: its %s cannot be read: line %d: %s", folder, k.file, error.line, error.text);
     TRY(read_words(&k));
     TRY(check_launcher(&k, launcher));
     k.n_continued = (int)json_integer_value(json_object_get(k.manifest, "continued_count"));
@@ -434,11 +455,10 @@ static enum rc note_change(struct begun *k, bool anyway, const char *what, const
         snprintf(k->changes + n_used, sizeof k->changes - n_used, "%s%s was %.100s, is %.100s", n_used > 0 ? "; " : "",
                  what, before, after);
     else
-        rc =
-            rc_raise(RC_INVAL,
-                     "--continue %s: was begun where %s was %.120s, which is %.120s now: launches of both would not be "
-                     "alike; --continue-anyway goes on, and tells it",
-                     k->folder, what, before, after);
+        rc = rc_raise(RC_INVAL,
+                      "--continue %s: was begun where %s was %.120s, which is %.120s now: results of both would not be "
+                      "alike; --continue-anyway goes on, and tells it",
+                      k->folder, what, before, after);
     free(texts[0]);
     free(texts[1]);
     return rc;
@@ -514,24 +534,34 @@ out:
     return rc;
 }
 
+enum rc begun_check_digests(struct begun *k, const struct digest *now, size_t n, bool anyway)
+{
+    json_t *then = json_object_get(plan_of(k), DIGEST_KEY), *digest = NULL;
+    char what[DIGEST_NAME_BYTES + 32];
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; then && i < n; i++) { /* older plans have none */
+        const bool is_operand = strcmp(now[i].name, "operand") == 0;
+        json_decref(digest);
+        digest = json_string(now[i].sha256);
+        if (!digest)
+            FAIL(RC_NOMEM, "no memory for the digests of input files");
+        snprintf(what, sizeof what, "the SHA-256 of %s%s", is_operand ? "the " : "--", now[i].name);
+        if (!json_equal(json_object_get(then, now[i].name), digest))
+            TRY(note_change(k, anyway, what, json_object_get(then, now[i].name), digest));
+    }
+out:
+    json_decref(digest);
+    return rc;
+}
+
 enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway)
 {
-    json_t *then = json_object_get(plan_of(k), DIGEST_KEY), *now = NULL;
-    char what[DIGEST_NAME_BYTES + 32];
     enum rc rc;
 
     TRY(find_inputs(s));
-    for (size_t i = 0; then && i < s->n_inputs; i++) { /* older plans have none */
-        json_decref(now);
-        now = json_string(s->input[i].sha256);
-        if (!now)
-            FAIL(RC_NOMEM, "no memory for the digests of input files");
-        snprintf(what, sizeof what, "the SHA-256 of --%s", s->input[i].name);
-        if (!json_equal(json_object_get(then, s->input[i].name), now))
-            TRY(note_change(k, anyway, what, json_object_get(then, s->input[i].name), now));
-    }
+    TRY(begun_check_digests(k, s->input, s->n_inputs, anyway));
 out:
-    json_decref(now);
     return rc;
 }
 

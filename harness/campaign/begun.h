@@ -22,11 +22,13 @@
 #define HARNESS_CAMPAIGN_BEGUN_H
 
 #include "harness/campaign/command_line.h"
+#include "harness/report/digest.h"
 
 struct json_t;
 
-struct begun { /* of a campaign that is continued */
+struct begun { /* of a campaign that is continued, or of other work that keeps a plan */
     const char *folder;
+    char file[32];           /* in which the plan is: "manifest.json" */
     struct json_t *manifest; /* owned */
     char *word[MAX_ARGS];    /* of its command line, behind the verb; lent by the manifest */
     int n_words;
@@ -37,12 +39,21 @@ struct begun { /* of a campaign that is continued */
 /* Read folder's manifest.json. RC_INVAL: there is none, or none of a campaign that can be continued, or it was started
  * by another launcher, or with another number of ranks. */
 enum rc begun_open(struct begun *out, const char *folder, const struct launcher *launcher) MUST_CHECK;
+/* The same of the plan in the file at path. */
+enum rc begun_open_file(struct begun *out, const char *folder, const char *path,
+                        const struct launcher *launcher) MUST_CHECK;
 void begun_close(struct begun *k); /* accepts a zeroed one */
 /* Are the program and, in real worlds, this machine those that began it? What else they are is noted in k->changes
  * where `anyway`, else it is RC_INVAL, which names the first. */
 enum rc begun_check(struct begun *k, bool anyway) MUST_CHECK;
 /* Do input files hold what they held then? Likewise. Notes what they hold now, for sweep_write_manifest(). */
 enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway) MUST_CHECK;
+/* What both are made of, of any digests. One called "operand" is of no option. */
+enum rc begun_check_digests(struct begun *k, const struct digest *now, size_t n, bool anyway) MUST_CHECK;
+/* Of a plan: what begun_check() compares, beside what manifest_fill() writes. RC_NOMEM. */
+enum rc begun_record_facts(struct record *plan) MUST_CHECK;
+/* RC_INVAL: a word of a command line is not UTF-8, and a plan could not hold it. */
+enum rc begun_check_words(const struct command_line *l) MUST_CHECK;
 /* Steps as they were planned. RC_INVAL: the same options make other points. */
 enum rc begun_apply(const struct begun *k, struct sweep *s) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/hold.h"
+#include "harness/campaign/kept_simulations.h"
 #include "harness/report/progress.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
@@ -22,12 +25,12 @@ enum { PATH_BYTES = 4096 };
 
 struct lanes {
     struct simulation *s;
-    size_t *order; /* [n]: heaviest first */
-    size_t n;
+    size_t *order; /* [n]: those to run, heaviest first */
+    size_t n, n_all;
     const struct simulations_env *env;
     _Atomic size_t next;
-    atomic_flag is_taken; /* a lane has what follows, as long as it takes to count and to print a line */
-    size_t n_done;
+    pthread_mutex_t mutex; /* a lane has what follows, while it counts, prints a line and keeps a record */
+    size_t n_done, n_known;
     double done_weight, all_weight;
 };
 
@@ -170,12 +173,6 @@ out:
     return rc;
 }
 
-static void take(struct lanes *l)
-{
-    while (atomic_flag_test_and_set(&l->is_taken))
-        ;
-}
-
 /* Why it failed, without its name. */
 static const char *reason_of(const struct simulation *s)
 {
@@ -185,9 +182,9 @@ static const char *reason_of(const struct simulation *s)
 }
 
 /* Did another one fail for the same reason before? */
-static bool is_known(const struct lanes *l, const struct simulation *s)
+static bool has_failed_alike(const struct lanes *l, const struct simulation *s)
 {
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n_all; i++)
         if (&l->s[i] != s && l->s[i].has_failed && strcmp(reason_of(&l->s[i]), reason_of(s)) == 0)
             return true;
     return false;
@@ -200,19 +197,33 @@ static void note_failure(struct lanes *l, struct simulation *s)
     s->has_failed = true;
     s->hot_tensor[0] = '\0';
     snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, rc_message());
-    if (!stop_wanted() && !is_known(l, s))
+    if (!stop_wanted() && !has_failed_alike(l, s))
         progress_say(l->env->progress, "%s; the others continue", s->why);
+}
+
+/* V4. One that cannot be kept counts all the same. */
+static void keep(struct lanes *l, struct simulation *s)
+{
+    s->is_known = true;
+    l->n_known++;
+    if (l->env->kept && kept_simulations_add(l->env->kept, s) != RC_OK)
+        progress_say(l->env->progress, "%s is not kept: %s", s->name, rc_message());
+    hold_at("kept", 0, l->n_known);
 }
 
 static void note_end(struct lanes *l, struct simulation *s, enum rc rc)
 {
-    take(l);
+    (void)pthread_mutex_lock(&l->mutex);
     if (rc != RC_OK)
         note_failure(l, s);
-    l->done_weight += s->weight;
-    progress_weigh(l->env->progress, l->all_weight > 0 ? l->done_weight / l->all_weight : 1);
-    progress_update(l->env->progress, ++l->n_done, s->name, wait_clock_ns());
-    atomic_flag_clear(&l->is_taken);
+    else
+        keep(l, s);
+    if (rc == RC_OK || !stop_wanted()) {
+        l->done_weight += s->weight;
+        progress_weigh(l->env->progress, l->all_weight > 0 ? l->done_weight / l->all_weight : 1);
+        progress_update(l->env->progress, ++l->n_done, s->name, wait_clock_ns());
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
 }
 
 /* A lane. */
@@ -229,34 +240,48 @@ static void run_lane(void *arg, int task, int thread)
     }
 }
 
-/* order[n] := indices of s, by falling weight; equal ones stay as they are. */
-static void sort_by_weight(size_t *order, const struct simulation *s, size_t n)
+/* order[*n_order] := indices of those of s that are not known, by falling weight; equal ones stay as they are. */
+static void sort_by_weight(size_t *order, size_t *n_order, const struct simulation *s, size_t n)
 {
+    *n_order = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t at = i;
+        size_t at = *n_order;
+        if (s[i].is_known)
+            continue;
         for (; at > 0 && s[order[at - 1]].weight < s[i].weight; at--)
             order[at] = order[at - 1];
         order[at] = i;
+        ++*n_order;
     }
+}
+
+size_t simulations_n_left(const struct simulation *s, size_t n)
+{
+    size_t n_left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_left += !s[i].is_known;
+    return n_left;
 }
 
 enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env)
 {
-    const int n_lanes = n < (size_t)env->n_jobs ? (n > 0 ? (int)n : 1) : env->n_jobs;
-    struct lanes l = { .s = s, .n = n, .env = env, .is_taken = ATOMIC_FLAG_INIT };
+    struct lanes l = { .s = s, .n_all = n, .env = env, .mutex = PTHREAD_MUTEX_INITIALIZER };
     struct thread_pool *pool = NULL;
     enum rc rc;
 
     l.order = calloc(n + 1, sizeof *l.order);
     if (!l.order)
         return rc_raise(RC_NOMEM, "no memory for the order of %zu simulations", n);
-    sort_by_weight(l.order, s, n);
-    for (size_t i = 0; i < n; i++)
-        l.all_weight += s[i].weight;
+    sort_by_weight(l.order, &l.n, s, n);
+    l.n_known = n - l.n;
+    const int n_lanes = l.n < (size_t)env->n_jobs ? (l.n > 0 ? (int)l.n : 1) : env->n_jobs;
+    for (size_t i = 0; i < l.n; i++)
+        l.all_weight += s[l.order[i]].weight;
     TRY(thread_pool_open(&pool, n_lanes, false));
     thread_pool_run(pool, run_lane, &l, n_lanes);
     if (stop_wanted())
-        FAIL(RC_PEER, "stopped by %s after %zu of %zu simulations", stop_signal_name(stop_signal()), l.n_done, n);
+        FAIL(RC_PEER, "stopped by %s after %zu of %zu simulations", stop_signal_name(stop_signal()), l.n_known, n);
 out:
     thread_pool_close(&pool);
     free(l.order);

@@ -8,6 +8,7 @@
  *   V2  The one with the most weight begins first, so that the last to end is a short one.
  *   V3  One that fails is told at once, but where another one failed for the same reason before; the others continue.
  *       It says so itself, and its figures are NaN.
+ *   V4  One that ended well is kept at once (kept_simulations.h). One that is known does not run.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
 #define HARNESS_CAMPAIGN_SIMULATIONS_H
@@ -19,6 +20,7 @@
 #include "harness/cluster/link_loads.h"
 
 struct progress;
+struct kept_simulations;
 
 enum { SIMULATION_WORDS = 28, SIMULATION_WORD_BYTES = 1200, SIMULATION_WHY_BYTES = 320 };
 
@@ -32,6 +34,7 @@ struct simulation {
      * slowest alone is the last to end; else all end together. */
     bool is_at_own_rates;
     double weight; /* real time it takes, about; any unit */
+    bool is_known; /* found before: it does not run again */
     /* found */
     double step_s;                  /* virtual time of all steps, over their number; or is_at_own_rates */
     double step_mean_s;             /* of a worker, as launches of real worlds tell it */
@@ -51,6 +54,7 @@ struct simulations_env {   /* borrowed */
     const char *folder;    /* for files that are there while a simulation runs */
     int n_jobs;            /* processes at a time, at least 1 */
     struct progress *progress;
+    struct kept_simulations *kept; /* NULL: none is kept */
 };
 
 /* RC_NOMEM. */
@@ -59,7 +63,9 @@ void simulation_close(struct simulation *s); /* accepts a zeroed one */
 /* Add an option "--%s=..." or any other word. RC_INVAL: it is too long. */
 enum rc simulation_add(struct simulation *s, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 
-/* Run all (V3). RC_PEER: a signal came (stop.h). */
+/* How many of them are not known yet. */
+size_t simulations_n_left(const struct simulation *s, size_t n);
+/* Run those that are not known (V3, V4). RC_PEER: a signal came (stop.h). */
 enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env) MUST_CHECK;
 /* RC_PEER: some failed; how many, and the first of them with why. */
 enum rc simulations_check(const struct simulation *s, size_t n) MUST_CHECK;

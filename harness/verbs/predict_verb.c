@@ -90,7 +90,9 @@ static enum rc predict_run(struct verb_call *call)
     TRY(simulating_folder_open(&folder, o->out, "predict"));
     call->stage = STAGE_RUN;
     stop_catch();
-    TRY(simulating_run(run, &p, folder.temporary_path, o->jobs, p.n_simulations));
+    TRY(simulating_run(
+        call, &(struct simulating_run){
+                  .run = run, .what = &p, .folder = folder.temporary_path, .n_jobs = o->jobs, .n = p.n_simulations }));
     TRY(prediction_print_answer(&p, stdout));
     if (!o->out[0])
         TRY(prediction_print_rest(&p, stdout));
@@ -98,7 +100,7 @@ static enum rc predict_run(struct verb_call *call)
         TRY(prediction_write(&p, o->json));
     if (o->out[0]) {
         TRY(keep(&p, folder.temporary_path));
-        TRY(simulating_write_manifest("predict", call, folder.temporary_path));
+        TRY(simulating_write_manifest(call, folder.temporary_path, ""));
         TRY(atomic_folder_commit(&folder));
         TRY(simulating_tell_folder(o->out));
     }

@@ -18,10 +18,10 @@
 #endif
 
 struct reproduce_opts {
-    const char *out, *json, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap;
+    const char *out, *json, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, ps_bucket_bytes, jobs;
-    bool charts;
+    bool charts, continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
@@ -51,6 +51,11 @@ static const struct opt table[] = {
     OPT_FILE_(struct reproduce_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_BOOL_(struct reproduce_opts, charts, "charts", "true",
               "also simulate 1, 2, 4 and more GPUs of each line, and draw charts. Needs --out"),
+    OPT_FILE_(struct reproduce_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
+              "continue a run that was stopped. It takes its options from FOLDER, which was its --out"),
+    OPT_BOOL_(struct reproduce_opts, continue_anyway, "continue-anyway", "false",
+              "--continue though program or input files changed. The manifest reports it"),
+    OPT_BOOL_(struct reproduce_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "reproduce", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -68,7 +73,10 @@ static enum rc check_use(const struct verb_call *call)
                         o->cluster, preset_name);
     if (verb_given(call, "charts") && o->charts && !o->out[0])
         return rc_raise(RC_INVAL, "--charts: needs --out FOLDER, where they go");
-    return simulating_check(o->out, o->json);
+    if (call->operand[0] && verb_given(call, "continue"))
+        return rc_raise(RC_INVAL, "%.100s: --continue takes it from the folder; leave it out", call->operand[0]);
+    const enum rc rc = continued_check(call, o->continued, o->continue_anyway);
+    return rc == RC_OK ? simulating_check(o->out, o->json) : rc;
 }
 
 static enum rc run(void *what, const struct simulations_env *env)
@@ -99,7 +107,7 @@ out:
     return rc;
 }
 
-static enum rc reproduce_run(struct verb_call *call)
+static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
 {
     const struct reproduce_opts *o = call->opts;
     const bool is_preset = strcmp(call->operand[0], preset_name) == 0;
@@ -113,35 +121,47 @@ static enum rc reproduce_run(struct verb_call *call)
                                            .bucket_bytes = o->bucket_bytes,
                                            .ps_bucket_bytes = o->ps_bucket_bytes,
                                            .has_charts = o->charts && o->out[0] };
-    struct atomic_folder folder = { .path = NULL };
+    struct simulating s = { .keeps = false };
     struct reproduction r = { .terms = NULL };
     char published[PATH_MAX];
     enum rc rc;
 
     share_path(published, sizeof published, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     TRY(file_of_option(file_check_writable(o->json), "json"));
-    TRY(simulating_folder_open(&folder, o->out, "reproduce"));
+    TRY(simulating_open(&s, c, "reproduce", o->out, o->dry_run));
     TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0], is_preset ? published : call->operand[0],
-                          folder.temporary_path, &terms));
-    call->stage = STAGE_RUN;
-    stop_catch();
-    TRY(simulating_run(run, &r, r.folder, o->jobs, r.simulations.n));
+                          s.folder.temporary_path, &terms));
+    if (o->dry_run) {
+        simulating_print_plan(call, &r.simulations, o->jobs, stdout);
+        goto out;
+    }
+    TRY(simulating_run_kept(&s, call, &r.simulations,
+                            (struct simulating_run){ .run = run, .what = &r, .n_jobs = o->jobs }));
     TRY(reproduction_print_answer(&r, stdout));
     if (!o->out[0])
         TRY(reproduction_print_rest(&r, stdout));
     if (o->json[0])
         TRY(reproduction_write(&r, o->json));
-    if (o->out[0]) {
+    if (o->out[0])
         TRY(keep(&r, o));
-        TRY(simulating_write_manifest("reproduce", call, folder.temporary_path));
-        TRY(atomic_folder_commit(&folder));
-        TRY(simulating_tell_folder(o->out));
-    }
+    TRY(simulating_commit(&s, call));
+    if (o->out[0])
+        TRY(simulating_tell_folder(c->goes_on ? c->folder : o->out));
     TRY(simulations_check(r.simulations.simulation, r.simulations.n));
 out:
     reproduction_close(&r);
-    atomic_folder_discard(&folder);
+    simulating_close(&s);
     return rc;
+}
+
+static enum rc reproduce_run(struct verb_call *call)
+{
+    const struct reproduce_opts *o = call->opts;
+    const struct continued_terms terms = {
+        .folder = o->continued, .anyway = o->continue_anyway, .proof = "manifest.json", .run = reproduce_rows
+    };
+
+    return continued_run(call, &terms);
 }
 
 static const struct verb_example examples[] = {
@@ -154,7 +174,7 @@ static const struct verb_example examples[] = {
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set" },
     { "exchange", "overlap bucket-bytes placement" },
-    { "output", "out json charts jobs" },
+    { "output", "out json charts continue dry-run jobs" },
     { NULL, NULL },
 };
 

@@ -20,11 +20,11 @@
 
 struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
-        *out, *json, *layout, *schedule;
+        *out, *json, *layout, *schedule, *continued;
     struct opt_joined cluster_set;
     uint64_t global_batch, micro_batches;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
-    bool what_if, assumptions, systems;
+    bool what_if, assumptions, systems, continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
@@ -89,6 +89,11 @@ static const struct opt table[] = {
     OPT_FILE_(struct simulate_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
     OPT_FILE_(struct simulate_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
+    OPT_FILE_(struct simulate_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
+              "continue a run that was stopped. It takes its options from FOLDER, which was its --out"),
+    OPT_BOOL_(struct simulate_opts, continue_anyway, "continue-anyway", "false",
+              "--continue though program or input files changed. The manifest reports it"),
+    OPT_BOOL_(struct simulate_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };
 
@@ -134,8 +139,8 @@ static enum rc check_use(const struct verb_call *call)
     const struct simulate_opts *o = call->opts;
     enum rc rc;
 
+    TRY(continued_check(call, o->continued, o->continue_anyway));
     TRY(check_layout(call));
-
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
     if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
@@ -196,7 +201,7 @@ out:
 }
 
 /* --layout. simulate: what both comparisons take. */
-static enum rc compare_layouts(struct verb_call *call, const struct simulate_terms *simulate)
+static enum rc compare_layouts(struct verb_call *call, struct continued *c, const struct simulate_terms *simulate)
 {
     const struct simulate_opts *o = call->opts;
     const struct layouts_terms terms = { .simulate = *simulate,
@@ -204,32 +209,33 @@ static enum rc compare_layouts(struct verb_call *call, const struct simulate_ter
                                          .schedule = o->schedule,
                                          .global_batch = o->global_batch,
                                          .n_micro_batches = o->micro_batches };
-    struct atomic_folder folder = { .path = NULL };
+    struct simulating w = { .keeps = false };
     struct layouts l = { .terms = NULL };
     enum rc rc;
 
     TRY(file_of_option(file_check_writable(o->json), "json"));
-    TRY(simulating_folder_open(&folder, o->out, "simulate"));
-    TRY(layouts_open(&l, folder.temporary_path, &terms));
-    call->stage = STAGE_RUN;
-    stop_catch();
-    TRY(simulating_run(run_layouts, &l, folder.temporary_path, o->jobs, l.base.simulations.n));
+    TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
+    TRY(layouts_open(&l, w.folder.temporary_path, &terms));
+    if (o->dry_run) {
+        simulating_print_plan(call, &l.base.simulations, o->jobs, stdout);
+        goto out;
+    }
+    TRY(simulating_run_kept(&w, call, &l.base.simulations,
+                            (struct simulating_run){ .run = run_layouts, .what = &l, .n_jobs = o->jobs }));
     TRY(layouts_print(&l, stdout));
     if (o->json[0])
         TRY(layouts_write(&l, o->json));
-    if (o->out[0]) {
-        TRY(keep_layouts(&l, folder.temporary_path));
-        TRY(simulating_write_manifest("simulate", call, folder.temporary_path));
-        TRY(atomic_folder_commit(&folder));
-    }
+    if (o->out[0])
+        TRY(keep_layouts(&l, w.folder.temporary_path));
+    TRY(simulating_commit(&w, call));
     TRY(simulations_check(l.base.simulations.simulation, l.base.simulations.n));
 out:
     layouts_close(&l);
-    atomic_folder_discard(&folder);
+    simulating_close(&w);
     return rc;
 }
 
-static enum rc simulate_verb_run(struct verb_call *call)
+static enum rc simulate_models(struct verb_call *call, struct continued *c)
 {
     const struct simulate_opts *o = call->opts;
     char rates[PATH_MAX], rows[PATH_MAX];
@@ -254,36 +260,48 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .has_what_if = o->what_if,
                                           .has_systems = o->systems,
                                           .has_assumptions = o->assumptions && o->out[0] };
-    struct atomic_folder folder = { .path = NULL };
+    struct simulating w = { .keeps = false };
     struct simulate s = { .terms = NULL };
     enum rc rc;
 
     share_path(rates, sizeof rates, "published/single_gpu.csv", GRADMARK_PUBLISHED_RATES);
     share_path(rows, sizeof rows, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     if (o->layout[0])
-        return compare_layouts(call, &terms);
+        return compare_layouts(call, c, &terms);
     TRY(file_of_option(file_check_writable(o->json), "json"));
-    TRY(simulating_folder_open(&folder, o->out, "simulate"));
-    TRY(simulate_open(&s, folder.temporary_path, &terms));
-    call->stage = STAGE_RUN;
-    stop_catch();
-    TRY(simulating_run(run, &s, s.folder, o->jobs, s.simulations.n));
+    TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
+    TRY(simulate_open(&s, w.folder.temporary_path, &terms));
+    if (o->dry_run) {
+        simulating_print_plan(call, &s.simulations, o->jobs, stdout);
+        goto out;
+    }
+    TRY(simulating_run_kept(&w, call, &s.simulations,
+                            (struct simulating_run){ .run = run, .what = &s, .n_jobs = o->jobs }));
     TRY(simulate_print_answer(&s, stdout));
     if (!o->out[0])
         TRY(simulate_print_rest(&s, stdout));
     if (o->json[0])
         TRY(simulate_write(&s, o->json));
-    if (o->out[0]) {
+    if (o->out[0])
         TRY(keep(&s));
-        TRY(simulating_write_manifest("simulate", call, folder.temporary_path));
-        TRY(atomic_folder_commit(&folder));
-        TRY(simulating_tell_folder(o->out));
-    }
+    TRY(simulating_commit(&w, call));
+    if (o->out[0])
+        TRY(simulating_tell_folder(c->goes_on ? c->folder : o->out));
     TRY(simulations_check(s.simulations.simulation, s.simulations.n));
 out:
     simulate_close(&s);
-    atomic_folder_discard(&folder);
+    simulating_close(&w);
     return rc;
+}
+
+static enum rc simulate_verb_run(struct verb_call *call)
+{
+    const struct simulate_opts *o = call->opts;
+    const struct continued_terms terms = {
+        .folder = o->continued, .anyway = o->continue_anyway, .proof = "manifest.json", .run = simulate_models
+    };
+
+    return continued_run(call, &terms);
 }
 
 static const struct verb_example examples[] = {

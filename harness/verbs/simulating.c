@@ -2,14 +2,19 @@
 /* simulating.c - see simulating.h. */
 #include "harness/verbs/simulating.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/partial_file.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
 #include "harness/world/child.h"
 #include "harness/world/cores.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 enum { FOLDER_BYTES = 512 };
@@ -31,21 +36,28 @@ enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, co
     return file_of_option(atomic_folder_open(folder, out), "out");
 }
 
-enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *env), void *what, const char *folder,
-                       uint64_t n_jobs, size_t n)
+static int n_jobs_of(uint64_t n_jobs)
+{
+    return n_jobs > 0 ? (int)n_jobs : cores_allowed_count();
+}
+
+enum rc simulating_run(struct verb_call *call, const struct simulating_run *r)
 {
     char self_path[512];
     struct progress progress;
     const struct simulations_env env = { .self_path = self_path,
-                                         .folder = folder,
-                                         .n_jobs = n_jobs > 0 ? (int)n_jobs : cores_allowed_count(),
-                                         .progress = &progress };
+                                         .folder = r->folder,
+                                         .n_jobs = n_jobs_of(r->n_jobs),
+                                         .progress = &progress,
+                                         .kept = r->kept };
     enum rc rc;
 
     TRY(child_self_path(self_path, sizeof self_path));
-    progress_init(&progress, stderr, n, wait_clock_ns());
-    rc = run(what, &env);
+    progress_init(&progress, stderr, r->n, wait_clock_ns());
+    rc = r->run(r->what, &env);
     progress_fini(&progress, wait_clock_ns());
+    if (rc != RC_OK && stop_wanted())
+        call->failure_exit_code = VERB_STOPPED + stop_signal();
 out:
     return rc;
 }
@@ -75,7 +87,7 @@ enum rc simulating_tell_folder(const char *out)
 
 static bool says_what(const struct opt *o)
 {
-    static const char *const where_or_how[] = { "out", "json", "jobs" };
+    static const char *const where_or_how[] = { "out", "json", "jobs", "continue", "continue-anyway", "dry-run" };
 
     for (size_t i = 0; i < sizeof where_or_how / sizeof *where_or_how; i++)
         if (strcmp(o->name, where_or_how[i]) == 0)
@@ -92,7 +104,7 @@ static void record_group(struct record *to, const struct opt_group *group)
     }
 }
 
-enum rc simulating_write_manifest(const char *verb, const struct verb_call *call, const char *folder)
+enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite)
 {
     struct record *r = NULL, *options = NULL;
     char path[FOLDER_BYTES + 32];
@@ -101,9 +113,11 @@ enum rc simulating_write_manifest(const char *verb, const struct verb_call *call
     TRY(record_open(&options, "options"));
     for (int i = 0; i < call->n_groups; i++)
         record_group(options, &call->group[i]);
-    TRY(record_open(&r, verb));
+    TRY(record_open(&r, call->verb->name));
     record_text(r, "operand", call->operand[0]);
     record_child(r, "options", &options);
+    if (despite[0])
+        record_text(r, "continued_despite", despite);
     manifest_fill(r, true);
     snprintf(path, sizeof path, "%s/manifest.json", folder);
     TRY(record_write_file(r, path));
@@ -111,4 +125,149 @@ out:
     record_close(&options);
     record_close(&r);
     return rc;
+}
+
+/* --- verbs with --continue --- */
+
+/* What the process before was writing: all but the plan and the finished simulations. */
+static void remove_others(const char *folder)
+{
+    DIR *dir = opendir(folder);
+
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (strcmp(e->d_name, PLAN_FILE) != 0 && strncmp(e->d_name, "simulations.jsonl", 17) != 0)
+            (void)unlinkat(dirfd(dir), e->d_name, 0); /* fails for . and .. */
+    (void)closedir(dir);
+}
+
+enum rc simulating_open(struct simulating *s, const struct continued *c, const char *verb, const char *out, bool is_dry)
+{
+    enum rc rc;
+
+    *s = (struct simulating){ .continued = c, .keeps = out[0] && !is_dry };
+    if (!s->keeps)
+        return atomic_folder_open_temporary(&s->folder, verb);
+    if (strlen(out) >= FOLDER_BYTES)
+        return rc_raise(RC_INVAL, "--out %.64s...: is too long a name", out);
+    if (!c->goes_on) {
+        TRY(file_of_option(atomic_folder_open_partial(&s->folder, out), "out"));
+        TRY(kept_simulations_open(&s->kept, s->folder.temporary_path));
+        return RC_OK;
+    }
+    TRY(file_of_option(atomic_folder_reopen_partial(&s->folder, c->folder), "continue"));
+    s->folder.stays = true;
+    TRY(kept_simulations_reopen(&s->kept, s->folder.temporary_path));
+    remove_others(s->folder.temporary_path);
+out:
+    return rc;
+}
+
+/* A simulation is there: now there is something to continue. */
+static void note_kept(struct simulating *s)
+{
+    s->folder.stays = s->folder.stays || s->kept.n > 0;
+}
+
+/* Before the first one runs. */
+static enum rc begin(struct simulating *s, const struct verb_call *call, const struct simulation_set *set)
+{
+    char command[CONTINUED_COMMAND_BYTES];
+    enum rc rc;
+
+    TRY(continued_write_plan(s->continued, call, s->folder.temporary_path, true));
+    continued_command(command, call->verb->name, s->folder.path);
+    if (s->continued->goes_on) {
+        TRY(kept_simulations_take(&s->kept, set->simulation, set->n));
+        fprintf(stderr, "gradmark %s: continues %s: %zu of %zu simulations are finished\n", call->verb->name,
+                s->folder.path, set->n - simulations_n_left(set->simulation, set->n), set->n);
+    } else
+        fprintf(stderr, "gradmark %s: finished simulations are kept; to continue an interrupted run: %s\n",
+                call->verb->name, command);
+out:
+    return rc;
+}
+
+/* The message of a run that was stopped, and what to do. */
+static enum rc add_remedy(const struct simulating *s, const struct verb_call *call, enum rc rc)
+{
+    char command[CONTINUED_COMMAND_BYTES], why[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK || !stop_wanted())
+        return rc;
+    snprintf(why, sizeof why, "%s", rc_message());
+    if (!s->keeps)
+        return rc_raise(rc, "%s; nothing is kept without --out FOLDER", why);
+    if (!s->folder.stays)
+        return rc_raise(rc, "%s; nothing is kept", why);
+    continued_command(command, call->verb->name, s->folder.path);
+    return rc_raise(rc, "%s; to continue: %s", why, command);
+}
+
+enum rc simulating_run_kept(struct simulating *s, struct verb_call *call, const struct simulation_set *set,
+                            struct simulating_run r)
+{
+    enum rc rc;
+
+    if (s->keeps)
+        TRY(begin(s, call, set));
+    call->stage = STAGE_RUN;
+    stop_catch();
+    r.folder = s->folder.temporary_path;
+    r.n = simulations_n_left(set->simulation, set->n);
+    r.kept = s->keeps ? &s->kept : NULL;
+    rc = simulating_run(call, &r);
+    note_kept(s);
+    rc = add_remedy(s, call, rc);
+out:
+    return rc;
+}
+
+enum rc simulating_commit(struct simulating *s, const struct verb_call *call)
+{
+    static const char *const of_the_run[] = { "simulations.jsonl.partial", PLAN_FILE };
+    char path[FOLDER_BYTES + PATH_MAX], folder[PATH_MAX];
+    enum rc rc = RC_OK;
+
+    if (!s->keeps)
+        return RC_OK;
+    TRY(simulating_write_manifest(call, s->folder.temporary_path, s->continued->despite));
+    snprintf(folder, sizeof folder, "%s", s->folder.path);
+    TRY(atomic_folder_commit(&s->folder));
+    for (size_t i = 0; i < sizeof of_the_run / sizeof *of_the_run; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, of_the_run[i]);
+        (void)unlink(path);
+    }
+out:
+    return rc;
+}
+
+void simulating_close(struct simulating *s)
+{
+    kept_simulations_leave(&s->kept);
+    atomic_folder_discard(&s->folder);
+}
+
+void simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs, FILE *to)
+{
+    double n_messages = 0;
+
+    fprintf(to, "gradmark %s would run %zu simulation%s, %d at a time:\n", call->verb->name, set->n,
+            set->n == 1 ? "" : "s", n_jobs_of(n_jobs));
+    for (size_t i = 0; i < set->n; i++) {
+        size_t n_alike = 0, first = i;
+        for (size_t k = 0; k < set->n; k++)
+            if (strcmp(set->simulation[k].name, set->simulation[i].name) == 0) {
+                n_alike++;
+                first = k < first ? k : first;
+            }
+        n_messages += set->simulation[i].weight;
+        if (first == i)
+            fprintf(to, "%6zu  %s\n", n_alike, set->simulation[i].name);
+    }
+    fprintf(to,
+            "They have about %.2g messages in all. The time depends on this machine: it is not known before the first "
+            "one has ended.\n",
+            n_messages);
 }

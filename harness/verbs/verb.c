@@ -114,11 +114,21 @@ out:
     return rc;
 }
 
+/* --continue has the operand of the work that it continues. */
+static bool is_continued(const struct verb_call *call)
+{
+    for (int g = 0; g < call->n_groups; g++)
+        for (int i = 0; call->group[g].table[i].type != OPT_END; i++)
+            if (strcmp(call->group[g].table[i].name, "continue") == 0)
+                return opt_is_given(&call->group[g], i);
+    return false;
+}
+
 enum rc verb_run(const struct verb *v, struct verb_call *call)
 {
     const int n_wanted = n_operands_of(v);
 
-    if (n_wanted > 0 && v->operands[0] != '[' && !call->operand[n_wanted - 1])
+    if (n_wanted > 0 && v->operands[0] != '[' && !is_continued(call) && !call->operand[n_wanted - 1])
         return rc_raise(RC_INVAL, "%s: needed: gradmark %s %s", v->operands, v->name, v->operands);
     const enum rc rc = verb_check_files(call);
     return rc == RC_OK ? v->run(call) : rc;
