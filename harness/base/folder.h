@@ -28,8 +28,8 @@ struct atomic_folder {
  * RC_INVAL names path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no
  * permission). */
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
-/* As atomic_folder_open(), for work that another process can continue: temporary_path is "PATH.partial", without more letters.
- * RC_INVAL, too: there is one already. */
+/* As atomic_folder_open(), for work that another process can continue: temporary_path is "PATH.partial", without more
+ * letters. RC_INVAL, too: there is one already. */
 enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path) MUST_CHECK;
 /* Continue with "PATH.partial" as it is. RC_INVAL: it is not there, or files are at path, too. */
 enum rc atomic_folder_reopen_partial(struct atomic_folder *out, const char *path) MUST_CHECK;

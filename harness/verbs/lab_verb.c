@@ -4,14 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/base/hold.h"
 #include "harness/base/terminal.h"
 #include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
 #include "harness/labs/parts.h"
 #include "harness/report/chart.h"
+#include "harness/verbs/continued.h"
 #include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
@@ -22,9 +26,9 @@ enum { MOST_LABS = 32, PATH_BYTES = 4096 };
 static const char every_lab[] = "all";
 
 struct lab_opts {
-    const char *results, *without, *check;
+    const char *results, *without, *check, *continued;
     uint64_t workers, limit_s;
-    bool terminal, exercise, force;
+    bool terminal, exercise, force, continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
@@ -43,6 +47,11 @@ static const struct opt table[] = {
         "build and run this program, and print which steps are right. It runs with 2 workers. Exit status 1: some "
         "step is wrong"),
     OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "time after which --check ends the program"),
+    OPT_FILE_(struct lab_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
+              "continue a lab all that was stopped. It takes its options from FOLDER, which was its --results"),
+    OPT_BOOL_(struct lab_opts, continue_anyway, "continue-anyway", "false",
+              "--continue though program or machine changed"),
+    OPT_BOOL_(struct lab_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "lab", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -108,7 +117,7 @@ static enum rc check_all(const struct verb_call *call)
 /* Of --exercise and --check, and the options that are theirs. */
 static enum rc check_exercise_use(const struct verb_call *call)
 {
-    static const char *const of_lessons[] = { "terminal", "without", "workers" };
+    static const char *const of_lessons[] = { "terminal", "without", "workers", "continue", "dry-run" };
     const struct lab_opts *o = call->opts;
     const char *mode = o->exercise ? "exercise" : "check";
     const struct exercise *e;
@@ -137,6 +146,11 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--limit-s: is for --check");
     if (o->exercise || o->check[0])
         return check_exercise_use(call);
+    if (call->operand[0] && strcmp(call->operand[0], every_lab) != 0 && verb_given(call, "continue"))
+        return rc_raise(RC_INVAL, "--continue %.200s: is for lab all; leave out %.100s", o->continued,
+                        call->operand[0]);
+    if (verb_given(call, "continue") || o->continue_anyway)
+        return continued_check(call, o->continued, o->continue_anyway);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return check_all(call);
     if (call->operand[0])
@@ -218,6 +232,8 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     parts_open(&parts, lab->name, stderr);
     rc = lab->run(&env);
     if (rc != RC_OK) {
+        if (stop_wanted())
+            call->failure_exit_code = VERB_STOPPED + stop_signal();
         parts_abandon(&parts);
         goto out;
     }
@@ -231,6 +247,15 @@ out:
     free(found.tables);
     atomic_folder_discard(&folder);
     return rc;
+}
+
+static int n_labs(void)
+{
+    int n = 0;
+
+    while (lab_at(n) && n < MOST_LABS)
+        n++;
+    return n;
 }
 
 /* Before the first lab runs: each will have its folder, and so will the slides. */
@@ -249,25 +274,119 @@ out:
     return rc;
 }
 
-static enum rc run_all(struct verb_call *call)
+static bool is_there(const char *results, const char *lab, const char *file)
 {
-    const struct lab_opts *o = call->opts;
-    const char *results = o->results[0] ? o->results : "labs", *name[MOST_LABS];
     char path[PATH_BYTES];
-    int n_names = 0, n_slides = 0;
+
+    snprintf(path, sizeof path, "%s/%s/%s", results, lab, file);
+    return access(path, F_OK) == 0;
+}
+
+/* A folder for labs, with the plan by which they are continued. *is_new: nothing was there. */
+static enum rc begin_all(bool *is_new, const struct verb_call *call, const struct continued *c, const char *results,
+                         const char *const *name, int n_names)
+{
+    char command[CONTINUED_COMMAND_BYTES];
     enum rc rc;
 
-    for (; lab_at(n_names) && n_names < MOST_LABS; n_names++)
-        name[n_names] = lab_at(n_names)->name;
-    TRY(check_folders(results, name, n_names));
+    *is_new = access(results, F_OK) != 0;
+    continued_command(command, "lab", results);
+    if (!c->goes_on && is_there(results, ".", PLAN_FILE))
+        FAIL(RC_INVAL, "--results %s: holds labs of a run that was stopped; to continue: %s", results, command);
+    if (!c->goes_on)
+        TRY(check_folders(results, name, n_names));
+    TRY(file_of_option(file_make_folder(results), "results"));
+    TRY(continued_write_plan(c, call, results, false));
+    if (!c->goes_on)
+        fprintf(stderr, "gradmark lab: finished labs are kept; to continue an interrupted run: %s\n", command);
+out:
+    return rc;
+}
+
+/* The message of what ended it early, and what to do; with nothing finished, nothing is left. */
+static enum rc end_early(struct verb_call *call, const char *results, bool is_new, int n_finished, enum rc rc)
+{
+    char command[CONTINUED_COMMAND_BYTES], why[RC_MESSAGE_BYTES], plan[PATH_BYTES];
+
+    if (stop_wanted()) {
+        call->failure_exit_code = VERB_STOPPED + stop_signal();
+        snprintf(why, sizeof why, "stopped by %s", stop_signal_name(stop_signal()));
+    } else
+        snprintf(why, sizeof why, "%s", rc_message());
+    if (n_finished == 0) {
+        snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
+        (void)unlink(plan);
+        if (is_new)
+            (void)rmdir(results);
+        return rc_raise(rc, "%s; no lab is finished", why);
+    }
+    continued_command(command, "lab", results);
+    return rc_raise(rc, "%s after %d of %d labs; to continue: %s", why, n_finished, n_labs(), command);
+}
+
+static enum rc run_missing(struct verb_call *call, const char *results, const char *const *name, int n_names,
+                           int *n_finished)
+{
+    char path[PATH_BYTES];
+    enum rc rc = RC_OK;
+
     for (int i = 0; i < n_names; i++) {
-        printf("%s--- %s\n", i > 0 ? "\n" : "", name[i]);
+        const bool is_finished = is_there(results, name[i], "report.html");
+        hold_at("lab", 0, (uint64_t)i);
+        if (stop_wanted())
+            FAIL(RC_PEER, "stopped");
+        printf("%s--- %s%s\n", i > 0 ? "\n" : "", name[i], is_finished ? ": is finished" : "");
         fflush(stdout);
         snprintf(path, sizeof path, "%s/%s", results, name[i]);
-        TRY(run_lab(call, name[i], path));
+        if (!is_finished)
+            TRY(run_lab(call, name[i], path));
+        ++*n_finished;
     }
+out:
+    return rc;
+}
+
+static enum rc run_all(struct verb_call *call, const struct continued *c)
+{
+    const struct lab_opts *o = call->opts;
+    const char *given = o->results[0] ? o->results : "labs", *name[MOST_LABS];
+    const char *results = c->goes_on ? c->folder : given;
+    const int n_names = n_labs();
+    char plan[PATH_BYTES];
+    int n_slides = 0, n_finished = 0;
+    bool is_new = false;
+    enum rc rc;
+
+    for (int i = 0; i < n_names; i++)
+        name[i] = lab_at(i)->name;
+    TRY(begin_all(&is_new, call, c, results, name, n_names));
+    stop_catch();
+    rc = run_missing(call, results, name, n_names, &n_finished);
+    if (rc != RC_OK)
+        return end_early(call, results, is_new, n_finished, rc);
     TRY(lab_slides_write(results, name, n_names, &n_slides));
     printf("%s/slides has the %d pictures of all labs\n", results, n_slides);
+    snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
+    (void)unlink(plan);
+out:
+    return rc;
+}
+
+static enum rc print_plan(const char *name)
+{
+    const bool is_all = strcmp(name, every_lab) == 0;
+    const int n = is_all ? n_labs() : 1;
+    const struct lab *lab;
+    enum rc rc = RC_OK;
+
+    printf("gradmark lab would run %d lab%s:\n", n, n == 1 ? "" : "s");
+    for (int i = 0; i < n; i++) {
+        lab = lab_at(i);
+        if (!is_all)
+            TRY(lab_find(&lab, name));
+        printf("  %-14s %s\n", lab->name, lab->summary);
+    }
+    printf("The time depends on this machine: it is not known before a lab has run.\n");
 out:
     return rc;
 }
@@ -314,7 +433,7 @@ out:
     return rc;
 }
 
-static enum rc lab_run(struct verb_call *call)
+static enum rc run_any(struct verb_call *call, struct continued *c)
 {
     const struct lab_opts *o = call->opts;
 
@@ -322,12 +441,24 @@ static enum rc lab_run(struct verb_call *call)
         return write_exercise(call);
     if (o->check[0])
         return check_exercise(call);
+    if (call->operand[0] && o->dry_run)
+        return print_plan(call->operand[0]);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
-        return run_all(call);
+        return run_all(call, c);
     if (call->operand[0])
         return run_lab(call, call->operand[0], o->results);
     list(stdout);
     return RC_OK;
+}
+
+static enum rc lab_run(struct verb_call *call)
+{
+    const struct lab_opts *o = call->opts;
+    const struct continued_terms terms = {
+        .folder = o->continued, .anyway = o->continue_anyway, .proof = "slides", .run = run_any
+    };
+
+    return continued_run(call, &terms);
 }
 
 static const struct verb_example examples[] = {

@@ -318,7 +318,7 @@ static const struct verb_basics basics[] = {
     { "further questions", "what-if systems assumptions" },
     { "parallel layouts", "layout global-batch" },
     { "effort", "seeds jobs" },
-    { "output", "out json" },
+    { "output", "out json continue dry-run" },
     { NULL, NULL },
 };
 

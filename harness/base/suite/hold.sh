@@ -32,6 +32,7 @@
 #   push             train; N: the step of a push that this server received and has not applied
 #   tune             train --autotune; N: the step over all trials, from 0. Trials do not reach the points above
 #   launch           compare; N: the launch that begins, in the order of the campaign; on every rank
+#   lab              lab all; N: the index of the lab that begins
 #   take             compare; N: the launches that are kept. One more has ended, and its records are not read yet; rank 0
 #   kept             compare; N: the launch that was just kept. Its own file still exists; rank 0
 #                    simulate, reproduce; N: the simulations that are kept
