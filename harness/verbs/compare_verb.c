@@ -8,6 +8,7 @@
 #include "harness/campaign/last_words.h"
 #include "harness/campaign/page.h"
 #include "harness/campaign/sim_cost.h"
+#include "harness/verbs/continued.h"
 #include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
@@ -17,7 +18,7 @@ struct compare_opts {
     const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued, *over, *layout;
     uint64_t launches, order_seed, max_failures;
     double budget_s;
-    bool charts, page, baseline, continue_anyway;
+    bool charts, page, baseline, continue_anyway, dry_run;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
@@ -61,6 +62,7 @@ static const struct opt compare_table[] = {
         "continue an interrupted comparison. It makes the missing runs, with the options of the comparison in FOLDER"),
     OPT_BOOL_(struct compare_opts, continue_anyway, "continue-anyway", "false",
               "continue although program or machine changed. The results say so"),
+    OPT_BOOL_(struct compare_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };
 
@@ -109,30 +111,12 @@ out:
     return rc;
 }
 
-/* --continue has the options of the campaign that it goes on with. */
-static enum rc check_continue(const struct verb_call *call)
-{
-    for (int k = 0; k < call->n_groups; k++)
-        for (int i = 0; call->group[k].table[i].type != OPT_END; i++) {
-            const char *name = call->group[k].table[i].name;
-            if (opt_is_given(&call->group[k], i) && strcmp(name, "continue") != 0 &&
-                strcmp(name, "continue-anyway") != 0)
-                return rc_raise(RC_INVAL,
-                                "--%s: --continue takes its options from the folder of the campaign; others would make "
-                                "another one",
-                                name);
-        }
-    return RC_OK;
-}
-
 static enum rc check_options(const struct verb_call *call)
 {
     const struct compare_opts *o = call->opts;
 
-    if (verb_given(call, "continue"))
-        return o->continued[0] ? check_continue(call) : rc_raise(RC_INVAL, "--continue: is empty; it needs a folder");
-    if (o->continue_anyway)
-        return rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to go on with");
+    if (verb_given(call, "continue") || o->continue_anyway)
+        return continued_check(call, o->continued, o->continue_anyway);
     if (o->name[0] == '\0')
         return rc_raise(RC_INVAL, "--name: is empty; a campaign needs a name");
     if (strchr(o->name, '/'))
@@ -295,7 +279,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
     else
         TRY(sweep_choose_steps(s));
     TRY(sweep_plan_tuning(s));
-    if (s->launcher.rank == 0)
+    if (s->launcher.rank == 0 && !o->dry_run)
         TRY(open_files(s, o, begun, anyway));
 out:
     return rc;
@@ -350,6 +334,30 @@ static enum rc add_page(const struct campaign *c, enum rc ended)
     return ended != RC_OK ? rc_raise(ended, "%s", why) : rc;
 }
 
+enum { LEAST_ROUNDS = 2 }; /* whatever --budget-s is */
+
+/* --dry-run */
+static void print_plan(const struct sweep *s, FILE *to)
+{
+    const struct campaign *c = &s->campaign;
+    const bool is_limited = !c->is_virtual && c->n_launches_wanted > LEAST_ROUNDS;
+    char name[LAUNCH_NAME_BYTES];
+
+    fprintf(to, "gradmark compare would run %zu settings, %s%zu run%s each:\n", c->n_points, is_limited ? "up to " : "",
+            c->n_launches_wanted, c->n_launches_wanted == 1 ? "" : "s");
+    for (size_t i = 0; i < c->n_points; i++) {
+        point_name(name, sizeof name, &c->point[i]);
+        fprintf(to, "  %s, %llu steps\n", name, (unsigned long long)c->point[i].n_steps);
+    }
+    if (s->tuning.n_trials > 0)
+        fprintf(to, "Before them, --tune-lr needs %zu runs, in addition to --budget-s.\n", s->tuning.n_trials);
+    if (is_limited)
+        fprintf(to, "No round begins after --budget-s, %g s; only the first %d rounds always run.\n", s->budget_s,
+                (int)LEAST_ROUNDS);
+    else
+        fprintf(to, "The time depends on this machine: it is not known before a run has ended.\n");
+}
+
 static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool anyway)
 {
     const struct compare_opts *o = call->opts;
@@ -358,6 +366,11 @@ static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool an
     enum rc rc;
 
     TRY(open_sweep(&s, call, begun, anyway));
+    if (o->dry_run) {
+        if (s.launcher.rank == 0)
+            print_plan(&s, stdout);
+        goto out;
+    }
     call->stage = STAGE_RUN;
     s.started_ns = wait_clock_ns();
     if (s.launcher.rank == 0)
@@ -428,7 +441,7 @@ static const struct verb_basics basics[] = {
     { "every training", "batch global-batch steps lr target-loss consistency servers" },
     { "runs", "launches budget-s tune-lr seed" },
     { "where it runs", "world cluster interface threads" },
-    { "results", "results name page continue" },
+    { "results", "results name page continue dry-run" },
     { NULL, NULL },
 };
 

@@ -50,7 +50,7 @@ static const struct opt table[] = {
     OPT_FILE_(struct lab_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
               "continue a lab all that was stopped. It takes its options from FOLDER, which was its --results"),
     OPT_BOOL_(struct lab_opts, continue_anyway, "continue-anyway", "false",
-              "--continue though program or machine changed"),
+              "continue although program or machine changed"),
     OPT_BOOL_(struct lab_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };

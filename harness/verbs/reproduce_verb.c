@@ -54,7 +54,7 @@ static const struct opt table[] = {
     OPT_FILE_(struct reproduce_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
               "continue a run that was stopped. It takes its options from FOLDER, which was its --out"),
     OPT_BOOL_(struct reproduce_opts, continue_anyway, "continue-anyway", "false",
-              "--continue though program or input files changed. The manifest reports it"),
+              "continue although program or input files changed. The manifest says so"),
     OPT_BOOL_(struct reproduce_opts, dry_run, "dry-run", "false", "print what would run, and write nothing"),
     OPT_END_,
 };
