@@ -153,7 +153,7 @@ static void show(struct fuzz *f, int number, const struct acceptance *a)
 
     if (!nowhere)
         abort();
-    if (acceptance_print(a, nowhere) != RC_OK || acceptance_diff(a, a, nowhere, &n_worse) != RC_OK ||
+    if (acceptance_print(a, nowhere) != RC_OK || acceptance_diff(a, a, true, nowhere, &n_worse) != RC_OK ||
         acceptance_junit(a, kit_path(&f->kit, "junit.xml")) != RC_OK || acceptance_hosts(a, f->kit.dir) != RC_OK ||
         acceptance_page(a, kit_path(&f->kit, "report.html")) != RC_OK)
         complain(f, number, "an output cannot be made");

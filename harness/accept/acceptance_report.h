@@ -65,9 +65,9 @@ bool acceptance_is_bundle(const char *dir);
 enum rc acceptance_page(const struct acceptance *a, const char *path) MUST_CHECK;
 /* Compares two bundles, as text: in how many points B is worse, both verdicts, criteria with another outcome, nodes,
  * links and ranks that came or went, and rates of nodes, of collectives and of orders of ranks that differ (all_rows:
- * all of them), with ratios. Nodes of the same name are the same. *n_worse := criteria that passed in A and fail or have
- * no data in B, and findings that only B has. A criterion that B skipped, or was not asked for, is named and is not
- * worse. RC_NOMEM, RC_IO. */
+ * all of them), with ratios. Nodes of the same name are the same. *n_worse := criteria that passed in A and fail or
+ * have no data in B, and findings that only B has. A criterion that B skipped, or was not asked for, is named and is
+ * not worse. RC_NOMEM, RC_IO. */
 enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, bool all_rows, FILE *to,
                         int *n_worse) MUST_CHECK;
 
