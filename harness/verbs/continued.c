@@ -194,12 +194,24 @@ static bool has_file(const char *folder, const char *suffix, const char *file, c
     return access(path, F_OK) == 0;
 }
 
+/* Take `end` from the end of text, as often as it is there. */
+static bool cut_end(char *text, const char *end)
+{
+    const size_t n_end = strlen(end);
+    bool is_cut = false;
+
+    for (size_t n = strlen(text); n > n_end && strcmp(text + n - n_end, end) == 0; n -= n_end) {
+        text[n - n_end] = '\0';
+        is_cut = true;
+    }
+    return is_cut;
+}
+
 /* c->folder, and the plan of what is to be continued there. The folder may be named as it is while the work is not
  * finished, too: "FOLDER.partial". */
 static enum rc find_plan(struct continued *c, char path[PATH_BYTES], const char *folder)
 {
     char *real = realpath(folder, NULL), *parent = NULL;
-    size_t n;
     enum rc rc = RC_OK;
 
     if (real)
@@ -212,10 +224,11 @@ static enum rc find_plan(struct continued *c, char path[PATH_BYTES], const char 
             FAIL(RC_INVAL, "--continue %s: is too long a name", folder);
         snprintf(c->folder, sizeof c->folder, "%s/%s", parent, folder);
     }
-    for (n = strlen(c->folder); n > 1 && c->folder[n - 1] == '/'; n--)
-        c->folder[n - 1] = '\0';
-    if (n > 8 && strcmp(c->folder + n - 8, ".partial") == 0 && has_file(c->folder, "", PLAN_FILE, path))
-        c->folder[n - 8] = '\0';
+    snprintf(c->shown, sizeof c->shown, "%s", folder);
+    (void)cut_end(c->folder, "/");
+    (void)cut_end(c->shown, "/");
+    if (has_file(c->folder, "", PLAN_FILE, path) && cut_end(c->folder, ".partial"))
+        (void)cut_end(c->shown, ".partial");
     if (!has_file(c->folder, ".partial", PLAN_FILE, path) && !has_file(c->folder, "", PLAN_FILE, path))
         path[0] = '\0';
 out:
@@ -299,16 +312,16 @@ static enum rc tell_complete(const struct verb_call *call, const char *shown, co
 enum rc continued_run(struct verb_call *call, const struct continued_terms *terms)
 {
     struct continued c = { .goes_on = false };
-    char path[PATH_BYTES], proof[PATH_BYTES];
+    char path[PATH_BYTES], other[PATH_BYTES];
     enum rc rc;
 
     if (!verb_given(call, "continue"))
         return terms->run(call, &c);
     TRY(find_plan(&c, path, terms->folder));
-    if (path[0])
-        TRY(go_on(call, &c, path, terms));
-    else if (has_file(c.folder, "", terms->proof, proof))
+    if (has_file(c.folder, "", terms->proof, other) && !has_file(c.folder, ".partial", PLAN_FILE, other))
         TRY(tell_complete(call, terms->folder, c.folder));
+    else if (path[0])
+        TRY(go_on(call, &c, path, terms));
     else
         FAIL(RC_INVAL,
              "--continue %s: holds nothing to continue: neither %s.partial/" PLAN_FILE " nor %s/" PLAN_FILE " is there",

@@ -18,7 +18,8 @@
 
 struct continued { /* zeroed: work that begins */
     bool goes_on;
-    char folder[PATH_MAX]; /* where results go */
+    char folder[PATH_MAX]; /* where results go; absolute */
+    char shown[PATH_MAX];  /* the same as it was typed, for people */
     struct begun begun;
     char despite[2 * FAILURE_BYTES]; /* what has changed since it began; "": nothing */
 };

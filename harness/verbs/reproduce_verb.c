@@ -146,7 +146,7 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
         TRY(keep(&r, o));
     TRY(simulating_commit(&s, call));
     if (o->out[0])
-        TRY(simulating_tell_folder(c->goes_on ? c->folder : o->out));
+        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
     TRY(simulations_check(r.simulations.simulation, r.simulations.n));
 out:
     reproduction_close(&r);

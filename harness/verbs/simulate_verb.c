@@ -286,7 +286,7 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
         TRY(keep(&s));
     TRY(simulating_commit(&w, call));
     if (o->out[0])
-        TRY(simulating_tell_folder(c->goes_on ? c->folder : o->out));
+        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
     TRY(simulations_check(s.simulations.simulation, s.simulations.n));
 out:
     simulate_close(&s);

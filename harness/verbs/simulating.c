@@ -170,6 +170,12 @@ static void note_kept(struct simulating *s)
     s->folder.stays = s->folder.stays || s->kept.n > 0;
 }
 
+/* As it was typed. */
+static const char *shown_folder(const struct simulating *s)
+{
+    return s->continued->goes_on ? s->continued->shown : s->folder.path;
+}
+
 /* Before the first one runs. */
 static enum rc begin(struct simulating *s, const struct verb_call *call, const struct simulation_set *set)
 {
@@ -177,11 +183,11 @@ static enum rc begin(struct simulating *s, const struct verb_call *call, const s
     enum rc rc;
 
     TRY(continued_write_plan(s->continued, call, s->folder.temporary_path, true));
-    continued_command(command, call->verb->name, s->folder.path);
+    continued_command(command, call->verb->name, shown_folder(s));
     if (s->continued->goes_on) {
         TRY(kept_simulations_take(&s->kept, set->simulation, set->n));
         fprintf(stderr, "gradmark %s: continues %s: %zu of %zu simulations are finished\n", call->verb->name,
-                s->folder.path, set->n - simulations_n_left(set->simulation, set->n), set->n);
+                shown_folder(s), set->n - simulations_n_left(set->simulation, set->n), set->n);
     } else
         fprintf(stderr, "gradmark %s: finished simulations are kept; to continue an interrupted run: %s\n",
                 call->verb->name, command);
@@ -201,7 +207,7 @@ static enum rc add_remedy(const struct simulating *s, const struct verb_call *ca
         return rc_raise(rc, "%s; nothing is kept without --out FOLDER", why);
     if (!s->folder.stays)
         return rc_raise(rc, "%s; nothing is kept", why);
-    continued_command(command, call->verb->name, s->folder.path);
+    continued_command(command, call->verb->name, shown_folder(s));
     return rc_raise(rc, "%s; to continue: %s", why, command);
 }
 
@@ -267,7 +273,7 @@ void simulating_print_plan(const struct verb_call *call, const struct simulation
             fprintf(to, "%6zu  %s\n", n_alike, set->simulation[i].name);
     }
     fprintf(to,
-            "They have about %.2g messages in all. The time depends on this machine: it is not known before the first "
-            "one has ended.\n",
+            "They have about %.2g messages in all. The time depends on this machine:\n"
+            "it is not known before the first one has ended.\n",
             n_messages);
 }
