@@ -373,8 +373,9 @@ static void tell_busiest(const struct ring *l)
 
     fprintf(to, "With %d workers the busiest rank sends", counts[N_COUNTS - 1]);
     for (int w = 0; w < N_WAYS; w++)
-        fprintf(to, "%s %.2f gradients %s", w > 0 ? "," : "",
-                (double)l->sum[N_COUNTS - 1][w].busiest_bytes / l->gradient_bytes, ways[w].name);
+        fprintf(to, "%s %.2f%s by %s", w > 0 ? "," : "",
+                (double)l->sum[N_COUNTS - 1][w].busiest_bytes / l->gradient_bytes, w == 0 ? " gradients" : "",
+                ways[w].name + strlen("by-"));
     fprintf(to, ".\n");
 }
 
