@@ -26,8 +26,8 @@ static enum rc seconds_cell(struct table *t, bool is_known, double seconds)
     return is_known ? table_cell(t, "%.4g", 1e3 * seconds) : table_cell(t, "-");
 }
 
-static enum rc size_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
-                        const struct predicted_size *size)
+static enum rc size_cells(struct table *t, const struct prediction *p, const struct predicted_setting *s,
+                          const struct predicted_size *size)
 {
     const double measured_s = size->point ? prediction_measured(size).step_s : NAN;
     const double error_percent = round(1000 * (size->by.step_s / measured_s - 1)) / 10 + 0.0; /* -0 becomes 0 */
@@ -38,11 +38,22 @@ static enum rc size_row(struct table *t, const struct prediction *p, const struc
     TRY(seconds_cell(t, size->point != NULL, measured_s));
     TRY(seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s));
     TRY(seconds_cell(t, size->is_predicted, size->by.step_s));
-    TRY(size->is_predicted ? table_cell(t, "%.4g .. %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
+    TRY(size->is_predicted ? table_cell(t, "%.4g to %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
     TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-"));
-    TRY(table_cell(t, "%s", !size->point ? "" : size->is_predicted ? "check: by the smaller ones" : "measured"));
 out:
     return rc;
+}
+
+static enum rc size_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
+                        const struct predicted_size *size)
+{
+    const enum rc rc = size_cells(t, p, s, size);
+
+    return rc == RC_OK ? table_cell(t, "%s",
+                                    !size->point         ? ""
+                                    : size->is_predicted ? "check: by the smaller ones"
+                                                         : "measured")
+                       : rc;
 }
 
 static enum rc open_table(struct table **out, const struct prediction *p)
@@ -161,24 +172,6 @@ static void tell_setting(const struct predicted_setting *s, FILE *to)
     fputc('\n', to);
 }
 
-static enum rc answer_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
-                          const struct predicted_size *size)
-{
-    const double measured_s = size->point ? prediction_measured(size).step_s : NAN;
-    const double error_percent = round(1000 * (size->by.step_s / measured_s - 1)) / 10 + 0.0; /* -0 becomes 0 */
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", s->name));
-    TRY(table_cell(t, "%d", size->n_workers));
-    TRY(seconds_cell(t, size->point != NULL, measured_s));
-    TRY(seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s));
-    TRY(seconds_cell(t, size->is_predicted, size->by.step_s));
-    TRY(size->is_predicted ? table_cell(t, "%.4g to %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
-    TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-"));
-out:
-    return rc;
-}
-
 static enum rc print_short_table(const struct prediction *p, FILE *to)
 {
     static const struct column column[] = { { "setting", ALIGN_LEFT },       { "workers", ALIGN_RIGHT },
@@ -193,7 +186,7 @@ static enum rc print_short_table(const struct prediction *p, FILE *to)
         if (i > 0)
             TRY(table_rule(t));
         for (size_t k = 0; k < p->setting[i].n_sizes; k++)
-            TRY(answer_row(t, p, &p->setting[i], &p->setting[i].size[k]));
+            TRY(size_cells(t, p, &p->setting[i], &p->setting[i].size[k]));
     }
     table_print(t, to);
 out:

@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,7 +28,7 @@ struct lanes {
     size_t n, n_all;
     const struct simulations_env *env;
     _Atomic size_t next;
-    pthread_mutex_t mutex; /* a lane has what follows, while it counts, prints a line and keeps a record */
+    atomic_flag is_taken; /* a lane has what follows, while it counts, prints a line and keeps a record */
     size_t n_done, n_known;
     double done_weight, all_weight;
 };
@@ -211,9 +210,17 @@ static void keep(struct lanes *l, struct simulation *s)
     hold_at("kept", 0, l->n_known);
 }
 
+static void take(struct lanes *l)
+{
+    struct backoff backoff = { .may_spin = false };
+
+    while (atomic_flag_test_and_set(&l->is_taken))
+        backoff_pause(&backoff, 1000000);
+}
+
 static void note_end(struct lanes *l, struct simulation *s, enum rc rc)
 {
-    (void)pthread_mutex_lock(&l->mutex);
+    take(l);
     if (rc != RC_OK)
         note_failure(l, s);
     else
@@ -223,7 +230,7 @@ static void note_end(struct lanes *l, struct simulation *s, enum rc rc)
         progress_weigh(l->env->progress, l->all_weight > 0 ? l->done_weight / l->all_weight : 1);
         progress_update(l->env->progress, ++l->n_done, s->name, wait_clock_ns());
     }
-    (void)pthread_mutex_unlock(&l->mutex);
+    atomic_flag_clear(&l->is_taken);
 }
 
 /* A lane. */
@@ -266,7 +273,7 @@ size_t simulations_n_left(const struct simulation *s, size_t n)
 
 enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env)
 {
-    struct lanes l = { .s = s, .n_all = n, .env = env, .mutex = PTHREAD_MUTEX_INITIALIZER };
+    struct lanes l = { .s = s, .n_all = n, .env = env, .is_taken = ATOMIC_FLAG_INIT };
     struct thread_pool *pool = NULL;
     enum rc rc;
 
