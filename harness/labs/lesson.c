@@ -49,7 +49,7 @@ void lesson_text(struct lesson *l, const char *text)
 enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
 {
     html_table(l->page.file.stream, t, caption);
-    table_print(t, l->env->tables);
+    table_print_narrow(t, l->env->tables);
     fputc('\n', l->env->tables);
     return RC_OK;
 }

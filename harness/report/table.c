@@ -202,18 +202,10 @@ static void print_rule(const struct table *t, FILE *to, const size_t *width)
     fputc('\n', to);
 }
 
-void table_print(const struct table *t, FILE *to)
+static void print_rows(const struct table *t, FILE *to, const size_t *width)
 {
-    size_t *width = malloc(t->n_columns * sizeof *width);
-    size_t n_owed = 0;
+    size_t n_owed;
 
-    if (!width) /* an unreadable table is worse than none */
-        return;
-    for (size_t i = 0; i < t->n_columns; i++) {
-        width[i] = column_width(t, i);
-        n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
-    }
-    fputc('\n', to);
     print_rule(t, to, width);
     for (size_t r = 0; r < t->n_rows; r++) {
         if (!t->row[r].cell) {
@@ -226,6 +218,103 @@ void table_print(const struct table *t, FILE *to)
             n_owed = print_cell(to, text, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
         }
         fputc('\n', to);
+    }
+}
+
+void table_print(const struct table *t, FILE *to)
+{
+    size_t *width = malloc(t->n_columns * sizeof *width);
+    size_t n_owed = 0;
+
+    if (!width) /* an unreadable table is worse than none */
+        return;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        width[i] = column_width(t, i);
+        n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+    }
+    fputc('\n', to);
+    print_rows(t, to, width);
+    free(width);
+}
+
+/* --- with titles of several lines --- */
+
+enum { MOST_COLUMNS = 100, TITLE_BYTES = 128 };
+
+/* Of the words of text: a copy with a line feed before each that does not fit; how many lines. */
+static size_t fold(char out[TITLE_BYTES], const char *text, size_t width)
+{
+    size_t n_lines = 1, used = 0, at = 0;
+
+    while (*text && at + 1 < TITLE_BYTES) {
+        char word[TITLE_BYTES];
+        const size_t n = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, text);
+        const bool is_new = used > 0 && used + 1 + text_width(word) > width;
+        n_lines += is_new;
+        at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", used == 0 ? "" : is_new ? "\n" : " ", word);
+        used = is_new || used == 0 ? text_width(word) : used + 1 + text_width(word);
+        text += n + strspn(text + n, " ");
+    }
+    out[at < TITLE_BYTES ? at : TITLE_BYTES - 1] = '\0';
+    return n_lines;
+}
+
+/* What the cells of a column need, and the longest word of its title. */
+static size_t narrow_width(const struct table *t, size_t i)
+{
+    size_t widest = 1;
+
+    for (const char *at = t->column[i].title; *at; at += strspn(at, " ")) {
+        char word[TITLE_BYTES];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " "), at);
+        widest = text_width(word) > widest ? text_width(word) : widest;
+        at += strcspn(at, " ");
+    }
+    for (size_t r = 0; r < t->n_rows; r++)
+        if (t->row[r].cell && text_width(table_text(t, r, i)) > widest)
+            widest = text_width(table_text(t, r, i));
+    return widest;
+}
+
+/* Line k of the folded titles, of which the last of each stands above the rule. */
+static void print_title_line(const struct table *t, FILE *to, const size_t *width, size_t k, size_t n_lines)
+{
+    size_t n_owed = 0;
+
+    for (size_t i = 0; i < t->n_columns; i++) {
+        char title[TITLE_BYTES], line[TITLE_BYTES] = "";
+        const size_t n_empty = n_lines - fold(title, t->column[i].title, width[i]);
+        const char *at = title;
+        for (size_t skip = n_empty; skip < k && at; skip++)
+            at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
+        if (k >= n_empty && at)
+            snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        n_owed = print_cell(to, line, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+    }
+    fputc('\n', to);
+}
+
+void table_print_narrow(const struct table *t, FILE *to)
+{
+    size_t *width = malloc(t->n_columns * sizeof *width);
+    size_t whole = 0, n_lines = 1;
+
+    if (!width)
+        return;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        char title[TITLE_BYTES];
+        whole += column_width(t, i) + (i > 0 ? GAP_COLUMNS : 0);
+        width[i] = narrow_width(t, i);
+        const size_t n = fold(title, t->column[i].title, width[i]);
+        n_lines = n > n_lines ? n : n_lines;
+    }
+    if (whole <= MOST_COLUMNS) {
+        table_print(t, to);
+    } else {
+        for (size_t k = 0; k < n_lines; k++)
+            print_title_line(t, to, width, k, n_lines);
+        print_rows(t, to, width);
     }
     free(width);
 }
@@ -258,7 +347,6 @@ void table_print_csv(const struct table *t, FILE *to)
 
 void table_print_named(const struct table *t, FILE *to)
 {
-    enum { MOST_COLUMNS = 100 };
     const int n_terminal = terminal_columns(to);
     const int n_columns = n_terminal == 0 || n_terminal > MOST_COLUMNS ? MOST_COLUMNS : n_terminal;
     size_t n_before = 0;

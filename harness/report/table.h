@@ -23,6 +23,8 @@ enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
 /* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. */
 void table_print_csv(const struct table *t, FILE *to);
+/* The same; of a table that is wider than 100 columns titles are broken between words. */
+void table_print_narrow(const struct table *t, FILE *to);
 /* A table of two columns, names and what they are, without titles: the second is broken between words, so that lines
  * have at most 100 columns, or those of a narrower terminal. */
 void table_print_named(const struct table *t, FILE *to);

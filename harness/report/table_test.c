@@ -192,6 +192,31 @@ static void names_and_what_they_are(void **state)
     table_close(&t);
 }
 
+static void titles_of_wide_tables_are_broken(void **state)
+{
+    const struct column column[] = { { "a long title here", ALIGN_RIGHT },
+                                     { "text", ALIGN_LEFT },
+                                     { "x", ALIGN_LEFT } };
+    struct table *t = NULL;
+    char *text = NULL, expected[600];
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(table_open(&t, column, 3), RC_OK);
+    assert_int_equal(table_cell(t, "7"), RC_OK);
+    assert_int_equal(table_cell(t, "%084d", 0), RC_OK);
+    assert_int_equal(table_cell(t, "y"), RC_OK);
+    table_print_narrow(t, to);
+    assert_int_equal(fclose(to), 0);
+    snprintf(expected, sizeof expected, "    a\n long\ntitle\n here  text%82sx\n-----  %.84s  -\n    7  %084d  y\n", "",
+             "------------------------------------------------------------------------------------------", 0);
+    assert_string_equal(text, expected);
+    free(text);
+    table_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +227,7 @@ int main(void)
         cmocka_unit_test(other_forms),
         cmocka_unit_test(lines_as_markdown),
         cmocka_unit_test(names_and_what_they_are),
+        cmocka_unit_test(titles_of_wide_tables_are_broken),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
