@@ -230,3 +230,21 @@ void text_shell_word(char *out, size_t n_bytes, const char *text)
     if (n < n_bytes)
         snprintf(out + n, n_bytes - n, "'");
 }
+
+void rate_text(char *out, size_t n_bytes, double per_s)
+{
+    static const char *const prefix[] = { "", " k", " M", " G" };
+    enum { N_PREFIXES = sizeof prefix / sizeof *prefix };
+    char digits[32];
+
+    if (!isfinite(per_s)) {
+        snprintf(out, n_bytes, "-");
+        return;
+    }
+    for (int i = 0; i < N_PREFIXES; i++, per_s /= 1000) {
+        snprintf(digits, sizeof digits, "%.4g", per_s);
+        snprintf(out, n_bytes, "%s%s", digits, prefix[i]);
+        if (strtod(digits, NULL) < 1000)
+            break;
+    }
+}

@@ -46,5 +46,8 @@ size_t text_drop_marks(char *text, size_t n_bytes);
 /* out[n_bytes] := text as one word of a shell, in quotes where it needs them; 4 bytes for each letter of text, and 3
  * more, hold it. */
 void text_shell_word(char *out, size_t n_bytes, const char *text);
+/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one; "-":
+ * not finite. */
+void rate_text(char *out, size_t n_bytes, double per_s);
 
 #endif

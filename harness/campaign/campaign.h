@@ -330,8 +330,6 @@ enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* Of a table with one column for the size of a point: its workers, or in a campaign with layouts its layout. */
 const char *point_size_title(const struct campaign *c);
 enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
-/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
-void rate_text(char *out, size_t n_bytes, double per_s);
 /* answer.c: of each setting in at most five lines: how many workers to use, which mode is faster with equal resources,
  * and what gradient exchange costs. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 #include "harness/campaign/diff_parts.h"
 #include "harness/measure/independent.h"
 #include "harness/report/table.h"

@@ -90,9 +90,11 @@ static void print_terms(const struct simulate *s, FILE *to)
 
     simulate_band_text(band, sizeof band, s);
     fprintf(to, "%s\n", band);
-    fprintf(to,
-            "efficiency: the time of a step of one GPU alone over that of all; exposed: of the time of a step what "
-            "a GPU does not compute in the mean: exchange that nothing hides, its update, waiting for slower ones\n");
+    fprintf(
+        to,
+        "efficiency: the time of a step of one GPU alone / the time of a step of all. exposed: the part of a step in "
+        "which a GPU does not compute, in the mean: exchange that nothing hides, its update, waiting for slower "
+        "ones\n");
     if (t->cluster_set[0])
         fprintf(to, "values of the description that were set: %s\n", t->cluster_set);
     for (size_t i = 0; i < s->profiles.n; i++)

@@ -6,28 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/target.h"
 #include "harness/report/table.h"
 #include "harness/train/global_batch.h"
-
-void rate_text(char *out, size_t n_bytes, double per_s)
-{
-    static const char *const prefix[] = { "", " k", " M", " G" };
-    enum { N_PREFIXES = sizeof prefix / sizeof *prefix };
-    char digits[32];
-
-    if (!isfinite(per_s)) {
-        snprintf(out, n_bytes, "-");
-        return;
-    }
-    for (int i = 0; i < N_PREFIXES; i++, per_s /= 1000) {
-        snprintf(digits, sizeof digits, "%.4g", per_s);
-        snprintf(out, n_bytes, "%s%s", digits, prefix[i]);
-        if (strtod(digits, NULL) < 1000)
-            break;
-    }
-}
 
 static enum rc cell_number(struct table *t, const char *fmt, double value)
 {

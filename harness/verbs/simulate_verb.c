@@ -235,6 +235,27 @@ out:
     return rc;
 }
 
+/* What is printed and written of finished predictions. */
+static enum rc hand_out(struct verb_call *call, const struct continued *c, struct simulating *w, struct simulate *s)
+{
+    const struct simulate_opts *o = call->opts;
+    enum rc rc;
+
+    TRY(simulate_print_answer(s, stdout));
+    if (!o->out[0])
+        TRY(simulate_print_rest(s, stdout));
+    if (o->json[0])
+        TRY(simulate_write(s, o->json));
+    if (o->out[0])
+        TRY(keep(s));
+    TRY(simulating_commit(w, call));
+    if (o->out[0])
+        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
+    TRY(simulations_check(s->simulations.simulation, s->simulations.n));
+out:
+    return rc;
+}
+
 static enum rc simulate_models(struct verb_call *call, struct continued *c)
 {
     const struct simulate_opts *o = call->opts;
@@ -277,17 +298,7 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
     }
     TRY(simulating_run_kept(&w, call, &s.simulations,
                             (struct simulating_run){ .run = run, .what = &s, .n_jobs = o->jobs }));
-    TRY(simulate_print_answer(&s, stdout));
-    if (!o->out[0])
-        TRY(simulate_print_rest(&s, stdout));
-    if (o->json[0])
-        TRY(simulate_write(&s, o->json));
-    if (o->out[0])
-        TRY(keep(&s));
-    TRY(simulating_commit(&w, call));
-    if (o->out[0])
-        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
-    TRY(simulations_check(s.simulations.simulation, s.simulations.n));
+    TRY(hand_out(call, c, &w, &s));
 out:
     simulate_close(&s);
     simulating_close(&w);

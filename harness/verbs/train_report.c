@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 #include "harness/exchange/encryption.h"
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
@@ -38,17 +39,30 @@ static enum rc print_said(struct table *t, const char *name, const char *text)
     return text[0] ? print_row(t, name, text) : RC_OK;
 }
 
+enum { RATE_BYTES = 32, RATE_ENDS_BYTES = 80 };
+
+/* "23.57 k to 37.56 k" */
+static const char *rate_ends(char out[RATE_ENDS_BYTES], const struct interval *i)
+{
+    char low[RATE_BYTES], high[RATE_BYTES];
+
+    rate_text(low, sizeof low, i->low);
+    rate_text(high, sizeof high, i->high);
+    snprintf(out, RATE_ENDS_BYTES, isinf(i->high) ? "%s or more" : "%s to %s", low, high);
+    return out;
+}
+
 static void format_interval(char *out, size_t n_bytes, const struct interval *i)
 {
-    char ends[INTERVAL_ENDS_BYTES];
+    char ends[RATE_ENDS_BYTES], mean[RATE_BYTES];
 
+    rate_text(mean, sizeof mean, i->mean);
     if (!isfinite(i->mean))
         snprintf(out, n_bytes, "not known");
     else if (isnan(i->low))
-        snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
+        snprintf(out, n_bytes, "%s samples/s (too few steps for an interval)", mean);
     else
-        snprintf(out, n_bytes, "%.4g samples/s, 95 %% within this run %s", i->mean,
-                 interval_ends(ends, "%.4g", " to ", i->low, i->high));
+        snprintf(out, n_bytes, "%s samples/s, 95 %% within this run %s", mean, rate_ends(ends, i));
 }
 
 /* Which rounds the figures are of, and why. */
@@ -68,7 +82,8 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
         snprintf(of, sizeof of, "figures are of %zu of %zu rounds, %zu of warm-up left out", m->n_rounds - s->n_warmup,
                  m->n_rounds, s->n_warmup);
     else
-        snprintf(of, sizeof of, "figures are of all %zu round%s", m->n_rounds, m->n_rounds == 1 ? "" : "s");
+        snprintf(of, sizeof of, "figures are of the %zu round%s in which every worker trained", m->n_rounds,
+                 m->n_rounds == 1 ? "" : "s");
     if (s->state == STEADY_SWITCH)
         snprintf(out, n_bytes, "not reached: the speed switched to %.2f x after round %zu; %s, both speeds",
                  s->switch_speed_ratio, s->switch_index, of);
@@ -160,9 +175,9 @@ static enum rc print_work(struct table *t, const struct train_job *job, const st
     }
     if (job->memory.host_bytes > 0 && job->workload->network) {
         snprintf(text, sizeof text,
-                 "%.3g GB planned in all; a worker: activations %.3g, parameters %.3g, exchange %.3g",
-                 (double)job->memory.host_bytes * 1e-9, (double)job->memory.activations_bytes * 1e-9,
-                 (double)job->memory.params_bytes * 1e-9, (double)job->memory.exchange_bytes * 1e-9);
+                 "%.4g MB planned in all; a worker: activations %.4g MB, parameters %.4g MB, exchange %.4g MB",
+                 (double)job->memory.host_bytes * 1e-6, (double)job->memory.activations_bytes * 1e-6,
+                 (double)job->memory.params_bytes * 1e-6, (double)job->memory.exchange_bytes * 1e-6);
         TRY(print_row(t, "memory", text));
     }
     TRY(print_devices(t, job, r));
@@ -389,7 +404,7 @@ static void tell_speed(FILE *to, const struct train_job *job, const struct train
                        const struct train_summary *s)
 {
     const struct interval *i = &s->measured.throughput_samples_per_s;
-    char ends[INTERVAL_ENDS_BYTES];
+    char ends[RATE_ENDS_BYTES], mean[RATE_BYTES];
 
     fprintf(to, "%s%s, %s, %d worker%s: ", job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode,
             r->n_workers, r->n_workers == 1 ? "" : "s");
@@ -397,9 +412,10 @@ static void tell_speed(FILE *to, const struct train_job *job, const struct train
         fprintf(to, "cannot tell the throughput.\n");
         return;
     }
-    fprintf(to, "%.4g samples/s", i->mean);
+    rate_text(mean, sizeof mean, i->mean);
+    fprintf(to, "%s samples/s", mean);
     if (!isnan(i->low))
-        fprintf(to, " (95 %% CI %s)", interval_ends(ends, "%.4g", " to ", i->low, i->high));
+        fprintf(to, " (95 %% CI %s)", rate_ends(ends, i));
     if (isfinite(s->measured.step_mean_s))
         fprintf(to, ", %.4g ms a step", 1e3 * s->measured.step_mean_s);
     fprintf(to, ".\n");

@@ -44,8 +44,8 @@ static void ps_is_printed(void **state)
     assert_printed(
         &m, true,
         "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
-        "throughput     1200 samples/s, 95 % within this run 1006 to 1488\n"
-        "steady state   too few rounds to tell; figures are of all 9 rounds\n"
+        "throughput     1.2 k samples/s, 95 % within this run 1.006 k to 1.488 k\n"
+        "steady state   too few rounds to tell; figures are of the 9 rounds in which every worker trained\n"
         "efficiency     75.0 % of 2 x one worker alone\n"
         "of the bound   85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server "
         "allows\n"
@@ -112,8 +112,8 @@ static void allreduce_is_printed(void **state)
     assert_printed(&m, true,
                    "run            lenet, allreduce, world sim, 3 workers, 0 servers, batch 8 each, 24 steps\n"
                    "work           5000 parameters, images 8 x 8, 10 classes, fp32, 1 thread each, data digits\n"
-                   "memory         3 GB planned in all; a worker: activations 1.5, parameters 0.25, exchange 0.125\n"
-                   "throughput     2400 samples/s, 95 % within this run 2400 to 2400\n"
+                   "memory         3000 MB planned in all; a worker: activations 1500 MB, parameters 250 MB, exchange 125 MB\n"
+                   "throughput     2.4 k samples/s, 95 % within this run 2.4 k to 2.4 k\n"
                    "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
                    "efficiency     80.0 % of 3 x one worker alone\n"
                    "mean step      compute 5000, wait 1000, wire 2750, server 0, apply 1000, rest 250 us\n"
@@ -141,7 +141,7 @@ static void single_is_printed(void **state)
         "run           replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
         "profile       vgg16, batch 8, a device\n"
         "throughput    500 samples/s (too few steps for an interval)\n"
-        "steady state  too few rounds to tell; figures are of all 3 rounds\n"
+        "steady state  too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
         "efficiency    100.0 % of 1 x one worker alone\n"
         "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
         "mean step     compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
@@ -163,7 +163,7 @@ static void few_steps_are_printed(void **state)
     assert_printed(&m, true,
                    "run            replay, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
                    "throughput     500 samples/s (too few steps for an interval)\n"
-                   "steady state   too few rounds to tell; figures are of all 3 rounds\n"
+                   "steady state   too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
                    "efficiency     100.0 % of 1 x one worker alone\n"
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
@@ -185,15 +185,20 @@ static void states_are_told(void **state)
         size_t n_rounds;
         const char *row;
     } known[] = {
-        { { STEADY_NONE, 0, 0, NAN }, 400, "not reached: the run never settles; figures are of all 400 rounds" },
-        { { STEADY_REACHED, 0, 0, NAN }, 400, "reached; figures are of all 400 rounds" },
-        { { STEADY_TOO_SHORT, 0, 0, NAN }, 1, "too few rounds to tell; figures are of all 1 round" },
+        { { STEADY_NONE, 0, 0, NAN },
+          400,
+          "not reached: the run never settles; figures are of the 400 rounds in which every worker trained" },
+        { { STEADY_REACHED, 0, 0, NAN }, 400, "reached; figures are of the 400 rounds in which every worker trained" },
+        { { STEADY_TOO_SHORT, 0, 0, NAN },
+          1,
+          "too few rounds to tell; figures are of the 1 round in which every worker trained" },
         { { STEADY_TOO_SHORT, 0, 0, NAN },
           0,
           "cannot tell: no round in which every worker trained; figures are of all steps" },
         { { STEADY_SWITCH, 0, 155, 0.8 },
           400,
-          "not reached: the speed switched to 0.80 x after round 155; figures are of all 400 rounds, both speeds" },
+          "not reached: the speed switched to 0.80 x after round 155; figures are of the 400 rounds in which every "
+          "worker trained, both speeds" },
         { { STEADY_SWITCH, 20, 155, 1.25 },
           400,
           "not reached: the speed switched to 1.25 x after round 155; figures are of 380 of 400 rounds, 20 of warm-up "
@@ -260,7 +265,7 @@ static void the_answer_comes_first(void **state)
     (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
-    assert_answer(&m, "linear, ps, 2 workers: 1200 samples/s (95 % CI 1006 to 1488), ");
+    assert_answer(&m, "linear, ps, 2 workers: 1.2 k samples/s (95 % CI 1.006 k to 1.488 k), ");
     assert_answer(&m,
                   " ms a step.\n  Training loss: 21 at first, 1 at the end (112 of 112 steps). Test accuracy: 96.88 "
                   "%.\n");
