@@ -109,24 +109,25 @@ static void allreduce_is_printed(void **state)
     m.job.compute = &device;
     m.result.stamp[23].loss = 0.0625;
     m.result.limits.compute_s = m.result.limits.wire_s = 0;
-    assert_printed(&m, true,
-                   "run            lenet, allreduce, world sim, 3 workers, 0 servers, batch 8 each, 24 steps\n"
-                   "work           5000 parameters, images 8 x 8, 10 classes, fp32, 1 thread each, data digits\n"
-                   "memory         3000 MB planned in all; a worker: activations 1500 MB, parameters 250 MB, exchange 125 MB\n"
-                   "throughput     2.4 k samples/s, 95 % within this run 2.4 k to 2.4 k\n"
-                   "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
-                   "efficiency     80.0 % of 3 x one worker alone\n"
-                   "mean step      compute 5000, wait 1000, wire 2750, server 0, apply 1000, rest 250 us\n"
-                   "exchange       all gradients at once, overlap off\n"
-                   "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
-                   "training loss  not computed\n"
-                   "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n"
-                   "Model: lenet\n"
-                   "Batch size: 8\n"
-                   "Number of GPUs: 3\n"
-                   "Img/sec per GPU: 618.7 +-545.6\n"
-                   "Total img/sec on 3 GPU(s): 1856.0 +-1636.7\n"
-                   "24\timages/sec: 1309.1 +/- 159.2 (jitter = 0.0)\t0.062\n" RULE "total images/sec: 2400.00\n" RULE);
+    assert_printed(
+        &m, true,
+        "run            lenet, allreduce, world sim, 3 workers, 0 servers, batch 8 each, 24 steps\n"
+        "work           5000 parameters, images 8 x 8, 10 classes, fp32, 1 thread each, data digits\n"
+        "memory         3000 MB planned in all; a worker: activations 1500 MB, parameters 250 MB, exchange 125 MB\n"
+        "throughput     2.4 k samples/s, 95 % within this run 2.4 k to 2.4 k\n"
+        "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
+        "efficiency     80.0 % of 3 x one worker alone\n"
+        "mean step      compute 5000, wait 1000, wire 2750, server 0, apply 1000, rest 250 us\n"
+        "exchange       all gradients at once, overlap off\n"
+        "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
+        "training loss  not computed\n"
+        "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n"
+        "Model: lenet\n"
+        "Batch size: 8\n"
+        "Number of GPUs: 3\n"
+        "Img/sec per GPU: 618.7 +-545.6\n"
+        "Total img/sec on 3 GPU(s): 1856.0 +-1636.7\n"
+        "24\timages/sec: 1309.1 +/- 159.2 (jitter = 0.0)\t0.062\n" RULE "total images/sec: 2400.00\n" RULE);
     made_free(&m);
 }
 
