@@ -23,10 +23,10 @@ static void write_key(char *out, const struct kept_simulations *k, const struct 
 
     out[0] = '\0';
     for (int i = 0; i < s->n_words; i++) {
-        const char *word = s->word[i], *at = strstr(word, k->folder);
-        if (at)
-            n += (size_t)snprintf(out + n, KEY_BYTES - n, "%s%.*s%s", n > 0 ? " " : "", (int)(at - word), word,
-                                  at + n_folder + 1);
+        const char *word = s->word[i], *equals = strchr(word, '='), *value = equals ? equals + 1 : word;
+        if (strncmp(value, k->folder, n_folder) == 0 && value[n_folder] == '/')
+            n += (size_t)snprintf(out + n, KEY_BYTES - n, "%s%.*s%s", n > 0 ? " " : "", (int)(value - word), word,
+                                  value + n_folder + 1);
         else
             n += (size_t)snprintf(out + n, KEY_BYTES - n, "%s%s", n > 0 ? " " : "", word);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 
 enum { FIRST_ROOM = 16 }; /* launches of a point, doubled as they come */
 
@@ -21,14 +22,32 @@ static enum rc misfit(const struct reader *r, const char *what)
 
 /* --- points --- */
 
-static bool assign(struct assignment *a, const char *option, const json_t *values)
+/* Is item, as the user wrote it (".01", "1Mi"), this number? */
+static bool is_number(const char *item, const json_t *value)
+{
+    uint64_t whole;
+    double real;
+
+    if (json_is_integer(value))
+        return text_to_u64(item, &whole) && whole == (uint64_t)json_integer_value(value);
+    return json_is_real(value) && text_to_f64(item, &real) && real == json_real_value(value);
+}
+
+/* listed: the values of the option as the user wrote them, with commas between; NULL: not known. */
+static bool assign(struct assignment *a, const char *option, const char *listed, const json_t *values)
 {
     const json_t *value = json_object_get(values, option);
+    char item[sizeof a->value];
 
-    if (!json_is_string(value) && !json_is_integer(value))
+    if (!json_is_string(value) && !json_is_number(value) && !json_is_boolean(value))
         return false;
     snprintf(a->option, sizeof a->option, "%s", option);
     recorded_text(a->value, sizeof a->value, value);
+    while (listed && text_next(&listed, item, sizeof item))
+        if (is_number(item, value)) {
+            snprintf(a->value, sizeof a->value, "%s", item);
+            break;
+        }
     return true;
 }
 
@@ -67,14 +86,17 @@ static enum rc find_or_add(struct reader *r, const json_t *values, const char *l
     struct assignment a[MAX_ASSIGNMENTS];
     int n_assigned = 3;
 
-    if (recorded_over(over, r->into))
+    const char *listed = recorded_over(over, r->into);
+    const int over_index = listed ? n_assigned : -1;
+
+    if (listed)
         option[n_assigned++] = over;
     if (recorded_sweeps_layout(r->into, "stages"))
         option[n_assigned++] = "stages";
     if (recorded_sweeps_layout(r->into, "shard-dense"))
         option[n_assigned++] = "shard-dense";
     for (int i = 0; i < n_assigned; i++)
-        if (!assign(&a[i], option[i], values))
+        if (!assign(&a[i], option[i], i == over_index ? listed : NULL, values))
             return misfit(r, lack);
     const struct point *p = campaign_find(c, a, n_assigned);
     *index = p ? (size_t)(p - c->point) : c->n_points;

@@ -324,8 +324,9 @@ enum rc continued_run(struct verb_call *call, const struct continued_terms *term
         TRY(go_on(call, &c, path, terms));
     else
         FAIL(RC_INVAL,
-             "--continue %s: holds nothing to continue: neither %s.partial/" PLAN_FILE " nor %s/" PLAN_FILE " is there",
-             terms->folder, terms->folder, terms->folder);
+             "--continue %s: holds nothing to continue: neither %s.partial/" PLAN_FILE " nor %s/" PLAN_FILE
+             " is there; remove %s.partial if it exists, and start again",
+             terms->folder, terms->folder, terms->folder, terms->folder);
 out:
     return rc;
 }
