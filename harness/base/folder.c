@@ -10,11 +10,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "harness/base/file.h"
+
+enum rc folder_lock(int *fd, const char *path)
+{
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return rc_raise(RC_INVAL, "%s: %s", path, strerror(errno));
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(*fd);
+        *fd = -1;
+        return rc_raise(RC_INVAL, "%s: another process is writing into it", path);
+    }
+    return RC_OK;
+}
 
 static void clear(struct atomic_folder *f)
 {

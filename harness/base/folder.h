@@ -18,6 +18,10 @@ enum rc folder_make_dated(char *out, size_t n_bytes, const char *parent, const c
 /* Make folder `path`, and those above it, or find it empty. RC_INVAL names it and the reason. */
 enum rc folder_make_empty(const char *path) MUST_CHECK;
 
+/* Keep other processes from the work in folder `path` until *fd, which the caller closes, is closed. RC_INVAL: another
+ * process has it, or there is no such folder. Where the file system has no locks, nobody is kept away. */
+enum rc folder_lock(int *fd, const char *path) MUST_CHECK;
+
 struct atomic_folder {
     char *path, *temporary_path; /* write files, no folders, into temporary_path: "PATH.partial-XXXXXX" */
     char *made_path;             /* the first of the folders above path that were made; NULL: all were there */

@@ -283,8 +283,8 @@ static bool is_there(const char *results, const char *lab, const char *file)
 }
 
 /* A folder for labs, with the plan by which they are continued. *is_new: nothing was there. */
-static enum rc begin_all(bool *is_new, const struct verb_call *call, const struct continued *c, const char *results,
-                         const char *const *name, int n_names)
+static enum rc begin_all(bool *is_new, int *lock, const struct verb_call *call, const struct continued *c,
+                         const char *results, const char *const *name, int n_names)
 {
     char command[CONTINUED_COMMAND_BYTES];
     enum rc rc;
@@ -296,6 +296,7 @@ static enum rc begin_all(bool *is_new, const struct verb_call *call, const struc
     if (!c->goes_on)
         TRY(check_folders(results, name, n_names));
     TRY(file_of_option(file_make_folder(results), "results"));
+    TRY(file_of_option(folder_lock(lock, results), c->goes_on ? "continue" : "results"));
     TRY(continued_write_plan(c, call, results, false));
     if (!c->goes_on)
         fprintf(stderr, "gradmark lab: finished labs are kept; to continue an interrupted run: %s\n", command);
@@ -353,22 +354,26 @@ static enum rc run_all(struct verb_call *call, const struct continued *c)
     const char *results = c->goes_on ? c->folder : given;
     const int n_names = n_labs();
     char plan[PATH_BYTES];
-    int n_slides = 0, n_finished = 0;
+    int n_slides = 0, n_finished = 0, lock = -1;
     bool is_new = false;
     enum rc rc;
 
     for (int i = 0; i < n_names; i++)
         name[i] = lab_at(i)->name;
-    TRY(begin_all(&is_new, call, c, results, name, n_names));
+    TRY(begin_all(&is_new, &lock, call, c, results, name, n_names));
     stop_catch();
     rc = run_missing(call, results, name, n_names, &n_finished);
-    if (rc != RC_OK)
-        return end_early(call, results, is_new, n_finished, rc);
+    if (rc != RC_OK) {
+        rc = end_early(call, results, is_new, n_finished, rc);
+        goto out;
+    }
     TRY(lab_slides_write(results, name, n_names, &n_slides));
     printf("%s/slides has the %d pictures of all labs\n", results, n_slides);
     snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
     (void)unlink(plan);
 out:
+    if (lock >= 0)
+        close(lock);
     return rc;
 }
 
