@@ -65,6 +65,12 @@ static bool is_withheld(const struct diff *d, const struct pair *p)
     return !p->differs[0] && (point_is_doubtful(point_of(d, 0, p)) || point_is_doubtful(point_of(d, 1, p)));
 }
 
+/* No verdict, whatever B / A is. */
+static bool is_untold_withheld(const struct diff *d, const struct pair *p)
+{
+    return p->outcome == UNTOLD && is_withheld(d, p);
+}
+
 static bool is_tested(const struct diff *d, const struct pair *p)
 {
     return !d->of[0]->campaign.is_virtual && !p->differs[0] && p->x.n_first > 1 && p->x.n_second > 1 &&
@@ -137,15 +143,20 @@ static enum rc pair_points(struct diff *d)
 
 /* --- what is told --- */
 
+/* What is not known, as the host of a simulation, is left out. */
 static void tell_which(const struct recorded *k, char letter, FILE *to)
 {
-    char date[64], host[128], commit[64];
+    static const struct {
+        const char *key, *before;
+    } of[] = { { "date_utc", "" }, { "host", "host " }, { "git_commit", "commit " } };
 
-    recorded_text(date, sizeof date, json_object_get(recorded_manifest(k), "date_utc"));
-    recorded_text(host, sizeof host, json_object_get(recorded_manifest(k), "host"));
-    recorded_text(commit, sizeof commit, json_object_get(recorded_manifest(k), "git_commit"));
-    fprintf(to, "%c: %s, %s, host %s, commit %.12s%s\n", letter, k->name, date, host, commit,
-            json_is_true(json_object_get(recorded_manifest(k), "git_dirty")) ? " with changes" : "");
+    fprintf(to, "%c: %s", letter, k->name);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const char *text = json_string_value(json_object_get(recorded_manifest(k), of[i].key));
+        if (text && text[0])
+            fprintf(to, ", %s%.*s", of[i].before, strcmp(of[i].key, "git_commit") == 0 ? 12 : 127, text);
+    }
+    fprintf(to, "%s\n", json_is_true(json_object_get(recorded_manifest(k), "git_dirty")) ? " with changes" : "");
 }
 
 static size_t n_marked(const struct diff *d, const struct pair *p, enum launch_mark mark)
@@ -163,7 +174,7 @@ static bool has_marks(const struct diff *d)
 
 static bool is_shown(const struct diff *d, const struct pair *p)
 {
-    return d->all_rows || p->outcome == BETTER || p->outcome == WORSE;
+    return d->all_rows || p->outcome == BETTER || p->outcome == WORSE || is_untold_withheld(d, p);
 }
 
 static enum rc add_pair(struct table *t, const struct diff *d, const struct pair *p)
@@ -187,7 +198,7 @@ static enum rc add_pair(struct table *t, const struct diff *d, const struct pair
         TRY(table_cell(t, "-"));
     else
         TRY(table_cell(t, "%.3f-%.3f", p->x.ratio_low, p->x.ratio_high));
-    TRY(table_cell(t, "%s", outcome_text[p->outcome]));
+    TRY(table_cell(t, "%s", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]));
     TRY(table_cell(t, "%zu, %zu", a->n_launches, b->n_launches));
     if (has_marks(d))
         TRY(table_cell(t, "%s%s", n_marked(d, p, MARK_DISTURBED) > 0 ? "d" : "",
@@ -355,17 +366,39 @@ static void tell_range(const struct diff *d, FILE *to)
                 least, most, low, high);
 }
 
-static void tell_withheld(const struct diff *d, FILE *to)
+static size_t n_withheld(const struct diff *d)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < d->n_pairs; i++)
-        n += is_withheld(d, &d->pair[i]);
-    if (n > 0)
-        fprintf(to,
-                "  %zu verdict%s withheld: more than %.0f %% of the runs of a point are disturbed or without a steady "
-                "state. Run both again on an idle machine.\n",
-                n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
+        n += is_untold_withheld(d, &d->pair[i]);
+    return n;
+}
+
+/* How many verdicts are withheld, the first of these settings, and why. */
+static void tell_withheld(const struct diff *d, FILE *to)
+{
+    enum { MOST_NAMES = 3 };
+    const size_t n = n_withheld(d);
+    char name[LAUNCH_NAME_BYTES];
+    size_t n_named = 0;
+
+    if (n == 0)
+        return;
+    fprintf(to, "  %zu verdict%s withheld: ", n, n == 1 ? " is" : "s are");
+    for (size_t i = 0; i < d->n_pairs && n_named < MOST_NAMES; i++) {
+        if (!is_untold_withheld(d, &d->pair[i]))
+            continue;
+        point_name(name, sizeof name, point_of(d, 0, &d->pair[i]));
+        fprintf(to, "%s%s", n_named > 0 ? "; " : "", name);
+        n_named++;
+    }
+    if (n > n_named)
+        fprintf(to, "; and %zu more", n - n_named);
+    fprintf(to,
+            ". In A or B, more than %.0f %% of the runs are disturbed or without a steady state. Run both again on an "
+            "idle machine.\n",
+            100 * WITHHELD_RATIO);
 }
 
 static void tell_answer(const struct diff *d, const struct diff_counts *n, const char *conditions, FILE *to)
@@ -384,7 +417,7 @@ static void tell_answer(const struct diff *d, const struct diff_counts *n, const
     if (n->n_better + n->n_worse == 0)
         tell_range(d, to);
     tell_withheld(d, to);
-    if (n_conditions > 0)
+    if (n_conditions > 0 && n->n_better + n->n_worse + n_withheld(d) > 0)
         fprintf(to, "  %zu other thing%s (see below), and may be the cause of a difference.\n", n_conditions,
                 n_conditions == 1 ? " differs" : "s differ");
     fputc('\n', to);
@@ -395,20 +428,26 @@ static void tell_left_out(const struct diff *d, FILE *to)
     const size_t n = d->n_pairs - n_shown(d);
 
     if (n > 0)
-        fprintf(to, "%zu of %zu points: no difference is shown. All rows: gradmark diff A B --all\n", n, d->n_pairs);
+        fprintf(to, "%zu of %zu settings %s not listed: the data show no difference. --all lists every row.\n", n,
+                d->n_pairs, n == 1 ? "is" : "are");
 }
 
 static void tell_statistics(const struct diff *d, FILE *to)
 {
-    if (d->of[0]->campaign.is_virtual)
-        fprintf(to, "\nSimulated throughputs have no spread: any difference is one.\n");
-    else
+    if (d->of[0]->campaign.is_virtual) {
+        fprintf(to, "\nSimulated throughputs do not vary, so every difference is real.\n");
+        return;
+    }
+    fputc('\n', to);
+    if (d->n_tested > 1)
         fprintf(to,
-                "\nOf %zu comparisons all verdicts are right in 95 %% of cases (Welch's test on logarithms, Holm). "
-                "Each interval is 95 %% by itself, over the runs of each campaign. What changed on the machine between "
-                "the two campaigns is in the ratio and not in the interval: two campaigns of the same program show how "
-                "much that is.\n",
+                "The chance of any wrong verdict among these %zu is at most 5 %% (Welch's test on logarithms, Holm). ",
                 d->n_tested);
+    else if (d->n_tested == 1)
+        fprintf(to, "The chance of a wrong verdict is at most 5 %% (Welch's test on logarithms). ");
+    fprintf(to, "Each interval is 95 %% by itself, over the runs of each campaign. What changed on the machine between "
+                "the two campaigns is in the ratio and not in the interval: two campaigns of the same program show how "
+                "much that is.\n");
 }
 
 /* Everything but the answer and the table. */

@@ -9,8 +9,8 @@
  *   N3  Whatever else differs, machine, hosts, program, libraries, their environment or an option, is named with both
  *       values below the table, and so is what had changed when one was continued: it may make the difference. Values
  *       are compared whole; of long ones that part is named which differs.
- *   N4  Throughputs are compared as independent.h does, and verdicts hold together (paired.C4). Simulated ones have no
- *       spread: any difference is one.
+ *   N4  Throughputs are compared as independent.h does, and verdicts hold together (paired.C4). Simulated ones do not
+ *       vary: every difference is real.
  *   N5  No verdict is given on a point of which more than WITHHELD_RATIO of the launches of either campaign are
  *       disturbed or without a steady state.
  */
@@ -28,7 +28,7 @@ struct diff_counts { /* of points in both */
     size_t n_better, n_worse, n_untold, n_not_compared;
 };
 
-/* Print the answer, a table of the points that are better or worse (all_rows: of all), and what else differs.
+/* Print the answer, a table of the points that are better, worse or withheld (all_rows: of all), and what else differs.
  * RC_INVAL: N2 leaves nothing to compare; then nothing is printed. RC_NOMEM. */
 enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
                       FILE *to) MUST_CHECK;

@@ -14,9 +14,9 @@ static const struct made_point FOUR[] = { { "lenet", "none", 2, 0, 3, 2500, 1.01
                                           { "linear", "allreduce", 2, 0, 3, 4e6, 1.01, NAN, 4 } };
 
 /* What two kits' campaigns differ in, with these points; *text: what is printed, or the error. Freed by the caller. */
-static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, const struct recorded_kit *kit_a,
-                       const struct made_point *b, size_t n_b, const struct recorded_kit *kit_b, struct diff_counts *n,
-                       char **text)
+static enum rc diff_rows_of(struct kit *k, const struct made_point *a, size_t n_a, const struct recorded_kit *kit_a,
+                            const struct made_point *b, size_t n_b, const struct recorded_kit *kit_b, bool all_rows,
+                            struct diff_counts *n, char **text)
 {
     struct recorded first, second;
     size_t n_bytes = 0;
@@ -31,7 +31,7 @@ static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, co
         fail_msg("%s", rc_message());
     snprintf(first.name, sizeof first.name, "first");
     snprintf(second.name, sizeof second.name, "second");
-    const enum rc rc = campaign_diff(&first, &second, true, n, to);
+    const enum rc rc = campaign_diff(&first, &second, all_rows, n, to);
     if (rc != RC_OK) {
         fprintf(to, "%s", rc_message());
         rc_clear();
@@ -40,6 +40,13 @@ static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, co
     recorded_close(&first);
     recorded_close(&second);
     return rc;
+}
+
+static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, const struct recorded_kit *kit_a,
+                       const struct made_point *b, size_t n_b, const struct recorded_kit *kit_b, struct diff_counts *n,
+                       char **text)
+{
+    return diff_rows_of(k, a, n_a, kit_a, b, n_b, kit_b, true, n, text);
 }
 
 static const struct recorded_kit PLAIN = { .host = NULL };
@@ -65,10 +72,10 @@ static void a_campaign_against_itself(void **state)
               "\n"
               "A: first, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
               "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n"
-              "\nOf 4 comparisons all verdicts are right in 95 % of cases (Welch's test on logarithms, Holm). Each\n"
-              " interval is 95 % by itself, over the runs of each campaign. What changed on the machine between\n"
-              " the two campaigns is in the ratio and not in the interval: two campaigns of the same program show\n"
-              " how much that is.\n");
+              "\nThe chance of any wrong verdict among these 4 is at most 5 % (Welch's test on logarithms, Holm).\n"
+              " Each interval is 95 % by itself, over the runs of each campaign. What changed on the machine\n"
+              " between the two campaigns is in the ratio and not in the interval: two campaigns of the same\n"
+              " program show how much that is.\n");
     assert_int_equal(n.n_better + n.n_worse + n.n_not_compared, 0);
     assert_int_equal(n.n_untold, 4);
     free(text);
@@ -133,13 +140,33 @@ static void rows_without_a_difference_are_counted(void **state)
         assert_true(!strstr(text, "model") == !n_worse);
         assert_null(strstr(text, "\nlenet"));
         assert_true(!strstr(text, "\nlinear  allreduce") == !n_worse);
-        assert_non_null(
-            strstr(text, n_worse ? "\n3 of 4 points: no difference is shown. All rows: gradmark diff A B --all\n"
-                                 : "\n4 of 4 points: no difference"));
+        assert_non_null(strstr(
+            text, n_worse ? "\n3 of 4 settings are not listed: the data show no difference. --all lists every row.\n"
+                          : "\n4 of 4 settings are not listed: "));
         free(text);
         recorded_close(&a);
         recorded_close(&b);
     }
+}
+
+/* Without --all, too: B / A may be far from 1, and no verdict is given. */
+static void withheld_verdicts_are_listed_and_named(void **state)
+{
+    static const struct recorded_kit disturbed = { .summary = ",\"disturbed\":\"yes\"" };
+    struct made_point half[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
+    struct diff_counts n;
+    char *text;
+
+    for (size_t i = 0; i < 4; i++)
+        half[i].samples_per_s *= 0.5;
+    assert_int_equal(diff_rows_of(*state, FOUR, 4, &PLAIN, half, 4, &disturbed, false, &n, &text), RC_OK);
+    made_squeeze(text);
+    assert_non_null(strstr(text, "\n 4 verdicts are withheld: lenet none, 2 workers; lenet single, 1 worker;"));
+    assert_non_null(strstr(text, " more. In A "));
+    assert_non_null(strstr(text, "\nlinear allreduce 2 4 M 2 M 0.500 0.489-0.511 withheld 3, 3 d\n"));
+    assert_null(strstr(text, "not listed"));
+    assert_null(strstr(text, "The chance")); /* nothing is tested */
+    free(text);
 }
 
 /* N1 */
@@ -205,14 +232,20 @@ static void what_differs_is_named(void **state)
                                                    "\"batch\":32",
                                         .manifest = ",\"compiler\":\"GNU 13\",\"memory_bytes\":1000,\"libraries\":{"
                                                     "\"hwloc\":\"2.10\",\"mpi\":null}" };
+    struct made_point other[] = { FOUR[0], FOUR[1] };
     struct diff_counts n;
     char *text;
 
-    assert_int_equal(diff_of(*state, FOUR, 2, &here, FOUR, 2, &there, &n, &text), RC_OK);
+    other[0].samples_per_s *= 0.9;
+    assert_int_equal(diff_of(*state, FOUR, 2, &here, other, 2, &there, &n, &text), RC_OK);
     assert_non_null(strstr(text, "commit 0123456789ab with changes\nother machine: host here and there\n"
                                  "other program: compiler GNU 12 and GNU 13\nother library: hwloc 2.9.0 and 2.10\n"
                                  "other option: reducer ring and root\nother option: threads 1 and 2\n\n"));
     assert_non_null(strstr(text, "  5 other things differ (see below), and may be the cause of a difference.\n"));
+    free(text);
+    assert_int_equal(diff_of(*state, FOUR, 2, &here, FOUR, 2, &there, &n, &text), RC_OK);
+    assert_non_null(strstr(text, "\nother machine: host here and there\n"));
+    assert_null(strstr(text, "the cause of a difference")); /* of none */
     free(text);
 }
 
@@ -244,7 +277,7 @@ static void other_environments_are_named(void **state)
         char expected[300];
         assert_int_equal(diff_of(*state, FOUR, 2, &a, FOUR, 2, &b, &n, &text), RC_OK);
         snprintf(expected, sizeof expected,
-                 "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n%s\nOf ",
+                 "B: second, 2026-11-22T10:00:00Z, host host0, commit 0123456789ab with changes\n%s\nThe chance ",
                  cases[i].told);
         if (!strstr(text, expected))
             fail_msg("case %zu: %s", i, text);
@@ -269,7 +302,7 @@ static void other_hosts_and_continuing_are_named(void **state)
     assert_int_equal(diff_of(*state, FOUR, 2, &alone, FOUR, 2, &two, &n, &text), RC_OK);
     assert_non_null(strstr(text,
                            "with changes\nother hosts: node-1 in B alone\nB was continued though it was begun under "
-                           "other conditions: kernel was 1, is 2\n\nOf "));
+                           "other conditions: kernel was 1, is 2\n\nThe chance "));
     free(text);
     assert_int_equal(diff_of(*state, FOUR, 2, &two, FOUR, 2, &others, &n, &text), RC_OK);
     assert_non_null(strstr(text,
@@ -322,7 +355,9 @@ static void doubtful_launches_are_told(void **state)
     assert_int_equal(diff_of(*state, FOUR, 1, &PLAIN, FOUR, 1, &unlearned, &n, &text), RC_OK);
     made_squeeze(text);
     assert_non_null(strstr(text, " B is runs marks\n"));
-    assert_non_null(strstr(text, " cannot tell 3, 3 d\nd other programs disturbed some runs (1 of 1 points)\n"));
+    assert_non_null(
+        strstr(text, "\n 1 verdict is withheld: lenet none, 2 workers. In A or B, more than 25 % of the runs "));
+    assert_non_null(strstr(text, " withheld 3, 3 d\nd other programs disturbed some runs (1 of 1 points)\n"));
     assert_non_null(strstr(text, "\nlenet none, 2 workers: did not learn in 0 of 3 launches of A, in 3 of 3 of B\n"));
     free(text);
 }
@@ -345,6 +380,7 @@ static void simulated_points_differ_exactly(void **state)
     assert_int_equal(diff_of(*state, one, 3, &simulated, other, 3, &simulated, &n, &text), RC_OK);
     assert_true(n.n_better == 1 && n.n_worse == 1 && n.n_untold == 1);
     assert_non_null(strstr(text, "better in 1, worse in 1, equal in 1 of 3 points.\n  Most worse: "));
+    assert_non_null(strstr(text, "\n\nSimulated throughputs do not vary, so every difference is real.\n"));
     free(text);
     /* Measured, one launch decides nothing. */
     assert_int_equal(diff_of(*state, one, 3, &PLAIN, other, 3, &PLAIN, &n, &text), RC_OK);
@@ -376,7 +412,7 @@ static void launches_that_failed_are_told(void **state)
     assert_null(strstr(text, "Launches of A"));
     assert_non_null(strstr(text,
                            "\n\nLaunches of B that failed:\nlenet single, 1 worker: 1 launch failed, and the point "
-                           "was given up after 0 of 3; why: it broke.\n\nOf 1 comparisons "));
+                           "was given up after 0 of 3; why: it broke.\n\nThe chance of a wrong verdict is "));
     assert_int_equal(n.n_untold, 2);
     free(text);
     recorded_close(&first);
@@ -401,13 +437,21 @@ static void a_point_without_throughput(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(a_campaign_against_itself),         MADE_TEST(better_worse_and_cannot_tell),
-        MADE_TEST(points_of_one_alone_are_named),     MADE_TEST(other_samples_are_not_compared),
-        MADE_TEST(points_of_other_samples_are_named), MADE_TEST(what_differs_is_named),
-        MADE_TEST(doubtful_launches_are_told),        MADE_TEST(simulated_points_differ_exactly),
-        MADE_TEST(a_point_without_throughput),        MADE_TEST(launches_that_failed_are_told),
-        MADE_TEST(other_environments_are_named),      MADE_TEST(other_hosts_and_continuing_are_named),
-        MADE_TEST(long_values_are_compared_whole),    MADE_TEST(rows_without_a_difference_are_counted),
+        MADE_TEST(a_campaign_against_itself),
+        MADE_TEST(better_worse_and_cannot_tell),
+        MADE_TEST(points_of_one_alone_are_named),
+        MADE_TEST(other_samples_are_not_compared),
+        MADE_TEST(points_of_other_samples_are_named),
+        MADE_TEST(what_differs_is_named),
+        MADE_TEST(doubtful_launches_are_told),
+        MADE_TEST(simulated_points_differ_exactly),
+        MADE_TEST(a_point_without_throughput),
+        MADE_TEST(launches_that_failed_are_told),
+        MADE_TEST(other_environments_are_named),
+        MADE_TEST(other_hosts_and_continuing_are_named),
+        MADE_TEST(long_values_are_compared_whole),
+        MADE_TEST(rows_without_a_difference_are_counted),
+        MADE_TEST(withheld_verdicts_are_listed_and_named),
     };
 
     return cmocka_run_group_tests_name("diff", tests, NULL, NULL);
