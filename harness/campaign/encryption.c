@@ -19,8 +19,7 @@ void campaign_tell_encryption(const struct campaign *c, FILE *to)
     static const struct {
         const char *encryption, *says;
     } kind[] = { { "curve", "Encrypted on the network, by CURVE" },
-                 { "clear", "In clear on the network" },
-                 { "local", "On one host, where no network was to be encrypted" } };
+                 { "clear", "In clear on the network" } }; /* local: there was no network */
 
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
         const char *before = ": ";
