@@ -2,7 +2,9 @@
 /* baseline_test.c - where one worker alone is added to the points of a sweep, and what is said of it. */
 #include "harness/campaign/suite/sweep_test_kit.h"
 
-#define ADDED "gradmark compare: single with 1 worker is added, which efficiency is measured by; --no-baseline: not\n"
+#define ADDED                                                                                                         \
+    "gradmark compare: 1 worker in mode single is added, because efficiency is relative to it; --no-baseline leaves " \
+    "it out\n"
 
 /* "linear ps 2 b16, ...": model, mode, workers and batch of every point. */
 static void points_text(char out[1000], const struct sweep *s)

@@ -457,7 +457,7 @@ static enum rc note_change(struct begun *k, bool anyway, const char *what, const
     else
         rc = rc_raise(RC_INVAL,
                       "--continue %s: was begun where %s was %.120s, which is %.120s now: results of both would not be "
-                      "alike; --continue-anyway goes on, and tells it",
+                      "alike; --continue-anyway continues, and the results name it",
                       k->folder, what, before, after);
     free(texts[0]);
     free(texts[1]);
@@ -634,7 +634,7 @@ enum rc sweep_reopen_files(struct sweep *s, const struct begun *k)
     c->session = k->n_continued + 1;
     snprintf(s->despite, sizeof s->despite, "%.200s%s%.300s", despite ? despite : "",
              despite && k->changes[0] ? "; " : "", k->changes);
-    fprintf(stderr, "gradmark compare: goes on with %s: %zu of %zu launches are there", c->dir, c->n_launches_done,
+    fprintf(stderr, "gradmark compare: continues %s: %zu of %zu launches are finished", c->dir, c->n_launches_done,
             c->n_points * c->n_launches_wanted);
     if (left_out.n_bytes > 0 && left_out.n_lines == 0)
         fprintf(stderr, "; %llu bytes of one that had not ended are cut off", (unsigned long long)left_out.n_bytes);

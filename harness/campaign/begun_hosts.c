@@ -42,7 +42,7 @@ enum rc sweep_check_hosts(struct sweep *s, struct world *w)
         FAIL(RC_INVAL,
              "--continue %s: launches were made on host %s, which is none of this job: those of both would not be "
              "alike; "
-             "--continue-anyway goes on, and tells it",
+             "--continue-anyway continues, and the results name it",
              s->campaign.dir, missing);
     if (missing[0] && w->rank == 0)
         snprintf(s->despite + n_used, sizeof s->despite - n_used, "%shost %s is not there any more",

@@ -40,7 +40,8 @@ static void announce_baseline(const struct sweep *s, FILE *to)
         single = campaign_find_baseline(&s->campaign, &s->campaign.point[i]);
     if (s->added_baseline && single)
         fprintf(to,
-                "gradmark compare: %s with 1 worker is added, which efficiency is measured by; --no-baseline: not\n",
+                "gradmark compare: 1 worker in mode %s is added, because efficiency is relative to it; --no-baseline "
+                "leaves it out\n",
                 single->mode->name);
 }
 
@@ -132,12 +133,12 @@ static enum rc finish_without_launches(const struct sweep *s, enum rc launched, 
         return s->stopped ? rc_raise(RC_PEER, "stopped before the first launch was done; %s is removed", c->dir)
                           : rc_raise(launched, "%s", why);
     if (s->stopped)
-        return rc_raise(RC_PEER, "stopped before the first launch was done; %s goes on", command);
+        return rc_raise(RC_PEER, "stopped before the first launch was done; to continue: %s", command);
     if (launched != RC_OK)
-        return rc_raise(launched, "%.250s; %s goes on", why, command);
+        return rc_raise(launched, "%.250s; to continue: %s", why, command);
     for (size_t i = 0; i < c->n_points; i++)
         if (c->point[i].is_given_up)
-            return rc_raise(RC_PEER, "no launch succeeded: %.250s; %s tries again", c->point[i].failure, command);
+            return rc_raise(RC_PEER, "no launch succeeded: %.250s; to try again: %s", c->point[i].failure, command);
     return rc_raise(RC_BUG, "a campaign of no launches ended");
 }
 
@@ -153,12 +154,12 @@ enum rc sweep_finish(struct sweep *s, enum rc launched, struct record **options,
         return finish_without_launches(s, launched, why);
     TRY(write_results(s, launched == RC_OK && !s->stopped, options, charts, to));
     if (launched != RC_OK)
-        FAIL(launched, "failed after %zu launches: %.250s; results: %s; %s goes on", c->n_launches_done, why, c->dir,
-             command);
+        FAIL(launched, "failed after %zu launches: %.250s; results: %s; to continue: %s", c->n_launches_done, why,
+             c->dir, command);
     if (s->stopped)
-        FAIL(RC_PEER, "stopped after %zu launches; results: %s; %s goes on", c->n_launches_done, c->dir, command);
+        FAIL(RC_PEER, "stopped after %zu launches; results: %s; to continue: %s", c->n_launches_done, c->dir, command);
     if (n_given_up(c) > 0)
-        FAIL(RC_PEER, "%zu launches failed, and %zu of %zu points %s given up; results: %s; %s tries again",
+        FAIL(RC_PEER, "%zu launches failed, and %zu of %zu points %s given up; results: %s; to try again: %s",
              n_failures(c), n_given_up(c), c->n_points, n_given_up(c) == 1 ? "was" : "were", c->dir, command);
     if (n_failures(c) > 0)
         FAIL(RC_PEER, "%zu launch%s failed, and %s repeated; results: %s", n_failures(c),

@@ -113,7 +113,7 @@ static void how_it_ended(void **state)
     free(closing_of(&s, rc_raise(RC_PEER, "it broke"), &rc));
     assert_int_equal(rc, RC_PEER);
     snprintf(expected, sizeof expected,
-             "failed after 4 launches: it broke; results: %s; mpirun -np 2 gradmark compare --continue %s goes on",
+             "failed after 4 launches: it broke; results: %s; to continue: mpirun -np 2 gradmark compare --continue %s",
              s.campaign.dir, s.campaign.dir);
     assert_string_equal(rc_message(), expected);
     check_manifest(*state, 2, 2, "mpirun");
@@ -124,8 +124,9 @@ static void how_it_ended(void **state)
     s.stopped = true;
     free(closing_of(&s, RC_OK, &rc));
     assert_int_equal(rc, RC_PEER);
-    snprintf(expected, sizeof expected, "stopped after 2 launches; results: %s; gradmark compare --continue %s goes on",
-             s.campaign.dir, s.campaign.dir);
+    snprintf(expected, sizeof expected,
+             "stopped after 2 launches; results: %s; to continue: gradmark compare --continue %s", s.campaign.dir,
+             s.campaign.dir);
     assert_string_equal(rc_message(), expected);
     campaign_close(&s.campaign);
 }
@@ -173,7 +174,7 @@ static void some_launches_failed(void **state)
     assert_int_equal(rc, RC_PEER);
     snprintf(
         expected, sizeof expected,
-        "2 launches failed, and 1 of 2 points was given up; results: %s; gradmark compare --continue %s tries again",
+        "2 launches failed, and 1 of 2 points was given up; results: %s; to try again: gradmark compare --continue %s",
         s.campaign.dir, s.campaign.dir);
     assert_string_equal(rc_message(), expected);
     assert_false(is_complete(*state));
@@ -192,7 +193,7 @@ static void all_launches_failed(void **state)
     s.campaign.point[0].is_given_up = true;
     char *text = closing_of(&s, RC_OK, &rc);
     assert_int_equal(rc, RC_PEER);
-    snprintf(expected, sizeof expected, "no launch succeeded: it broke; gradmark compare --continue %s tries again",
+    snprintf(expected, sizeof expected, "no launch succeeded: it broke; to try again: gradmark compare --continue %s",
              s.campaign.dir);
     assert_string_equal(rc_message(), expected);
     assert_string_equal(text, "");

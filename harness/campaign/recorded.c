@@ -172,7 +172,8 @@ static void note_exchange(struct recorded *k)
         const size_t n_used = strlen(text);
 
         recorded_text(value, sizeof value, given);
-        if (option_belongs_to_modes(o->name) && given && !json_is_null(given) && strcmp(value, opt_default(o)) != 0)
+        const bool is_given = given && !json_is_null(given) && !(json_is_string(given) && !json_string_length(given));
+        if (option_belongs_to_modes(o->name) && is_given && strcmp(value, opt_default(o)) != 0)
             snprintf(text + n_used, sizeof k->campaign.exchange - n_used, "%s%s %s", n_used > 0 ? ", " : "", o->name,
                      value);
     }
@@ -302,7 +303,8 @@ static enum rc read_folder(struct recorded *k, struct reader *r, const char *pat
         r->is_partial = stat(runs, &about) == 0;
     }
     if (stat(runs, &about) != 0)
-        return rc_raise(RC_INVAL, "%s: not the folder of a campaign: it holds no runs.jsonl", path);
+        return rc_raise(RC_INVAL, "%s: not a folder of gradmark compare or accept (no runs.jsonl, no acceptance.jsonl)",
+                        path);
     TRY(read_manifest(k));
     TRY(reader_run(r));
     const char *end = json_string_value(json_object_get(k->manifest, "runs_" SEAL_KEY));

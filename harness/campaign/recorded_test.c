@@ -162,7 +162,7 @@ static void what_a_campaign_knew(void **state)
     assert_true(
         kit_write(k, "manifest.json",
                   "{\"options\":{\"mode\":\"ps,single\",\"launches\":5,\"bucket-bytes\":4096,\"overlap\":\"on\","
-                  "\"priority\":\"auto\",\"batch\":64,\"reducer\":null}}"));
+                  "\"server-save\":\"\",\"priority\":\"auto\",\"batch\":64,\"reducer\":null}}"));
     FILE *to = fopen(kit_path(k, "runs.jsonl"), "a");
     assert_non_null(to);
     fprintf(to, "{\"kind\":\"tuning\",\"model\":\"lenet\",\"mode\":\"ps\",\"workers\":\"2\",\"learning_rate\":0.5,"
@@ -411,7 +411,7 @@ static void what_is_no_campaign(void **state)
 
     assert_int_equal(recorded_open(&kept, kit_path(k, "none")), RC_INVAL);
     assert_int_equal(recorded_open(&kept, k->dir), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "it holds no runs.jsonl"));
+    assert_non_null(strstr(rc_message(), ": not a folder of gradmark compare or accept (no runs.jsonl"));
     recorded_write(k, PAIR, 2, &(struct recorded_kit){ .host = NULL });
     assert_int_equal(recorded_open(&kept, kit_path(k, "runs.jsonl")), RC_INVAL);
     assert_non_null(strstr(rc_message(), "the records of 6 launches: give the folder"));

@@ -292,11 +292,10 @@ static void announce(struct sweep *s, bool is_new)
     char command[CONTINUE_BYTES];
 
     sweep_continue_command(command, sizeof command, s);
-    snprintf(s->farewell, sizeof s->farewell, "gradmark compare: launches that had ended are kept: %s goes on\n",
-             command);
+    snprintf(s->farewell, sizeof s->farewell, "gradmark compare: finished runs are kept; to continue: %s\n", command);
     if (is_new) {
         sweep_announce(s, stderr);
-        fprintf(stderr, "gradmark compare: launches are kept as they end; whatever interrupts them: %s goes on\n",
+        fprintf(stderr, "gradmark compare: finished runs are kept; to continue an interrupted comparison: %s\n",
                 command);
     }
     progress_init(&s->progress, stderr, s->tuning.n_trials + s->campaign.n_points * s->campaign.n_launches_wanted,

@@ -34,7 +34,7 @@ enum rc continued_check(const struct verb_call *call, const char *folder, bool a
 {
     if (!verb_given(call, "continue"))
         return anyway
-                   ? rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to go on with")
+                   ? rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to continue")
                    : RC_OK;
     if (!folder[0])
         return rc_raise(RC_INVAL, "--continue: is empty; it needs a folder");
