@@ -58,10 +58,18 @@ static enum use judge_use(const struct claims *all, const struct claim *k)
     return k->x.ratio > 1 ? USE_SOONER : USE_LATER;
 }
 
-/* "1.80x (95 % CI 1.60 to 2.02)" */
+/* "allreduce is 1.80x as fast (95 % CI 1.60 to 2.02)"; if it is later: "allreduce takes 1.92x as long (...)" */
 static void tell_times(const struct claims *all, const struct claim *k, bool is_first, FILE *to)
 {
-    fprintf(to, "%.2fx", target_split(k->a, k->b).sooner_ratio);
+    const double sooner = target_split(k->a, k->b).sooner_ratio;
+
+    fprintf(to, "%s ", mode_title(k->a->mode));
+    if (judge_use(all, k) == USE_LATER) {
+        fprintf(to, "takes %.2fx as long", 1 / sooner);
+        tell_interval(all, 1 / k->x.ratio_high, 1 / k->x.ratio_low, "%.2f", is_first, to);
+        return;
+    }
+    fprintf(to, "is %.2fx as fast", sooner);
     tell_interval(all, k->x.ratio_low, k->x.ratio_high, "%.2f", is_first, to);
 }
 
@@ -78,7 +86,7 @@ static const struct claim *best_of(const struct claims *all, const struct point 
     return best;
 }
 
-/* The other modes of these outcomes: "; with ps 1.50x (...)". */
+/* The other modes of these outcomes: ", the parameter server is 1.50x as fast (...)". */
 static void tell_other_modes(const struct claims *all, const struct point *like, const struct claim *told,
                              bool are_sooner, FILE *to)
 {
@@ -86,7 +94,7 @@ static void tell_other_modes(const struct claims *all, const struct point *like,
         const struct claim *k = &all->claim[i];
         if (!is_of(k, CLAIM_TARGET, like) || k == told || (judge_use(all, k) == USE_SOONER) != are_sooner)
             continue;
-        fprintf(to, ", %s ", mode_title(k->a->mode));
+        fprintf(to, ", ");
         tell_times(all, k, false, to);
     }
     fprintf(to, ".\n");
@@ -107,8 +115,7 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
     const struct claim *not_reached = best_of(all, like, USE_NOT_REACHED), *told = unsure ? unsure : later;
 
     if (sooner) {
-        fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker: %s ", sooner->a->n_workers,
-                mode_title(sooner->a->mode));
+        fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker: ", sooner->a->n_workers);
         tell_times(all, sooner, true, to);
         tell_other_modes(all, like, sooner, true, to);
     } else if (withheld) {
@@ -118,9 +125,9 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
         tell_not_reached(not_reached, to);
     } else if (told) {
         fprintf(to,
-                unsure ? "  Use 1 worker. It is not shown that %d workers reach the target loss sooner: %s "
-                       : "  Use 1 worker. %d workers reach the target loss later: %s ",
-                told->a->n_workers, mode_title(told->a->mode));
+                unsure ? "  Use 1 worker. It is not shown that %d workers reach the target loss sooner: "
+                       : "  Use 1 worker. %d workers reach the target loss later: ",
+                told->a->n_workers);
         tell_times(all, told, true, to);
         tell_other_modes(all, like, told, false, to);
     }

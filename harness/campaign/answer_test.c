@@ -56,7 +56,7 @@ static const struct answer_case CASES[] = {
         { IN_MODEL "ps", 1, 1, 1, 500, 1, 10, 3 },
         { IN_MODEL "ps", 2, 1, 1, 1000, 1, 9, 4 } },
       SIM_SETTING
-      "  Use 2 workers. They reach the target loss sooner than 1 worker: allreduce 1.60x.\n"
+      "  Use 2 workers. They reach the target loss sooner than 1 worker: allreduce is 1.60x as fast.\n"
       "  With 2 cores for each mode (2 workers, or 1 worker and 1 server), allreduce trains 4.00x as fast as the "
       "parameter server.\n" },
     { true, /* later, both */
@@ -64,7 +64,8 @@ static const struct answer_case CASES[] = {
         { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, 5, 2 },
         { IN_MODEL "ps", 2, 1, 1, 2100, 1, 8, 4 } },
       SIM_SETTING
-      "  Use 1 worker. 2 workers reach the target loss later: allreduce 0.80x, the parameter server 0.50x.\n"
+      "  Use 1 worker. 2 workers reach the target loss later: allreduce takes 1.25x as long, the parameter server "
+      "takes 2.00x as long.\n"
       "  With 2 workers, the parameter server trains 1.05x as fast as allreduce. It uses 1 core more: not equal "
       "resources.\n" },
     { true, /* not all reached it */
