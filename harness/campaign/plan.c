@@ -458,11 +458,34 @@ static enum rc check_global_batches(const struct sweep *s)
     return RC_OK;
 }
 
+static bool is_same_value(const char *a, const char *b)
+{
+    uint64_t n[2];
+
+    return strcmp(a, b) == 0 || (text_to_u64(a, &n[0]) && text_to_u64(b, &n[1]) && n[0] == n[1]);
+}
+
+/* Listed twice, a value would be measured once: probably another one was meant. */
+static enum rc check_each_value_once(const struct axis *axis)
+{
+    const char *rest = axis->values, *others;
+    char value[VALUE_BYTES], other[VALUE_BYTES];
+
+    while (text_next(&rest, value, sizeof value))
+        for (others = rest; text_next(&others, other, sizeof other);)
+            if (is_same_value(value, other))
+                return rc_raise(RC_INVAL, "--%s %.300s: %.100s is listed twice; list each value once", axis->option,
+                                axis->values, other);
+    return RC_OK;
+}
+
 enum rc sweep_plan(struct sweep *s)
 {
     struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
     enum rc rc;
 
+    for (int k = 0; k < s->n_axes; k++)
+        TRY(check_each_value_once(&s->axis[k]));
     note_exchange(s);
     TRY(plan_axis(s, 0, chosen, 0));
     if (s->campaign.n_points == 0)

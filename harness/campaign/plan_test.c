@@ -21,7 +21,7 @@ static const struct plan_case {
     int n_ranks; /* under a launcher; 0: none */
     const char *points;
 } PLANS[] = {
-    { "--world=threads", "linear,lenet", "none,single,ps,allreduce", "4,1,2,2", 0,
+    { "--world=threads", "linear,lenet", "none,single,ps,allreduce", "4,1,2", 0,
       "linear none 1+0, linear none 2+0, linear none 4+0, linear single 1+0, linear ps 1+1, linear ps 2+1, linear ps "
       "4+1, "
       "linear allreduce 1+0, linear allreduce 2+0, linear allreduce 4+0, "
@@ -37,6 +37,7 @@ static const struct plan_case {
     { "--world=mpi", "lenet", "ps", "1", 1, NULL }, /* no rank is left for a worker */
     { "--world=mpi", "lenet", "none", "2,6", 5, NULL },
     { "--world=threads", "lenet", "single", "2,4", 0, NULL },
+    { "--world=threads", "lenet", "none", "2,4,02", 0, NULL }, /* listed twice */
 };
 
 static void points_of_a_campaign(void **state)
