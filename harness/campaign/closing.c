@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closing.c - prints warnings before the first launch; after the last, writes the results and prints them. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/table.h"
@@ -83,20 +85,24 @@ static size_t n_failed_trials(const struct campaign *c)
     return n;
 }
 
-static enum rc write_results(struct sweep *s, bool is_complete, struct record **options, bool charts, FILE *to)
+static enum rc print_answer(const struct campaign *c, FILE *to)
 {
-    struct campaign *c = &s->campaign;
-    enum rc rc, kept, drawn = RC_OK;
-    char why[RC_MESSAGE_BYTES];
+    struct terminal_text text = { .lines = NULL };
+    enum rc rc;
 
-    TRY(campaign_commit(c));
-    TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
-    TRY(campaign_answer(c, to));
-    fputc('\n', to);
-    TRY(campaign_print_short(c, table_print, to));
-    campaign_print_short_marks(c, to);
-    sweep_tell_tuning(s, to);
-    fputc('\n', to);
+    TRY(terminal_text_open(&text));
+    rc = campaign_answer(c, text.lines);
+    const enum rc printed = terminal_text_close(&text, to);
+    if (rc == RC_OK)
+        rc = printed;
+out:
+    return rc;
+}
+
+static void tell_notes(const struct sweep *s, bool is_complete, FILE *to)
+{
+    const struct campaign *c = &s->campaign;
+
     campaign_tell_encryption(c, to);
     campaign_tell_unlearned(c, to);
     campaign_tell_failures(c, to);
@@ -107,6 +113,38 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
         campaign_most_launches(c) < c->n_launches_wanted)
         fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
                 campaign_most_launches(c), c->n_launches_wanted);
+}
+
+/* Behind an empty line, where there are some. */
+static enum rc print_notes(const struct sweep *s, bool is_complete, FILE *to)
+{
+    char *notes = NULL;
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(&notes, &n_bytes);
+
+    if (lines)
+        tell_notes(s, is_complete, lines);
+    const bool is_told = lines && fclose(lines) == 0;
+    if (is_told && notes[0])
+        fprintf(to, "\n%s", notes);
+    free(notes);
+    return is_told ? RC_OK : rc_raise(RC_NOMEM, "no memory for the notes");
+}
+
+static enum rc write_results(struct sweep *s, bool is_complete, struct record **options, bool charts, FILE *to)
+{
+    struct campaign *c = &s->campaign;
+    enum rc rc, kept, drawn = RC_OK;
+    char why[RC_MESSAGE_BYTES];
+
+    TRY(campaign_commit(c));
+    TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
+    TRY(print_answer(c, to));
+    fputc('\n', to);
+    TRY(campaign_print_short(c, table_print, to));
+    campaign_print_short_marks(c, to);
+    sweep_tell_tuning(s, to);
+    TRY(print_notes(s, is_complete, to));
     kept = campaign_keep_verdicts(c);
     if (charts && kept == RC_OK)
         drawn = campaign_draw(c, to);

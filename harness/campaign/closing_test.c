@@ -94,6 +94,8 @@ static void a_spent_budget(void **state)
         snprintf(results, sizeof results, "\nresults: %s\n", s.campaign.dir);
         assert_string_equal(text + strlen(text) - strlen(results), results);
         assert_non_null(strstr(text, "samples/s"));
+        assert_null(strstr(text, "\n\n\n"));
+        assert_true(strcspn(text + strcspn(text, "\n") + 1, "\n") <= 100); /* the answer is wrapped */
         check_manifest(*state, 2, cases[i].n_done, NULL);
         assert_non_null(kit_read(*state, "runs.jsonl"));
         free(text);
