@@ -108,6 +108,26 @@ static void tell_not_reached(const struct claim *k, FILE *to)
     fprintf(to, "1 worker.\n");
 }
 
+/* Did the runs of one worker alone and of others train, and none of them reached the target loss? */
+static bool none_reached(const struct claims *all, const struct point *like)
+{
+    const struct campaign *c = all->campaign;
+    const struct point *single = campaign_find_baseline(c, like);
+    bool has_others = false;
+
+    if (!single || single->n_launches == 0 || isnan(single->workload->default_target_loss))
+        return false;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (!point_comparable(p, like) || p->n_launches == 0)
+            continue;
+        if (target_n_reached(p) > 0 || isnan(point_mean(p, offsetof(struct launch, loss_last))))
+            return false;
+        has_others = has_others || p->n_workers > 1;
+    }
+    return has_others;
+}
+
 static void tell_use(const struct claims *all, const struct point *like, FILE *to)
 {
     const struct claim *sooner = best_of(all, like, USE_SOONER), *unsure = best_of(all, like, USE_UNSURE);
@@ -130,6 +150,8 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
                 told->a->n_workers);
         tell_times(all, told, true, to);
         tell_other_modes(all, like, told, false, to);
+    } else if (none_reached(all, like)) {
+        fprintf(to, "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps.\n");
     }
 }
 
@@ -311,7 +333,7 @@ static void tell_all_of(const struct claims *all, const struct point *like, FILE
         tell_why_not(withheld, to);
         return;
     }
-    if (!is_compared(all, like))
+    if (!is_compared(all, like) && !none_reached(all, like))
         fprintf(to, "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n");
     for (size_t i = 0; i < all->n_claims; i++) {
         const struct claim *k = &all->claim[i];

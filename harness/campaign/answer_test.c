@@ -72,6 +72,14 @@ static const struct answer_case CASES[] = {
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, 4, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
       SIM_SETTING "  Cannot tell how many workers to use: 0 of 1 runs of allreduce reached the target loss, and 1 of 1 "
                   "of 1 worker.\n" },
+    { true, /* none reached it */
+      { { IN_MODEL "single", 1, 0, 1, 1100, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
+      SIM_SETTING "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps.\n" },
+    { false, /* later, with an interval */
+      { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, 4, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 2000, 1.01, 8, 2 } },
+      REAL_SETTING
+      "  Use 1 worker. 2 workers reach the target loss later: allreduce takes 2.00x as long (95 % CI 1.92 to "
+      "2.09).\n" },
     { false,
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 } },
       REAL_SETTING "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n" },
