@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/world/world.h"
 
-enum { WORD_BYTES = 64, MOST_NUMBER = 1 << 24 };
+enum { WORD_BYTES = 64, CHOICES_BYTES = 160, MOST_NUMBER = 1 << 24 };
 
 static const char *const kind_names[] = { "rank", "node", "link", "stall", "kill", "flip", "loss", NULL };
 
@@ -41,26 +41,29 @@ static int number_at(const char **at)
 /* "=0.6" to the end of a word. */
 static enum rc read_ratio(struct fault *f, const char *at, const char *word)
 {
+    const int n = (int)(at - word);
+
     if (*at != '=')
-        return rc_raise(RC_INVAL, "--inject \"%s\": how slow is missing: %s:...=0.6, at 60 %% of the healthy speed",
-                        word, kind_names[f->kind]);
+        return rc_raise(RC_INVAL, "--inject %s: add the speed, as in %.*s=0.6 (60 %% of the healthy speed)", word, n,
+                        word);
     if (!text_to_f64(at + 1, &f->ratio) || !(f->ratio > 0 && f->ratio < 1))
-        return rc_raise(
-            RC_INVAL,
-            "--inject \"%s\": \"%s\" is no part of the healthy speed; a number between 0 and 1, such as 0.6, "
-            "would be right",
-            word, at + 1);
+        return rc_raise(RC_INVAL,
+                        "--inject %s: the speed must be above 0 and below 1, as in %.*s=0.6 (60 %% of the healthy "
+                        "speed)",
+                        word, n, word);
     return RC_OK;
 }
 
 static enum rc read_share(struct fault *f, const char *at, const char *word)
 {
-    if (*at != '=' || !text_to_f64(at + 1, &f->ratio) || !(f->ratio > 0 && f->ratio < 1))
-        return rc_raise(
-            RC_INVAL,
-            "--inject \"%s\": loss:3=0.05 would be right: of node 3's messages 5 %% are lost, a number between "
-            "0 and 1",
-            word);
+    const int n = (int)(at - word);
+
+    if (*at != '=')
+        return rc_raise(RC_INVAL, "--inject %s: add the share of lost messages, as in %.*s=0.05 (5 %%)", word, n, word);
+    if (!text_to_f64(at + 1, &f->ratio) || !(f->ratio > 0 && f->ratio < 1))
+        return rc_raise(RC_INVAL,
+                        "--inject %s: the share of lost messages must be above 0 and below 1, as in %.*s=0.05 (5 %%)",
+                        word, n, word);
     return RC_OK;
 }
 
@@ -71,23 +74,23 @@ static enum rc read_ends(struct fault *f, const char **at, const char *word)
 
     if (between != '-' && between != '>')
         return rc_raise(RC_INVAL,
-                        "--inject \"%s\": a link has two nodes: link:1-4=0.6 for both ways, link:1>4=0.6 from 1 to 4",
+                        "--inject %s: a link has two nodes, as in link:1-4=0.6 (both directions) or link:1>4=0.6 "
+                        "(from 1 to 4)",
                         word);
     ++*at;
     f->both_ways = between == '-';
     f->b = number_at(at);
     if (f->b < 0)
-        return rc_raise(RC_INVAL, "--inject \"%s\": the number of the second node is missing: link:1%c4=0.6", word,
-                        between);
+        return rc_raise(RC_INVAL, "--inject %s: add the second node, as in link:1%c4=0.6", word, between);
     if (f->a == f->b)
-        return rc_raise(RC_INVAL, "--inject \"%s\": node %d has no link to itself", word, f->a);
+        return rc_raise(RC_INVAL, "--inject %s: node %d has no link to itself; name two nodes", word, f->a);
     return RC_OK;
 }
 
 static enum rc read_end(const char *at, const char *word)
 {
     if (*at)
-        return rc_raise(RC_INVAL, "--inject \"%s\": \"%s\" is too much; faults are spelled %s", word, at, right_form);
+        return rc_raise(RC_INVAL, "--inject %s: remove \"%s\"; faults are written as in %s", word, at, right_form);
     return RC_OK;
 }
 
@@ -95,6 +98,7 @@ static enum rc read_end(const char *at, const char *word)
 static enum rc read_stage(struct fault *f, const char *at, const char *word)
 {
     const char *names[ACCEPT_N_STAGES + 1] = { NULL };
+    char choices[CHOICES_BYTES];
 
     f->stage = ACCEPT_PAIRWISE;
     if (!*at)
@@ -108,21 +112,20 @@ static enum rc read_stage(struct fault *f, const char *at, const char *word)
             return RC_OK;
         }
     }
-    const char *nearest = text_nearest(at + 1, names);
-    return rc_raise(RC_INVAL, "--inject \"%s\": no stage is called \"%s\"%s%s%s; %s:2@training would be right", word,
-                    at + 1, nearest ? " (" : "", nearest ? nearest : "", nearest ? "?)" : "", kind_names[f->kind]);
+    text_say_choices(choices, sizeof choices, at + 1, names);
+    return rc_raise(RC_INVAL, "--inject %s: no such stage%s", word, choices);
 }
 
 static enum rc read_step(struct fault *f, const char *at, const char *word)
 {
     if (*at != '@' || !text_to_u64(at + 1, &f->step))
-        return rc_raise(RC_INVAL, "--inject \"%s\": a flip names its step: flip:2@30", word);
+        return rc_raise(RC_INVAL, "--inject %s: name the step, as in flip:2@30", word);
     return RC_OK;
 }
 
 static enum rc find_kind(enum fault_kind *out, const char *word, size_t n_name)
 {
-    char name[WORD_BYTES];
+    char name[WORD_BYTES], choices[CHOICES_BYTES];
 
     for (int k = 0; kind_names[k]; k++)
         if (strlen(kind_names[k]) == n_name && strncmp(kind_names[k], word, n_name) == 0) {
@@ -130,9 +133,8 @@ static enum rc find_kind(enum fault_kind *out, const char *word, size_t n_name)
             return RC_OK;
         }
     snprintf(name, sizeof name, "%.*s", (int)n_name, word);
-    const char *nearest = text_nearest(name, kind_names);
-    return rc_raise(RC_INVAL, "--inject \"%s\": no fault is called \"%s\"%s%s%s; faults are spelled %s", word, name,
-                    nearest ? " (" : "", nearest ? nearest : "", nearest ? "?)" : "", right_form);
+    text_say_choices(choices, sizeof choices, name, kind_names);
+    return rc_raise(RC_INVAL, "--inject %s: no such fault%s", word, choices);
 }
 
 static enum rc parse_fault(struct fault *out, const char *word)
@@ -141,14 +143,15 @@ static enum rc parse_fault(struct fault *out, const char *word)
     struct fault f = { .b = -1 };
     enum rc rc;
 
+    if (!word[0])
+        FAIL(RC_INVAL, "--inject: a fault is empty; faults are written as in %s", right_form);
     if (!at)
-        FAIL(RC_INVAL, "--inject \"%s\": a fault is a kind, a colon and who has it; faults are spelled %s", word,
-             right_form);
+        FAIL(RC_INVAL, "--inject %s: has no colon; faults are written as in %s", word, right_form);
     TRY(find_kind(&f.kind, word, (size_t)(at - word)));
     at++;
     f.a = number_at(&at);
     if (f.a < 0)
-        FAIL(RC_INVAL, "--inject \"%s\": a number of a %s, from 0 on, is to follow the colon: %s", word,
+        FAIL(RC_INVAL, "--inject %s: add the number of a %s behind the colon, as in %s", word,
              is_of_nodes(&f) ? "node" : "rank", right_form);
     switch (f.kind) {
     case FAULT_SLOW_LINK:
@@ -201,7 +204,7 @@ enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks)
         if (most < n)
             continue;
         inject_text(text, sizeof text, f);
-        return rc_raise(RC_INVAL, "--inject \"%s\": there is no %s %d; they are 0 to %d", text,
+        return rc_raise(RC_INVAL, "--inject %s: there is no %s %d; they are 0 to %d", text,
                         is_of_nodes(f) ? "node" : "rank", f->a >= n ? f->a : f->b, n - 1);
     }
     return RC_OK;

@@ -317,11 +317,11 @@ static enum rc check_faults(const struct inject *inject, const struct criteria *
         const enum accept_stage stage = stage_of(f, c);
         inject_text(text, sizeof text, f);
         if (!c->runs[stage])
-            return rc_raise(RC_INVAL, "--inject \"%s\": shows in stage %s, which is left out", text,
+            return rc_raise(RC_INVAL, "--inject %s: shows in stage %s, which is left out", text,
                             accept_stage_name(stage));
         if (f->kind == FAULT_FLIP && (double)f->step >= c->integrity_steps_count)
-            return rc_raise(RC_INVAL, "--inject \"%s\": integrity_steps_count is %g; an earlier step would be right",
-                            text, c->integrity_steps_count);
+            return rc_raise(RC_INVAL, "--inject %s: integrity_steps_count is %g; an earlier step would be right", text,
+                            c->integrity_steps_count);
     }
     return RC_OK;
 }
@@ -344,7 +344,7 @@ static enum rc accept_run(struct verb_call *call)
              o->reference[0] ? "reference" : "declared");
     if (o->self_test.on && o->inject[0])
         FAIL(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
-    TRY(file_of_option(inject_parse(&inject, o->inject), "inject"));
+    TRY(inject_parse(&inject, o->inject));
     TRY(check_faults(&inject, &criteria));
     inject.noise_ratio = o->noise_ratio;
     inject.seed = o->seed;
