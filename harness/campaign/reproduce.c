@@ -48,7 +48,7 @@ static enum rc find_cluster(size_t *out, struct reproduction *r, const struct pu
         return rc_raise(RC_NOMEM, "no memory for a cluster");
     r->cluster = more;
     more += r->n_clusters;
-    rc = used_cluster_open(more, name, transport, r->terms->cluster_set);
+    rc = used_cluster_open(more, row->cluster[0] ? NULL : "cluster", name, transport, r->terms->cluster_set);
     r->n_clusters += rc == RC_OK;
     return row->cluster[0] ? at_row(r, row, "cluster", rc) : rc;
 }

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/html.h"
 #include "harness/report/record.h"
 
-enum rc used_cluster_open(struct used_cluster *out, const char *name, const char *transport, const char *settings)
+enum rc used_cluster_open(struct used_cluster *out, const char *option, const char *name, const char *transport,
+                          const char *settings)
 {
     struct used_cluster c = { .sources = calloc(1, sizeof *c.sources) };
     char protocol[32];
@@ -22,7 +24,8 @@ enum rc used_cluster_open(struct used_cluster *out, const char *name, const char
         FAIL(RC_INVAL, "cluster %.60s...: is too long a name", name);
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.transport, sizeof c.transport, "%s", transport);
-    TRY(cluster_find(&c.cluster, c.sources, c.name));
+    rc = cluster_find(&c.cluster, c.sources, c.name);
+    TRY(option ? file_of_option(rc, option) : rc);
     TRY(cluster_set(&c.cluster, c.sources, settings));
     snprintf(protocol, sizeof protocol, "protocol=%s", c.transport);
     if (c.transport[0])

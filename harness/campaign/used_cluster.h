@@ -20,8 +20,9 @@ struct used_cluster {
     size_t n_calibrated;
 };
 
-/* settings: "key=value,...", as --cluster-set has it. RC_INVAL as cluster_find() and cluster_set(); RC_NOMEM. */
-enum rc used_cluster_open(struct used_cluster *out, const char *name, const char *transport,
+/* option: which has the name, "cluster"; NULL: none. settings: "key=value,...", as --cluster-set has it. RC_INVAL as
+ * cluster_find() and cluster_set(); RC_NOMEM. */
+enum rc used_cluster_open(struct used_cluster *out, const char *option, const char *name, const char *transport,
                           const char *settings) MUST_CHECK;
 void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
 

@@ -65,7 +65,9 @@ enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
         o->servers = (uint64_t)train_default_servers(o->colocate, (int)o->workers);
     }
     if (job->mode->module.caps & MODE_ONE_WORKER && o->workers != 1)
-        FAIL(RC_INVAL, "--workers %llu: mode %s has one worker; --mode none is the control for more",
+        FAIL(RC_INVAL,
+             "--workers %llu: mode %s has one worker; use --mode allreduce or --mode ps (--mode none: no exchange, for "
+             "comparison)",
              (unsigned long long)o->workers, o->mode);
     if (o->colocate && o->servers > o->workers)
         FAIL(RC_INVAL,

@@ -67,7 +67,8 @@ static void what_does_not_fit_is_refused(void **state)
           "--workers 3: with 3 servers, one beside each worker, that is 6 ranks, but 4 were launched; launch 6, or "
           "give "
           "--servers 1" },
-        { "--model linear --world mpi --mode single", 2, "--workers 2: mode single has one worker" },
+        { "--model linear --world mpi --mode single", 2,
+          "--workers 2: mode single has one worker; use --mode allreduce" },
         { "--model linear --world threads --mode none", 2, "--world threads: 2 processes were launched" },
         { "--model lenet --world sim --compute hollow --save x", 0, "--save, --resume: a hollow run" },
         { "--model lenet --mode allreduce --workers 2 --world threads --reducer mpi", 0,

@@ -423,8 +423,8 @@ static enum rc check_exercise(struct verb_call *call)
     enum rc rc;
 
     TRY(exercise_find(&e, call->operand[0]));
-    TRY(answer_possible());
     TRY(file_of_option(file_open_regular(&source, o->check, "a program in C"), "check"));
+    TRY(answer_possible());
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(rc_prefix(answer_run(&answer, e, o->check, (int)o->limit_s), "--check %.200s: ", o->check));

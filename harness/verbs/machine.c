@@ -19,9 +19,8 @@ const struct opt machine_opt_table[] = {
                      "where ranks run. With auto it is mpi under mpirun, srun or flux run, and tcp under gradmark "
                      "launch. Otherwise ranks are threads of one process"),
     OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "",
-             "number of ranks that measure (default: all started ones). In world threads the default is 2. In world "
-             "sim the default is all ranks of the cluster, but at most 64 for comm, and at most 16 on two hosts for "
-             "calibrate"),
+             "number of ranks that measure (default: 2 threads, or all started ranks). In world sim the default is all "
+             "ranks of the cluster, but at most 64 for comm, and at most 16 on two hosts for calibrate"),
     OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
                      "what carries messages. With auto it is inproc in world threads, mpi in world mpi, sim in world "
                      "sim, and zmq in world tcp"),

@@ -121,12 +121,16 @@ static enum rc check_layout(const struct verb_call *call)
 
     for (size_t i = 0; !o->layout[0] && i < sizeof of_layouts / sizeof *of_layouts; i++)
         if (verb_given(call, of_layouts[i]))
-            return rc_raise(RC_INVAL, "--%s: is of --layout, which is not given", of_layouts[i]);
+            return rc_raise(RC_INVAL, "--%s: has no meaning without --layout; leave it out, or add --layout",
+                            of_layouts[i]);
     for (size_t i = 0; o->layout[0] && i < sizeof of_ways / sizeof *of_ways; i++)
-        if (verb_given(call, of_ways[i]))
-            return rc_raise(RC_INVAL,
-                            "--%s: layouts are compared by a ring at one batch; leave out one of it and --layout",
+        if (verb_given(call, of_ways[i])) {
+            const bool is_off = (strcmp(of_ways[i], "what-if") == 0 && !o->what_if) ||
+                                (strcmp(of_ways[i], "systems") == 0 && !o->systems) ||
+                                (strcmp(of_ways[i], "assumptions") == 0 && !o->assumptions);
+            return rc_raise(RC_INVAL, "--%s%s: has no meaning with --layout; leave it out", is_off ? "no-" : "",
                             of_ways[i]);
+        }
     if (o->layout[0] && strcmp(o->layout, "best") != 0 && verb_given(call, "gpus"))
         return rc_raise(RC_INVAL,
                         "--gpus %s: a layout says how many GPUs it has; --layout best looks among those of --gpus",

@@ -84,6 +84,26 @@ static int take_command(struct verb_call *call, const struct verb *v, int argc, 
     return argc;
 }
 
+/* The first word that is neither an option nor the value of one; NULL: there is none. */
+static const char *first_bare_word(const struct verb *v, int n, char *const options[])
+{
+    for (int i = 0; i < n; i++)
+        if (options[i][0] != '-' && (i == 0 || !takes_next(v, options[i - 1])))
+            return options[i];
+    return NULL;
+}
+
+/* RC_INVAL: v starts a command, which has no -- before it. */
+static enum rc check_command(const struct verb_call *call, int n, char *const options[])
+{
+    const char *word = call->verb->command && !call->command ? first_bare_word(call->verb, n, options) : NULL;
+
+    if (word)
+        return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s -np 2 -- %.100s", word,
+                        call->verb->name, word);
+    return RC_OK;
+}
+
 /* Spell options as the tables do. */
 static void spell(const struct verb *v, int n, char **options)
 {
@@ -106,6 +126,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     call->n_groups = groups_of(call->group, v, call->opts);
     const int n_options = take_operands(call, v, take_command(call, v, argc, argv), argv, options);
     spell(v, n_options, options);
+    TRY(check_command(call, n_options, options));
     TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, n_options, options), v));
     if (v->check)
         TRY(v->check(call));
@@ -124,12 +145,22 @@ static bool is_continued(const struct verb_call *call)
     return false;
 }
 
+/* "B" of "A B", where A is given. */
+static const char *missing_operands(const struct verb_call *call)
+{
+    const char *missing = call->verb->operands;
+
+    for (int i = 0; call->operand[i]; i++)
+        missing = strchr(missing, ' ') + 1;
+    return missing;
+}
+
 enum rc verb_run(const struct verb *v, struct verb_call *call)
 {
     const int n_wanted = n_operands_of(v);
 
     if (n_wanted > 0 && v->operands[0] != '[' && !is_continued(call) && !call->operand[n_wanted - 1])
-        return rc_raise(RC_INVAL, "%s: needed: gradmark %s %s", v->operands, v->name, v->operands);
+        return rc_raise(RC_INVAL, "missing: %s; usage: gradmark %s %s", missing_operands(call), v->name, v->operands);
     const enum rc rc = verb_check_files(call);
     return rc == RC_OK ? v->run(call) : rc;
 }
