@@ -95,7 +95,11 @@ static void nearest_is_near_or_nothing(void **state)
     assert_string_equal(text_nearest("thread", known), "threads");
     assert_string_equal(text_nearest("MPI", known), "mpi");
     assert_string_equal(text_nearest("sin", known), "sim");
+    assert_string_equal(text_nearest("mip", known), "mpi");
+    assert_string_equal(text_nearest("thraeds", known), "threads");
     assert_null(text_nearest("parameterserver", known));
+    assert_null(text_nearest("ring", (const char *const[]){ "single", "none", NULL }));
+    assert_null(text_nearest("dreads", (const char *const[]){ "threaded", NULL }));
     assert_null(text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789", known));
 }
 

@@ -12,24 +12,36 @@
 
 enum { MAX_WORD = 64 };
 
-/* Levenshtein distance; both words at most MAX_WORD bytes. */
+static int lower(char c)
+{
+    return tolower((unsigned char)c);
+}
+
+/* Letters to insert, remove or replace, and neighbours to swap (optimal string alignment); both words at most MAX_WORD
+ * bytes. */
 static unsigned edit_distance(const char *a, const char *b)
 {
-    unsigned row[MAX_WORD + 1];
+    unsigned rows[3][MAX_WORD + 1], *before = rows[0], *above = rows[1], *row = rows[2];
     const size_t n_b = strlen(b);
 
     for (unsigned j = 0; j <= n_b; j++)
         row[j] = j;
     for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
+        unsigned *const oldest = before;
+        before = above;
+        above = row;
+        row = oldest;
         row[0] = i;
         for (unsigned j = 1; j <= n_b; j++) {
-            unsigned best = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            const bool swaps =
+                i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+            unsigned best = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
+            if (swaps && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
             row[j] = best;
         }
     }
@@ -49,7 +61,7 @@ const char *text_nearest(const char *word, const char *const *choices)
             continue;
         const size_t n_longer = n_choice > strlen(word) ? n_choice : strlen(word);
         const unsigned d = edit_distance(word, *choices);
-        if (d < least && 2 * d <= n_longer + 1) {
+        if (d < least && 3 * d <= n_longer) {
             least = d;
             nearest = *choices;
         }

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* The choice (NULL-terminated list) with the least edit distance to word, the first of equals;
- * NULL when more than about half the characters of the longer one differ, as such a suggestion would not help, or when
- * word has more than 64 bytes. */
+ * NULL when more than a third of the characters of the longer one differ, as such a suggestion would not help, or when
+ * word has more than 64 bytes. Two neighbours that are swapped are one difference. */
 const char *text_nearest(const char *word, const char *const *choices);
 
 /* The end of a message of a name that is unknown: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allreduce/collective_list.h"
 #include "harness/base/text.h"
 #include "harness/campaign/simulate.h"
+#include "models/workload.h"
 
-enum { ITEM_BYTES = 64, MOST_SERVERS = 1024 };
+enum { ITEM_BYTES = 64, MOST_SERVERS = 1024, MOST_WORKLOADS = 64 };
 
 /* --- ways --- */
 
@@ -44,17 +46,16 @@ static enum rc take_servers(struct simulate_way *w, const char *text)
     return RC_OK;
 }
 
-/* The message that rc_raise() kept, which begins with "--placement", of what --placements was given. */
-static enum rc of_list(enum rc rc)
+/* The message that rc_raise() kept, of --placements where it begins with "--placement"; prefix: "--placement". */
+static enum rc of_list(enum rc rc, const char *prefix)
 {
     char why[RC_MESSAGE_BYTES];
-    const char *rest;
+    const size_t n = strlen(prefix);
 
-    if (rc == RC_OK)
+    if (rc == RC_OK || strncmp(rc_message(), prefix, n) != 0)
         return rc;
     snprintf(why, sizeof why, "%s", rc_message());
-    rest = strstr(why, "--placement ");
-    return rc_raise(rc, "--placements %s", rest == why ? rest + strlen("--placement ") : why);
+    return rc_raise(rc, "%ss%s", prefix, why + n);
 }
 
 /* Every placement with every number of servers. */
@@ -67,7 +68,7 @@ static enum rc add_server_ways(struct simulate *s, struct simulate_way w)
 
     w.cluster = s->n_clusters - 1;
     while (text_next(&placements, placement, sizeof placement)) {
-        TRY(of_list(placement_parse(&opts, placement)));
+        TRY(of_list(placement_parse(&opts, placement), "--placement"));
         placement_text(w.placement, sizeof w.placement, &opts);
         servers = s->terms->servers;
         while (text_next(&servers, n, sizeof n)) {
@@ -89,7 +90,7 @@ static enum rc check_lists(const struct simulate_terms *t)
     enum rc rc = RC_OK;
 
     while (text_next(&placements, item, sizeof item))
-        TRY(of_list(placement_parse(&opts, item)));
+        TRY(of_list(placement_parse(&opts, item), "--placement"));
     while (text_next(&servers, item, sizeof item))
         TRY(take_servers(&w, item));
 out:
@@ -100,23 +101,31 @@ static enum rc unknown_mode(const char *text)
 {
     return rc_raise(
         RC_INVAL,
-        "--modes %.40s: is no way to exchange that can be simulated; none, ring or another collective algorithm, "
-        "ps-async, ps-ssp:S, ps-sync or ps-sync:B would be right",
+        "--modes %.40s: cannot be simulated; choose none, ring or another collective algorithm, ps-async, ps-ssp:S, "
+        "ps-sync or ps-sync:B",
         text);
 }
 
 static enum rc add_mode(struct simulate *s, const char *text)
 {
     struct simulate_way w = { .mode = ROW_NONE };
+    const char *collective = row_mode_name(ROW_COLLECTIVE);
+    const size_t n = strlen(collective);
+    const char *reducer = strncmp(text, collective, n) != 0 ? text
+                          : text[n] == '-'                  ? text + n + 1
+                          : text[n] == '\0'                 ? collective_kind.default_name
+                                                            : text;
     struct consistency c;
 
     if (strcmp(text, row_mode_name(ROW_NONE)) == 0)
         return add_way(s, &w);
-    if (row_reducer_is_simulated(text)) {
+    if (row_reducer_is_simulated(reducer)) {
         w.mode = ROW_COLLECTIVE;
-        snprintf(w.reducer, sizeof w.reducer, "%s", text);
+        snprintf(w.reducer, sizeof w.reducer, "%s", reducer);
         return add_way(s, &w);
     }
+    if (strcmp(text, row_mode_name(ROW_PS)) == 0)
+        text = "ps-sync";
     if (strncmp(text, "ps-", 3) != 0 || consistency_parse(&c, text + 3) != RC_OK)
         return unknown_mode(text);
     w.mode = c.kind == CONSISTENCY_ASYNC ? ROW_PS_ASYNC : ROW_PS;
@@ -184,13 +193,33 @@ static enum rc of_gpu(size_t *out, struct simulate *s, struct profile_wish *w)
     enum rc rc;
 
     TRY(published_load(&p, s->terms->published_rates));
-    TRY(published_choose(&w->rate, NULL, &p, &wish));
+    TRY(of_list(published_choose(&w->rate, NULL, &p, &wish), "--model"));
     w->one_gpu_images_per_s = w->rate->images_per_s;
     w->batch = w->rate->batch;
     TRY(used_profiles_find(out, &s->profiles, w, s->folder));
 out:
     published_free(&p);
     return rc;
+}
+
+/* RC_INVAL: nothing says how fast one GPU is. */
+static enum rc raise_no_rate(const struct simulate *s, const char *model)
+{
+    const char *names[MOST_WORKLOADS + 1] = { NULL }, *name;
+    const struct workload *workload = NULL;
+    int n = 0;
+
+    for (int i = 0; n < MOST_WORKLOADS && (name = module_name(&workload_kind, i)); i++)
+        if (workload_find(&workload, name) == RC_OK && workload->network)
+            names[n++] = name;
+    if (workload_find(&workload, model) == RC_OK && workload->network)
+        return rc_raise(RC_INVAL,
+                        "--models %s: no rate of one GPU was published for cluster %.60s; add --profile %s=FILE "
+                        "(gradmark profile writes it), or --published GPU",
+                        model, s->terms->cluster, model);
+    const char *nearest = text_nearest(model, names);
+    return rc_raise(RC_INVAL, "--models %s: no such model%s%s; your own model needs --profile %s=FILE", model,
+                    nearest ? "; the nearest is " : "", nearest ? nearest : "", model);
 }
 
 /* The rate of one GPU that a published table has of this model on this cluster; none leaves *w as it is. */
@@ -209,10 +238,7 @@ static enum rc of_table(size_t *out, struct simulate *s, struct profile_wish *w)
         }
     }
     if (isnan(w->one_gpu_images_per_s))
-        FAIL(RC_INVAL,
-             "--models %s: has no profile; --profile %s=FILE (gradmark profile writes them), or --published GPU, would "
-             "be right",
-             w->model, w->model);
+        TRY(raise_no_rate(s, w->model));
     TRY(used_profiles_find(out, &s->profiles, w, s->folder));
 out:
     published_rows_free(&rows);

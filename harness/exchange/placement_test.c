@@ -269,7 +269,7 @@ static void rules_of_consistency_have_names(void **state)
         { "ssp:", "S of ssp:S must be" },
         { "sync:x", "B of sync:B must be" },
         { "ssp:1000000001", "to 1000000000" },
-        { "asink", "did you mean async?" },
+        { "asyn", "did you mean async?" },
         { "", "must be async" },
     };
     struct consistency c;

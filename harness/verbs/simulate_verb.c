@@ -34,7 +34,8 @@ static const struct opt table[] = {
         "published for the cluster"),
     OPT_TEXT_(
         struct simulate_opts, modes, "modes", "ring,ps-sync", "MODE,...",
-        "modes: none, ring, ps-async, ps-ssp:S, ps-sync or ps-sync:B. Other collective algorithms can be named, too"),
+        "modes: none, ring, ps-async, ps-ssp:S, ps-sync or ps-sync:B. Other collective algorithms can be named, too. "
+        "allreduce is ring, and ps is ps-sync"),
     OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...",
               "numbers of GPUs, ascending. Each GPU is one worker"),
     OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N,...",
