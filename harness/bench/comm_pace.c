@@ -38,13 +38,14 @@ static double weight(const struct comm_plan *plan, int first, int end)
     return sum;
 }
 
-/* n repeats of the size at hand are done. */
+/* n repeats of the size at hand are done. Time alone does not end the work: sizes may be missing then. */
 static void tell(const struct comm_pace *p, int n)
 {
+    static const double most_by_time = 0.99;
     const struct comm_plan *plan = p->plan;
     const double done = weight(plan, 0, p->size) + (double)n / p->most_repeats * weight(plan, p->size, p->size + 1);
     const double by_bytes = done / weight(plan, 0, plan->n_sizes);
-    const double by_time = p->is_virtual ? 0 : fmin(elapsed_s(p) / plan->budget_s, 1);
+    const double by_time = p->is_virtual ? 0 : fmin(elapsed_s(p) / plan->budget_s, most_by_time);
     char what[96];
 
     if (!p->end || !plan->progress)
@@ -65,7 +66,7 @@ enum rc comm_pace_run(struct comm_pace *p, enum rc (*measure)(void *arg, int siz
         hold_at("size", p->world->rank, (uint64_t)size);
         TRY(measure(arg, size));
     }
-    if (p->end && plan->progress)
+    if (p->end && plan->progress && size == plan->n_sizes)
         plan->progress(plan->arg, 1, p->what);
     if (!p->end || size == plan->n_sizes)
         goto out;

@@ -17,12 +17,25 @@ struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes)
                                 m->compute->device_kind, cache_bytes };
 }
 
+/* A comment: what the answer does not hold for. */
+static void print_missing(const struct comm_output *out)
+{
+    const int n_done = out->n_sizes_done;
+
+    if (!out->end->why[0])
+        return;
+    printf("# Only %d of %d sizes %s measured: ", n_done, out->plan->n_sizes, n_done == 1 ? "was" : "were");
+    if (out->end->stop_signal)
+        printf("%s\n", out->end->why);
+    else
+        printf("--budget-s %g was too short\n", out->plan->budget_s);
+}
+
 static enum rc print(const struct comm_output *out)
 {
+    out->print_answer(stdout, out->about);
+    print_missing(out);
     out->print(stdout, out->about);
-    if (out->end->why[0])
-        printf("# Sizes are missing, %d of %d: %s\n", out->plan->n_sizes - out->n_sizes_done, out->plan->n_sizes,
-               out->end->why);
     return fflush(stdout) == 0 ? RC_OK : rc_raise(RC_IO, "the table cannot be written");
 }
 

@@ -32,9 +32,10 @@ struct comm_output {   /* of one type; borrowed */
     int n_records; /* with the ceilings: also the points of the chart */
     uint64_t n_wrong;
     bool is_virtual;
-    size_t rotated_bytes, rotated_host_bytes; /* of each rank, of a host */
-    char model[64], ranks[96];                /* for the chart's title */
-    const char *what, *ceiling_text;          /* likewise; NULL: its own */
+    size_t rotated_bytes, rotated_host_bytes;          /* of each rank, of a host */
+    char model[64], ranks[96];                         /* for the chart's title */
+    const char *what, *ceiling_text;                   /* likewise; NULL: its own */
+    void (*print_answer)(FILE *to, const void *about); /* comments before the table */
     void (*print)(FILE *to, const void *about);
     void (*record_own)(struct record *manifest, const void *about); /* may be NULL: nothing */
     enum rc (*write)(struct report *to, const void *about, int i);

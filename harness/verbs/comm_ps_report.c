@@ -62,8 +62,9 @@ static bool has_encryption(const struct ps_results *r)
 }
 
 /* Of the most bytes, a comment before the table. */
-static void print_answer(FILE *to, const struct comm_ps_about *about)
+static void print_answer(FILE *to, const void *of)
 {
+    const struct comm_ps_about *about = of;
     const struct ps_results *r = about->results;
 
     if (r->n_rows == 0)
@@ -82,7 +83,6 @@ static void print(FILE *to, const void *of)
     const struct comm_ps_about *about = of;
     const struct ps_results *r = about->results;
 
-    print_answer(to, about);
     fprintf(to, "# push and pull: %d worker%s, %d server%s, on %d host%s, world %s, transport %s, compute %s\n",
             about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
             about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world,
@@ -100,10 +100,10 @@ static void print(FILE *to, const void *of)
     for (int i = 0; i < r->n_rows; i++)
         print_row(to, about, &r->row[i]);
     if (r->is_virtual || r->rotated_bytes == 0)
-        fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, the same again and again");
+        fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, each call uses the same");
     else
-        fprintf(to, "# Memory: rotated, %zu bytes of each rank, on a host whose last-level caches hold %zu\n",
-                r->rotated_bytes, about->where.cache_bytes);
+        fprintf(to, "# Memory: rotated: %zu bytes per rank; last-level caches of a host: %zu bytes\n", r->rotated_bytes,
+                about->where.cache_bytes);
 }
 
 /* --- records --- */
@@ -209,6 +209,7 @@ struct comm_output comm_ps_report_output(const struct comm_ps_about *about)
                                .rotated_host_bytes = about->terms->rotated_bytes,
                                .what = "goodput",
                                .ceiling_text = bound_text(r->bound),
+                               .print_answer = print_answer,
                                .print = print,
                                .write = write_lane,
                                .point = point };

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "harness/exchange/collective.h"
 
@@ -91,14 +92,13 @@ static const char *unlike_own_benchmark(const struct comm_about *about, int lane
         !(l->ops->module.caps & (COLL_OPAQUE | COLL_THREADS)))
         return NULL;
     if (l->ops->module.caps & COLL_THREADS && r->spins[lane] && !r->threads_have_cores)
-        return "ranks spin (--wait spin) on cores that its threads need";
+        return "ranks spin on cores that its threads need (--wait sleep changes that)";
     if (l->ops->module.caps & COLL_DEVICE ? !r->is_on_device : r->is_on_device)
-        return "its data is copied between a GPU and the host";
+        return "data is copied between GPU and host";
     if (r->rotated_bytes > 0)
-        return "no call finds its data in a cache (--hot changes that)";
+        return "data is never in a cache (--hot changes that)";
     /* MPI copies it from process to process by the page; Gloo sends it through sockets. */
-    return l->ops->module.caps & COLL_THREADS || r->pages == PAGES_SMALL ? NULL
-                                                                         : "its data is in huge pages, malloc's is not";
+    return l->ops->module.caps & COLL_THREADS || r->pages == PAGES_SMALL ? NULL : "data is in huge pages";
 }
 
 /* --- blocks --- */
@@ -213,10 +213,9 @@ static void print_ceiling(FILE *to, const struct comm_about *about)
 
     if (!r->has_ceiling || r->n_rows == 0)
         return;
-    fprintf(to, "# Bus bandwidth in GB/s, and its part of the ceiling: %s\n",
-            r->ceiling == COMM_LANE_ONE_PASS
-                ? "memory, each input read once and each output written once, by all ranks at once"
-                : "links, by the bare transport around all ranks, no byte crossing one more often than it must");
+    fprintf(to, "# Bus bandwidth in GB/s, and its part of the ceiling. Ceiling: %s\n",
+            r->ceiling == COMM_LANE_ONE_PASS ? "memory, one pass by all ranks at once"
+                                             : "links, the bare transport around all ranks");
     fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
     for (int lane = 0; lane < n_lanes; lane++)
         if (!r->why_not[lane][0])
@@ -235,15 +234,13 @@ static void print_memory(FILE *to, const struct comm_about *about)
     if (r->is_hollow || about->terms->type == COMM_BARRIER)
         return;
     if (r->is_on_device)
-        fprintf(to, "# Memory: of a %s each; staged: what reducers of the host copy from there and back counts\n",
+        fprintf(to, "# Memory: of a %s each. Staged: the time includes copies to the host and back\n",
                 about->where.device_kind);
     if (r->is_virtual || r->rotated_bytes == 0)
-        fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, the same again and again");
+        fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, each call uses the same");
     else
-        fprintf(
-            to,
-            "# Memory: %s pages, rotated: %zu bytes of each rank, %zu of a host, whose last-level caches hold %zu\n",
-            pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
+        fprintf(to, "# Memory: %s pages, rotated: %zu bytes per rank, %zu per host; last-level caches: %zu bytes\n",
+                pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
 }
 
 static void print_differences(FILE *to, const struct comm_about *about)
@@ -251,11 +248,36 @@ static void print_differences(FILE *to, const struct comm_about *about)
     for (int lane = 0; lane < about->terms->n_lanes; lane++) {
         const char *why = unlike_own_benchmark(about, lane);
         if (why && !about->results->why_not[lane][0])
-            fprintf(to, "# %s is not measured as its own benchmark measures it: %s\n", lane_name(about, lane), why);
+            fprintf(to, "# %s differs from its own benchmark: %s\n", lane_name(about, lane), why);
     }
 }
 
 /* --- the answer --- */
+
+/* Is this the row of a reducer that chose another one, which was measured with as many bytes, too? */
+static bool is_choice(const struct comm_about *about, const struct comm_row *row)
+{
+    const struct comm_results *r = about->results;
+    const size_t n = strcspn(row->reason, " "); /* "ring for 4096 bytes: ..." */
+
+    for (int i = 0; n > 0 && i < r->n_rows; i++) {
+        const char *name = lane_name(about, r->row[i].lane);
+        if (r->row[i].n_bytes == row->n_bytes && strlen(name) == n && strncmp(name, row->reason, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "; auto chose ring" of those with as many bytes that do not count as they only chose another one. */
+static void print_choices(FILE *to, const struct comm_about *about, size_t n_bytes)
+{
+    const struct comm_results *r = about->results;
+
+    for (int i = 0; i < r->n_rows; i++)
+        if (r->row[i].n_bytes == n_bytes && is_choice(about, &r->row[i]))
+            fprintf(to, "; %s chose %.*s", lane_name(about, r->row[i].lane), (int)strcspn(r->row[i].reason, " "),
+                    r->row[i].reason);
+}
 
 /* The fastest lane with as many bytes; but: this one does not count, NULL: all do. NULL: there is none. */
 static const struct comm_row *fastest(const struct comm_about *about, size_t n_bytes, const struct comm_row *but)
@@ -265,7 +287,7 @@ static const struct comm_row *fastest(const struct comm_about *about, size_t n_b
 
     for (int i = 0; i < r->n_rows; i++) {
         const struct comm_row *row = &r->row[i];
-        if (!is_ceiling(about, row) && row->n_bytes == n_bytes && row != but &&
+        if (!is_ceiling(about, row) && !is_choice(about, row) && row->n_bytes == n_bytes && row != but &&
             (!best || row->figure[comm_row_main(row)].time_s < best->figure[comm_row_main(best)].time_s))
             best = row;
     }
@@ -286,8 +308,9 @@ static void print_speed(FILE *to, const struct comm_about *about, const struct c
 
 /* Two comments, with no word that programs look for in the table: what is fastest with the most bytes, and whether all
  * elements are right. */
-static void print_answer(FILE *to, const struct comm_about *about)
+static void print_answer(FILE *to, const void *of)
 {
+    const struct comm_about *about = of;
     const struct comm_results *r = about->results;
     const size_t n_bytes = r->n_rows > 0 ? r->row[r->n_rows - 1].n_bytes : 0;
     const struct comm_row *best = fastest(about, n_bytes, NULL), *next = best ? fastest(about, n_bytes, best) : NULL;
@@ -311,6 +334,7 @@ static void print_answer(FILE *to, const struct comm_about *about)
         fprintf(to, is_unsure ? ", or " : "; next ");
         print_speed(to, about, next);
     }
+    print_choices(to, about, n_bytes);
     fprintf(to, ".\n");
     if (n_wrong > 0)
         fprintf(to, "# WRONG: %" PRIu64 " elements are not what they must be. Do not use these figures.\n", n_wrong);
@@ -320,7 +344,6 @@ static void print(FILE *to, const void *of)
 {
     const struct comm_about *about = of;
 
-    print_answer(to, about);
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
         if (!about->results->why_not[lane][0])
             print_lane(to, about, lane);
@@ -457,6 +480,7 @@ struct comm_output comm_report_output(const struct comm_about *about)
                                .is_virtual = r->is_virtual,
                                .rotated_bytes = r->rotated_bytes,
                                .rotated_host_bytes = about->terms->rotated_bytes,
+                               .print_answer = print_answer,
                                .print = print,
                                .record_own = record_pages,
                                .write = write_row,

@@ -58,8 +58,7 @@ static enum rc check_reducer(const struct collective_ops *ops, const struct run 
     TRY(collective_require(&collective_kind, ops, comm_collective_type(run->terms.type)));
     TRY(module_check_world(&collective_kind, &ops->module, &world_kind, &run->machine.world->module));
     if (ops->module.caps & COLL_DEVICE && !(run->machine.compute->module.caps & COMPUTE_SIDE))
-        FAIL(RC_UNSUPPORTED, "reducer %s sums in the memory of GPUs, and --compute %s has none", ops->module.name,
-             run->machine.compute->module.name);
+        FAIL(RC_UNSUPPORTED, "%s needs GPUs, but --compute is %s", ops->module.name, run->machine.compute->module.name);
     TRY(collective_check_hosts(&collective_kind, ops, run->machine.n_ranks, ranks_of_a_host(&run->machine)));
     if (ops->module.check)
         TRY(ops->module.check(opts, &facts));
