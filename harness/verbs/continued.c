@@ -33,9 +33,8 @@ static bool is_own(const char *option)
 enum rc continued_check(const struct verb_call *call, const char *folder, bool anyway)
 {
     if (!verb_given(call, "continue"))
-        return anyway
-                   ? rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to continue")
-                   : RC_OK;
+        return anyway ? rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to continue")
+                      : RC_OK;
     if (!folder[0])
         return rc_raise(RC_INVAL, "--continue: is empty; it needs a folder");
     for (int k = 0; k < call->n_groups; k++)
