@@ -117,6 +117,9 @@ static bool none_reached(const struct claims *all, const struct point *like)
 
     if (!single || single->n_launches == 0 || isnan(single->workload->default_target_loss))
         return false;
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (is_of(&all->claim[i], CLAIM_LAYOUT, like)) /* not how many workers: which layout */
+            return false;
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
         if (!point_comparable(p, like) || p->n_launches == 0)
