@@ -270,10 +270,10 @@ static void stages_can_be_chosen(void **state)
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         assert_int_equal(c.runs[s], s == ACCEPT_NOISE || s == ACCEPT_PAIRWISE);
     assert_int_equal(criteria_choose(&c, "--stages", ""), RC_OK);
-    assert_int_equal(criteria_choose(&c, "--stages", "soke"), RC_INVAL);
+    assert_int_equal(criteria_choose(&c, "--stages", "soka"), RC_INVAL);
     assert_names(
         rc_message(),
-        "--stages soke: ... soak ... preflight, compute, noise, pairwise, collectives, ps, training, integrity, soak");
+        "--stages soka: ... soak ... preflight, compute, noise, pairwise, collectives, ps, training, integrity, soak");
     assert_string_equal(c.stages, "noise,pairwise");
 }
 

@@ -60,6 +60,10 @@ static enum rc raise_unknown(const struct opt_group *group, int n_groups, const 
             known[n_known] = full_name(full[n_known], sizeof full[n_known], &group[g], o);
     known[n_known] = NULL;
     const char *nearest = text_nearest(name, known);
+    for (int i = 0; i < n_known && !nearest; i++) { /* the module is missing */
+        const char *dot = strchr(known[i], '.');
+        nearest = dot && strcmp(dot + 1, name) == 0 ? known[i] : NULL;
+    }
     if (nearest)
         return rc_raise(RC_INVAL, "--%s: no such option; the nearest is --%s", name, nearest);
     return rc_raise(RC_INVAL, "--%s: no such option; --help lists them", name);
