@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - a web page in one file: it opens from disk, loads nothing, and its tables sort by a click on a title.
+ * html.h - a web page in one file. It opens from disk and loads nothing. A click on a column title sorts the table.
  *
  * Invariants
- *   W1  Text reaches a page through html_text() alone, which escapes it: what a record, a host's name or a folder's
- *       name holds is shown and never a tag.
- *   W2  The page's own policy admits its scripts and styles (one each, or those of html_open_with() beside them) by
- *       their digests, and pictures that are in the page: what W1 let through could load nothing and run nothing.
+ *   W1  Text reaches a page only through html_text(), which escapes it: the content of a record, a host name or a
+ *       folder name is shown as text and never interpreted as a tag.
+ *   W2  The page's own policy admits its scripts and styles by their digests (one each, plus those of
+ *       html_open_with()), and pictures inside the page. So even text that bypasses W1 can load or run nothing.
  *       Pictures are separate documents (data: URLs): nothing in them is part of the page.
  *   W3  No file is at the path until html_commit() (file.h).
- *   W4  A cell of a right-aligned column sorts by the number it begins with, prefix (k M G) included, whatever is
- *       behind it: "1.2 M" above "900 k", "51 % (49 .. 52)" by 51. "2 of 10" is a number only in a column whose
- *       other cells are such; cells without a number come last, in either direction.
+ *   W4  A cell of a right-aligned column sorts by the number at its start, prefix (k M G) included. The rest of the
+ *       cell is ignored: "1.2 M" sorts above "900 k", "51 % (49 .. 52)" by 51. "2 of 10" is a number only in a column
+ *       whose other cells have this form. Cells without a number come last, in either direction.
  */
 #ifndef HARNESS_REPORT_HTML_H
 #define HARNESS_REPORT_HTML_H
@@ -23,37 +23,38 @@
 #include "harness/base/rc.h"
 #include "harness/report/table.h"
 
-struct html { /* a page in the making */
+struct html { /* a page that is being written */
     struct atomic_file file;
     const char *own_script; /* borrowed; NULL: none */
 };
 
 /* Start a page with head and heading. RC_INVAL: path cannot be written. RC_NOMEM. */
 enum rc html_open(struct html *page, const char *path, const char *title) MUST_CHECK;
-/* The same of a page with a style and a script of its own beside those of all pages. They are constants of the program,
- * and hold no end tag. */
+/* The same for a page with an additional style and script. Both are constants of the program and contain no end tag.
+ */
 enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style,
                        const char *script) MUST_CHECK;
-/* W3. RC_IO: nothing new is at path. */
+/* Put the page at its path (W3). RC_IO: nothing new is at path. */
 enum rc html_commit(struct html *page) MUST_CHECK;
-/* No-op when not open or committed. */
+/* No-op if the page is not open or already committed. */
 void html_discard(struct html *page);
 
-/* W1. */
+/* Write text, escaped (W1). */
 void html_text(FILE *to, const char *text);
-/* <name class="as">text</name>, printf-style; as NULL: without. name and as are constants of the program. Cut after
- * 1,023 bytes. */
+/* <name class="as">text</name>, printf-style; as NULL: without class. name and as are constants of the program. Cut
+ * after 1,023 bytes. */
 void html_element(FILE *to, const char *name, const char *as, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* A list, an item for each line of text that is not empty. */
+/* A list with one item for each non-empty line of text. */
 void html_lines(FILE *to, const char *as, const char *text);
 /* A link to a file beside the page. */
 void html_link(FILE *to, const char *href, const char *text);
-/* W4. Each rule of the table begins a group. caption: what a reader who cannot see the page is told. */
+/* A sortable table (W4). Each rule of the table starts a group. caption: for readers who cannot see the page. */
 void html_table(FILE *to, const struct table *t, const char *caption);
-/* The picture at path, SVG, PNG or GIF as its name ends, with a caption. *n_bytes := what it took of the page;
- * RC_INVAL, RC_IO: cannot be read, RC_UNSUPPORTED: over most_bytes in the page; then nothing is written. RC_NOMEM. */
+/* The picture at path with a caption; the extension of path says SVG, PNG or GIF. *n_bytes := bytes added to the page.
+ * Errors: RC_INVAL, RC_IO if it cannot be read; RC_UNSUPPORTED if it needs more than most_bytes in the page. Then
+ * nothing is written. RC_NOMEM. */
 enum rc html_picture(FILE *to, const char *path, const char *caption, size_t most_bytes, size_t *n_bytes) MUST_CHECK;
-/* The same of SVG in memory, of so many pixels. RC_NOMEM: nothing is written. */
+/* The same for SVG in memory, with its size in pixels. RC_NOMEM: nothing is written. */
 enum rc html_svg(FILE *to, const char *svg, size_t n_bytes, const char *caption, int width_px,
                  int height_px) MUST_CHECK;
 

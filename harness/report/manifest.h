@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manifest.h - what ran: build, machine, libraries; the caller adds options and ranks.
- * With `virtual_only` (sim) nothing of this machine and no date: records of equal runs are equal.
+ * manifest.h - what ran: build, machine, libraries. The caller adds options and ranks.
+ * With `virtual_only` (sim) it has no fact of this machine and no date: equal runs have equal records.
  */
 #ifndef HARNESS_REPORT_MANIFEST_H
 #define HARNESS_REPORT_MANIFEST_H
@@ -12,16 +12,16 @@
 #include "harness/base/rc.h"
 #include "harness/report/record.h"
 
-/* Adds: git_commit, git_dirty, compiler, compiler_flags, build_type, version; and unless virtual_only:
- * host, kernel, cpu_model, cores_count, memory_bytes, date_utc, and versions of hwloc, OpenBLAS,
- * ZeroMQ, MPI, as a child record "libraries", and the variables of this process's environment that change what
- * they do (environment.h). */
+/* Adds git_commit, git_dirty, compiler, compiler_flags, build_type, version. Unless virtual_only it also adds
+ * host, kernel, cpu_model, cores_count, memory_bytes, date_utc; a child record "libraries" with the versions of
+ * hwloc, OpenBLAS, ZeroMQ, MPI; and the environment variables that change how these libraries behave
+ * (environment.h). */
 void manifest_fill(struct record *r, bool virtual_only);
 /* "1.0.0 (commit 1234567, changed)": one line for people. out[n_bytes]. */
 void manifest_version(char *out, size_t n_bytes);
-/* Now: "2026-11-21T10:44:00Z"; "" where the system does not report it. */
+/* The current date: "2026-11-21T10:44:00Z"; "" if the system does not report it. */
 void manifest_date(char *out, size_t n_bytes);
-/* The model name of the processor; "" where the system does not report it. */
+/* The model name of the processor; "" if the system does not report it. */
 void manifest_cpu_model(char *out, size_t n_bytes);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * markdown.h - text and tables to paste into a wiki or an issue.
  *
- * Tables are those of GitHub Flavored Markdown. Characters that Markdown reads as marks are escaped.
+ * Tables are in GitHub Flavored Markdown. Characters that have a meaning in Markdown are escaped.
  */
 #ifndef HARNESS_REPORT_MARKDOWN_H
 #define HARNESS_REPORT_MARKDOWN_H
@@ -11,9 +11,9 @@
 
 #include "harness/report/table.h"
 
-/* A list, an item for each line of text. A line before lines that are indented is a paragraph of its own, bold. */
+/* A list with one item for each line of text. A line before indented lines becomes a separate bold paragraph. */
 void markdown_lines(FILE *to, const char *text);
-/* A row for each row but rules. */
+/* One row for each row of t; rules are left out. */
 void markdown_table(const struct table *t, FILE *to);
 
 #endif

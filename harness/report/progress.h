@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.h - how far a long command has come: one line redrawn in place on a terminal; elsewhere
- * (a file, a pipe, CI) a plain line at most every 10 s and at the end.
+ * progress.h - the progress of a long command. On a terminal one line is redrawn in place. Elsewhere
+ * (a file, a pipe, CI) a plain line is printed at most every 10 s, and one at the end.
  */
 #ifndef HARNESS_REPORT_PROGRESS_H
 #define HARNESS_REPORT_PROGRESS_H
@@ -17,7 +17,7 @@ struct progress {
     FILE *to;
     bool is_terminal;
     size_t n_done, n_total;
-    double done_ratio; /* of the time, as progress_weigh() said; NaN: of the number */
+    double done_ratio; /* of the time, from progress_weigh(); NaN: use the number of pieces */
     uint64_t started_ns, printed_ns;
 };
 
@@ -25,14 +25,14 @@ struct progress {
 void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns);
 /* n_done of n_total are done; what: the piece of work now under way. */
 void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns);
-/* Pieces differ in length: from now on the time left is foretold by the part of all work that is done, 0 to 1. */
+/* For pieces of different length: from now on the time left is estimated from done_ratio, the completed part of all
+ * work, 0 to 1. */
 void progress_weigh(struct progress *p, double done_ratio);
-/* A line of its own, from a format with its arguments, above what is redrawn; the line feed is added. */
+/* Print a separate line, printf-style, above the redrawn line; the line feed is added. */
 void progress_say(struct progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Erase what is redrawn in place, before text goes to the same terminal; the next update draws it again. Elsewhere
- * nothing. */
+/* Erase the redrawn line before text goes to the same terminal; the next update draws it again. Elsewhere a no-op. */
 void progress_hide(struct progress *p);
-/* Erase the line (terminal) or end with a last line (elsewhere). */
+/* Erase the line (terminal) or print a last line (elsewhere). */
 void progress_fini(struct progress *p, uint64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - JSON-lines out: typed records in order, written whole or not at all.
+ * record.h - JSON-lines output: typed records in order, written completely or not at all.
  *
  * Invariants
  *   O1  Keys end in their unit (_ns _s _bytes _per_s _ratio _count); NaN and infinities become null;
@@ -19,13 +19,13 @@
 #include "harness/base/rc.h"
 
 struct record; /* one JSON object, keys in the order they were set */
-struct report; /* one JSON-lines file in the making */
+struct report; /* one JSON-lines file that is being written */
 
-/* kind: "manifest", "step", "summary", ...; becomes the first key (NULL: none; for children). RC_NOMEM. */
+/* kind: "manifest", "step", "summary", ...; becomes the first key. NULL: no such key, for child records. RC_NOMEM. */
 enum rc record_open(struct record **out, const char *kind) MUST_CHECK;
 void record_close(struct record **r); /* NULL-safe, nulls */
 /* Set a key; a failed allocation is remembered and reported by record_write(). */
-/* Above INT64_MAX: the nearest real, because JSON readers stop there. */
+/* A value above INT64_MAX becomes the nearest real, because JSON readers stop at INT64_MAX. */
 void record_u64(struct record *r, const char *key, uint64_t value);
 void record_i64(struct record *r, const char *key, int64_t value);
 void record_f64(struct record *r, const char *key, double value); /* NaN, inf -> null */
@@ -38,28 +38,28 @@ void record_text_array(struct record *r, const char *key, const char *const *val
 /* Move `child` (nulled) under key. */
 void record_child(struct record *r, const char *key, struct record **child);
 
-/* Every option of a table with its value in `from`: numbers as numbers, unset ones and UINT64_MAX null. */
+/* Every option of a table with its value in `from`: numbers as numbers; unset options and UINT64_MAX as null. */
 void record_options(struct record *r, const struct opt *table, const void *from);
-/* The same for the options of a module; keys are "NAME.OPTION", as they are spelled. from NULL: it has none. */
+/* The same for the options of a module; keys are "NAME.OPTION", as users type them. from NULL: it has no options. */
 void record_module_options(struct record *r, const struct module *module, const void *from);
 
-/* Start a file. path "-": standard output, written at commit; NULL: all is dropped.
- * RC_INVAL names path and the reason when it cannot be written there (checked now). */
+/* Start a file. path "-": standard output, written at commit; NULL: discard all records.
+ * RC_INVAL names path and reason if it cannot be written there (checked now). */
 enum rc report_open(struct report **out, const char *path) MUST_CHECK;
-/* Into the stream `to`, which the caller closes: each record, as it is written, with key: value behind its own keys. */
+/* Write into the stream `to`, which the caller closes. Each record is written at once, with key: value appended. */
 enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64_t value) MUST_CHECK;
-/* Lines of such a stream: text[n_bytes]. */
+/* Append the lines of such a stream: text[n_bytes]. */
 enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes) MUST_CHECK;
 enum rc report_write(struct report *rep, const struct record *r) MUST_CHECK;
-/* O2. RC_IO: short write or failed rename, nothing at path. */
+/* Put the file at its path (O2). RC_IO: short write or failed rename, nothing at path. */
 enum rc report_commit(struct report *rep) MUST_CHECK;
-void report_close(struct report **rep); /* NULL-safe, nulls; drops what was not committed */
+void report_close(struct report **rep); /* NULL-safe, nulls; discards uncommitted records */
 
-/* Write one record, indented, as a whole JSON file (manifest.json). */
+/* Write one record, indented, as a complete JSON file (manifest.json). */
 enum rc record_write_file(const struct record *r, const char *path) MUST_CHECK;
 
-/* For JSON files that are more than records: one record and a line feed to a stream, and text as a JSON string with its
- * quotes (O1), which the caller frees. RC_NOMEM, RC_IO. */
+/* For JSON files that contain more than records: print one record and a line feed to a stream; make a JSON string with
+ * quotes of text (O1), which the caller frees. RC_NOMEM, RC_IO. */
 enum rc record_print(const struct record *r, FILE *to) MUST_CHECK;
 enum rc record_quote(char **out, const char *text) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h - a text table with aligned columns for the terminal. UTF-8 aware column widths. */
+/* table.h - a text table with aligned columns for the terminal. Column widths are UTF-8 aware. */
 #ifndef HARNESS_REPORT_TABLE_H
 #define HARNESS_REPORT_TABLE_H
 
@@ -16,19 +16,19 @@ struct column {
 
 /* column[n_columns] is copied. */
 enum rc table_open(struct table **out, const struct column *column, size_t n_columns) MUST_CHECK;
-/* One cell of the current row, printf-style; after the last column a new row begins. */
+/* Add one cell to the current row, printf-style; after the last column a new row starts. */
 enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
-/* A rule between the rows so far and the next. */
+/* Add a rule between the rows so far and the next row. */
 enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
 /* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. */
 void table_print_csv(const struct table *t, FILE *to);
-/* The same; of a table that is wider than 100 columns titles are broken between words. */
+/* The same; if the table is wider than 100 columns, titles are broken between words. */
 void table_print_narrow(const struct table *t, FILE *to);
-/* A table of two columns, names and what they are, without titles: the second is broken between words, so that lines
- * have at most 100 columns, or those of a narrower terminal. */
+/* A table of two columns without titles: names and descriptions. Descriptions are broken between words, so that lines
+ * have at most 100 columns, or the width of a narrower terminal. */
 void table_print_named(const struct table *t, FILE *to);
-/* What it holds; column i, row r and cell lent until the table changes. */
+/* The content of the table. Columns and cells are lent until the table changes. */
 size_t table_n_columns(const struct table *t);
 size_t table_n_rows(const struct table *t);
 const struct column *table_column(const struct table *t, size_t i);

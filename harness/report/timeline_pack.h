@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_pack.h - how a rank's spans lie in packed bytes: a head, its tasks, the names of spans, and the spans of the
+ * timeline_pack.h - layout of the packed spans of a rank: a head, its tasks, the names of spans, then the spans of the
  * first task, of the second, ... All ranks run the same program on machines of one byte order. Private to timeline*.c.
  */
 #ifndef HARNESS_REPORT_TIMELINE_PACK_H
@@ -11,7 +11,7 @@
 #include "harness/report/timeline.h"
 
 enum {
-    TIMELINE_PROCESS_BYTES = 256, /* with the terminator: a role and a host's name fit */
+    TIMELINE_PROCESS_BYTES = 256, /* with the terminator; holds a role and a host name */
     TIMELINE_MAX_NAMES = 256,     /* different names of spans in one rank */
     TIMELINE_MAX_DEPTH = 64,      /* spans inside spans */
 };
@@ -39,22 +39,22 @@ struct timeline_span {
     int32_t segment, piece;
     uint32_t step;
     uint32_t name;   /* index */
-    uint32_t order;  /* in which the ring held it */
+    uint32_t order;  /* position in the ring */
     uint32_t unused; /* 0 */
 };
 
-/* The rank that works on n spans shows now and then that it is alive (world/peers.h, P1). w: may be NULL. */
+/* Report now and then that this rank, which works on n spans, is alive (world/peers.h, P1). w: may be NULL. */
 static inline void timeline_tick(struct world *w, uint64_t n)
 {
     if (w && n % 1024 == 0)
         world_tick(w);
 }
 
-/* Copies out of the bytes: i < n_tasks, n_names, n_spans of all tasks together. */
+/* Copies from the packed bytes: i < n_tasks, n_names, or n_spans of all tasks together. */
 struct timeline_task timeline_task_at(const struct timeline_rank *r, uint32_t i);
 struct timeline_name timeline_name_at(const struct timeline_rank *r, uint32_t i);
 struct timeline_span timeline_span_at(const struct timeline_rank *r, uint64_t i);
-/* The name of the process; lent with the bytes. */
+/* The name of the process; lent as long as the bytes. */
 const char *timeline_process(const struct timeline_rank *r);
 
 #endif

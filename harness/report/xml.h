@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xml.h - text in documents of XML 1.0: SVG, JUnit.
+ * xml.h - text in XML 1.0 documents: SVG, JUnit.
  *
  * Invariants
- *   X1  What a reader gets back is the text, but for bytes that XML has no place for (control characters, what is not
- *       UTF-8): U+FFFD stands for each.
- *   X2  Line feeds, tabs and returns come back in attributes, too, where a parser would make blanks of them.
+ *   X1  A reader gets back the same text, except for bytes that XML cannot represent (control characters, invalid
+ *       UTF-8): U+FFFD replaces each.
+ *   X2  Line feeds, tabs and returns are preserved in attributes, too, where a parser would turn them into blanks.
  */
 #ifndef HARNESS_REPORT_XML_H
 #define HARNESS_REPORT_XML_H
@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Bytes of the well-formed UTF-8 sequence at text, of which n_bytes are left, at least 1; 0: it is none. */
+/* Length of the well-formed UTF-8 sequence at text; 0: invalid. n_bytes: bytes left, at least 1. */
 size_t utf8_sequence_bytes(const char *text, size_t n_bytes);
-/* X1, X2: text as it may stand between tags and between quotes. */
+/* X1, X2: text escaped for use between tags and between quotes. */
 void xml_text(FILE *to, const char *text);
 /* ` name="text"`, with a blank before it. name is a constant of the program. */
 void xml_attribute(FILE *to, const char *name, const char *text);
