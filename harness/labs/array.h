@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-/* An array with room for another item behind its n: array itself (NULL: none yet, with *n_room 0), or a larger one in
- * its place, of *n_room items. NULL: no memory; array is as it was, and rc.h has the error, which names what (plural).
- */
+/* Make room for one more item after the first n. Returns array itself, or a larger one of *n_room items that replaces
+ * it. array NULL: none yet, with *n_room 0. Returns NULL if there is no memory; array is then unchanged, and rc.h has
+ * the error, which names `what` (plural). */
 void *array_grow(void *array, size_t n, size_t *n_room, size_t item_bytes, const char *what);
 
 #endif

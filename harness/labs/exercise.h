@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exercise.h - a program with gaps that a student fills: from one worker to two, by the recipe shard, broadcast, scale,
- * average, save once.
+ * exercise.h - a program with gaps that a student fills. It goes from one worker to two in five steps: shard,
+ * broadcast, scale, average, save once.
  *
- *   exercise.c    which there are, and the program
+ *   exercise.c    the list of exercises, and the program
  *   answer.c      a student's program, built and run with 2 workers under limits
  *   diagnosis.c   which steps of the recipe its workers took, from their paths alone
  *
  * Invariants
- *   F1  A diagnosis is drawn from what the workers did (gm_note() of gradmark.h), never from the text of the program:
- *       any program that takes the paths of the reference is right.
- *   F2  A program that is run ends: by itself, or by a limit of time or of what it writes, and then a message says
- *       which. At the limit of memory allocations fail, and what the program makes of that is told: mostly a crash.
+ *   F1  A diagnosis uses only what the workers did (gm_note() of gradmark.h), never the text of the program: any
+ *       program that takes the paths of the reference is correct.
+ *   F2  A program that is run always ends: by itself, or at a limit of time or of output, and then a message names the
+ *       limit. At the memory limit allocations fail, and the effect on the program is reported: usually a crash.
  */
 #ifndef HARNESS_LABS_EXERCISE_H
 #define HARNESS_LABS_EXERCISE_H
@@ -25,18 +25,18 @@
 struct workload;
 
 struct exercise {
-    const char *name; /* of its lab */
+    const char *name; /* name of its lab */
     const char *title;
     const struct workload *model; /* linear, or a network with a shipped data set */
     int n_samples, batch, n_steps;
     double lr;
 };
 
-/* Exercise i; NULL behind the last. */
+/* Exercise i; NULL after the last. */
 const struct exercise *exercise_at(int i);
-/* RC_INVAL: there is none of this name; names all. */
+/* RC_INVAL: there is no exercise of this name; names all. */
 enum rc exercise_find(const struct exercise **out, const char *name) MUST_CHECK;
-/* Write the program to path, a new file, or with may_replace any. RC_INVAL: it is there; RC_IO. */
+/* Write the program to path: a new file, or any file if may_replace. RC_INVAL: it exists; RC_IO. */
 enum rc exercise_write(const struct exercise *e, const char *path, bool may_replace) MUST_CHECK;
 
 enum { N_EXERCISE_WORKERS = 2 };
@@ -46,7 +46,7 @@ enum finding_kind { FINDING_RIGHT, FINDING_MISSING, FINDING_WRONG };
 
 struct finding {
     enum finding_kind kind;
-    char text[200]; /* one sentence without full stop; "" where nothing is to be said */
+    char text[200]; /* one sentence without full stop; "": nothing to report */
 };
 
 struct diagnosis {
@@ -66,14 +66,14 @@ struct answer {                            /* what a student's program did */
 /* "shard the data" */
 const char *recipe_step_name(enum recipe_step step);
 /* Build file and run it with 2 workers for at most limit_s. RC_UNSUPPORTED: no MPI, no compiler; RC_PEER: it does not
- * compile, or failed; RC_TIMEOUT: a limit ended it; RC_MISMATCH: it left no paths. */
+ * compile, or failed; RC_TIMEOUT: it exceeded a limit; RC_MISMATCH: it left no paths. */
 enum rc answer_run(struct answer *out, const struct exercise *e, const char *file, int limit_s) MUST_CHECK;
 void answer_close(struct answer *a); /* accepts a zeroed one */
-/* RC_UNSUPPORTED: answers cannot be run here, and why. */
+/* RC_UNSUPPORTED: answers cannot be run here; the message says why. */
 enum rc answer_possible(void) MUST_CHECK;
-/* RC_MISMATCH: the paths are none that a known mistake takes; names the first step that differs. RC_NOMEM. */
+/* RC_MISMATCH: no known mistake explains the paths; names the first step that differs. RC_NOMEM. */
 enum rc diagnose(struct diagnosis *out, const struct exercise *e, const struct answer *a) MUST_CHECK;
-/* Prints; are all steps right? */
+/* Print the diagnosis. Returns true if all steps are correct. */
 bool diagnosis_print(const struct diagnosis *d, const struct exercise *e, FILE *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lab_list.h - the labs, each in a file of its own. For labs.c alone. */
+/* lab_list.h - the labs; each has a separate file. Private to labs.c. */
 #ifndef HARNESS_LABS_LAB_LIST_H
 #define HARNESS_LABS_LAB_LIST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lesson.h - what a lab shows: figures and pictures on one page, and the same on the terminal.
+ * lesson.h - the output of a lab: figures and pictures on one page, and the same on the terminal.
  *
  * Calls come in the order in which a reader sees them.
  */
@@ -20,42 +20,42 @@ struct lesson {
     struct html page;
 };
 
-/* A file of the folder. RC_IO. */
+/* Open a file of the folder. RC_IO. */
 enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name) MUST_CHECK;
 /* Start FOLDER/report.html. RC_IO, RC_NOMEM. */
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title) MUST_CHECK;
-/* The same, of a page with a script of its own: html_open_with(). */
+/* The same, for a page with an additional script: html_open_with(). */
 enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title,
                          const char *script) MUST_CHECK;
-/* On the page alone. */
+/* On the page only. */
 void lesson_heading(struct lesson *l, const char *text);
-/* A paragraph, on the page alone. */
+/* A paragraph, on the page only. */
 void lesson_text(struct lesson *l, const char *text);
-/* On both. */
+/* On the page and on the terminal. */
 enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption) MUST_CHECK;
-/* Draw NAME.tsv of the folder by scripts/gnuplot/SCRIPT.gp: NAME.svg and NAME.png, on the page; with env->in_text as
- * text on the terminal, too. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
+/* Draw NAME.tsv of the folder with scripts/gnuplot/SCRIPT.gp: NAME.svg and NAME.png, on the page; if env->in_text also
+ * as text on the terminal. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                        const struct chart_var *var, int n_vars) MUST_CHECK;
-/* The same by path.gp: paths over the loss of the linear model, with its least point; on_top: "first" or "last". */
+/* The same with path.gp: paths over the loss of the linear model, with its least point; on_top: "first" or "last". */
 enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption, const char *on_top,
                      const struct squares *loss) MUST_CHECK;
-/* Draw NAME.tsv by a script that draws one picture after the other: NAME.gif, on the page alone. Errors: as
+/* Draw NAME.tsv with a script that draws one picture after another: NAME.gif, on the page only. Errors: as
  * lesson_picture(). */
 enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                               const struct chart_var *var, int n_vars) MUST_CHECK;
-/* The picture of NAME.tsv's data by another name: PICTURE.svg and PICTURE.png. Else as lesson_picture(). */
+/* A picture of the data of DATA.tsv under another name: PICTURE.svg and PICTURE.png. Otherwise as lesson_picture(). */
 enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data, const char *picture,
                           const char *caption, const struct chart_var *var, int n_vars) MUST_CHECK;
-/* What the files slope_hist_R and offset_hist_R of training_histories() are. On both. */
+/* Explain the files slope_hist_R and offset_hist_R of training_histories(). On the page and on the terminal. */
 void lesson_say_histories(struct lesson *l, int n_workers);
-/* A heading and a list; item NULL last. On the page alone. */
+/* A heading and a list; item is NULL-terminated. On the page only. */
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
-/* What a lab asks, and what to try next; NULL last in each. On the page alone. */
+/* The questions of a lab, and what to try next; both NULL-terminated. On the page only. */
 void lesson_questions(struct lesson *l, const char *const *question, const char *const *next);
-/* A command that was run; no line of the page ends within an option of it. On the page alone. */
+/* A command that was run; no line of the page breaks inside an option. On the page only. */
 void lesson_command(struct lesson *l, const char *command);
-/* A heading and all commands that were run; NULL last. On the page alone. */
+/* A heading and all commands that were run; NULL-terminated. On the page only. */
 void lesson_commands(struct lesson *l, const char *const *command);
 /* RC_IO: there is no page. */
 enum rc lesson_commit(struct lesson *l) MUST_CHECK;

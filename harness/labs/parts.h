@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.h - how far a lab has come: a part is a training, or a picture, and each is named on stderr as it begins
- * (report/progress.h). Of lab.B3.
+ * parts.h - the progress of a lab. A part is a training or a picture. Each is named on stderr when it begins
+ * (report/progress.h). See lab.B3.
  */
 #ifndef HARNESS_LABS_PARTS_H
 #define HARNESS_LABS_PARTS_H
@@ -18,15 +18,15 @@ struct lab_parts {
 
 /* to: usually stderr. */
 void parts_open(struct lab_parts *p, const char *lab, FILE *to);
-/* Before the first part; again where fewer come than were said. */
+/* Call before the first part, and again if fewer parts follow than were announced. */
 void parts_expect(const struct lab_env *env, int n_trainings, int n_pictures);
-/* The next part begins: what. */
+/* Begin the next part; `what` names it. */
 void parts_begin(const struct lab_env *env, const char *what);
-/* Where a lab prints; what is redrawn in place has gone there. */
+/* The stream on which a lab prints; the redrawn line is erased there. */
 FILE *parts_text(const struct lab_env *env);
-/* All parts are done. RC_BUG: they are not as many as the lab said (lab.B3). */
+/* All parts are done. RC_BUG: their number is not the one that the lab announced (lab.B3). */
 enum rc parts_close(struct lab_parts *p) MUST_CHECK;
-/* In place of parts_close(), where the lab has failed: what was redrawn in place goes, else nothing is said. */
+/* Instead of parts_close(), if the lab failed: erases the redrawn line and prints nothing. */
 void parts_abandon(struct lab_parts *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_path.h - what a parameter server held, update after update, from what its workers read. */
+/* server_path.h - the parameters of a server after each update, from what its workers read. */
 #ifndef HARNESS_LABS_SERVER_PATH_H
 #define HARNESS_LABS_SERVER_PATH_H
 
@@ -7,20 +7,20 @@
 #include "harness/labs/training.h"
 
 struct server_path {
-    size_t n_points;          /* updates and one */
-    struct path_point *point; /* in the order of time, the beginning first; owned. samples_count: of all updates so far,
-                                 each a batch */
+    size_t n_points;          /* number of updates + 1 */
+    struct path_point *point; /* in the order of time, the initial point first; owned. samples_count: of all updates so
+                                 far; each is a batch */
 };
 
-/* Of an asynchronous training with one server, where each worker reads behind its own update what is there then.
+/* For an asynchronous training with one server, in which each worker reads the parameters after its own update.
  * RC_NOMEM. */
 enum rc server_path_open(struct server_path *out, const struct training_path *t, double batch) MUST_CHECK;
 void server_path_close(struct server_path *p); /* accepts a zeroed one */
 
-/* The loss of all data above the least one, at a point. */
+/* Loss over all data at a point, minus the least loss. */
 double excess_loss(const struct squares *s, const struct path_point *p);
-/* When the mean of that over n_mean updates in a row is below target for the first time: the time of the first of them.
- * NaN: never. */
+/* The time at which the mean of excess_loss() over n_mean consecutive updates is first below target: the time of the
+ * first of these updates. NaN: never. */
 double server_path_time_to(const struct server_path *p, const struct squares *s, double target, size_t n_mean);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   loss(slope, offset) = mean((slope x + offset - y)^2)
  *
- * of which five means over the data are enough, and whose least point is that of least squares.
+ * Five means over the data define it. Its least point is that of least squares.
  */
 #ifndef HARNESS_LABS_SQUARES_H
 #define HARNESS_LABS_SQUARES_H
@@ -21,10 +21,10 @@ struct line_point {
     double slope, offset;
 };
 
-/* Of data set "line". RC_NOMEM. */
+/* For data set "line". RC_NOMEM. */
 enum rc squares_of_line(struct squares *out, uint64_t seed) MUST_CHECK;
 double squares_loss(const struct squares *s, double slope, double offset);
-/* Of the loss, by slope and by offset. */
+/* Gradient of the loss by slope and by offset. */
 struct line_point squares_gradient(const struct squares *s, double slope, double offset);
 struct line_point squares_least(const struct squares *s);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * staleness_lab.h - the parts of the lab "staleness", all with the linear model in sim. Of staleness*.c alone.
+ * staleness_lab.h - the parts of the lab "staleness", all with the linear model in sim. Private to staleness*.c.
  *
  *   staleness.c           more and more asynchronous workers at one rate, then at the rate over staleness; the page
- *   staleness_momentum.c  what asynchrony looks like: momentum
- *   staleness_slow.c      one slow worker: who waits for it, and from which slowness on that is dearer than staleness
+ *   staleness_momentum.c  asynchrony looks like momentum
+ *   staleness_slow.c      one slow worker: which workers wait for it, and when that costs more than staleness
  */
 #ifndef HARNESS_LABS_STALENESS_LAB_H
 #define HARNESS_LABS_STALENESS_LAB_H
@@ -18,13 +18,13 @@ enum { STALENESS_SEED = 1, STALENESS_MOST_RUNS = 80 };
 
 struct staleness_lab {
     const struct lab_env *env;
-    struct squares squares; /* of the data of STALENESS_SEED */
+    struct squares squares; /* for the data of STALENESS_SEED */
     struct training_record record[STALENESS_MOST_RUNS];
     size_t n_runs;
 };
 
-/* Train with these options beside those of all runs of this lab; *out is what the server held, *record (lent) what the
- * records say. Errors: as training_run(). */
+/* Train with these options and those of all runs of this lab. *out: what the server held; *record (lent): the content
+ * of the records. Errors: as training_run(). */
 enum rc staleness_train(struct staleness_lab *s, struct server_path *out, const struct training_record **record,
                         const char *name, const char *options, double batch) MUST_CHECK;
 
