@@ -24,11 +24,11 @@ struct accept_opts {
     struct machine_opts machine;
 };
 
-/* Trials with faults drawn by the seed, each a test of its own; table to standard output, records to
- * self_test.jsonl in the folder of --out. In mpi all in this launch, without faults that lose ranks; else each in a
- * process of its own, one after the other. A trial that fails is one that could not test, with its reason. The exit
- * code of the program: 0: all faults were found and nobody was blamed without one; 1: not; 2: a trial could not test.
- */
+/* Runs trials with faults drawn by the seed; each is a separate acceptance test. Prints a table to standard output and
+ * writes records to self_test.jsonl in the folder of --out. In mpi all trials run in this launch, without faults that
+ * lose ranks; elsewhere one after another, each in a separate process. A trial that fails counts as "could not test",
+ * with its reason. Sets the exit code of the program: 0: all faults were found and nothing healthy was blamed; 1: not
+ * so; 2: a trial could not test. */
 enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms,
                          const struct machine *machine) MUST_CHECK;
 

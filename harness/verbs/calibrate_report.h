@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate_report.h - what gradmark calibrate prints: from its results alone. */
+/* calibrate_report.h - what gradmark calibrate prints, from its results alone. */
 #ifndef HARNESS_VERBS_CALIBRATE_REPORT_H
 #define HARNESS_VERBS_CALIBRATE_REPORT_H
 
@@ -7,9 +7,8 @@
 
 #include "harness/bench/calibration.h"
 
-/* Two tables, each value with what it comes from: of the parts of the machine, and of messages by their size beside
- * the fitted line; then a line for each thing that is wrong or missing: a slow link, a slow rank, a bad fit, what was
- * not measured. RC_NOMEM. */
+/* Print two tables, each value with its source: the parts of the machine, and messages by size beside the fitted line.
+ * Then print a line for each problem: a slow link, a slow rank, a bad fit, a missing measurement. RC_NOMEM. */
 enum rc calibrate_print(FILE *to, const struct calibration *c) MUST_CHECK;
 
 #endif

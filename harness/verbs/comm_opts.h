@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_opts.h - the options of gradmark comm, and what all its types do with them. Of comm_verb.c and comm_ps.c. */
+/* comm_opts.h - the options of gradmark comm, and how all its types use them. Private to comm_verb.c and comm_ps.c. */
 #ifndef HARNESS_VERBS_COMM_OPTS_H
 #define HARNESS_VERBS_COMM_OPTS_H
 
@@ -11,7 +11,7 @@
 
 enum { COMM_MESSAGE_LIMIT_MS = 240000 };
 
-#define COMM_MOST_BYTES ((size_t)1 << 34) /* of a size */
+#define COMM_MOST_BYTES ((size_t)1 << 34) /* the largest message size */
 
 struct comm_opts {
     const char *reducer, *bytes, *memory, *json, *chart;
@@ -25,24 +25,24 @@ struct comm_opts {
 extern const struct module_kind *const comm_kinds[];
 extern const struct verb_group comm_groups[];
 
-/* RC_INVAL, RC_IO: no file can be written there. */
+/* RC_INVAL, RC_IO: an output file cannot be written. */
 enum rc comm_check_files(const struct comm_opts *o) MUST_CHECK;
-/* RC_INVAL: --rotate-bytes and --hot. */
+/* RC_INVAL: --rotate-bytes and --hot are mutually exclusive. */
 enum rc comm_check_rotation(const struct verb_call *call) MUST_CHECK;
-/* Of a host; 0: hot. *cache_bytes: what its last-level caches hold, 0: not known. */
+/* Bytes to rotate over, per host; 0: hot. *cache_bytes := size of its last-level caches; 0: not known. */
 size_t comm_rotated_bytes(const struct comm_opts *o, size_t *cache_bytes);
-/* Ranks whose memory is this host's; 0: not known. */
+/* Number of ranks that use the memory of this host; 0: not known. */
 int comm_ranks_here(const struct machine *m);
-/* RC_INVAL: the host has less than its ranks need. */
+/* RC_INVAL: the host has less memory than its ranks need. */
 enum rc comm_check_memory(const char *bytes, const struct machine *m, size_t rank_bytes) MUST_CHECK;
 
-struct comm_progress { /* zeroed: nothing was told yet */
+struct comm_progress { /* zeroed: nothing was shown yet */
     struct progress progress;
     bool has_progress;
     uint64_t shown_ns;
 };
 void comm_end_progress(struct comm_progress *p);
-/* But for its sizes. */
+/* The plan, except for its sizes. */
 struct comm_plan comm_plan_of(const struct comm_opts *o, struct comm_progress *p);
 
 /* --- comm_ps.c --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_output.h - how gradmark comm gives out what it measured, of all its types: a table, records, a chart. What a
- * type says of its own: comm_report.c, comm_ps_report.c. */
+/* comm_output.h - how gradmark comm prints its results, for all its types: a table, records, a chart. The parts that
+ * differ by type are in comm_report.c and comm_ps_report.c. */
 #ifndef HARNESS_VERBS_COMM_OUTPUT_H
 #define HARNESS_VERBS_COMM_OUTPUT_H
 
@@ -13,10 +13,10 @@
 
 struct comm_where {                                        /* borrowed */
     const char *world, *transport, *compute, *device_kind; /* "GPU" */
-    size_t cache_bytes;                                    /* of the last level, of this host; 0: not known */
+    size_t cache_bytes;                                    /* last-level caches of this host; 0: not known */
 };
 
-struct comm_point { /* of the chart: n_moved over a time is its height */
+struct comm_point { /* of the chart: its height is n_moved_bytes over a time */
     const char *line;
     bool is_ceiling;
     size_t n_bytes;
@@ -24,17 +24,17 @@ struct comm_point { /* of the chart: n_moved over a time is its height */
 };
 
 struct comm_output {   /* of one type; borrowed */
-    const void *about; /* what its functions are given */
+    const void *about; /* argument of its functions */
     const struct comm_where *where;
     const struct comm_plan *plan;
     const struct comm_end *end;
     int n_ranks, n_hosts, n_sizes_done;
-    int n_records; /* with the ceilings: also the points of the chart */
+    int n_records; /* including the ceilings: also the points of the chart */
     uint64_t n_wrong;
     bool is_virtual;
-    size_t rotated_bytes, rotated_host_bytes;          /* of each rank, of a host */
+    size_t rotated_bytes, rotated_host_bytes;          /* per rank, per host */
     char model[64], ranks[96];                         /* for the chart's title */
-    const char *what, *ceiling_text;                   /* likewise; NULL: its own */
+    const char *what, *ceiling_text;                   /* for the chart's title; NULL: the script's default */
     void (*print_answer)(FILE *to, const void *about); /* comments before the table */
     void (*print)(FILE *to, const void *about);
     void (*record_own)(struct record *manifest, const void *about); /* may be NULL: nothing */
@@ -43,10 +43,10 @@ struct comm_output {   /* of one type; borrowed */
 };
 
 struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes);
-/* RC_INVAL, RC_UNSUPPORTED: no chart can be drawn there; the message begins with "--chart PATH". */
+/* RC_INVAL, RC_UNSUPPORTED: no chart can be drawn at path; the message begins with "--chart PATH". */
 enum rc comm_check_chart(const char *path) MUST_CHECK;
-/* The table to standard output; of --json a manifest and records; of --chart the picture, and its data beside it, as
- * .tsv. Then call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong is not 0. */
+/* Write the table to standard output; for --json a manifest and records; for --chart the picture, and its data beside
+ * it as .tsv. Then set call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong is not 0. */
 enum rc comm_output_report(const struct comm_output *out, struct verb_call *call) MUST_CHECK;
 
 #endif

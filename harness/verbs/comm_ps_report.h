@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_ps_report.h - what bench/ps_bench.h measured: as a table, as records, as points of a chart. */
+/* comm_ps_report.h - the results of bench/ps_bench.h as a table, as records, as points of a chart. */
 #ifndef HARNESS_VERBS_COMM_PS_REPORT_H
 #define HARNESS_VERBS_COMM_PS_REPORT_H
 
@@ -12,7 +12,7 @@ struct comm_ps_about { /* borrowed */
     struct comm_where where;
 };
 
-/* A record for each size and operation, and one for each bound. It borrows about. */
+/* A record for each size and operation, and one for each bound. The result borrows about. */
 struct comm_output comm_ps_report_output(const struct comm_ps_about *about);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * continued.h - --continue of verbs whose long work keeps what is finished: simulate, reproduce, lab all. compare has
- * the same rules (campaign/begun.h), and its plan in its manifest.
+ * continued.h - --continue of the subcommands with long work that keep finished parts: simulate, reproduce, lab all.
+ * compare has the same rules (campaign/begun.h), but keeps its plan in its manifest.
  *
- *   plan.json   while the work is not finished: the verb, its command line, the folder it was typed in, the digests of
- *               its input files, the program, and, unless time is simulated, the machine
+ *   plan.json   exists until the work is finished. It holds the subcommand, its command line, the folder in which it
+ *               was typed, the digests of its input files, the program, and, unless time is simulated, the machine.
  */
 #ifndef HARNESS_VERBS_CONTINUED_H
 #define HARNESS_VERBS_CONTINUED_H
@@ -16,29 +16,29 @@
 #include "harness/campaign/begun.h"
 #include "harness/verbs/verb.h"
 
-struct continued { /* zeroed: work that begins */
+struct continued { /* zeroed: new work */
     bool goes_on;
     char folder[PATH_MAX]; /* where results go; absolute */
-    char shown[PATH_MAX];  /* the same as it was typed, for people */
+    char shown[PATH_MAX];  /* the same as the user typed it, for messages */
     struct begun begun;
-    char despite[2 * FAILURE_BYTES]; /* what has changed since it began; "": nothing */
+    char despite[2 * FAILURE_BYTES]; /* what has changed since the work began; "": nothing */
 };
 
 #define PLAN_FILE "plan.json"
 
-struct continued_terms { /* of a verb */
-    const char *folder;  /* of --continue; "": it is not given */
+struct continued_terms { /* of a subcommand */
+    const char *folder;  /* of --continue; "": not given */
     bool anyway;         /* --continue-anyway */
-    const char *proof;   /* a file of FOLDER that only finished work has */
+    const char *proof;   /* a file of FOLDER that exists only if the work is finished */
     enum rc (*run)(struct verb_call *call, struct continued *c);
 };
 
-/* --continue and --continue-anyway beside the other options. RC_INVAL. */
+/* Check --continue and --continue-anyway against the other options. RC_INVAL. */
 enum rc continued_check(const struct verb_call *call, const char *folder, bool anyway) MUST_CHECK;
-/* Call run with the call itself; or with the call that FOLDER's plan has, in the folder that it was typed in. RC_INVAL:
- * nothing is there to continue, or something has changed since, and anyway is not set. */
+/* Call run with the call itself, or with the call of FOLDER's plan in the folder where it was typed. RC_INVAL: there is
+ * nothing to continue, or something has changed since and anyway is not set. */
 enum rc continued_run(struct verb_call *call, const struct continued_terms *terms) MUST_CHECK;
-/* FOLDER/plan.json. RC_INVAL: an input file cannot be read, or a word is not UTF-8. */
+/* Write FOLDER/plan.json. RC_INVAL: an input file cannot be read, or a word is not UTF-8. */
 enum rc continued_write_plan(const struct continued *c, const struct verb_call *call, const char *folder,
                              bool is_virtual) MUST_CHECK;
 /* "gradmark VERB --continue FOLDER", for a shell. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gang_options.h - options that say which processes make up a run of world tcp, in the spelling of distributed
- * TensorFlow, or TF_CONFIG in their place.
+ * gang_options.h - options that list the processes of a run in world tcp, in the spelling of distributed TensorFlow.
+ * TF_CONFIG can replace them.
  */
 #ifndef HARNESS_VERBS_GANG_OPTIONS_H
 #define HARNESS_VERBS_GANG_OPTIONS_H
@@ -23,9 +23,9 @@ struct gang_opts {
 };
 extern const struct opt gang_opt_table[];
 
-/* Make this process a member of the gang that options or TF_CONFIG describe, if they do, and let train's options follow
- * from it where they are not given: world, workers, servers, mode. Before anything asks who launched this process.
- * default_job: of --job. RC_INVAL names the option. */
+/* Make this process a member of the process group that options or TF_CONFIG describe, if any. Options of train that are
+ * not given follow from it: world, workers, servers, mode. Call this before any code asks for the launcher of this
+ * process. default_job: default of --job. RC_INVAL names the option. */
 enum rc gang_resolve(struct verb_call *call, const struct gang_opts *gang, struct train_opts *train,
                      enum gang_job default_job) MUST_CHECK;
 

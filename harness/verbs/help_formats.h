@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help_formats.h - the tables of verbs in the formats of other programs. verbs: NULL last. */
+/* help_formats.h - the option tables of subcommands in the formats of other programs. verbs: NULL-terminated. */
 #ifndef HARNESS_VERBS_HELP_FORMATS_H
 #define HARNESS_VERBS_HELP_FORMATS_H
 
@@ -7,9 +7,9 @@
 
 #include "harness/verbs/verb.h"
 
-/* A page for man(1), in the macros of man(7): of gradmark (v NULL), or of one verb. */
+/* A page for man(1), in the macros of man(7): for gradmark (v NULL), or for one subcommand. */
 void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb *v);
-/* A script that completes words of gradmark's command line. */
+/* Scripts that complete gradmark's command line in a shell. */
 void help_print_bash(FILE *to, const struct verb *const *verbs);
 void help_print_zsh(FILE *to, const struct verb *const *verbs);
 void help_print_fish(FILE *to, const struct verb *const *verbs);

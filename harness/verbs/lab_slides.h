@@ -5,8 +5,9 @@
 
 #include "harness/base/rc.h"
 
-/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NAME-PICTURE, a folder that is not
- * there yet, or empty. *n_slides := how many. RC_INVAL, RC_IO, RC_NOMEM; nothing new is then at RESULTS/slides. */
+/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NAME-PICTURE. The folder slides
+ * must be new or empty. *n_slides := number of copies. RC_INVAL, RC_IO, RC_NOMEM; nothing new is then at
+ * RESULTS/slides. */
 enum rc lab_slides_write(const char *results, const char *const *name, int n_names, int *n_slides) MUST_CHECK;
 
 #endif

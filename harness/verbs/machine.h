@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h - who measures: the ranks, world, transport and compute that verbs take which measure machines themselves
- * (calibrate, accept), as options, resolved and checked.
+ * machine.h - ranks, world, transport and compute of the subcommands that measure machines (calibrate, accept): their
+ * options, resolved and checked.
  */
 #ifndef HARNESS_VERBS_MACHINE_H
 #define HARNESS_VERBS_MACHINE_H
@@ -20,7 +20,7 @@ struct machine_opts {
     struct opt_joined cluster_set;
     uint64_t workers, threads;
     bool bind, insecure, secure;
-    uint64_t n_servers; /* no option: ranks behind the workers, of a verb that has them; else 0 */
+    uint64_t n_servers; /* not an option: ranks after the workers, for a subcommand that has servers; else 0 */
 };
 extern const struct opt machine_opt_table[];
 enum { MACHINE_N_OPT_RULES = 2 };
@@ -33,25 +33,25 @@ struct machine { /* shared by the ranks of this process */
     const struct transport_ops *transport;
     const struct compute_backend *compute;
     struct cluster cluster; /* sim */
-    int n_ranks;            /* with servers */
-    bool is_root;           /* the launcher's rank 0, or nothing was launched */
+    int n_ranks;            /* including servers */
+    bool is_root;           /* the launcher's rank 0, or no launcher */
 };
 
-/* How many ranks a description has that measure in sim, where --workers is not given. */
+/* Number of ranks that measure a description in sim if --workers is not given. */
 typedef int machine_sim_ranks_fn(const struct cluster *c);
-/* Those of two hosts, 16 at most. */
+/* The ranks of two hosts, at most 16. */
 int machine_sim_ranks_of_two_hosts(const struct cluster *c);
-/* All that can be wrong with the options. Borrows opts. RC_INVAL, RC_UNSUPPORTED: names the option. */
+/* Check all options. Borrows opts. RC_INVAL, RC_UNSUPPORTED: names the option. */
 enum rc machine_prepare(struct machine *out, const struct machine_opts *opts,
                         machine_sim_ranks_fn *sim_ranks) MUST_CHECK;
 bool machine_is_virtual(const struct machine *m);
-/* What it asks of its world. Borrows m. */
+/* World options that the machine needs. Borrows m. */
 struct world_opts machine_world_opts(const struct machine *m);
-/* How this rank waits, as --wait says: spin where each has a core. Collective. */
+/* Choose how this rank waits, from --wait: spin if each rank has a core. Collective. */
 enum rc machine_choose_wait(const struct machine *m, struct world *w) MUST_CHECK;
-/* Of this rank's compute: as --threads says, else its own cores. */
+/* Threads of this rank's compute: --threads, else its own cores. */
 int machine_n_threads(const struct machine *m, const struct world *w);
-/* Of m->compute, or of another. */
+/* Open m->compute, or another backend. */
 enum rc machine_open_compute(struct compute **out, const struct machine *m, struct world *w,
                              const struct compute_backend *backend) MUST_CHECK;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * refusal.h - what ranks refuse before they measure: they agree on it and leave together, and of the processes of a
- * launch one tells.
+ * refusal.h - refusals of ranks before they measure: all ranks agree on one refusal and leave together, and one process
+ * of a launch reports it.
  *
- * A body that returns an error ends the world, in mpi the processes, each with a message of its own. That is right for
- * a world that is broken. A folder that has files in it, or a rank that there is not, is an error of the input: bodies
- * return RC_OK, and the verb raises it behind them.
+ * A body that returns an error ends the world; in mpi it ends the processes, and each prints a message. That is right
+ * for a broken world. But a folder that is not empty, or a rank that does not exist, is an error of the input. Then the
+ * bodies return RC_OK, and the subcommand raises the error after they have ended.
  */
 #ifndef HARNESS_VERBS_REFUSAL_H
 #define HARNESS_VERBS_REFUSAL_H
@@ -18,12 +18,12 @@ struct refusal {
     char why[RC_MESSAGE_BYTES];
 };
 
-/* own: what this rank refuses, with rc_message(); RC_OK: nothing. *out, which is of the process and shared by its
- * ranks: what the lowest rank refuses that does; one that is not rank 0 is named. *is_refused: the same on all ranks.
- * Collective: an error that not every rank can have got as far as to here with, such as one of a collective, is no
- * refusal, but ends the world. RC_PEER, RC_NOMEM. */
+/* own: what this rank refuses, with rc_message(); RC_OK: nothing. *out, shared by the ranks of a process, is the
+ * refusal of the lowest rank that refuses; its message names the rank unless it is rank 0. *is_refused is equal on all
+ * ranks. Collective. So an error after which not every rank reaches this call, such as an error of a collective, is not
+ * a refusal: it ends the world. RC_PEER, RC_NOMEM. */
 enum rc refusal_agree(struct world *w, struct refusal *out, enum rc own, bool *is_refused) MUST_CHECK;
-/* The refusal, raised: an error of the input. */
+/* Raise the refusal as an error of the input. */
 enum rc refusal_raise(const struct refusal *r, struct verb_call *call) MUST_CHECK;
 
 #endif

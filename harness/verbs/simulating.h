@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulating.h - what verbs share that run many simulations and keep a folder: reproduce, simulate, predict. */
+/* simulating.h - shared by subcommands that run many simulations and keep a folder: reproduce, simulate, predict. */
 #ifndef HARNESS_VERBS_SIMULATING_H
 #define HARNESS_VERBS_SIMULATING_H
 
@@ -16,11 +16,11 @@
 
 /* RC_INVAL: --json or --out is "-". */
 enum rc simulating_check(const char *out, const char *json) MUST_CHECK;
-/* --out, or without it one that is discarded at the end. */
+/* The folder of --out; if --out is not given, a folder that is discarded at the end. */
 enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb) MUST_CHECK;
 /* Call run(what, env), which runs n simulations, n_jobs at a time (0: as many as this process has cores). Prints
- * progress to stderr. If a signal stops it, the exit code of the call says so. kept: where finished ones are kept;
- * NULL: nowhere. */
+ * progress to stderr. If a signal stops it, the exit code of the call says so. kept: where finished simulations are
+ * kept; NULL: nowhere. */
 struct simulating_run {
     enum rc (*run)(void *what, const struct simulations_env *env);
     void *what;
@@ -30,22 +30,22 @@ struct simulating_run {
     struct kept_simulations *kept;
 };
 enum rc simulating_run(struct verb_call *call, const struct simulating_run *r) MUST_CHECK;
-/* What print(what, to) writes, as a file. */
+/* Write the output of print(what, to) to a file. */
 enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what,
                               const char *path) MUST_CHECK;
-/* On standard output: where all tables and the page are. RC_IO. */
+/* Print to standard output where the tables and the page are. RC_IO. */
 enum rc simulating_tell_folder(const char *out) MUST_CHECK;
-/* folder/manifest.json: the verb, its operand, its options and the program. Nothing of this machine, no date, and no
- * option that says where files go or how many simulations run at a time: equal predictions have equal folders.
- * despite: what had changed when it was continued; "": nothing. */
+/* folder/manifest.json: the subcommand, its operand, its options and the program. It has no fact of this machine, no
+ * date, and no option about the place of files or the number of simulations at a time: equal predictions have equal
+ * folders. despite: what had changed when the run was continued; "": nothing. */
 enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite) MUST_CHECK;
 
-/* --- verbs with --continue --- */
+/* --- subcommands with --continue --- */
 
 /*
- * With --out FOLDER: the folder is FOLDER.partial until all is there. It holds each finished simulation
- * (kept_simulations.h) and the plan (continued.h). Once it has become FOLDER, these two are removed from it. Without
- * --out, and with --dry-run, the folder is one for this run alone.
+ * With --out FOLDER, the folder is FOLDER.partial until it is complete. It holds each finished simulation
+ * (kept_simulations.h) and the plan (continued.h). When it becomes FOLDER, these two are removed from it. Without
+ * --out, and with --dry-run, the folder exists for this run only.
  */
 struct simulating { /* owned; zeroed: not open */
     struct atomic_folder folder;
@@ -54,17 +54,17 @@ struct simulating { /* owned; zeroed: not open */
     bool keeps;
 };
 
-/* Open the folder: new, or that of c. */
+/* Open the folder: a new one, or that of c. */
 enum rc simulating_open(struct simulating *s, const struct continued *c, const char *verb, const char *out,
                         bool is_dry) MUST_CHECK;
-/* All is planned: run what is not finished yet. */
+/* After planning: run the simulations that are not finished yet. */
 enum rc simulating_run_kept(struct simulating *s, struct verb_call *call, const struct simulation_set *set,
                             struct simulating_run r) MUST_CHECK;
-/* The manifest, and FOLDER; nothing without --out. */
+/* Write the manifest, and make FOLDER; without --out nothing. */
 enum rc simulating_commit(struct simulating *s, const struct verb_call *call) MUST_CHECK;
-/* Accepts a zeroed one. What is finished stays if FOLDER was not made. */
+/* Accepts a zeroed one. If FOLDER was not made, finished simulations are kept. */
 void simulating_close(struct simulating *s);
-/* --dry-run: which simulations, how many at a time, and what is known of the time. */
+/* For --dry-run: print the simulations, the number that run at a time, and what is known about the time. */
 void simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs, FILE *to);
 
 #endif
