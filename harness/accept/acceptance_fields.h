@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * acceptance_fields.h - the members of struct acceptance as keys of records: one table each, by which they are written
- * and read. Of this room.
+ * acceptance_fields.h - the members of struct acceptance as keys of records. Each kind of record has one table for
+ * writing and reading. Private to accept/.
  *
  * Records of acceptance.jsonl, in this order:
  *
- *     acceptance  the whole; how many nodes, ranks, repeats of the tournament there are
+ *     acceptance  the whole test; numbers of nodes, ranks, repeats of the tournament
  *
- *     partial  without members: the test goes on, or never came to its end; else there is none
+ *     partial  without members: the test is running, or ended early; absent in a complete test
  *
- *     sums  how many sums of the allreduce, and how many pulls, were checked; none: none was
+ *     sums  number of allreduce sums and of pulls that were checked; absent if none was
  *
  *     node stage preflight difference collective wrong_sum push_and_pull training corruption soak finding criterion
  *       one for each, as below
  *
  *     metric  of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
  *
- *     rank_order  {"order":"spread","ranks":[which rank is at each place],...}; "ranks":[]: there is none
+ *     rank_order  {"order":"spread","ranks":[the rank at each place],...}; "ranks":[]: there is no such order
  *
- *     trained_order  {"order":3,...}, the index of the order; none: nobody asked, or no order is better
+ *     trained_order  {"order":3,...}, the index of the order; absent if not requested, or if no order is better
  *
  *     pairs  of a repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]}
  *
@@ -34,24 +34,24 @@ enum field_type {
     FIELD_CONSTANT, /* const char *; kept in struct acceptance */
     FIELD_INT,      /* from least to most */
     FIELD_U64,
-    FIELD_U64_NEWER, /* likewise; 0, not known, of records that lack it: those of before it was kept */
+    FIELD_U64_NEWER, /* likewise; 0 (not known) if a record lacks it, because it is older than the field */
     FIELD_BYTES,     /* size_t */
     FIELD_F64,       /* NaN: null */
     FIELD_BOOL,
     FIELD_STAGE,       /* enums, as their names */
-    FIELD_STAGE_NEWER, /* likewise; as it was, of records that lack it */
+    FIELD_STAGE_NEWER, /* likewise; unchanged if a record lacks it */
     FIELD_OUTCOME,
     FIELD_SUBJECT
 };
 
 struct field {
-    const char *key; /* NULL: the last */
+    const char *key; /* NULL: end of the table */
     enum field_type type;
     size_t offset_bytes, n_bytes;
     int least, most;
 };
 
-struct fields { /* a kind of records */
+struct fields { /* one kind of record */
     const char *kind;
     const struct field *field;
 };

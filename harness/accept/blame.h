@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blame.h - from a tournament of all pairs of nodes: which node, or which link, is slow. Pure.
+ * blame.h - finds slow nodes and slow links in a tournament of all pairs of nodes. Pure.
  *
- * The rate between two nodes is that of the slowest on its way: b(i, j) = min(out(i), in(j), link(i, j)). A slow node
- * is slow with nearly everybody, a slow link with one; so a node's own rate is estimated by robust location over its
- * pairs with nodes that are not blamed, in each direction, and a pair that is slower than what its two nodes allow is a
- * slow link. Blamed is what is (1) farther than least_effect_ratio from what the fleet has, and (2) significant at
- * false_discovery_ratio over all nodes, directions and links of the tournament (Benjamini, Hochberg 1995).
+ * The rate between two nodes is that of the slowest part of the way: b(i, j) = min(out(i), in(j), link(i, j)). A slow
+ * node is slow with nearly all nodes, a slow link with one. So a node's own rate is estimated by robust location over
+ * its pairs with nodes that are not blamed, in each direction. A pair that is slower than its two nodes allow is a slow
+ * link. A node or link is blamed if it is farther than least_effect_ratio from the fleet, and significant. Significant
+ * means: at false_discovery_ratio over all nodes, directions and links of the tournament (Benjamini, Hochberg 1995).
  *
  * Invariants
  *   B1  Deterministic; invariant under a renumbering of the nodes.
- *   B2  A pair is blamed only where neither of its nodes explains it.
- *   B3  Of a fleet without any fault at most false_discovery_ratio of tournaments blame anybody, whatever its common
- *       noise and a few wild values. Nodes that differ among each other by more than the border for good are not such
- *       a fleet: the slower are named.
- *   B4  Too little to tell (one node, one repeat) is no blame. Of two nodes with one direction slower than the other
- *       that direction is named, as a link: which of the nodes it is cannot be told. Of three and four nodes noise is
- *       hardly known, and only what is far beyond it is found.
- *   B5  More than a tenth of all pairs (and more than six) beyond what their nodes explain are no faults of single
- *       links, but how the network is built, or a switch: one finding of SUBJECT_FLEET instead of one each.
- *   B6  Findings of rates are before those of latencies; of each, nodes before links, the worst first. A node whose
- *       both directions are blamed has both_ways; text says which direction else. Latencies have no direction.
+ *   B2  A pair is blamed only if neither of its nodes explains it.
+ *   B3  In a fleet without any fault at most false_discovery_ratio of tournaments blame anything, with any common
+ *       noise and a few wild values. A fleet whose nodes permanently differ by more than the border is not such a
+ *       fleet: its slower nodes are named.
+ *   B4  Too little data (one node, one repeat) means no blame. If two nodes have one direction slower than the other,
+ *       that direction is named as a link: the data cannot say which node causes it. With three and four nodes noise is
+ *       hardly known, and only effects far beyond it are found.
+ *   B5  If more than a tenth of all pairs (and more than six) are beyond what their nodes explain, these are not faults
+ *       of single links: the network is built that way, or a switch is slow. Then there is one finding of SUBJECT_FLEET
+ *       in place of one per pair.
+ *   B6  Findings of rates come before those of latencies; in each group nodes before links, the worst first. A node
+ *       with both directions blamed has both_ways; otherwise text names the direction. Latencies have no direction.
  */
 #ifndef HARNESS_ACCEPT_BLAME_H
 #define HARNESS_ACCEPT_BLAME_H
@@ -29,14 +30,14 @@
 
 struct blame_terms {
     double false_discovery_ratio, least_effect_ratio;
-    int n_looks; /* how often the evidence is looked at, at most: each look gets its part of the false-discovery rate */
+    int n_looks; /* most looks at the evidence: each look gets its part of the false-discovery rate */
 };
 
-/* Findings of a tournament's rates and latencies, appended to a. RC_NOMEM. */
+/* Append the findings of a tournament's rates and latencies to a. RC_NOMEM. */
 enum rc blame_tournament(struct acceptance *a, const struct blame_terms *terms) MUST_CHECK;
-/* Early stopping: open[n_nodes * n_nodes] := pairs of which more repeats could still change the verdict on their rate,
- * or on that of one of their nodes (the interval holds the border of blame). *n_open: how many. All are open before
- * there are two repeats. Latencies do not keep a pair open. RC_NOMEM. */
+/* Early stopping: open[n_nodes * n_nodes] := pairs for which more repeats could still change the verdict on their rate,
+ * or on that of one of their nodes. That is: the interval contains the border of blame. *n_open: their number. With
+ * fewer than two repeats all pairs are open. Latencies do not keep a pair open. RC_NOMEM. */
 enum rc blame_open_pairs(const struct tournament *t, const struct blame_terms *terms, bool *open,
                          int *n_open) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criteria_keys.h - the table of what a criteria file says: one row for each member of struct criteria (C1). */
+/* criteria_keys.h - the table of keys of a criteria file: one row for each member of struct criteria (C1). */
 #ifndef HARNESS_ACCEPT_CRITERIA_KEYS_H
 #define HARNESS_ACCEPT_CRITERIA_KEYS_H
 
@@ -10,8 +10,8 @@ extern const struct key criteria_keys[]; /* [CRITERIA_N_KEYS] */
 extern const struct key_table criteria_key_table;
 enum { CRITERIA_N_KEYS = 39 };
 
-/* c->runs := what stages says, and does one value contradict another? RC_INVAL names what would be right, for a message
- * behind place and key; *key: which. */
+/* Set c->runs from stages, and check that no value contradicts another. RC_INVAL names the expected value, for a
+ * message that follows place and key; *key: which key. */
 enum rc criteria_settle(struct criteria *c, int *key) MUST_CHECK;
 
 #endif

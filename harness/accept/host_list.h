@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_list.h - names of hosts as Slurm folds them: "host[1-3,7],other".
+ * host_list.h - folds host names in Slurm's format: "host[1-3,7],other".
  *
  * Invariants
- *   F1  Folded are the digits that a name ends in; leading zeros stay: host08, host09, host10 are host[08-10], and
- *       host8 is no host08.
- *   F2  Each name is there once. Prefixes are in the order of their first names, numbers of one rise.
+ *   F1  Only the digits at the end of a name are folded. Leading zeros stay: host08, host09, host10 are host[08-10],
+ *       and host8 differs from host08.
+ *   F2  Each name occurs once. Prefixes are in the order of their first names; the numbers of a prefix increase.
  */
 #ifndef HARNESS_ACCEPT_HOST_LIST_H
 #define HARNESS_ACCEPT_HOST_LIST_H
@@ -15,10 +15,10 @@
 
 #include "harness/base/rc.h"
 
-/* Of name[n_names], each of host_name_is_plain(), which the caller frees; n_names 0: "". RC_NOMEM. */
+/* Fold name[n_names], each valid for host_name_is_plain(); the caller frees *out. n_names 0: "". RC_NOMEM. */
 enum rc host_list_fold(char **out, const char *const *name, size_t n_names) MUST_CHECK;
-/* Letters, digits, dots, dashes, underscores and colons alone, at least one of them, and no dash first: what may be
- * written into a file of hosts. */
+/* Has the name only letters, digits, dots, dashes, underscores and colons, at least one of them, and no dash first?
+ * Only such a name is written into a host file. */
 bool host_name_is_plain(const char *name);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.h - the verdict: a row for each criterion, findings, and the outcome of stages and of the whole (D2). Pure.
+ * judge.h - the verdict: a row for each criterion, findings, and the outcome of each stage and of the test (D2). Pure.
  *
  * Invariants
- *   J1  Every stage has at least one row: one that is left out is skipped, one that was asked for and measured nothing
- *       has no data, with the reason.
+ *   J1  Every stage has at least one row. The row of a stage that was left out is "skipped". A stage that was requested
+ *       but measured nothing has no data, with the reason.
  *   J2  A vacuous test is no data: a tournament of one node, outliers of two ranks without a limit, parameters of one
- *       rank, exposed communication of one rank, a rank or a pair without a value, fewer repeats than criteria ask for,
- *       a stage that was ended.
- *   J3  The value that was measured decides (of ranks and pairs the median of repeats), not its interval: a cluster at
- *       the border of a limit passes or fails, and the row says that the interval holds the limit.
- *   J4  What breaks a limit is a finding of its own, certain, unless statistics have named it: ranks; the node, where
- *       all of its ranks or all of its pairs do; the fleet, where everybody does. Of facts of the preflight each node
- *       that breaks a limit or differs from most is one (preflight_rows.h).
- *   J5  A value without a limit is measured, and is not judged: its row ends with OUTCOME_NO_LIMIT, and does not count
- *       as held.
- *   J6  Where others took more than DISTURBED_RATIO (or most_detour_ratio, where that is larger) of the time of half
- *       of the ranks in stage noise, the verdict is no data: it is never a pass.
+ *       rank, exposed communication of one rank, a rank or a pair without a value, fewer repeats than the criteria
+ *       require, a stage that was ended early.
+ *   J3  The measured value decides (for ranks and pairs the median of repeats), not its interval. A cluster at the
+ *       border of a limit passes or fails, and the row says that the interval contains the limit.
+ *   J4  A value that breaks a limit is a separate, certain finding, unless statistics have named it already. The
+ *       finding names the rank; the node, if all of its ranks or all of its pairs break it; the fleet, if all nodes do.
+ *       For facts of the preflight, each node that breaks a limit or differs from the majority is a finding
+ *       (preflight_rows.h).
+ *   J5  A value without a limit is measured but not judged: its row has OUTCOME_NO_LIMIT, and does not count as passed.
+ *   J6  The verdict is "no data", never a pass, if the noise stage shows a disturbed machine: on half of the ranks,
+ *       other work took more than DISTURBED_RATIO of the time (or most_detour_ratio, if that is larger).
  */
 #ifndef HARNESS_ACCEPT_JUDGE_H
 #define HARNESS_ACCEPT_JUDGE_H
@@ -25,11 +25,11 @@
 #include "harness/accept/blame.h"
 #include "harness/accept/criteria.h"
 
-/* Replaces findings and criteria of a by those that follow from what was measured. c: as the file and options have it;
- * what few nodes change in it (criteria_for_nodes()) is done here, as accept_rank() does it for the stages. RC_NOMEM.
+/* Replace findings and criteria of a by those that follow from its measurements. c: as the file and options have it;
+ * the adaptation to few nodes (criteria_for_nodes()) is done here, as accept_rank() does it for the stages. RC_NOMEM.
  */
 enum rc judge(struct acceptance *a, const struct criteria *c) MUST_CHECK;
-/* The terms by which it blames, of criteria for these nodes; stages that ask whether the evidence is in use the same.
+/* The terms of blame, from criteria for these nodes. Stages that ask whether the evidence is sufficient use the same.
  */
 struct blame_terms judge_terms(const struct criteria *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_parts.h - what the parts of judge.c share. Private to this room. */
+/* judge_parts.h - shared by the parts of judge.c. Private to accept/. */
 #ifndef HARNESS_ACCEPT_JUDGE_PARTS_H
 #define HARNESS_ACCEPT_JUDGE_PARTS_H
 
@@ -12,26 +12,27 @@ struct judging {
     struct blame_terms terms;
 };
 
-/* Rows and findings of a stage that was run. RC_NOMEM. */
+/* Add rows and findings of a stage that was run. RC_NOMEM. */
 typedef enum rc judge_stage_fn(struct judging *j);
 judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judge_collectives, judge_ps, judge_training,
     judge_integrity, judge_soak;
 
-/* The row and findings of wrong sums: of ACCEPT_COLLECTIVES or ACCEPT_PS. RC_NOMEM. */
+/* Add the row and findings of wrong sums, for ACCEPT_COLLECTIVES or ACCEPT_PS. RC_NOMEM. */
 enum rc judge_sums(struct judging *j, enum accept_stage stage);
-/* The row of the orders of ranks, where there is something to be said of them. */
+/* Add the row of the rank orders, if there is something to report. */
 void judge_rank_orders(struct judging *j);
-/* Likewise of trainings in the best of them, where these are asked for. */
+/* The same for trainings in the best order, if they are requested. */
 void judge_rank_training(struct judging *j);
-/* Rows and findings of lost messages (late.h); none where nobody counted them, or there are too few nodes. RC_NOMEM. */
+/* Add rows and findings of lost messages (late.h); none if they were not counted, or with too few nodes. RC_NOMEM. */
 judge_stage_fn judge_late;
 
-/* The row has this outcome for this reason. */
+/* Set outcome and reason of the row. */
 void row_end(struct criterion *row, enum accept_outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* A value beside its limit, above 0; the row ends by J3. who: "the worst of 8 ranks, rank 3 on host1"; a value that is
- * NaN is no data. Returns whether it passes. */
+/* Compare a value with its limit, above 0; the row ends by J3. who: "the worst of 8 ranks, rank 3 on host1". A NaN
+ * value is no data. Returns whether it passes. */
 bool row_limit(struct criterion *row, double measured, double limit, bool at_least, const char *unit, const char *who);
-/* A row that findings from index `first` on decide: the reason of no data, or else what is well. */
+/* A row that depends on the findings from index `first`. no_data: reason for no data; well: text if nothing is found.
+ */
 void row_findings(const struct acceptance *a, struct criterion *row, int first, const char *no_data, const char *well);
 /* Does a value break its limit? NaN: no. */
 bool breaks_limit(double value, double limit, bool at_least);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_facts.h - what a node says of itself before anything is measured: versions, cores, memory, links, its date. A
- * plain value that is sent to rank 0.
+ * node_facts.h - facts that a node reports before any measurement: versions, cores, memory, links, its date. A plain
+ * value that is sent to rank 0.
  */
 #ifndef HARNESS_ACCEPT_NODE_FACTS_H
 #define HARNESS_ACCEPT_NODE_FACTS_H
@@ -10,7 +10,7 @@
 
 struct world;
 
-enum node_text { /* compared letter by letter */
+enum node_text { /* compared as strings */
                  TEXT_BUILD,
                  TEXT_MPI,
                  TEXT_ZMQ,
@@ -29,32 +29,32 @@ enum node_number {
     NUMBER_CORES,
     NUMBER_MEMORY_BYTES,
     NUMBER_FREE_BYTES,
-    NUMBER_LINK_BITS_PER_S, /* of the interface in use; with MPI of the fastest active port, where that is faster */
-    NUMBER_CLOCK_S,         /* the date by the node's clock, when the clock of the world (of all ranks) is 0 */
+    NUMBER_LINK_BITS_PER_S, /* of the interface in use; with MPI of the fastest active port, if that is faster */
+    NUMBER_CLOCK_S,         /* the date by the node's clock when the clock of the world (of all ranks) is 0 */
     N_NUMBERS
 };
 
-enum { NODE_TEXT_BYTES = 160, NODE_HAS_BYTES = NODE_TEXT_BYTES + 64 /* with words beside it */ };
+enum { NODE_TEXT_BYTES = 160, NODE_HAS_BYTES = NODE_TEXT_BYTES + 64 /* with additional words */ };
 
 struct node_facts {
-    char text[N_TEXTS][NODE_TEXT_BYTES]; /* "": there is none, or the system does not tell */
-    double number[N_NUMBERS];            /* NaN: likewise */
+    char text[N_TEXTS][NODE_TEXT_BYTES]; /* "": none, or not known */
+    double number[N_NUMBERS];            /* NaN: none, or not known */
 };
 
-/* Nothing is known. */
+/* Set all facts to "not known". */
 void node_facts_init(struct node_facts *out);
-/* This machine's, but for its ranks, GPUs and the clock. root: "", or a folder that holds copies of /proc and /sys.
- * Cannot fail. */
+/* Read the facts of this machine, except ranks, GPUs and the clock. root: "", or a folder with copies of /proc and
+ * /sys. Cannot fail. */
 void node_facts_read(struct node_facts *out, const char *root);
-/* Link state and speed of the network interface `name`; nothing of one without hardware (loopback, bridges, veth),
- * whose speed means nothing. */
+/* Read link state and speed of the network interface `name`. Interfaces without hardware (loopback, bridges, veth) are
+ * skipped: their speed means nothing. */
 void node_facts_read_link(struct node_facts *out, const char *root, const char *name);
-/* The same of the interface by which other hosts reach this one (host_address.h); nothing where there is none. */
+/* The same for the interface by which other hosts reach this one (host_address.h); nothing if there is no interface. */
 void node_facts_read_own_link(struct node_facts *out, const char *interface);
-/* The link speed is that of the fastest active port of InfiniBand or RoCE, if it is faster than what is known: MPI
- * takes it for its messages. Cannot fail. */
+/* Use the speed of the fastest active port of InfiniBand or RoCE, if it is faster than the known one: MPI uses that
+ * port for its messages. Cannot fail. */
 void node_facts_read_fastest_port(struct node_facts *out, const char *root);
-/* How the clock of this node differs from that of the world, by the closest of some readings. */
+/* Read the difference between the clocks of this node and of the world, from the closest of several readings. */
 void node_facts_read_clock(struct node_facts *out, struct world *w);
 
 #endif

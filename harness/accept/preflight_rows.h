@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preflight_rows.h - from what nodes tell of themselves: in what they differ, and which limits they break. Pure.
+ * preflight_rows.h - compares the facts that nodes report: differences between nodes, and broken limits. Pure.
  *
- * What no node tells has no row, unless a limit asks for it: then that row has no data, and so has one of which half of
- * the nodes or more do not tell.
+ * A fact that no node reports has no row, unless it has a limit: then its row has no data. So has a row if half of the
+ * nodes or more do not report the fact.
  *
- * To blame are all nodes that break a limit, and all that differ from more than half of the others. Where there is no
- * such majority (two nodes, four beside four) none of them is: a difference of the fleet says who has what.
+ * All nodes that break a limit are to blame, and all that differ from more than half of all nodes. Without such a
+ * majority (two nodes, four against four) none of them is to blame: a difference of the fleet lists the values of all.
  */
 #ifndef HARNESS_ACCEPT_PREFLIGHT_ROWS_H
 #define HARNESS_ACCEPT_PREFLIGHT_ROWS_H
@@ -15,7 +15,7 @@
 #include "harness/accept/criteria.h"
 #include "harness/accept/node_facts.h"
 
-/* a->preflight := rows of rank[a->n_ranks], of which those of the first rank of each node are read. RC_NOMEM. */
+/* a->preflight := rows from rank[a->n_ranks]; only the entry of each node's first rank is read. RC_NOMEM. */
 enum rc preflight_compare(struct acceptance *a, const struct node_facts *rank, const struct criteria *c) MUST_CHECK;
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_tables.h - the tables of an acceptance test, for the terminal and for the page. Of this room. */
+/* report_tables.h - the tables of an acceptance test, for the terminal and for the page. Private to accept/. */
 #ifndef HARNESS_ACCEPT_REPORT_TABLES_H
 #define HARNESS_ACCEPT_REPORT_TABLES_H
 
 #include "harness/accept/acceptance.h"
 #include "harness/report/table.h"
 
-/* Each makes *out, which the caller closes; without rows where nothing was measured. RC_NOMEM. */
+/* Each makes *out, which the caller closes; it has no rows if nothing was measured. RC_NOMEM. */
 
-/* A row for each criterion; why: with a column of reasons, which are long. */
+/* A row for each criterion; why: with a column of reasons, which are long texts. */
 enum rc criteria_table(struct table **out, const struct acceptance *a, bool why) MUST_CHECK;
-/* A row for each node: ranks, rates, latency, the worst rank's figures, what it is blamed for. */
+/* A row for each node: ranks, rates, latency, the figures of its worst rank, the reason for blame. */
 enum rc nodes_table(struct table **out, const struct acceptance *a) MUST_CHECK;
-/* The slowest pairs of the tournament, most_rows at most, slowest first; equal ones in the order of nodes. */
+/* The slowest pairs of the tournament, at most most_rows, slowest first; equal pairs are in the order of nodes. */
 enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size_t most_rows) MUST_CHECK;
 enum rc preflight_table(struct table **out, const struct acceptance *a) MUST_CHECK;
-/* title: of the rates: "bus bandwidth", "goodput". */
+/* title: title of the rates: "bus bandwidth", "goodput". */
 enum rc sizes_table(struct table **out, const struct sized_rate *rate, int n, const char *title) MUST_CHECK;
-/* A row for each order of ranks, where they were measured. */
+/* A row for each rank order, if they were measured. */
 enum rc rank_orders_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 enum rc training_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 

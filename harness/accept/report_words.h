@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_words.h - quantities, verdict and findings in words: the same in every output. Of this room. Cannot fail. */
+/* report_words.h - quantities, verdict and findings in words, equal in every output. Private to accept/. Cannot fail.
+ */
 #ifndef HARNESS_ACCEPT_REPORT_WORDS_H
 #define HARNESS_ACCEPT_REPORT_WORDS_H
 
@@ -15,7 +16,7 @@ void quantity_text(char *out, size_t n_bytes, double value, const char *unit);
 void limit_text(char *out, size_t n_bytes, const struct criterion *c);
 /* "93 M byte/s to 95.2 M byte/s"; none: "-". */
 void interval_text(char *out, size_t n_bytes, double low, double high, const char *unit);
-/* text in one line: control characters, which a name may hold, become question marks. */
+/* text in one line: control characters, which a name may contain, become question marks. */
 void line_text(char *out, size_t n_bytes, const char *text);
 /* accept_subject_text() in one line. */
 void subject_line(char *out, size_t n_bytes, const struct acceptance *a, const struct finding *f);
@@ -25,16 +26,16 @@ const char *outcome_title(enum accept_outcome outcome);
 /* "FAIL: 1 node and 1 link are slow: host3; link host1 - host4", "NO DATA: rank 4 on node4 was lost in stage pairwise;
  * 2 of 9 criteria have no data: ...", without a line feed. */
 void verdict_print(const struct acceptance *a, FILE *to);
-/* What else is to be known of the verdict: faults on order, a signal. A line each. */
+/* Additional facts about the verdict: injected faults, a signal. One line each. */
 void verdict_print_notes(const struct acceptance *a, FILE *to);
 /* "host3: it sends at 60 % of what others do (pairwise, bytes_per_s: 70.4 M byte/s, expected 117 M byte/s: 60.2 %;
  * false-discovery rate 0.0012)", without a line feed. */
 void finding_print(const struct acceptance *a, const struct finding *f, FILE *to);
-/* A row that says only that its stage was left out: told once for all of these. */
+/* Does the row only say that its stage was left out? Such rows are printed together. */
 bool criterion_is_of_skipped(const struct acceptance *a, const struct criterion *c);
-/* A line for each stage and criterion that has no data or was skipped, and why. */
+/* Print a line for each stage and criterion that has no data or was skipped, with the reason. */
 void silent_print(const struct acceptance *a, FILE *to);
-/* Is the finding of this node: its own, of a rank on it, of a link that it is an end of? */
+/* Does the finding concern this node: the node itself, a rank on it, or a link of it? */
 bool finding_is_of_node(const struct finding *f, int node);
 
 #endif

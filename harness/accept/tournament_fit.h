@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tournament_fit.h - what each node sends and receives at most, and what each pair of nodes lacks beyond that: the
- * model of a tournament by which blame.c blames. Private to this room.
+ * tournament_fit.h - estimates the best rates of each node, sending and receiving, and how far each pair of nodes is
+ * below them. blame.c uses this model of a tournament to blame. Private to accept/.
  *
- * All is on a scale on which higher is better: logarithms of rates, negative logarithms of latencies. A latency has no
- * direction: then there is one side of a node, and pairs i < j alone.
+ * All values are on a scale on which higher is better: logarithms of rates, negative logarithms of latencies. A latency
+ * has no direction: then a node has one side, and only pairs i < j count.
  *
  * Invariants
- *   F1  A node's side is as good as the best tenth of its pairs with nodes that are not blamed (of few pairs the best
- *       or second best): of a node that is slow nearly all pairs are; where some are not, the network between is.
- *   F2  A pair of nodes is expected to be as good as the worse of their two sides; where both are blamed, as bad as if
- *       one delay followed the other.
- *   F3  Of few nodes (fewer than eight pairs for each side) a side counts as no better than the fleet, and what pairs
- *       differ by is what they differ by from the fleet: sides of few pairs follow them, and would hide it. Of two
+ *   F1  A node's side is as good as the best tenth of its pairs with nodes that are not blamed. (With few pairs: the
+ *       best or second best.) If a node is slow, nearly all its pairs are slow. If some are not slow, the cause is
+ *       the network between the nodes.
+ *   F2  A pair of nodes is expected to be as good as the worse of their two sides. If both are blamed, it is expected
+ *       to be as bad as both delays in sequence.
+ *   F3  With few nodes (fewer than eight pairs for each side) a side counts as no better than the fleet, and pairs are
+ *       compared with the fleet. A side of few pairs follows their values, and would hide their difference. With two
  *       nodes the better direction is the fleet.
- *   F4  The fleet, and what differs in it, is that of the nodes that are not blamed; who is blamed is found again with
- *       them left out, until nothing changes or MOST_ROUNDS are over. A side stays blamed that is still beyond the
- *       border then: the fewer nodes that are left prove less, but do not acquit it.
+ *   F4  The fleet, and the differences within it, come from the nodes that are not blamed. Blame is computed again
+ *       without the blamed nodes, until nothing changes or MOST_ROUNDS are over. A side that is still beyond the border
+ *       then stays blamed: the fewer nodes that are left prove less, but do not acquit it.
  */
 #ifndef HARNESS_ACCEPT_TOURNAMENT_FIT_H
 #define HARNESS_ACCEPT_TOURNAMENT_FIT_H
@@ -29,11 +30,11 @@ enum { SIDE_SENDS, SIDE_RECEIVES, N_SIDES };
 struct tournament_metric {
     const char *name, *unit;
     bool higher_is_better, is_directed;
-    size_t offset; /* of its values in struct tournament */
+    size_t offset; /* offset of its values in struct tournament */
 };
 extern const struct tournament_metric tournament_rates, tournament_latencies;
 
-struct fitted {                        /* a side of a node, or a pair */
+struct fitted {                        /* one side of a node, or one pair */
     double value, expected, deviation; /* NaN: not measured, or too little to tell */
     double p, q;
     bool is_blamed;
@@ -42,7 +43,7 @@ struct fitted {                        /* a side of a node, or a pair */
 struct tournament_fit {
     const struct tournament_metric *metric;
     int n_nodes, n_sides;
-    double level;              /* of q, at most */
+    double level;              /* highest q that is blamed */
     struct evidence *evidence; /* [n_nodes][n_nodes] */
     struct fitted *pair;       /* [n_nodes][n_nodes] */
     struct fitted *side;       /* [n_nodes][N_SIDES] */
@@ -53,7 +54,7 @@ struct tournament_fit {
     double *scratch, *p; /* [n_nodes * (n_nodes + N_SIDES)] */
 };
 
-/* n_metrics: of how many the findings are judged together. RC_NOMEM. */
+/* n_metrics: number of metrics whose findings are judged together. RC_NOMEM. */
 enum rc tournament_fit_open(struct tournament_fit *out, const struct tournament *t,
                             const struct tournament_metric *metric, const struct blame_terms *terms,
                             int n_metrics) MUST_CHECK;
@@ -61,7 +62,7 @@ void tournament_fit_close(struct tournament_fit *f); /* accepts a zeroed one */
 /* Is there a pair with two repeats or more? */
 bool tournament_has(const struct tournament *t, const struct tournament_metric *metric);
 
-/* Which of a node's pairs are those of this side. */
+/* Index of the pair of node and peer that belongs to this side. */
 static inline size_t side_pair(const struct tournament_fit *f, int side, int node, int peer)
 {
     const int from = side == SIDE_SENDS ? node : peer, to = side == SIDE_SENDS ? peer : node;

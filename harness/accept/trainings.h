@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainings.h - trainings that stages make in a part of the ranks of the test: options as a user of `gradmark train`
- * would type them, its own job, ranks, and summary.
+ * trainings.h - trainings that stages run on some of the ranks of the test. Each has options as a user of `gradmark
+ * train` would type them, a separate job, ranks, and summary.
  *
  * Invariants
- *   R1  The part is the ranks of the first nodes, in their order or in another one that begins with rank 0, so that
- *       rank 0 of the test is rank 0 of each training, and has its result. The others wait, asleep.
- *   R2  A training that cannot be prepared (an unknown model, too little memory on a rank) is no error: nothing runs,
- *       and rank 0 has the reason.
- *   R3  What env->inject orders is done by the drills of train: ranks compute slowly, bits flip, and nothing else.
+ *   R1  The part is the ranks of the first nodes, in their order or in another one that begins with rank 0. So rank 0
+ *       of the test is rank 0 of each training, and has its result. All other ranks wait, asleep.
+ *   R2  A training that cannot be prepared (an unknown model, too little memory on a rank) is not an error: nothing
+ *       runs, and rank 0 has the reason.
+ *   R3  Faults of env->inject are executed by the fault injection of train, and nothing else: slow ranks, flipped bits.
  */
 #ifndef HARNESS_ACCEPT_TRAININGS_H
 #define HARNESS_ACCEPT_TRAININGS_H
@@ -21,19 +21,19 @@ enum { TRAINING_OPTIONS_BYTES = 1024 };
 struct training_order {
     enum accept_stage stage;
     const char *model;
-    int n_nodes;      /* the first so many */
-    const int *place; /* of all nodes: [n_ranks], which rank is at each place; NULL: in their order */
+    int n_nodes;      /* the first n_nodes nodes take part */
+    const int *place; /* of all nodes: [n_ranks], the rank at each place; NULL: in their order */
     uint64_t n_steps;
-    const char *more; /* further options, with blanks between; "": none */
-    bool computes;    /* parameters are wanted, so a hollow backend will not do: cpu takes its place */
-    bool flips;       /* R3: with the bits that flip */
+    const char *more; /* further options, separated by blanks; "": none */
+    bool computes;    /* parameters are wanted, so cpu replaces a no-data (timing only) backend */
+    bool flips;       /* R3: with flipped bits */
     bool loses;       /* R3: with the ranks that are lost in this stage, in the middle of the steps */
-    /* Of the stage's progress: this part begins and ends there. */
+    /* Of the stage's progress: where this part begins and ends. */
     double from_ratio, to_ratio;
 };
 
 struct part_training_run { /* of one rank; owned: part_training_close() */
-    bool has_run;          /* the same on all ranks; else, R2 */
+    bool has_run;          /* equal on all ranks; false: R2 */
     int n_ranks;
     struct train_job job;
     struct train_result result;   /* on rank 0, as is */
@@ -46,19 +46,19 @@ enum rc part_training_run(struct part_training_run *out, struct stage_env *env,
                           const struct training_order *order) MUST_CHECK;
 void part_training_close(struct part_training_run *r); /* accepts a zeroed one */
 
-struct training_pace { /* of a short run before; the same on all ranks */
+struct training_pace { /* from a short run; equal on all ranks */
     bool has_run;
     double step_s;     /* mean of its steps */
-    double overhead_s; /* of a training, beside its steps: opening, limits of the run measured before and after */
+    double overhead_s; /* of a training, besides its steps: opening, limits of the run measured before and after */
 };
-/* order->n_steps is not read. Collective. */
+/* Run a short training to measure its pace. order->n_steps is not read. Collective. */
 enum rc training_time(struct training_pace *out, struct stage_env *env, const struct training_order *order) MUST_CHECK;
-/* Steps that a training may have so that it takes at most limit_s (0: no limit), at least 1, at most `wanted`. */
+/* Number of steps with which a training takes at most limit_s (0: no limit); at least 1, at most `wanted`. */
 uint64_t training_steps_within(const struct training_pace *pace, double limit_s, double wanted);
-/* What is left of the stage's limit; 0: there is none; at least 1e-9. Rank 0's. Collective. */
+/* Time left of the stage's limit, by rank 0's clock; 0: there is no limit; otherwise at least 1e-9. Collective. */
 enum rc training_left_s(double *out, struct stage_env *env) MUST_CHECK;
 
-/* The ranks of the first n_nodes nodes. */
+/* Number of ranks on the first n_nodes nodes. */
 int training_n_ranks(const struct fleet *f, int n_nodes);
 
 #endif

@@ -6,19 +6,19 @@
 #include "harness/accept/acceptance.h"
 
 struct worst {
-    int a, b;                 /* rank and its node; or nodes a -> b; a is -1: nobody has a value */
+    int a, b;                 /* rank and its node; or nodes a -> b; a is -1: there is no value */
     double value, low, high;  /* median of its repeats, and the 95 % interval of their mean; NaN: none */
-    int n_subjects;           /* that have a value */
+    int n_subjects;           /* ranks or pairs that have a value */
     int n_samples;            /* of all of them */
     int missing_a, missing_b; /* the first without any value; missing_a -1: all have one */
 };
 
-/* Median of the finite ones of x[i * stride], i < n; NaN: there is none. n at most ACCEPT_MAX_REPEATS. *n_finite: how
- * many. */
+/* Median of the finite values of x[i * stride], i < n; NaN: no finite value. n at most ACCEPT_MAX_REPEATS. *n_finite :=
+ * their number. */
 double finite_median(const double *x, int n, size_t stride, int *n_finite);
-/* Of a metric that was measured. Of equals the first. */
+/* The worst rank of a measured metric; among equals the first. */
 struct worst worst_rank(const struct acceptance *a, int metric);
-/* Of a tournament that was measured; latency: of those, else of rates. */
+/* The worst pair of a measured tournament; latency: by latency, else by rate. */
 struct worst worst_pair(const struct tournament *t, bool latency);
 
 #endif
