@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bottleneck.h - what a simulated step waits for: of all that works in it, the part that is busy for most of it, by
- * what the simulation counted (cluster/link_loads.h).
+ * bottleneck.h - the bottleneck of a simulated step: the part that is busy for most of it, by the counts of the
+ * simulation (cluster/link_loads.h).
  *
  * Invariants
- *   N1  The share of a part is the least time it needs for its work of a step over the step's time: at most 1, but
- *       for the parameters that worker 0 takes home behind the last step.
- *   N2  Where no part is busy for half of a step there is no bottleneck: parts wait for each other in turn.
+ *   N1  The share of a part is the least time it needs for its work of a step, over the step's time. It is at most 1,
+ *       except for the parameters that worker 0 pulls after the last step.
+ *   N2  If no part is busy for half of a step, there is no bottleneck: parts wait for each other in turn.
  */
 #ifndef HARNESS_CAMPAIGN_BOTTLENECK_H
 #define HARNESS_CAMPAIGN_BOTTLENECK_H
@@ -20,10 +20,10 @@
 enum { BOTTLENECK_BYTES = 200, BOTTLENECK_COMPUTE = N_LOADS, N_PARTS = N_LOADS + 1 };
 
 struct bottleneck {
-    int part, second; /* an enum load_kind, or BOTTLENECK_COMPUTE: the busiest and the next */
+    int part, second; /* the busiest part and the next: an enum load_kind, or BOTTLENECK_COMPUTE */
     double ratio, second_ratio;
     double network_ratio; /* of the busiest network card */
-    bool is_one;          /* N2 */
+    bool is_one;          /* there is a bottleneck (N2) */
 };
 
 /* s has been simulated on t. Pure. */
@@ -31,7 +31,7 @@ struct bottleneck bottleneck_find(const struct simulation *s);
 /* "the network card of fc6/w's server, 96 %"; exchange: "ring", "ps". */
 void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
                      const struct topology *t, const char *exchange);
-/* The busiest part alone, in few letters: "server's network, 96 %". */
+/* Only the busiest part, in short words: "server's network, 96 %". */
 void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
                            const struct topology *t);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibration_spread.h - how far off the values of a description may be, by what gradmark calibrate noted beside them
- * (bench/calibration.c): the residuals of its fits, and the range over ranks. Pure. Not jitter, which is simulated.
+ * calibration_spread.h - the uncertainty of the values of a description, from the notes of gradmark calibrate beside
+ * them (bench/calibration.c): the residuals of its fits, and the range over ranks. Pure. This is not jitter, which is
+ * simulated.
  *
  * Invariants
- *   V1  A value that was not measured, or whose source tells no figure, has no spread: nothing is assumed of it.
- *   V2  A ratio is of value to value: one 10 % off may be 1.1 times as high, or 1.1 times as low.
+ *   V1  A value that was not measured, or whose source has no figure, has no spread: nothing is assumed.
+ *   V2  The ratio is symmetrical: a value with 10 % may be 1.1 times as high, or 1.1 times as low.
  */
 #ifndef HARNESS_CAMPAIGN_CALIBRATION_SPREAD_H
 #define HARNESS_CAMPAIGN_CALIBRATION_SPREAD_H
@@ -17,18 +18,18 @@
 
 struct calibrated_value {
     int key;
-    double ratio; /* it may be 1 + ratio times as high, or as low; > 0 */
+    double ratio; /* the value may be 1 + ratio times as high, or as low; > 0 */
 };
 
 enum { CALIBRATION_MOST_VALUES = 8, CALIBRATION_SETTING_BYTES = 96 };
 
-/* Of the rate of links: the largest residual of messages that spend more on their bytes than on the latency. NaN: none
- * is told. */
+/* Spread of the link rate: the largest residual of messages that need more time for their bytes than for the latency.
+ * NaN: the sources have none. */
 double calibration_rate_ratio(const struct cluster_sources *sources);
-/* The values that matter to a simulated step of replay, in the order of keys; returns how many. */
+/* The calibrated values that affect a simulated step of replay, in the order of keys; returns their number. */
 size_t calibration_spread(struct calibrated_value out[CALIBRATION_MOST_VALUES], const struct cluster *c,
                           const struct cluster_sources *sources);
-/* "link_bits_per_s=1.1e9": the value of c 1 + ratio times as high, or as low; within the range of its key. */
+/* "link_bits_per_s=1.1e9": the value of c, 1 + ratio times as high or as low, within the range of its key. */
 void calibration_setting(char out[CALIBRATION_SETTING_BYTES], const struct cluster *c,
                          const struct calibrated_value *value, bool is_higher);
 /* "link_bits_per_s 10.0 %, link_latency_s 3.2 %" */

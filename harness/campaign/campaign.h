@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * campaign.h - many launches of many points, and what they gave.
+ * campaign.h - many launches of many points, and their results.
  *
  * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
- * several times. Launch i of every point is of block i: in a block each point is launched once, comparable ones next to
- * each other, in an order drawn anew for each block, so that a machine that drifts, or changes its speed, does so under
- * all of them; and all are trained from one seed, another in each block. Two points are compared by the pairs of their
- * launches in the same block (measure/paired.h).
+ * several times. Launch i of every point belongs to block i. In a block each point is launched once, comparable points
+ * next to each other, in an order drawn anew for each block. So a machine that drifts, or changes its speed, does so
+ * for all of them. All launches of a block train from one seed; each block has another seed. Two points are compared by
+ * the pairs of their launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
- * assign. Points are comparable when every option that both assign has the same value, mode and layout aside:
- * efficiency, verdict and charts compare such points alone.
+ * assign. Points are comparable if every option that both assign has the same value, except mode and layout.
+ * Efficiency, verdict and charts compare only such points.
  *
- * The layout of a point (train/layout.h) is its workers, the stages of each, and the shards of its dense layers: what
- * the options workers, stages and shard-dense assign. A campaign without the latter two compares numbers of workers;
- * one with them compares layouts of as many ranks, stages of all workers, at the same batch of all.
+ * The layout of a point (train/layout.h) is its number of workers, the stages of each, and the shards of its dense
+ * layers: the values of the options workers, stages and shard-dense. A campaign without the latter two compares numbers
+ * of workers. A campaign with them compares layouts with equal numbers of ranks (stages of all workers), at the same
+ * global batch.
  */
 #ifndef HARNESS_CAMPAIGN_CAMPAIGN_H
 #define HARNESS_CAMPAIGN_CAMPAIGN_H
@@ -46,20 +47,20 @@ enum {
     LAUNCH_NAME_BYTES = MAX_ASSIGNMENTS * (OPTION_BYTES + VALUE_BYTES),
 };
 
-struct launch { /* the summary record of one launch; NaN: null there */
+struct launch { /* the summary record of one launch; NaN: null in the record */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
     double efficiency_ratio, bound_ratio, bound_low_ratio, bound_high_ratio;
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
     double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count;
     double seconds_to_target_s, samples_to_target_count;                     /* NaN: the target loss was not reached */
-    double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* what else ran on its machine */
-    bool did_not_learn;           /* as the launch judged itself: "learned" is "no" */
+    double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* other load on its machine */
+    bool did_not_learn;           /* the launch's own judgement: "learned" is "no" */
     bool was_disturbed;           /* likewise */
-    bool switched, never_settled; /* likewise; where neither: a steady state, or too short to tell */
+    bool switched, never_settled; /* likewise; neither: a steady state, or too short to decide */
     int session;                  /* how often its campaign had been interrupted and continued */
 };
 
-struct curve { /* loss of the rounds that a launch recorded, against time and samples of all workers; owned */
+struct curve { /* loss of the recorded rounds of a launch, over time and samples of all workers; owned */
     size_t n_points;
     double *seconds, *samples_count, *loss;
 };
@@ -73,41 +74,41 @@ struct point {
     int n_assigned;
     const struct workload *workload;          /* as assigned, */
     const struct module *mode;                /* looked up when the point was added */
-    const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
+    const struct module *used[TRAIN_N_KINDS]; /* used by its launches; NULL: none of that kind, or not known yet */
     int n_workers, n_servers;                 /* servers: of each stage */
-    int n_stages, n_shards;          /* of each worker, of the dense layers of a group of workers; 0, 1: not cut */
-    int n_drivers;                   /* of --input feed; of a campaign that is planned, not of one that is read */
+    int n_stages, n_shards;          /* of each worker; of the dense layers of a group of workers; 0, 1: not cut */
+    int n_drivers;                   /* of --input feed; known in a planned campaign, not in one that is read */
     bool servers_beside;             /* on the workers' cores: --colocate */
     int n_threads;                   /* of each worker */
-    long n_host_cores;               /* of the hosts of a launch, the most of its launches; 0: not known */
+    long n_host_cores;               /* cores of the hosts of a launch; the most of its launches; 0: not known */
     uint64_t batch_per_worker_count; /* as the launches used it */
-    uint64_t global_batch_count;     /* likewise, of strong scaling (train/global_batch.h); 0: weak, or not known */
-    int n_averaged;                  /* gradients that its parameter servers make one update of, as the launches told;
+    uint64_t global_batch_count;     /* likewise, for strong scaling (train/global_batch.h); 0: weak, or not known */
+    int n_averaged;                  /* gradients that its parameter servers average into one update, from the launches;
                                         0: they apply each */
     bool lowers_stale;               /* they apply each at its rate over its staleness */
     uint64_t n_steps;                /* of a launch */
-    uint64_t launch_global_batch;    /* that its launches are given, of a layout; 0: as the user says */
+    uint64_t launch_global_batch;    /* option of its launches, for a layout; 0: as the user says */
     uint64_t launch_micro_batches;   /* likewise, of a worker's batch */
-    struct layout_facts moves;       /* as the last launch told */
-    double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
-    double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
+    struct layout_facts moves;       /* from the last launch */
+    double tuned_lr;                 /* option of its launches (--tune-lr); 0: as the user says */
+    double learning_rate;            /* of the last recorded step, as scaled for its workers; NaN: not known */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
-    bool over_budget;                /* n_steps is the minimum, and two turns do not fit the budget */
+    bool over_budget;                /* n_steps is the minimum, and two rounds exceed the budget */
     bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
-    int n_busy_threads;              /* of workers: that compute, and that exchange beside it; 0: not known */
+    int n_busy_threads;              /* of workers: for compute, and for exchange beside it; 0: not known */
     enum wait_policy wait;           /* of its launches: sweep_set_wait(); WAIT_AUTO: not decided */
     size_t n_launches;
     struct launch *launch;               /* [MAX_LAUNCHES room as asked], launch i of block i; owned */
-    size_t n_failures, n_failures_now;   /* launches that failed; since the campaign was continued last */
-    bool is_given_up;                    /* too many failed: it is launched no more */
+    size_t n_failures, n_failures_now;   /* launches that failed; since the last continuation of the campaign */
+    bool is_given_up;                    /* too many failed: no further launches */
     bool is_fate_unknown;                /* records of an older version do not say whether it was given up */
     char failure[FAILURE_BYTES];         /* the last one that failed, and why */
-    size_t n_failed_trials;              /* (--tune-lr), which give nothing up but a rate */
+    size_t n_failed_trials;              /* (--tune-lr); their failure gives up only a rate */
     char failed_trial[FAILURE_BYTES];    /* as failure */
     char encryption[ENCRYPTION_BYTES];   /* of the last launch: exchange_encryption(); "": none, or not known */
-    char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
+    char not_learned[NOT_LEARNED_BYTES]; /* advice of the first launch that did not learn; "": no launch or advice */
     struct curve *curve;                 /* of each launch: [n_curves], with room as for launches; owned */
     size_t n_curves, n_curves_room;
 };
@@ -116,127 +117,128 @@ struct campaign {
     char dir[CAMPAIGN_DIR_BYTES];
     bool made_dir;         /* dir was made by campaign_open() */
     char cluster_name[64]; /* sim */
-    char machine[160];     /* "2 cores, x86_64", of a campaign that was kept; "": this machine */
-    char exchange[256];    /* how all points exchange, where that is not by default: "overlap on"; "": by default */
-    bool is_launched;      /* by mpirun or srun: which points share cores is read from their records */
+    char machine[160];     /* "2 cores, x86_64", of a recorded campaign; "": this machine */
+    char exchange[256];    /* exchange options of all points that differ from the defaults: "overlap on"; "": none */
+    bool is_launched;      /* by mpirun or srun: the records say which points share cores */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted, n_launches_done; /* of each point; of all */
     struct point *point;                       /* owned */
     size_t n_points;
-    struct atomic_file runs; /* runs.jsonl in the making: runs.jsonl.partial (base/partial_file.h) */
+    struct atomic_file runs; /* runs.jsonl while written: runs.jsonl.partial (base/partial_file.h) */
     struct seal seal;        /* of its last line */
-    bool is_unsealed;        /* runs was begun by a version without seals, and stays so (report/seal.h, E1) */
-    bool is_kept;            /* campaign_close() leaves it as it is; else it drops it */
+    bool is_unsealed;        /* a version without seals began runs, and it stays so (report/seal.h, E1) */
+    bool is_kept;            /* campaign_close() keeps the files; else it removes them */
     int session;             /* of the launches taken from now on */
-    double spent_s;          /* when the last of the launches was taken: of all sessions together */
-    char *hosts;             /* of the launches that were read again: "|one|other|"; NULL: of none; owned */
+    double spent_s;          /* time until the last launch was taken, over all sessions */
+    char *hosts;             /* of the launches that were read again: "|one|other|"; NULL: no launches; owned */
 };
 
-/* Make results_dir/<date>-<name>, with -2, -3, ... when taken. RC_INVAL names what is in the way. */
+/* Make results_dir/<date>-<name>, with -2, -3, ... if the name is taken. RC_INVAL names the obstacle. */
 enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name) MUST_CHECK;
 /* Add a point with these assignments. RC_INVAL, RC_UNSUPPORTED: no such model or mode; RC_NOMEM. *out is valid
  * until the next add. */
 enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned,
                      struct point **out) MUST_CHECK;
-/* Go on with the campaign in folder dir: c->runs.stream is at the beginning of its records, to be read. RC_INVAL as
- * partial_file_reopen(). */
+/* Continue the campaign in folder dir: c->runs.stream is at the beginning of its records, which are then read. RC_INVAL
+ * as partial_file_reopen(). */
 enum rc campaign_reopen(struct campaign *c, const char *dir) MUST_CHECK;
-/* Read the JSON lines of one launch at path: into the point, and on to runs.jsonl with launch_index, the block, and
- * block_position, its place in it; there they are, whatever ends this process, when it returns RC_OK. In real worlds
- * the summary gets campaign_s, c->spent_s, and session_index too. Removes path. RC_MISMATCH: no summary in it; RC_IO;
- * the point is as before, and so are the records. */
+/* Read the JSON lines of one launch at path into the point. Append them to runs.jsonl with launch_index, the block, and
+ * block_position, its place in the block. When it returns RC_OK they are there, even if this process then dies. In real
+ * worlds the summary also gets campaign_s, c->spent_s, and session_index. Removes path. RC_MISMATCH: no summary in it;
+ * RC_IO; the point and the records are then unchanged. */
 enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path) MUST_CHECK;
-/* The same of a launch that is in runs.jsonl already: text[n_bytes]. Sets c->spent_s. */
+/* The same for a launch that is in runs.jsonl already: text[n_bytes]. Sets c->spent_s. */
 enum rc campaign_retake(struct campaign *c, struct point *p, const char *text, size_t n_bytes) MUST_CHECK;
-/* Add a piece to runs.jsonl, lines of records, which are sealed: all of it is there, whatever ends this process, or
- * nothing of it. RC_IO, RC_NOMEM. */
+/* Append a piece to runs.jsonl, lines of records, which are sealed. If this process dies, either all of it is there or
+ * nothing. RC_IO, RC_NOMEM. */
 enum rc campaign_keep(struct campaign *c, const char *text, size_t n_bytes) MUST_CHECK;
-/* Read a record of the launch of p that is under way, number n_launches, for which there is room: its steps, its
- * summary. Others are nothing to p. RC_MISMATCH: it has no kind. RC_NOMEM. */
+/* Read a record of the current launch of p, number n_launches, for which there is room: its steps, its summary. Other
+ * records do not change p. RC_MISMATCH: it has no kind. RC_NOMEM. */
 enum rc point_read_record(struct point *p, const struct json_t *record) MUST_CHECK;
-/* Hosts of the ranks of a launch, which are in order: one that the rank before has not is another. Zeroed: none. */
+/* Counts the hosts of the ranks of a launch, which are in order: a change of the name is a new host. Zeroed: none. */
 struct hosts {
-    char last[256]; /* names have 253 letters at most; a longer one is told by the first of them */
+    char last[256]; /* names have at most 253 letters; of a longer name only the first letters are compared */
     int n;
 };
-/* Count the host of the next rank (NULL: not known); true: it is another one than that of the rank before. */
+/* Count the host of the next rank (NULL: not known). True: it differs from that of the rank before. */
 bool hosts_add(struct hosts *hosts, const char *host);
-/* order[c->n_points] := the points of a block in the order in which they are launched: sets of comparable points one
- * after the other, both these and the points of each in an order drawn from (seed, block). In the order of points with
- * seed 0, and of simulated launches, which are all equal. The same on every process. RC_NOMEM. */
+/* order[c->n_points] := the points of a block in launch order. Sets of comparable points come one after another; the
+ * sets, and the points of each set, are in an order drawn from (seed, block). With seed 0, and for simulated launches,
+ * which are all equal, it is the order of points. Equal on every process. RC_NOMEM. */
 enum rc campaign_block_order(size_t *order, const struct campaign *c, uint64_t seed, size_t block) MUST_CHECK;
-/* Put runs.jsonl in place. */
+/* Put runs.jsonl at its path. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
-/* Accepts a zeroed one. A campaign that was not committed leaves its records as runs.jsonl.partial; where it made the
- * folder, and has none, it removes what it made. */
+/* Accepts a zeroed one. A campaign that was not committed leaves its records as runs.jsonl.partial. If it made the
+ * folder and has no records, it removes what it made. */
 void campaign_close(struct campaign *c);
 
-/* --- points.c: what points assign --- */
+/* --- points.c: the assignments of points --- */
 
 /* The value that p assigns to an option; NULL: none. */
 const char *point_value(const struct point *p, const char *option);
-/* Has every option that both assign the same value, mode and layout aside? */
+/* Has every option that both assign the same value, except mode and layout? */
 bool point_comparable(const struct point *a, const struct point *b);
 /* "lenet ps, 2 workers, batch 64"; "lenet ps, layout 2x2x1, batch 64" */
 void point_name(char *out, size_t n_bytes, const struct point *p);
-/* What comparable points have in common, model first: "lenet, batch 64"; between: ", ", pair: " ". */
+/* The common part of comparable points, model first: "lenet, batch 64"; between: ", ", pair: " ". */
 void point_setting(char *out, size_t n_bytes, const struct point *p, const char *between, const char *pair);
-/* Is an option worth a column: assigned by some point, and not model, mode or of a layout? Name i of those; NULL behind
- * the last. */
+/* Name i of the options that need a column: some point assigns them, and they are not model, mode or a part of the
+ * layout. NULL after the last. */
 const char *campaign_other_option(const struct campaign *c, int i);
-/* Set oversubscribed and servers_share of a point, with n_cores in all. */
+/* Set oversubscribed and servers_share of a point, with n_cores in total. */
 void point_mark_shared_cores(struct point *p, long n_cores);
-/* Cores that a launch of p uses: one for each thread of each of its ranks, and one for each server that is not beside a
- * worker. */
+/* Cores that a launch of p uses: one for each thread of each of its ranks, and one for each server that does not share
+ * the cores of a worker. */
 long point_n_cores(const struct point *p);
 /* The point with exactly these assignments, in any order; NULL: none. */
 const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);
-/* The point whose assignments are keys of a record, as texts; NULL: none. */
+/* The point whose assignments equal the keys of a record, as texts; NULL: none. */
 struct json_t;
 struct point *campaign_point_of(struct campaign *c, const struct json_t *record);
-/* The first point comparable to p, of this mode, with so many workers and p's stages and shards, if one has launches of
- * those; NULL: none. */
+/* The first point comparable to p with this mode, n_workers, and p's stages and shards; one with launches is preferred.
+ * NULL: none. */
 const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
                                        int n_workers);
-/* The comparable point that efficiency is measured by: of one rank, and a mode that has one worker; of layouts, where
- * there is none such, of one that sums gradients, which are one rank's there; NULL: none. */
+/* The comparable point that is the baseline of efficiency: it has one rank, and a mode for one worker. For layouts,
+ * otherwise one whose mode sums gradients, which are those of one rank there. NULL: none. */
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
-/* The first comparable point with as many workers that exchange nothing; NULL: none. */
+/* The first comparable point with as many workers and no exchange; NULL: none. */
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
-/* The most launches that a point has. */
+/* The largest number of launches of a point. */
 size_t campaign_most_launches(const struct campaign *c);
-/* Is point i the representative of the points comparable to it: the first of those with the most assignments? A set of
- * charts and a verdict are made for each representative. */
+/* Is point i the representative of the points comparable to it: the first of those with the most assignments? Each
+ * representative gets a set of charts and a verdict. */
 bool campaign_represents(const struct campaign *c, size_t i);
-/* Largest worker count of a point comparable to p in this mode, with launches and a core for every worker, where also
- * other_mode (NULL: any) has launches; 0: none. */
+/* Largest worker count of a point comparable to p in this mode that has launches and a core for every worker.
+ * other_mode (NULL: any) must have launches with that count, too. 0: none. */
 int campaign_largest(const struct campaign *c, const struct point *p, const struct module *mode,
                      const struct module *other_mode);
-/* The points of two modes, comparable to like, that use equally many cores, a core for each server too, with launches
- * of both: those with the most. false: there are none, or neither mode has servers. */
+/* Two points, one of each mode, comparable to like, that use equal numbers of cores, including a core for each server.
+ * Both have launches. Of several such pairs, the one with the most cores. false: there is no such pair, or neither mode
+ * has servers. */
 bool campaign_equal_cores(const struct campaign *c, const struct point *like, const struct module *const mode[2],
                           const struct point *out[2]);
 
 /* --- layout_points.c: layouts of points --- */
 
-/* Does p say more of its layout than how many workers it has? */
+/* Does p define more of its layout than its number of workers? */
 bool point_has_layout(const struct point *p);
 bool campaign_has_layouts(const struct campaign *c);
 /* Has some point comparable to p a layout? */
 bool campaign_compares_layouts(const struct campaign *c, const struct point *p);
-/* n_stages and n_shards := what is assigned, else 1. RC_INVAL: is no number of them. */
+/* Set n_stages and n_shards from the assignments, else to 1. RC_INVAL: not a valid number. */
 enum rc point_set_layout(struct point *p) MUST_CHECK;
 struct layout point_layout(const struct point *p);
-/* Of those that compute, the stages of all workers; and of these and servers and what feeds them. */
+/* Ranks that compute, the stages of all workers; and these plus servers and drivers of --input feed. */
 int point_n_ranks(const struct point *p);
 int point_n_launched_ranks(const struct point *p);
-/* "4x1x1", of a point without a layout too; where modes differ among the points comparable to p: "ps:4x1x1". */
+/* "4x1x1", also for a point without a layout; if comparable points have different modes: "ps:4x1x1". */
 enum { LAYOUT_NAME_BYTES = 64 };
 void point_layout_name(char *out, const struct campaign *c, const struct point *p);
-/* What the summary of a launch tells of its layout. */
+/* Read the layout facts from the summary of a launch. */
 void point_read_layout(struct point *p, const struct json_t *summary);
 
-/* --- figures.c: what launches gave --- */
+/* --- figures.c: results of launches --- */
 
 /* Copy one member of every launch: out[p->n_launches]. */
 void point_values(double *out, const struct point *p, size_t member_offset);
@@ -245,33 +247,33 @@ double point_mean(const struct point *p, size_t member_offset);
 /* Arithmetic mean over launches of a member, and its interval (interval.I3); with one launch no interval; NaN if any
  * is. */
 struct interval point_interval(const struct point *p, size_t member_offset);
-/* A worker's mean step and what it consists of (measure/steps.h, E4), in the order in which it is shown. */
+/* A worker's mean step and its parts (measure/steps.h, E4), in the order of the tables. */
 struct step_part {
     const char *name; /* "compute" */
-    size_t at;        /* of struct launch */
+    size_t at;        /* offset in struct launch */
 };
 enum { N_STEP_PARTS = 6 };
 extern const struct step_part step_whole, step_parts[N_STEP_PARTS];
-/* Throughput: geometric mean over launches, interval on logarithms; with one launch, within it. */
+/* Throughput: geometric mean over launches, interval on logarithms; with one launch, the interval within it. */
 struct interval point_throughput(const struct point *p);
-/* Throughput over its bound (train/bound.h): like throughput's; NaN where some launch has no bound, or one that failed,
- * whose ratio is no part of a mean (B3). */
+/* Throughput over its bound (train/bound.h), with an interval as that of throughput. NaN if a launch has no bound, or a
+ * failed one, whose ratio cannot be averaged (B3). */
 struct interval point_bound(const struct point *p);
-/* Launches whose bound failed (B3). */
+/* Number of launches whose bound failed (B3). */
 size_t point_n_failed_bounds(const struct point *p);
-/* Efficiency of p against its baseline; the mean alone (ends NaN) where an interval cannot be had; NaN: there is no
+/* Efficiency of p against its baseline. If no interval can be computed, only the mean (ends NaN). NaN: there is no
  * baseline. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p);
-/* A member (offsetof(struct launch, ...)) of a over that of b, by pairs of launches; no pairs where a value of either
- * is not positive. */
+/* A member (offsetof(struct launch, ...)) of a over that of b, by pairs of launches; no pairs if a value of either is
+ * not positive. */
 struct comparison campaign_compare(const struct point *a, const struct point *b, size_t member_offset);
 
-/* --- marks.c: which launches ran under conditions that cast doubt on them --- */
+/* --- marks.c: launches under doubtful conditions --- */
 
 enum launch_mark {
-    MARK_DISTURBED, /* others took too much of the machine, or its frequency differs from that of the point's launches
+    MARK_DISTURBED, /* other load took too much of the machine, or its frequency differs from the point's other launches
                      */
-    MARK_UNSTEADY,  /* the speed switched, or the run never settled */
+    MARK_UNSTEADY,  /* a level shift of the speed, or no steady state */
     N_MARKS
 };
 /* "disturbed", "unsteady". */
@@ -279,27 +281,27 @@ const char *mark_column(enum launch_mark mark);
 bool launch_has_mark(const struct point *p, size_t launch, enum launch_mark mark);
 size_t point_n_marked(const struct point *p, enum launch_mark mark);
 bool campaign_has_mark(const struct campaign *c, enum launch_mark mark);
-/* Nothing is told of a comparison in which more than this part of the launches, or of the pairs of launches, have one
- * and the same mark. */
-#define WITHHELD_RATIO 0.25
-/* Has a point too many launches with some mark? */
-bool point_is_doubtful(const struct point *p);
-/* Pairs of launches in the same block of which at least one has the mark. */
-size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);
-/* A line of how many of the pairs of two points have which mark. Nothing where none has. */
-void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
-/* A line for each mark of each point: how many launches, and by what; then what the marks are. Nothing where none is.
+/* A comparison has no verdict if more than this part of the launches, or of the pairs of launches, have the same mark.
  */
+#define WITHHELD_RATIO 0.25
+/* Has a point too many launches with one of the marks? */
+bool point_is_doubtful(const struct point *p);
+/* Number of pairs of launches in the same block with the mark on at least one of them. */
+size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);
+/* Print a line with the numbers of marked pairs of two points; nothing if there are none. */
+void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
+/* Print a line for each mark of each point, with the number of launches and the cause; then explain the marks. Nothing
+ * if there are none. */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
 
-/* --- losses.c: losses of equal samples --- */
+/* --- losses.c: losses at equal samples --- */
 
-/* Mean of the curve, straight between the rounds recorded, over the last tenth of the first samples_count samples, from
- * the first round recorded on. NaN: the launch saw fewer, its first round is behind them, or a loss among them is not
- * a number. */
+/* Mean of the curve, linear between the recorded rounds, over the last tenth of the first samples_count samples. The
+ * range begins at the first recorded round at the earliest. NaN: the launch saw fewer samples, its first round is after
+ * them, or a loss among them is not a number. */
 double curve_loss_at(const struct curve *k, double samples_count);
-/* The samples of all workers that every launch of the points comparable to p saw: where their losses are compared;
- * NaN: not known. */
+/* The number of samples of all workers at which losses are compared: every launch of the points comparable to p saw
+ * them. NaN: not known. */
 double campaign_equal_samples(const struct campaign *c, const struct point *p);
 /* The samples of all workers at the end of a launch of p; NaN: not known. */
 double point_samples(const struct point *p);
@@ -308,79 +310,78 @@ double point_loss_at(const struct point *p, double samples_count);
 
 /* --- failures.c: launches that failed, and launches of several sessions --- */
 
-#define NO_BLOCK SIZE_MAX /* the place of a trial */
-/* A launch of p, or with NO_BLOCK a trial, failed, or left no records: count it, and keep a record of it (kind
- * "failure"), which says whether p is given up now: p->is_given_up, as the caller has set it. RC_IO, RC_NOMEM. */
+#define NO_BLOCK SIZE_MAX /* block position of a trial */
+/* Count a launch of p, or with NO_BLOCK a trial, that failed or left no records. Writes a record of kind "failure",
+ * which says whether p is given up: p->is_given_up, as the caller has set it. RC_IO, RC_NOMEM. */
 enum rc campaign_fail(struct campaign *c, struct point *p, size_t block_position, const char *why) MUST_CHECK;
-/* The same of one whose record is there. */
+/* The same for a failure that has a record already. */
 void point_retake_failure(struct point *p, const struct json_t *record);
-/* Of launches. */
+/* Has some launch failed? */
 bool campaign_has_failures(const struct campaign *c);
-/* A line for each point of which some launch, and one for each of which some trial failed: how many, what became of it,
- * why the last one did. */
+/* Print a line for each point with failed launches, and one for each with failed trials: their number, the consequence,
+ * the reason of the last one. */
 void campaign_tell_failures(const struct campaign *c, FILE *to);
-/* A line where blocks hold launches of several sessions: their pairs were not made shortly after each other. */
+/* Print a line if blocks hold launches of several sessions: their pairs are not close in time. */
 void campaign_tell_sessions(const struct campaign *c, FILE *to);
 
-/* --- what is shown --- */
+/* --- output --- */
 
-/* table.c: how points exchange, two tables with a row for each point (what it gives; its step), and what the columns
- * are. */
+/* table.c: how points exchange, two tables with a row for each point (its results; its step), and an explanation of the
+ * columns. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
-/* Of a table with one column for the size of a point: its workers, or in a campaign with layouts its layout. */
+/* Title of the column for the size of a point: its workers, or in a campaign with layouts its layout. */
 const char *point_size_title(const struct campaign *c);
 enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
-/* answer.c: of each setting in at most five lines: how many workers to use, which mode is faster with equal resources,
- * and what gradient exchange costs. RC_NOMEM. */
+/* answer.c: at most five lines for each setting: how many workers to use, which mode is faster with equal resources,
+ * and the cost of gradient exchange. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
-/* table.c: one table of at most 100 columns where neither options nor names are long, given to show(). */
+/* table.c: one table, passed to show(). It has at most 100 columns if options and names are short. */
 typedef void show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
-/* A line for each of its marks: the meaning, and how many rows have it. */
+/* A line for each of its marks: the meaning, and the number of rows with it. */
 void campaign_print_short_marks(const struct campaign *c, FILE *to);
 /* table_csv.c: a row for each point, with units in the titles and all digits, as comma-separated values. RC_NOMEM. */
 enum rc campaign_print_csv(const struct campaign *c, FILE *to) MUST_CHECK;
-/* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
+/* verdict.c: which mode is faster, and whether the difference is in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict_records.c: write answer.txt, the lines of campaign_answer(), and verdicts.jsonl, a record for each
- * comparison, into c->dir. RC_INVAL, RC_IO, RC_NOMEM: a file that could not be written is not there, or is the former
- * one. */
+ * comparison, into c->dir. RC_INVAL, RC_IO, RC_NOMEM: a file that could not be written is missing or unchanged. */
 enum rc campaign_keep_verdicts(const struct campaign *c) MUST_CHECK;
-/* Remove both: of records that become more they tell a part. */
+/* Remove both: when more records follow, they would be incomplete. */
 void campaign_remove_verdicts(const struct campaign *c);
-/* scaling.c: weak or strong: is the batch of all workers that of every point (--global-batch)? */
+/* scaling.c: is the scaling strong: do all points have the same global batch (--global-batch)? Otherwise it is weak. */
 bool campaign_scales_strongly(const struct campaign *c);
 /* scaling.c: "weak scaling: batch 32 per worker", "strong scaling: batch 64 of all workers", for a title. */
 void point_scaling_text(char *out, size_t n_bytes, const struct point *p);
-/* scaling.c: a line on strong scaling, which is not what is usual; nothing on weak scaling. */
+/* scaling.c: a line about strong scaling, which is unusual; nothing for weak scaling. */
 void campaign_tell_scaling(const struct campaign *c, FILE *to);
-/* learning.c: launches of p that did not learn. */
+/* learning.c: number of launches of p that did not learn. */
 size_t point_n_unlearned(const struct point *p);
-/* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: who does not
- * learn may be fast for nothing. Nothing where all did. */
+/* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: speed without
+ * learning has no value. Nothing if all learned. */
 void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to);
-/* encryption.c: a line of the modes that were encrypted, one of those that were not, one of those that had no network.
- */
+/* encryption.c: a line for the modes that were encrypted, one for those that were not, one for those that had no
+ * network. */
 void campaign_tell_encryption(const struct campaign *c, FILE *to);
-/* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
+/* learning.c: a line for each point with launches that did not learn: how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
-/* The parts of campaign_print(), for pages: the two tables, each given to show(), and what stands under them. */
+/* The parts of campaign_print(), for pages: the two tables, each passed to show(), and the notes below them. */
 enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 void campaign_print_notes(const struct campaign *c, FILE *to);
-/* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not
- * stop the others: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); else as the first that
- * failed. */
+/* charts.c: tab-separated data and pictures in c->dir. An empty chart is left out, and a chart that fails does not stop
+ * the next ones: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); otherwise the error of the
+ * first chart that failed. */
 enum rc campaign_draw(const struct campaign *c, FILE *to) MUST_CHECK;
-struct chart_of {                      /* points that are comparable */
+struct chart_of {                      /* a chart of comparable points */
     const char *shows;                 /* "throughput", "cost", ... */
-    char name[LAUNCH_NAME_BYTES + 16]; /* of its files, .svg, .png and .tsv aside */
+    char name[LAUNCH_NAME_BYTES + 16]; /* of its files, without .svg, .png and .tsv */
     char setting[LAUNCH_NAME_BYTES];   /* "lenet, batch 64" */
 };
-/* Remove what campaign_draw() has left in c->dir: of records that become more it shows a part. */
+/* Remove the files of campaign_draw() in c->dir: when more records follow, they would be incomplete. */
 void campaign_remove_charts(const struct campaign *c);
-/* Chart i of those that campaign_draw() draws or leaves out, in its order; false: behind the last. */
+/* Chart i of those that campaign_draw() draws or leaves out, in its order; false: after the last. */
 bool campaign_chart(const struct campaign *c, size_t i, struct chart_of *out);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff.h - two campaigns, point by point: is the second better, worse, or can that not be told?
+ * diff.h - compares two campaigns, point by point: is the second better, worse, or is the difference not significant?
  *
  * Invariants
- *   N1  Points are the same that assign the same values: model, mode, workers. Those of one campaign alone are named.
- *   N2  Points whose samples are not the same (task, data set, image size, classes, parameters of the model) are not
- *       compared, and are named with what differs; nor are measured figures with simulated ones.
- *   N3  Whatever else differs, machine, hosts, program, libraries, their environment or an option, is named with both
- *       values below the table, and so is what had changed when one was continued: it may make the difference. Values
- *       are compared whole; of long ones that part is named which differs.
- *   N4  Throughputs are compared as independent.h does, and verdicts hold together (paired.C4). Simulated ones do not
- *       vary: every difference is real.
- *   N5  No verdict is given on a point of which more than WITHHELD_RATIO of the launches of either campaign are
- *       disturbed or without a steady state.
+ *   N1  Points are the same if they assign the same values: model, mode, workers. Points of only one campaign are
+ *       named.
+ *   N2  Points with different samples (task, data set, image size, classes, parameters of the model) are not compared;
+ *       they are named with the difference. Measured figures are not compared with simulated ones either.
+ *   N3  All other differences may be the cause of a result: machine, hosts, program, libraries, their environment, an
+ *       option, or a change before a continuation. They are named with both values below the table. Values are compared
+ *       completely; of long values the part that differs is named.
+ *   N4  Throughputs are compared as independent.h does, and verdicts hold jointly (paired.C4). Simulated throughputs do
+ *       not vary: every difference is real.
+ *   N5  A point has no verdict if more than WITHHELD_RATIO of its launches in either campaign are disturbed or without
+ *       a steady state.
  */
 #ifndef HARNESS_CAMPAIGN_DIFF_H
 #define HARNESS_CAMPAIGN_DIFF_H
@@ -28,8 +29,8 @@ struct diff_counts { /* of points in both */
     size_t n_better, n_worse, n_untold, n_not_compared;
 };
 
-/* Print the answer, a table of the points that are better, worse or withheld (all_rows: of all), and what else differs.
- * RC_INVAL: N2 leaves nothing to compare; then nothing is printed. RC_NOMEM. */
+/* Print the answer, a table of the points that are better, worse or withheld (all_rows: all points), and other
+ * differences. RC_INVAL: N2 leaves nothing to compare; then nothing is printed. RC_NOMEM. */
 enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
                       FILE *to) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_parts.h - what two campaigns are compared by, and what else differs between them. Of this room. */
+/* diff_parts.h - how two campaigns are compared, and the other differences between them. Private to campaign/. */
 #ifndef HARNESS_CAMPAIGN_DIFF_PARTS_H
 #define HARNESS_CAMPAIGN_DIFF_PARTS_H
 
@@ -26,7 +26,7 @@ struct diff {
     const struct recorded *of[2];
     struct pair *pair; /* owned */
     size_t n_pairs, n_tested;
-    bool all_rows; /* of the table, also those that do not differ */
+    bool all_rows; /* the table also has points without a difference */
 };
 
 static inline const struct recorded_point *diff_about(const struct diff *d, int which, const struct pair *p)
@@ -36,9 +36,9 @@ static inline const struct recorded_point *diff_about(const struct diff *d, int 
 
 /* diff_conditions.c */
 
-/* "KEY x and y", where both know the value and it differs; else false. */
+/* Print "KEY x and y" and return true if both know the value and it differs; else false. */
 bool diff_values(char *out, size_t n_bytes, const char *key, const json_t *a, const json_t *b);
-/* A line for each thing that differs, but for what is compared: diff.N3. */
+/* Print a line for each difference, except for the compared figures: diff.N3. */
 void diff_tell_conditions(const struct diff *d, FILE *to);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout_links.h - which links the messages of a layout (train/layout.h) cross, and what each of them gets of those
- * that several cross at once. Of the formula of layouts alone (layouts.A3): a simulation has links of its own.
+ * layout_links.h - the links that the messages of a layout (train/layout.h) cross, and the share of each message of a
+ * link that several cross at once. Used only by the formula of layouts (layouts.A3): a simulation models links itself.
  *
  * Invariants
  *   L1  Rank worker x stages + stage is where topology.h says, and a message crosses the links of topology_path().
- *   L2  All replicas of a stage do the same at the same time. So what crosses is of so many kinds for each stage, and
- *       of each kind all messages are on their way together.
- *   L3  A link that messages share is shared evenly by those that cross it; a kind has the rate of the slowest of its
- *       messages. (Fair networks give what one leaves to the others, so rates are no higher than theirs.)
+ *   L2  All replicas of a stage do the same at the same time. So each stage has a few kinds of messages, and all
+ *       messages of a kind are outstanding together.
+ *   L3  A shared link is shared evenly by the messages that cross it. A kind has the rate of the slowest of its
+ *       messages. (Fair networks give unused shares to other messages, so these rates are at most theirs.)
  */
 #ifndef HARNESS_CAMPAIGN_LAYOUT_LINKS_H
 #define HARNESS_CAMPAIGN_LAYOUT_LINKS_H
@@ -19,30 +19,30 @@
 #include "harness/cluster/topology.h"
 #include "harness/train/layout.h"
 
-/* Of a stage. */
+/* Kinds of messages of a stage. */
 enum layout_crossing {
-    CROSSES_VALUE,  /* activations, to the stage behind */
-    CROSSES_GRAD,   /* their gradients, to the stage before */
-    CROSSES_GROUP,  /* from each rank of a group of shards to each other one */
+    CROSSES_VALUE,  /* activations, to the next stage */
+    CROSSES_GRAD,   /* their gradients, to the previous stage */
+    CROSSES_GROUP,  /* from each rank of a group of shards to each other rank */
     CROSSES_COMMON, /* around the ring of all replicas */
-    CROSSES_OWN,    /* around the rings of those that have the same shard */
+    CROSSES_OWN,    /* around the rings of the ranks that have the same shard */
     N_LAYOUT_CROSSINGS
 };
 
-struct shared_link { /* one of those that are crossed by the same */
+struct shared_link { /* represents all links that are crossed by the same messages */
     double bytes_per_s;
-    size_t first, n; /* of layout_links.crossed */
+    size_t first, n; /* range in layout_links.crossed */
 };
 
-struct link_crossed { /* by so many messages of a kind */
+struct link_crossed { /* by n_messages of a kind */
     size_t kind;
     double n_messages;
 };
 
 struct layout_links {          /* owned */
     size_t n_kinds;            /* stages x N_LAYOUT_CROSSINGS: layout_kind() */
-    double *latency_s;         /* [n_kinds]: of a message, alone; the longest */
-    double *limit_bytes_per_s; /* [n_kinds]: alone */
+    double *latency_s;         /* [n_kinds]: of a single message; the longest */
+    double *limit_bytes_per_s; /* [n_kinds]: rate of a single message */
     struct shared_link *link;
     struct link_crossed *crossed;
     size_t n_links;
@@ -56,8 +56,8 @@ static inline size_t layout_kind(int stage, enum layout_crossing crossing)
 /* RC_NOMEM. */
 enum rc layout_links_open(struct layout_links *out, const struct topology *t, const struct layout *l) MUST_CHECK;
 void layout_links_close(struct layout_links *l); /* accepts a zeroed one */
-/* bytes_per_s[n_kinds] := the rate of a message of each kind while those of the kinds with `crosses` are on their way;
- * infinite: of a kind that has none. */
+/* bytes_per_s[n_kinds] := the rate of a message of each kind while the kinds with `crosses` are outstanding; infinite
+ * for a kind without messages. */
 void layout_links_share(const struct layout_links *l, double *bytes_per_s, const bool *crosses);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout_words.h - what a step of a layout consists of, in words: of layouts that are simulated, and of measured ones.
- */
+/* layout_words.h - the parts of a step of a layout, in words, for simulated and for measured layouts. */
 #ifndef HARNESS_CAMPAIGN_LAYOUT_WORDS_H
 #define HARNESS_CAMPAIGN_LAYOUT_WORDS_H
 
@@ -16,9 +15,9 @@ struct layout_facts { /* of a step, of the rank that sends, or needs, most; NaN:
 
 enum { LAYOUT_CLAUSE_BYTES = 256 };
 
-/* "moves 8.1 MB of gradients a rank and step": behind the name of the layout. Gradients and activations are known. */
+/* "moves 8.1 MB of gradients a rank and step", to follow the layout's name. Gradients and activations are known. */
 void layout_describe(char out[LAYOUT_CLAUSE_BYTES], const struct layout *l, const struct layout_facts *f);
-/* Is it cut in a way less than the best one; or in any, where that is cut in none? */
+/* Is the best one cut in a way in which l is not? If the best one is not cut: is l cut at all? */
 bool layout_is_of_another_kind(const struct layout *l, const struct layout *best);
 
 #endif

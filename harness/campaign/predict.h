@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict.h - what steps will take with more workers than were measured, on the cluster that was measured.
+ * predict.h - step times with more workers than were measured, on the cluster that was measured.
  *
  *   extrapolate.c      the arithmetic
  *   predict.c          measured points to settings, settings to simulations, simulations to predictions
  *   predict_words.c    the options by which a measured launch is simulated
  *   predict_report.c   table, records, page
  *
- * Given are runs (recorded_open_runs()) at several numbers of workers, and the description of their cluster
- * that gradmark calibrate wrote. Points that differ in workers alone are a setting. Every size of it is simulated, by
- * the options of its launches, and so are those asked for (extrapolate.h says what follows).
+ * The input is runs (recorded_open_runs()) at several numbers of workers, and the description of their cluster that
+ * gradmark calibrate wrote. Points that differ only in workers form a setting. Every size of it is simulated with the
+ * options of its launches, and so are the requested sizes (see extrapolate.h).
  *
  * Invariants
  *   Y1  The check predicts the largest measured size of a setting from the smaller ones alone.
- *   Y2  The band is of four independent parts: the spread between sizes, and what may become of the unexplained with
- *       more workers (extrapolate.h), the 95 % interval of the largest used size over its launches, and what
- *       predictions change when the rate of links is as much higher, and lower, as the largest residual of the
- *       calibration's fit, of messages whose bytes take longer than alpha.
- *   Y3  Too little data is refused, with what is missing: a setting of fewer than two sizes with two ranks or more, a
- *       point launched once (simulated ones repeat exactly), runs of one host, a cluster without measured links.
+ *   Y2  The band has four independent parts. Two are from extrapolate.h: the spread between sizes, and the drift of the
+ *       unexplained part. The third is the 95 % interval of the largest used size over its launches. The fourth is the
+ *       change of predictions with a higher, and a lower, link rate. The rate is changed by the largest residual of the
+ *       calibration's fit, for messages whose bytes take longer than alpha.
+ *   Y3  Too little data is refused, and the message says what is missing: a setting of fewer than two sizes with two
+ *       ranks or more, a point launched once (simulated ones repeat exactly), runs of one host, a cluster without
+ *       measured links.
  *   Y4  The same input gives the same bytes.
- *   Y5  Points with stages or shards are left out, and how many is told: of more ranks there are several layouts, each
- *       with bubbles and crossings of its own, which no ratio of a smaller one tells. layouts.h predicts them.
+ *   Y5  Points with stages or shards are left out, and their number is reported. With more ranks there are several
+ *       layouts, each with its bubbles and messages, and no ratio of a smaller layout predicts them. layouts.h does.
  */
 #ifndef HARNESS_CAMPAIGN_PREDICT_H
 #define HARNESS_CAMPAIGN_PREDICT_H
@@ -41,7 +42,7 @@ enum predict_variant { VARIANT_AS_MEASURED, VARIANT_FASTER, VARIANT_SLOWER, N_VA
 
 struct predict_terms { /* borrowed */
     const char *runs, *cluster;
-    const char *profile; /* in place of the one that the runs name; "": that */
+    const char *profile; /* in place of the one that the runs name; "": that one */
     const char *to;      /* "8,16" */
 };
 
@@ -50,7 +51,7 @@ struct predicted_size {
     int n_workers;
     size_t simulation;   /* the first of N_VARIANTS */
     double measured_log; /* half the 95 % interval of its launches, as a logarithm; 0: simulated */
-    /* found; of a measured size only the largest is predicted: the check */
+    /* Results. Of the measured sizes only the largest is predicted: the check. */
     bool is_predicted;
     struct extrapolation by;
     double calibration_log, band_log;
@@ -74,15 +75,16 @@ struct prediction { /* owned */
     size_t n_cut; /* Y5 */
 };
 
-/* Read all, check it (Y3), and plan. RC_INVAL names what is wrong, or missing. */
+/* Read the input, check it (Y3), and plan. RC_INVAL names what is wrong or missing. */
 enum rc prediction_open(struct prediction *out, const struct predict_terms *terms) MUST_CHECK;
 enum rc prediction_run(struct prediction *p, const struct simulations_env *env) MUST_CHECK;
-/* Its part: size by the first n_used measured ones of its setting, once all are simulated (Y2). */
+/* A part of prediction_run(): predict size from the first n_used measured sizes of its setting, after their simulation
+ * (Y2). */
 void prediction_of_size(const struct prediction *p, const struct predicted_setting *s, size_t n_used,
                         struct predicted_size *size);
 void prediction_close(struct prediction *p); /* accepts a zeroed one */
 
-/* Of a size of a setting, as simulated by a variant. */
+/* Times of a size of a setting, as simulated by a variant. */
 struct step_times prediction_simulated(const struct prediction *p, const struct predicted_size *size,
                                        enum predict_variant variant);
 /* Means over launches. */
@@ -90,19 +92,19 @@ struct step_times prediction_measured(const struct predicted_size *size);
 /* Predicted over measured of the check, less 1. */
 double prediction_check_error(const struct predicted_setting *s);
 
-/* predict_words.c: add the options by which the launches of a point are simulated, with so many workers.
+/* predict_words.c: add the options by which the launches of a point are simulated, with n_workers workers.
  * RC_INVAL: one is too long. */
 enum rc prediction_add_words(struct simulation *s, const struct prediction *p, const struct recorded_point *about,
                              const struct point *like, int n_workers, enum predict_variant variant) MUST_CHECK;
 
 /* predict_report.c */
-/* All that is known of the predictions: table.txt. */
+/* All details of the predictions: table.txt. */
 enum rc prediction_print(const struct prediction *p, FILE *to) MUST_CHECK;
 /* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. */
 enum rc prediction_print_answer(const struct prediction *p, FILE *to) MUST_CHECK;
-/* What the figures are. RC_NOMEM, RC_IO. */
+/* An explanation of the figures. RC_NOMEM, RC_IO. */
 enum rc prediction_print_rest(const struct prediction *p, FILE *to) MUST_CHECK;
-/* A record of kind "prediction" for each size asked for, of kind "check" for each setting, "size" for each measured. */
+/* Write records: kind "prediction" for each requested size, "check" for each setting, "size" for each measured size. */
 enum rc prediction_write(const struct prediction *p, const char *path) MUST_CHECK;
 enum rc prediction_page(const struct prediction *p, const char *path) MUST_CHECK;
 

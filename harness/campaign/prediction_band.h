@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prediction_band.h - where one more run is expected, from simulated ones that differ by chance alone. */
+/* prediction_band.h - the range of one further run, from simulated runs that differ by chance alone. */
 #ifndef HARNESS_CAMPAIGN_PREDICTION_BAND_H
 #define HARNESS_CAMPAIGN_PREDICTION_BAND_H
 
@@ -10,14 +10,14 @@ struct prediction_band {
 };
 
 /*
- * x[n]: of runs with independent noise. Between low and high lies, in 95 of 100 cases, the value of one more such run,
- * were they normally distributed: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n). That is wider than the interval of the mean
- * (interval.h), which says where the mean of many runs is. Values are of what cannot be below 0, and neither is low
- * where none of them is. Pure.
+ * x[n]: values of runs with independent noise. If they are normally distributed, one further run is between low and
+ * high in 95 of 100 cases: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n). That is wider than the interval of the mean
+ * (interval.h), which contains the mean of many runs. The quantity cannot be below 0: if no value is, low is not
+ * either. Pure.
  */
 struct prediction_band prediction_band_of(const double *x, size_t n);
-/* Widen b, whose value moves[n] say how far it is off for other reasons, each >= 0 and independent of all others: half
- * of its width is the root of the sum of squares. Without a band there is one then; n = 0 changes nothing. Pure. */
+/* Widen b by moves[n], further deviations of its value, each >= 0 and independent of all others: half the width becomes
+ * the root of the sum of squares. A b without a band gets one; n = 0 changes nothing. Pure. */
 void prediction_band_widen(struct prediction_band *b, const double *moves, size_t n);
 
 #endif

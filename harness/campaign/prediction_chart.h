@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prediction_chart.h - charts of predictions against GPUs: a table of tab-separated values, and the pictures of it. */
+/* prediction_chart.h - charts of predictions over GPUs: a table of tab-separated values, and its pictures. */
 #ifndef HARNESS_CAMPAIGN_PREDICTION_CHART_H
 #define HARNESS_CAMPAIGN_PREDICTION_CHART_H
 
@@ -12,13 +12,13 @@
 struct prediction_chart {               /* borrowed */
     const char *folder, *name;          /* pictures are FOLDER/efficiency-NAME and FOLDER/images-NAME */
     const char *model;                  /* in the heading */
-    bool has_band;                      /* the table has its columns */
-    const struct used_cluster *cluster; /* whose number of assumptions is told below it */
+    bool has_band;                      /* the table has the columns of a band */
+    const struct used_cluster *cluster; /* the number of its assumptions is shown below */
 };
 
-/* The table at path is as scripts/gnuplot/reproduce.gp says. *is_drawn := false where there is no gnuplot. */
+/* Draw the table at path, in the format of scripts/gnuplot/reproduce.gp. *is_drawn := false without gnuplot. */
 enum rc prediction_chart_draw(const struct prediction_chart *c, const char *path, bool *is_drawn) MUST_CHECK;
-/* Both pictures into a page, images/s first; what is not there is told. */
+/* Put both pictures into a page, images/s first; the page names missing ones. */
 enum rc prediction_chart_write(FILE *to, const char *folder, const char *name) MUST_CHECK;
 
 #endif

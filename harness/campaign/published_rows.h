@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published_rows.h - a table of efficiencies that others published, as a file: what gradmark reproduce predicts.
+ * published_rows.h - a file of published efficiencies, which gradmark reproduce predicts.
  *
  * CSV: lines that begin with "#" are comments; then a head, which names the columns in any order, and rows. Columns:
  *
- *   model, gpus, mode, efficiency   needed. gpus: workers, at least 1. mode: a mode of gradmark train, or what
- *                                   allreduce is done by (ring, allreduce-ring), or ps-sync (ps, too), ps-async.
- *                                   efficiency: a ratio, 1: nothing is lost
- *   servers                         of a row of ps: how many, needed there; elsewhere empty or 0
- *   transport                       rdma, tcp, grpc, bare; empty: of ps what --ps-transport says, else the cluster's
+ *   model, gpus, mode, efficiency   required. gpus: workers, at least 1. mode: a mode of gradmark train, or an
+ *                                   allreduce algorithm (ring, allreduce-ring), or ps-sync (also ps), ps-async.
+ *                                   efficiency: a ratio, 1: no loss
+ *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
+ *   transport                       rdma, tcp, grpc, bare; empty: for ps that of --ps-transport, else the cluster's
  *   cluster                         a preset or file; empty: --cluster
  *   one_gpu_images_per_s, batch     of one GPU, as published with the row; empty: the profile's
- *   counted                         yes (empty, too) or no: shown, and in no mean
+ *   counted                         yes (also empty) or no: shown, but not part of any mean
  *   table, source, note             for readers; table is shown
  *
- * Every error is RC_INVAL "FILE:LINE: column: ...", with the value and what would be right.
+ * Every error is RC_INVAL "FILE:LINE: column: ...", with the value and the expected form.
  */
 #ifndef HARNESS_CAMPAIGN_PUBLISHED_ROWS_H
 #define HARNESS_CAMPAIGN_PUBLISHED_ROWS_H
@@ -32,15 +32,15 @@ struct published_row {
     int line;
     char model[ROW_MODEL_BYTES];
     enum row_mode mode;
-    char reducer[16];                /* of a collective mode: its algorithm; "": the usual one */
+    char reducer[16];                /* of a collective mode: its algorithm; "": the default */
     int n_gpus, n_servers;           /* servers 0: the mode has none */
-    char transport[8];               /* "": not told */
-    char cluster[ROW_CLUSTER_BYTES]; /* likewise */
+    char transport[8];               /* "": not given */
+    char cluster[ROW_CLUSTER_BYTES]; /* "": not given */
     double efficiency_ratio;
-    double one_gpu_images_per_s; /* NaN: not told */
-    int batch;                   /* 0: not told */
+    double one_gpu_images_per_s; /* NaN: not given */
+    int batch;                   /* 0: not given */
     bool is_counted;
-    char table[ROW_TEXT_BYTES]; /* "": not told */
+    char table[ROW_TEXT_BYTES]; /* "": not given */
 };
 
 struct published_rows { /* owned */
@@ -54,7 +54,7 @@ void published_rows_free(struct published_rows *p); /* accepts a zeroed one */
 /* "allreduce", as --mode is spelled. */
 const char *row_mode_name(enum row_mode mode);
 bool row_mode_has_servers(enum row_mode mode);
-/* Letters, digits, '.', '_' and '-', a letter or digit first: files may be called by it. */
+/* Is the text fit for a file name: letters, digits, '.', '_' and '-', with a letter or digit first? */
 bool row_model_is_named(const char *text);
 /* Is there a collective algorithm of this name that runs in virtual time? */
 bool row_reducer_is_simulated(const char *name);

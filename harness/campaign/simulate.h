@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate.h - what models would do on a described cluster: by every way to exchange, on every number of GPUs.
+ * simulate.h - predictions for models on a described cluster, for every way to exchange and every number of GPUs.
  *
  *   simulate.c              options to ways and points, points to simulations, simulations to predictions
- *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and their profiles
+ *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and the profiles
  *   simulate_changes.c      points with something changed: what if
- *   simulate_assumptions.c  the same of every assumption: which moves a prediction most
- *   simulate_calibration.c  the same of every value that was calibrated: what its spread makes of a prediction
+ *   simulate_assumptions.c  the same for every assumption: which changes a prediction most
+ *   simulate_calibration.c  the same for every calibrated value: the effect of its spread on a prediction
  *   simulate_tables.c       tables of what if
- *   simulate_systems.c      all systems in one table, and what a slow link does to them
- *   simulate_words.c        what figures mean: bands, bottlenecks, where ways cross over
- *   simulate_answer.c       the answer in a few lines, and one table: what a terminal shows
+ *   simulate_systems.c      all systems in one table, and the effect of a slow link on them
+ *   simulate_words.c        explanations of figures: bands, bottlenecks, crossovers
+ *   simulate_answer.c       the answer in a few lines, and one table: the terminal output
  *   simulate_report.c       all tables, and records
- *   simulate_charts.c       for each model images/s and efficiency against GPUs, a line for each way
+ *   simulate_charts.c       images/s and efficiency over GPUs for each model, a line for each way
  *   simulate_page.c         all of it as a page
- *   simulate_explained.c    of that what was measured, given and assumed
+ *   simulate_explained.c    the measured, given and assumed values on that page
  *
  * Invariants
- *   M1  A point is the efficiency of a way: the simulated time of a step of one GPU alone, which updates and exchanges
- *       nothing, over that of all of them; the mean over seeds, where there are several.
+ *   M1  A point is the efficiency of a way: the simulated step time of one GPU alone, which updates and exchanges
+ *       nothing, over the step time of all GPUs. With several seeds it is the mean.
  *   M2  All simulations are planned, and all input is checked, before the first one runs.
- *   M3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
- *       one.
- *   M4  A point of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
- *       if it had not been asked for, and the command ends with an error.
- *   M5  A band has two parts, of which half the width is the root of the sum of squares: of chance, from other draws
- *       (prediction_band.h); and of the calibration, how far efficiency moves when each value alone is as far off, up
- *       and down, as its source tells (calibration_spread.h), the larger of both. A cluster without either has none.
+ *   M3  The same input gives the same bytes, in every file of the folder: no file contains a time, a date or the number
+ *       of processes.
+ *   M4  A point with a failed simulation is reported, in the table and as a record of kind "failure". All other points
+ *       are unaffected, and the command ends with an error.
+ *   M5  A band has two parts; half its width is the root of the sum of their squares. One is chance, from other draws
+ *       (prediction_band.h). The other is the calibration: each calibrated value alone is changed up and down by the
+ *       spread of its source (calibration_spread.h), and the larger change of the efficiency counts. A cluster with
+ *       neither part has no band.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATE_H
 #define HARNESS_CAMPAIGN_SIMULATE_H
@@ -60,19 +61,19 @@ enum {
     SIMULATE_SETTING_BYTES = 256
 };
 
-struct simulate_terms { /* borrowed; lists are parted by commas */
+struct simulate_terms { /* borrowed; lists are comma-separated */
     const char *models, *modes, *gpus, *servers, *placements;
     const char *profiles;                         /* "MODEL=FILE,MODEL=FILE" */
-    const char *published;                        /* a GPU, of whose rates models without a profile are; "": none */
+    const char *published;                        /* GPU with published rates for models without profile; "": none */
     const char *published_rates, *published_rows; /* files: of single GPUs; of published tables */
     const char *cluster, *cluster_set;
     const char *ps_transport; /* of servers; "cluster": the cluster's own */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
-    uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
-    uint64_t what_if_gpus;                  /* of changed points; 0: of each way the most */
+    uint64_t most_messages;                 /* GPUs x servers; points above it are left out */
+    uint64_t what_if_gpus;                  /* of changed points; 0: the most of each way */
     bool has_what_if, has_assumptions, has_systems;
-    uint64_t n_seeds; /* 0: as many as chance in the cluster asks for */
+    uint64_t n_seeds; /* 0: chosen by the randomness of the cluster */
 };
 
 struct simulate_way { /* to exchange */
@@ -97,12 +98,12 @@ enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED, CHANGE_SLOW_LINK, CHANGE_CALI
 enum system { SYSTEM_ONE_HOST, SYSTEM_COLLECTIVE, SYSTEM_ASYNC, SYSTEM_SYNC, SIMULATE_N_SYSTEMS };
 
 struct simulate_system {
-    bool is_there; /* else it does not fit, or would take too long */
-    size_t point;  /* behind those that the table has */
+    bool is_there; /* false: it does not fit, or would take too long */
+    size_t point;  /* after those of the table */
 };
 
 struct simulate_system_figures {              /* of the first seed */
-    double network_bytes_per_gpu, card_ratio; /* of a step; the busiest card */
+    double network_bytes_per_gpu, card_ratio; /* per step; the busiest card */
     double staleness_count;                   /* NaN: there are no servers */
     double slow_ratio;                        /* of throughput, with one slow link over without it */
 };
@@ -110,10 +111,10 @@ struct simulate_system_figures {              /* of the first seed */
 struct simulate_change { /* a point with something changed */
     enum change_kind kind;
     size_t point;
-    int what;                             /* which what-if, or the key of an assumption, or calibrated value */
-    char setting[SIMULATE_SETTING_BYTES]; /* "key=value,...", behind --cluster-set */
-    bool is_possible;                     /* else it was not simulated */
-    size_t together, alone;               /* alone: of CHANGE_CALIBRATED */
+    int what;                             /* index of the what-if, or key of an assumption or calibrated value */
+    char setting[SIMULATE_SETTING_BYTES]; /* "key=value,...", appended to --cluster-set */
+    bool is_possible;                     /* false: it was not simulated */
+    size_t together, alone;               /* alone: for CHANGE_CALIBRATED */
     double ratio;                         /* of throughput, changed over unchanged; NaN before it is simulated */
 };
 
@@ -121,16 +122,16 @@ struct simulate { /* owned */
     const struct simulate_terms *terms;
     const char *folder; /* where files go; borrowed */
     struct used_profiles profiles;
-    struct used_cluster cluster[2]; /* of workers alone; of servers */
+    struct used_cluster cluster[2]; /* for workers alone; for servers */
     size_t n_clusters;
-    struct simulate_way way[SIMULATE_MOST_WAYS + SIMULATE_N_SYSTEMS]; /* behind n_ways: of systems */
+    struct simulate_way way[SIMULATE_MOST_WAYS + SIMULATE_N_SYSTEMS]; /* after n_ways: of systems */
     size_t n_ways;
     int n_gpus[SIMULATE_MOST_COUNTS]; /* ascending */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
     size_t n_points, n_left_out;  /* left out: above most_messages */
-    uint64_t least_left_out;      /* GPUs x servers of the least of these */
-    size_t n_all_points;          /* with those of systems */
+    uint64_t least_left_out;      /* the least GPUs x servers among these */
+    size_t n_all_points;          /* including those of systems */
     struct simulate_system system[SIMULATE_MOST_MODELS][SIMULATE_N_SYSTEMS];
     struct simulate_change *change;
     size_t n_changes;
@@ -140,107 +141,108 @@ struct simulate { /* owned */
 
 /* Check all that terms name, and plan (M2). Writes profiles into folder. RC_INVAL names option or file, and value. */
 enum rc simulate_open(struct simulate *out, const char *folder, const struct simulate_terms *terms) MUST_CHECK;
-/* RC_PEER: a signal came. What fails is in the points (M4). */
+/* RC_PEER: a signal came. Failures are stored in the points (M4). */
 enum rc simulate_run(struct simulate *s, const struct simulations_env *env) MUST_CHECK;
-/* Why it failed; NULL: it did not. */
+/* Why the simulation failed; NULL: it did not. */
 const char *simulate_failure(const struct simulate *s, const struct simulate_point *p);
 void simulate_close(struct simulate *s); /* accepts a zeroed one */
 
-/* Fill ways, and profiles in the order of models. In simulate_ways.c. RC_INVAL. */
+/* Set the ways, and the profiles in the order of models. In simulate_ways.c. RC_INVAL. */
 enum rc simulate_find_ways(struct simulate *s) MUST_CHECK;
 enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
 /* "ring"; "ps sync, whole, a server a host". */
 void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
-/* The first of it; "ps". */
-/* "ps sync, whole", where all ways with servers have as many; else "ps sync, whole, 8" and "..., host". */
+/* "ps sync, whole" if all ways with servers have as many; else "ps sync, whole, 8" and "..., host". */
 void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_way *w);
+/* The first part of the name: "ps". */
 const char *simulate_way_exchange(const struct simulate_way *w);
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
 
-/* The run of a point's first seed, and what its simulation would refuse. In simulate.c. */
+/* The run of a point's first seed. In simulate.c, with the next two. */
 struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
-/* M1: of one GPU, which updates, and sends nothing. */
+/* M1: the run of one GPU, which updates, and sends nothing. */
 struct simulated_run simulate_alone_of(const struct simulated_run *run);
+/* The errors that its simulation would raise. */
 enum rc simulate_check_point(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
 
-/* Can it be simulated: does it fit, and is it below --most-messages? n_servers is known. */
+/* Can it be simulated: does it fit, and is it at most --most-messages? n_servers is known. */
 bool simulate_fits(const struct simulate *s, const struct simulate_point *p);
-/* Behind all points; it fits. RC_NOMEM. */
+/* Add p after all points; it fits. RC_NOMEM. */
 enum rc simulate_add_point(struct simulate *s, struct simulate_point p) MUST_CHECK;
 
-/* Add c, whose kind, point and what are filled. In simulate_changes.c, as what follows. RC_NOMEM. */
+/* Add c, whose kind, point and what are set. In simulate_changes.c, with the next ones. RC_NOMEM. */
 enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers, const char *overlap,
                             const char *setting) MUST_CHECK;
 void simulate_take_changes(struct simulate *s);
-/* NULL: there is none. */
+/* NULL: there is no such change. */
 const struct simulate_change *simulate_change_of(const struct simulate *s, enum change_kind kind, size_t point,
                                                  int what);
-/* Is this point one that is changed? */
+/* Is there a change of this point? */
 bool simulate_is_changed(const struct simulate *s, size_t point);
-/* RC_INVAL: --what-if-gpus is no simulated point. */
+/* RC_INVAL: --what-if-gpus is not a simulated point. */
 enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
-/* Add both neighbours of every assumption of the points that are explained. In simulate_assumptions.c. RC_NOMEM. */
+/* Add both neighbours of every assumption of the explained points. In simulate_assumptions.c. RC_NOMEM. */
 enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;
 /* Add both neighbours of every calibrated value of every point. In
  * simulate_calibration.c. RC_NOMEM. */
 enum rc simulate_add_calibrated(struct simulate *s) MUST_CHECK;
-/* Widen the bands of all points by what these neighbours gave (M5). */
+/* Widen the bands of all points by the results of these neighbours (M5). */
 void simulate_widen_bands(struct simulate *s);
 bool simulate_has_bands(const struct simulate *s);
 bool simulate_is_explained(const struct simulate *s, size_t point);
-/* The n_most assumptions that move a point most, first the one that moves it most. RC_NOMEM. */
+/* The n_most assumptions that change a point most, the largest change first. RC_NOMEM. */
 enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,
                                    size_t n_most) MUST_CHECK;
 /* In simulate_systems.c. RC_NOMEM. */
 enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
 const char *simulate_system_name(int system);
-/* It is there. */
+/* The system must be there (is_there). */
 struct simulate_system_figures simulate_system_figures_of(const struct simulate *s, size_t profile, int system);
-/* is_short: at most 100 columns, without what the table of points has. */
+/* is_short: at most 100 columns, without columns of the table of points. */
 enum rc simulate_systems_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
-/* For each model what a collective and servers need of the network; to print(arg, line). */
+/* For each model, the network traffic of a collective and of servers; passed to print(arg, line). */
 void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 const char *simulate_systems_text(void);
-/* As HTML, of each cluster: what was measured, given, assumed; of each point that is explained: what its assumptions
- * move. In simulate_explained.c. */
+/* As HTML: the measured, given and assumed values of each cluster; the effect of the assumptions on each explained
+ * point. In simulate_explained.c. */
 void simulate_explain_clusters(FILE *to, const struct simulate *s);
 enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
-/* Ratios of throughput. is_short: ways by their short names. RC_NOMEM. In simulate_tables.c. */
+/* Ratios of throughput. is_short: with short names of ways. RC_NOMEM. In simulate_tables.c. */
 enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
 
 /* "the network card of fc6/w's server, 96 %" */
 void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
-/* Does chance decide anything on this cluster? */
+/* Has this cluster any randomness? */
 bool simulate_is_random(const struct cluster *c);
 void simulate_bottleneck_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
-/* What is changed; a phrase. */
+/* A phrase that says what is changed. */
 const char *simulate_what_if_text(void);
 const char *simulate_assumptions_text(void);
-/* What the band of efficiencies means, or why there is none; a sentence. */
+/* A sentence that explains the band of efficiencies, or why it is missing. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
-/* Buckets, overlap, transports, and how many points are left out; to print(arg, line). */
+/* Buckets, overlap, transports, and the number of points left out; passed to print(arg, line). */
 void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
-/* Where a collective and a way with servers cross over, and whether bands say so, too, in a line for each model and
- * pair; to print(arg, line). */
+/* The crossovers of a collective and a way with servers, and whether bands confirm them: a line for each model and
+ * pair, passed to print(arg, line). */
 void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 
-/* Of the points. RC_NOMEM. */
+/* Table of the points. RC_NOMEM. */
 enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
-/* All tables, and what is assumed: table.txt. */
+/* All tables, and assumptions: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
 /* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In simulate_answer.c. */
 enum rc simulate_print_answer(const struct simulate *s, FILE *to) MUST_CHECK;
-/* What a folder has and the answer does not, in at most 100 columns. RC_NOMEM, RC_IO. */
+/* The contents of the folder that the answer does not have, in at most 100 columns. RC_NOMEM, RC_IO. */
 enum rc simulate_print_rest(const struct simulate *s, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for every point, and one of kind "cluster" for each cluster. */
 enum rc simulate_write(const struct simulate *s, const char *path) MUST_CHECK;
-/* Tables and pictures into the folder; without gnuplot tables alone, told to `to`. */
+/* Write tables and pictures into the folder; without gnuplot only tables, which is reported to `to`. */
 enum rc simulate_draw(const struct simulate *s, FILE *to) MUST_CHECK;
-/* "vgg16-pascal-25g-roce" of a profile. */
+/* Chart name of a profile: "vgg16-pascal-25g-roce". */
 void simulate_chart_name(char *out, size_t n_bytes, const struct simulate *s, size_t profile);
-/* One page of HTML, with the pictures that are in the folder. */
+/* One HTML page, with the pictures of the folder. */
 enum rc simulate_page(const struct simulate *s, const char *path) MUST_CHECK;
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulated_run.h - a training run that is to be simulated (a model's profile, on GPUs of a cluster, by a mode) as a
- * simulation (simulations.h), and the set of those that a command needs.
+ * simulated_run.h - turns a training run (a model's profile, on GPUs of a cluster, by a mode) into a simulation
+ * (simulations.h), and holds the set of simulations that a command needs.
  *
  * Invariants
- *   U1  Two runs that are simulated alike are one simulation of a set.
+ *   U1  Two runs with equal simulations share one simulation of a set.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATED_RUN_H
 #define HARNESS_CAMPAIGN_SIMULATED_RUN_H
@@ -22,14 +22,14 @@ struct simulated_run { /* borrowed */
     const struct used_profile *profile;
     const struct used_cluster *cluster;
     const char *cluster_set; /* "key=value,...": of cluster, as it was opened */
-    const char *variation;   /* more of the same, behind it; "": none */
+    const char *variation;   /* further settings, appended to it; "": none */
     enum row_mode mode;
-    const char *reducer;                 /* of a collective mode; "": the usual one */
+    const char *reducer;                 /* of a collective mode; "": the default */
     const char *placement, *consistency; /* of servers */
     const char *overlap;
     uint64_t bucket_bytes; /* 0: all gradients at once */
     int n_gpus, n_servers, batch;
-    uint64_t seed; /* 0: as train has it */
+    uint64_t seed; /* 0: default of train */
 };
 
 struct simulation_set { /* owned; zeroed: empty */
@@ -37,13 +37,13 @@ struct simulation_set { /* owned; zeroed: empty */
     size_t n;
 };
 
-/* The most servers that share out the model: one for each tensor where the placement cuts none, else INT_MAX. */
+/* The most servers that can share the model: one for each tensor if the placement cuts none, else INT_MAX. */
 int simulated_most_servers(const struct used_profile *profile, const char *placement);
-/* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
+/* Name of its exchange: "ring", "allreduce" if no algorithm is given, "ps". */
 const char *simulated_exchange(enum row_mode mode, const char *reducer);
 /* RC_INVAL: the collective algorithm needs more GPUs on one host than the cluster has there. reducer: as in a run. */
 enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus) MUST_CHECK;
-/* *out := the index of its simulation, which is added where there is none (U1). RC_NOMEM. */
+/* *out := the index of its simulation, which is added if there is no equal one (U1). RC_NOMEM. */
 enum rc simulation_set_find(size_t *out, struct simulation_set *set, const struct simulated_run *run) MUST_CHECK;
 void simulation_set_free(struct simulation_set *set); /* accepts a zeroed one */
 

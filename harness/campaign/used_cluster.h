@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* used_cluster.h - a cluster that simulations run on, as options name it, and how its assumptions are told. */
+/* used_cluster.h - a cluster for simulations, as options name it, and the report of its assumptions. */
 #ifndef HARNESS_CAMPAIGN_USED_CLUSTER_H
 #define HARNESS_CAMPAIGN_USED_CLUSTER_H
 
@@ -16,24 +16,24 @@ struct used_cluster {
     char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
     struct cluster cluster;
     struct cluster_sources *sources;                             /* owned */
-    struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* and how far off they may be */
+    struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* with their spreads */
     size_t n_calibrated;
 };
 
-/* option: which has the name, "cluster"; NULL: none. settings: "key=value,...", as --cluster-set has it. RC_INVAL as
+/* option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as
  * cluster_find() and cluster_set(); RC_NOMEM. */
 enum rc used_cluster_open(struct used_cluster *out, const char *option, const char *name, const char *transport,
                           const char *settings) MUST_CHECK;
 void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
 
-/* "rdma", of its protocol. */
+/* Transport of its protocol: "rdma". */
 const char *used_cluster_transport(const struct used_cluster *c);
-/* "pascal-25g-roce" of a preset or of "a/b/pascal-25g-roce.yaml". */
+/* "pascal-25g-roce" for a preset or for "a/b/pascal-25g-roce.yaml". */
 void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluster *c);
-/* "measured", "given" or "assumed": where the value of a key comes from. */
+/* Source of the value of a key: "measured", "given" or "assumed". */
 const char *used_cluster_source_name(const struct used_cluster *c, int key);
-/* A line of what is assumed; what was chosen with published rows in view, by the description's own words, in another.
- */
+/* Print a line of the assumptions. A second line has the values that were chosen with published rows in view, as the
+ * description itself says. */
 void used_cluster_print_assumed(const struct used_cluster *c, FILE *to);
 /* The same as HTML, with the source of each value. */
 void used_cluster_write_assumed(const struct used_cluster *c, FILE *to);
