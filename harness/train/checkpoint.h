@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkpoint.h - the state of a training on disk: enough to go on to the same bits.
+ * checkpoint.h - the state of a training on disk, complete enough to continue to the same bits.
  *
- * File: a 128-byte little-endian header (magic "GMCKPT03", model name, counts, seed, optimiser), the parameters, the
- * optimiser's arrays (optimizer.h) one behind the other, and the model's state (running means and variances) as
- * float32, and the SHA-256 of all before it. Versions 01 and 02, with a header of 96 bytes, are still read: 01 had no
- * state of the model, and both had one array, of momentum.
+ * File: a 128-byte little-endian header (magic "GMCKPT03", model name, counts, seed, optimiser). Then, as float32: the
+ * parameters, the optimiser's arrays (optimizer.h) one after the other, and the model's state (running means and
+ * variances). Last: the SHA-256 of all bytes before it. Versions 01 and 02, with a header of 96 bytes, can still be
+ * read. Version 01 had no model state; both had one array, of momentum.
  *
  * Invariants
- *   K1  Written whole or not at all (file.h).
+ *   K1  A file is written whole or not at all (file.h).
  *   K2  load returns RC_OK only for a file whose every byte is as save wrote it.
  */
 #ifndef HARNESS_TRAIN_CHECKPOINT_H
@@ -25,33 +25,33 @@ enum { SHA256_HEX_BYTES = 65 };
 
 struct checkpoint {
     char model[32];
-    uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
-    uint64_t writer_rank;                      /* which rank wrote it: 0, but where all do (omission.h) */
+    uint64_t seed, steps_count, samples_count; /* completed so far, of all workers */
+    uint64_t writer_rank;                      /* rank that wrote it: 0, unless all ranks write (omission.h) */
     size_t n_params;
-    size_t n_state;                  /* running means and variances: of rank 0, as evaluation uses them */
-    struct optimizer_rule optimizer; /* its kind and rate_in_velocity; its numbers are the run's */
-    struct optimizer_state kept;     /* of the optimiser; moments NULL: none */
+    size_t n_state;                  /* running means and variances of rank 0, which evaluation uses */
+    struct optimizer_rule optimizer; /* kind and rate_in_velocity; its numbers are the run's */
+    struct optimizer_state kept;     /* optimiser state; moments NULL: none */
     float *param;                    /* float[n_params]; the other arrays are parts of its allocation; owned */
     float *state;                    /* float[n_state]; NULL: none */
 };
 
-/* Allocate param, the optimiser's arrays (NULL unless asked for, or it has none) and state for n_params, n_state and
- * optimizer. RC_NOMEM. */
+/* Allocate param, state and the optimiser's arrays for n_params, n_state and optimizer. The arrays are NULL if
+ * has_moments is false or the optimiser has none. RC_NOMEM. */
 enum rc checkpoint_alloc(struct checkpoint *c, bool has_moments) MUST_CHECK;
-struct checkpoint_part { /* of all parameters and all state: what a stage has */
+struct checkpoint_part { /* the range of all parameters and state that a stage has */
     size_t first_param, n_params, first_state, n_state;
 };
-/* *c becomes that of a part of it. RC_NOMEM: it is as before. */
+/* Reduce *c to a part of itself. RC_NOMEM: *c is unchanged. */
 enum rc checkpoint_cut(struct checkpoint *c, const struct checkpoint_part *part) MUST_CHECK;
 /* param, the optimiser's arrays and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
-/* The same, with signs of life (peers.P1): tick(arg) before each piece of 64 KiB is written, and before the disk is to
- * take what was written, which is no more than 16 MiB at once. */
+/* Like checkpoint_save(), with signs of life (peers.P1). Calls tick(arg) before each piece of 64 KiB is written, and
+ * before each flush of at most 16 MiB to disk. */
 enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick)(void *arg),
                                 void *arg) MUST_CHECK;
-/* RC_INVAL "PATH: ..." what is wrong: missing, truncated, corrupt, not a checkpoint, of another version. */
+/* RC_INVAL "PATH: ..." names the problem: missing, truncated, corrupt, not a checkpoint, or another version. */
 enum rc checkpoint_load(struct checkpoint *out, const char *path) MUST_CHECK;
-/* *out: all but the arrays, which stay NULL and are not checked (K2). RC_INVAL, as load. */
+/* *out: everything except the arrays, which stay NULL and are not checked (K2). RC_INVAL, as load. */
 enum rc checkpoint_read_header(struct checkpoint *out, const char *path) MUST_CHECK;
 void checkpoint_free(struct checkpoint *c); /* accepts a zeroed one; leaves it zeroed */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_input.h - where the samples of workers come from: --input.
+ * job_input.h - the source of the workers' samples: --input.
  *
- *   direct     each worker opens the files, and reads the samples of its own part of every round (train.L1), wherever
- *              in the files they are; where that pays a thread of it reads the next batch while it computes
- *   feed       a driver, the last rank of all, reads for all workers and pushes batches to them (data/feed.h)
+ *   direct     each worker opens the files and reads the samples of its part of every round (train.L1), wherever they
+ *              are in the files; if it pays, a thread prefetches the next batch during computing
+ *   feed       a driver, the last rank, reads for all workers and pushes batches to them (data/feed.h)
  *   synthetic  no worker reads a file: images of the same shape and number are computed from --seed, as with --data
  *              synthetic
  */
@@ -13,14 +13,14 @@
 
 #include "harness/train/train.h"
 
-/* Before the ranks are counted: *out := is there a driver? RC_INVAL: there cannot be one in this world, or with another
- * option. RC_UNSUPPORTED: no transport of this program can carry batches. */
+/* Before the ranks are counted: set *out if the job has a driver. RC_INVAL: no driver is possible in this world, or
+ * with another option. RC_UNSUPPORTED: no transport of this program can carry batches. */
 enum rc job_input_resolve(struct train_job *job) MUST_CHECK;
-/* With the model and its data: RC_INVAL: it takes no images, or nothing is computed. */
+/* Check, once the model and its data are known. RC_INVAL: the model takes no images, or nothing is computed. */
 enum rc job_input_check(const struct train_job *job) MUST_CHECK;
-/* In place of a data set of files: synthetic images of its shape. Errors: those of opening them. */
+/* Replace a data set of files by synthetic images of its shape. Errors: those of opening them. */
 enum rc job_input_replace(struct train_job *job) MUST_CHECK;
-/* What a driver holds. */
+/* Memory of a driver, in bytes. */
 size_t job_input_driver_bytes(const struct train_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_messages.h - --messages: how many messages a job will note, and whether there is memory for them. */
+/* job_messages.h - --messages: how many messages a job will log, and whether there is memory for them. */
 #ifndef HARNESS_TRAIN_JOB_MESSAGES_H
 #define HARNESS_TRAIN_JOB_MESSAGES_H
 
@@ -7,14 +7,14 @@
 
 #include "harness/train/train.h"
 
-/* Gathered on rank 0 in rounds of so many messages of all ranks together, or one of each. */
+/* Rank 0 gathers the log in rounds. A round has this many messages of all ranks together, but at least one per rank. */
 enum { MESSAGES_OF_A_ROUND = 1 << 16 };
 
-/* Notes of all ranks together, two of each message: no less than there will be, and more by a few of each pair of ranks
- * at most. SIZE_MAX: more than can be counted. Of a job whose exchange and steps are known. RC_NOMEM. */
+/* Log entries of all ranks together, two per message, for a job whose exchange and steps are known. Never too few; too
+ * many by at most a few per pair of ranks. SIZE_MAX: the number overflows. RC_NOMEM. */
 enum rc job_messages_count(size_t *out, const struct train_job *job) MUST_CHECK;
-/* Add the notes of this host, and all of them on rank 0, to what the job needs. RC_INVAL: that is more than there is.
- */
+/* Add this host's log, and on rank 0 the complete log, to the memory that the job needs. RC_INVAL: it exceeds the
+ * available memory. */
 enum rc job_messages_resolve(struct train_job *job) MUST_CHECK;
 
 #endif

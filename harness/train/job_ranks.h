@@ -5,7 +5,8 @@
 
 #include "harness/train/train.h"
 
-/* Given or worked out, and whether they fit together. n_given_ranks: ranks the launcher started, 0: none. RC_INVAL. */
+/* Resolve them from options or defaults, and check that they fit together. n_given_ranks: ranks the launcher started,
+ * 0: none. RC_INVAL. */
 enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks) MUST_CHECK;
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_hosts.c, rank_probe.c, rank_loss.c, rank_save.c,
- * rank_result.c, rank_device.c, and what must be counted of it of job_memory.c. */
+/* rank_state.h - what a rank owns while it trains. For rank.c, rank_hosts.c, rank_probe.c, rank_loss.c, rank_save.c,
+ * rank_result.c, rank_device.c; and for job_memory.c, which counts its memory. */
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
 #include "data/loader.h"
 #include "harness/train/train.h"
 
-/* Worker 0 may have begun two steps more than all have done: it awaits the parameters of a step in the next one. */
+/* Worker 0 may be two steps ahead of the slowest rank: it awaits the parameters of a step in the next step. */
 enum { N_KEPT_STATES = 3 };
 
 struct feed_client;
@@ -15,9 +15,9 @@ struct rank_pipe;
 struct rank_shard;
 struct transport;
 
-struct rank_feed {             /* of --input feed; zeros: there is no driver */
-    struct world *all;         /* borrowed: the driver and all others */
-    struct world *own, *world; /* those that train; the workers and the driver (NULL: a server) */
+struct rank_feed {             /* for --input feed; zeros: there is no driver */
+    struct world *all;         /* borrowed: the driver and all other ranks */
+    struct world *own, *world; /* the ranks that train; the workers and the driver (NULL: a server) */
     struct transport *transport;
     struct feed_client *client; /* NULL: not a worker */
     struct loader_source source;
@@ -25,60 +25,60 @@ struct rank_feed {             /* of --input feed; zeros: there is no driver */
 };
 
 struct rank {            /* everything one rank owns while it trains */
-    struct world *world; /* of those that train */
+    struct world *world; /* the ranks that train */
     const struct train_job *job;
     struct compute *compute;
     struct training *training; /* NULL: a server */
-    struct dataset_part part;  /* its samples; unused of SPLIT_IID */
+    struct dataset_part part;  /* its samples; unused with SPLIT_IID */
     struct exchange *exchange;
-    struct exchange_opts exchanging; /* the job's, but for what --overlap auto leaves open, and --in-flight */
-    float *param, *grad;             /* of the exchange */
+    struct exchange_opts exchanging; /* the job's, with --overlap auto and --in-flight resolved */
+    float *param, *grad;             /* owned by the exchange */
     struct exchange_memory_facts memory;
     struct step_stamp *stamp;     /* [n_steps] */
     struct train_result result;   /* filled on rank 0 only */
-    uint64_t data_waited_ns;      /* wait for the data loader: before the first step in all; then, in the steps */
-    struct host_load load_before; /* the first step; in sim not used */
+    uint64_t data_waited_ns;      /* wait for the data loader: before the first step the total, later that in steps */
+    struct host_load load_before; /* before the first step; in sim not used */
     struct train_rank_info info;  /* for rank 0 */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
-    struct world *left;           /* --on-loss report: from the end on, the ranks that are left; else NULL */
-    int *host; /* [job->n_ranks]: of each rank, where servers are beside workers on several hosts; else NULL */
-    bool has_no_wire_limit; /* what hosts ranks are on says that a limit by the wire would be none: rank_probe.c */
-    bool has_cores;         /* every thread of every worker has one: rank_choose_wait() */
-    bool ranks_have_cores;  /* likewise every rank, servers included; neither in sim */
-    uint64_t step_ns;       /* what a step takes as the probe has measured it; 0: of a mode without servers */
-    size_t n_begun, n_done; /* steps of this run: that this rank began; that count, after rank_end() */
-    float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
-    struct world *workers;  /* --verify-every beside servers: those that compare; else NULL */
-    uint64_t *hash;         /* [n_segments], of --verify-every; else NULL */
-    float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
-    uint64_t batch;         /* of the step that begins, of an elastic run (elastic.h) */
-    uint64_t *round_ns;     /* [job->n_steps], likewise; the first server's: when W batches more were done; else NULL */
-    bool is_leaving;        /* it goes before the others (elastic.h, V4), or is a guest */
-    bool is_over;           /* of an elastic run: there is no batch for it any more */
-    bool is_ended;          /* the servers have told this worker to begin no other step */
-    bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
+    struct world *left;           /* --on-loss report: at the end, the remaining ranks; else NULL */
+    int *host; /* [job->n_ranks]: host of each rank, if servers share several hosts with workers; else NULL */
+    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid: rank_probe.c */
+    bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
+    bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
+    uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
+    size_t n_begun, n_done; /* steps of this run: begun by this rank; completed ones that count (after rank_end()) */
+    float *trajectory;      /* [n_steps + 1][n_params], for --trajectory; else NULL */
+    struct world *workers;  /* --verify-every with servers: the workers, which compare; else NULL */
+    uint64_t *hash;         /* [n_segments], for --verify-every; else NULL */
+    float *checked;         /* float[n_params] on the host, if the host cannot read r->param; else NULL */
+    uint64_t batch;         /* batch of the step that begins, in an elastic run (elastic.h) */
+    uint64_t *round_ns;     /* [job->n_steps], likewise; first server: when each W batches were completed; else NULL */
+    bool is_leaving;        /* it leaves early (elastic.h, V4), or joined late */
+    bool is_over;           /* elastic run: no batch is left for this rank */
+    bool is_ended;          /* the servers have told this worker to begin no further step */
+    bool is_corrupted;      /* a check found different parameters; equal on all workers */
     struct slowed {         /* --slow-rank */
-        uint64_t since_ns, waited_ns; /* of this step: what was computed until then is made up for; its waits */
-        int64_t owed_ns;              /* a pause that is still to be made; below 0: one was too long */
+        uint64_t since_ns, waited_ns; /* of this step: computing already made up for; its waits */
+        int64_t owed_ns;              /* pause still due; below 0: an earlier one was too long */
     } slowed;
     struct rank_feed feed;
-    struct rank_pipe *pipe;                       /* of a worker with stages; else NULL */
-    struct rank_shard *shard;                     /* of --shard-dense; else NULL */
+    struct rank_pipe *pipe;                       /* for a worker with stages; else NULL */
+    struct rank_shard *shard;                     /* for --shard-dense; else NULL */
     struct pipeline_stage stage;                  /* that one's */
-    uint64_t pipe_waited_ns;                      /* for the stages beside this one */
-    uint64_t pipe_sending_ns;                     /* to begin to send to them */
-    uint64_t shard_waited_ns;                     /* for the others of its group of shards */
-    uint64_t least_forward_ns, least_backward_ns; /* of all micro-batches of a stage, but for these three; 0: none */
-    uint64_t input_waited_ns;                     /* network_data_waited_ns() when the last gradient was there */
+    uint64_t pipe_waited_ns;                      /* wait for the stages next to this one */
+    uint64_t pipe_sending_ns;                     /* time to start sends to them */
+    uint64_t shard_waited_ns;                     /* wait for the other ranks of its shard group */
+    uint64_t least_forward_ns, least_backward_ns; /* of a stage's micro-batches, without these three; 0: none */
+    uint64_t input_waited_ns;                     /* network_data_waited_ns() when the last gradient was ready */
     float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
-/* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
+/* Set this rank's phase. The rank fails here if fault injection says so. step: of this run. */
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);
-/* Fail, if this is where the drill has it; step: of the whole training; micro_batch: -1: the step begins. */
+/* Fail here if fault injection asks for it. step: of the whole training; micro_batch: -1: the step begins. */
 void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch);
 
-/* That compute; of a server one. */
+/* Threads that compute; 1 on a server. */
 int rank_n_threads(const struct rank *r);
 
 static inline bool rank_is_worker(const struct rank *r)
@@ -91,13 +91,13 @@ static inline bool rank_is_virtual(const struct rank *r)
     return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
-/* Trainings at once (--sets). */
+/* Number of concurrent trainings (--sets). */
 static inline int train_n_sets(const struct train_job *job)
 {
     return job->opts.sets > 1 ? (int)job->opts.sets : 1;
 }
 
-/* Of all that train at once (--sets), or of this training alone. */
+/* The world of all concurrent trainings (--sets), or of this training alone. */
 static inline struct world *rank_all(const struct rank *r)
 {
     return r->job->all ? r->job->all : r->world;
@@ -109,214 +109,217 @@ static inline bool rank_goes_back(const struct rank *r)
     return r->job->on_loss == ON_LOSS_REPORT && r->job->mode->module.caps & MODE_SYNCHRONOUS;
 }
 
-/* Samples that all workers have taken before this step of the run. */
+/* Samples taken by all workers before this step of the run. */
 uint64_t rank_samples_before(const struct train_job *job, size_t step);
 
 /* --- rank_probe.c: limits of the run --- */
 
-/* Before the first step. Changes gradients, and nothing that training starts from. Collective. */
+/* Measure before the first step. Changes gradients, but nothing that training starts from. Collective. */
 enum rc rank_probe(struct rank *r) MUST_CHECK;
-/* After rank_end(): the same again, as a machine may change its speed between; nothing that the run has come to is
- * changed. Not in virtual time, where nothing changes, not of a run that was stopped (stop.h), and not with --on-loss
- * report: results that a loss is to leave whole would be lost with a rank that ends meanwhile. Collective. */
+/* Measure again after rank_end(), because a machine's speed may change between; the run's results stay unchanged. Does
+ * nothing in virtual time, where speed is constant, and after a stopped run (stop.h). Does nothing with --on-loss
+ * report either: if a rank died meanwhile, results that must survive losses would be lost. Collective. */
 enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
 /* --- rank_hosts.c: where servers are, of a job that has any --- */
 
-/* Set r->host and r->has_no_wire_limit. RC_INVAL, on all ranks: a server is on a host that has not a worker for it.
- * RC_NOMEM. Collective. */
+/* Set r->host and r->has_no_wire_limit. RC_INVAL, on all ranks: a server's host has no worker to go with it. RC_NOMEM.
+ * Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 
 /* --- rank_overlap.c: beside computing, or after it --- */
 
-/* Set r->exchanging, for all workers alike, and note the choice in the result. Collective. Errors: as
+/* Set r->exchanging, equally on all workers, and record the choice in the result. Collective. Errors: as
  * world_host_group(). */
 enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
-/* After rank_choose_wait(): set r->exchanging.n_in_flight, for all workers alike, and note it in the result. Where
- * ranks share cores no link and no processor waits while a piece is under way: several then only take turns and memory
- * bandwidth from each other (results/2026-11-26-ps-in-flight). */
+/* After rank_choose_wait(): set r->exchanging.n_in_flight, equally on all workers, and record it in the result. If
+ * ranks share cores, neither a link nor a processor idles while a piece is in transit. Several pieces at once then only
+ * compete for cores and memory bandwidth (results/2026-11-26-ps-in-flight). */
 void rank_choose_flight(struct rank *r);
 
 /* --- rank_wait.c: how ranks wait --- */
 
-/* After rank_choose_overlap(): resolve --wait, for all workers alike, set it in this rank's world, and note it in the
- * result. Nothing in sim. Collective. */
+/* After rank_choose_overlap(): resolve --wait, equally on all workers, set it in this rank's world, and record it in
+ * the result. Does nothing in sim. Collective. */
 enum rc rank_choose_wait(struct rank *r) MUST_CHECK;
 /* May the threads of this rank's pool spin while they wait for each other? After rank_choose_wait(). */
 bool rank_pool_may_spin(const struct rank *r);
 
-/* The driver's part in that: it needs a core, and does not spin. */
+/* The driver's part of this collective: it needs a core, and does not spin. */
 enum rc rank_needs_core(struct rank *r) MUST_CHECK;
 
 /* --- rank_feed.c: --input feed --- */
 
-/* Part those that train from the driver, and open the way of batches. Collective over `all`, of a job that has a
- * driver. */
+/* Separate the training ranks from the driver, and open the transport for batches. Collective over `all`, for a job
+ * that has a driver. */
 enum rc rank_feed_open(struct rank *r, struct world *all) MUST_CHECK;
 /* The driver: push batches until every worker has ended. */
 enum rc rank_feed_drive(struct rank *r) MUST_CHECK;
-/* This rank wants no more batches. Nothing but for a worker that is fed. */
+/* This rank needs no more batches. Does nothing unless it is a worker that is fed. */
 enum rc rank_feed_end(struct rank *r) MUST_CHECK;
-/* A gradient is there: how long `step` waited for its samples, into its stamp and the timeline. */
+/* A gradient is ready: record in its stamp and the timeline how long `step` waited for its samples. */
 void rank_note_input(struct rank *r, size_t step);
-void rank_feed_close(struct rank *r); /* whatever it has of that */
+void rank_feed_close(struct rank *r); /* frees what was opened */
 
 /* --- rank_pipe.c: --stages --- */
 
-/* The way to the stages beside this one, for r->stage; nothing without stages. Collective over job->pipe. Errors: as
- * transport_open_planned(). */
+/* Open the transport to the stages next to this one, for r->stage; does nothing without stages. Collective over
+ * job->pipe. Errors: as transport_open_planned(). */
 enum rc rank_pipe_open(struct rank *r) MUST_CHECK;
-/* Into the stamps of all: the losses, which the last stage alone knows, and the end of the last step, which is that of
- * the stage that ends last. Collective over job->pipe. */
+/* Put into the stamps of all ranks: the losses, which only the last stage knows, and the end of the last step, which is
+ * that of the slowest stage. Collective over job->pipe. */
 enum rc rank_pipe_share_stamps(struct rank *r) MUST_CHECK;
-/* Of all stages of worker 0, each with its own, all with moments or none: *whole, on the first stage, is that of the
- * network; of the others it stays as it is. RC_NOMEM, and errors of messages. */
+/* Join the checkpoints of all stages of worker 0; all have moments, or all have no moments. *whole, on the first stage,
+ * becomes that of the network; on other stages it is unchanged. RC_NOMEM, and errors of messages. */
 enum rc rank_pipe_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own) MUST_CHECK;
-/* *e := what the last stage has found; nothing without stages. Collective over job->pipe. */
+/* *e := the evaluation of the last stage; does nothing without stages. Collective over job->pipe. */
 enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e) MUST_CHECK;
-/* Spans of micro-batches and of waits for other stages; NULL: there are none. */
+/* Spans of micro-batches and of waits for other stages; NULL: no timeline. */
 struct span_ring *rank_pipe_ring(const struct rank *r);
 void rank_pipe_close(struct rank *r);
 
 /* --- rank_shard.c: --shard-dense; without it each does nothing, and gives NULL or false --- */
 
-/* r->job becomes the one of this rank's shard. RC_NOMEM. */
+/* Replace r->job by that of this rank's shard. RC_NOMEM. */
 enum rc rank_shard_take(struct rank *r) MUST_CHECK;
-/* With r->compute open: the way to the others of the group, and those that have the same shard. Collective. Errors: as
- * world_split(), transport_open_planned(); RC_NOMEM. */
+/* With r->compute open: connect to the other ranks of the group, and to those with the same shard. Collective. Errors:
+ * as world_split(), transport_open_planned(); RC_NOMEM. */
 enum rc rank_shard_open(struct rank *r) MUST_CHECK;
 const struct dense_shard *rank_shard_env(const struct rank *r);
 const struct exchange_shard *rank_shard_exchanged(const struct rank *r);
-/* From now on nothing crosses in the group, and what would come from it is left as it is; or it does again. */
+/* is_still: from now on send nothing in the group, and leave received data unchanged; false: send again. */
 void rank_shard_be_still(struct rank *r, bool is_still);
-/* Of a micro-batch of this rank, what its activations and their gradients take at the least to cross (harness/bench/
- * alpha_beta.h). Collective over the group. Errors: as alpha_beta_measure(). */
+/* Least time to send a micro-batch's activations and their gradients in the group (harness/bench/alpha_beta.h).
+ * Collective over the group. Errors: as alpha_beta_measure(). */
 enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s) MUST_CHECK;
-uint64_t rank_shard_waited_ns(const struct rank *r); /* in all steps, for the others of its group */
-/* Spans of what crosses in the group; NULL: there are none. */
+uint64_t rank_shard_waited_ns(const struct rank *r); /* in all steps, for the other ranks of its group */
+/* Spans of messages in the group; NULL: no timeline. */
 struct span_ring *rank_shard_ring(const struct rank *r);
-/* Is this a rank of group 0, whose shards are joined? */
+/* Is this a rank of group 0? Its shards are joined. */
 bool rank_shard_gives(const struct rank *r);
-/* *whole := on rank 0 the checkpoint of the whole network (its arrays are the caller's then), of what the ranks of
- * group 0 have: to be called by all of them, with or without moments alike. RC_NOMEM, and errors of messages. */
+/* On rank 0, *whole becomes the checkpoint of the whole network (the caller owns its arrays), joined from the ranks of
+ * group 0. All of them must call this, all with moments or all without. RC_NOMEM, and errors of messages. */
 enum rc rank_shard_join(struct rank *r, struct checkpoint *whole, const struct checkpoint *own) MUST_CHECK;
-/* On rank 0, into the result. Collective over group 0. */
+/* Gather into the result on rank 0. Collective over group 0. */
 enum rc rank_shard_gather_figures(struct rank *r) MUST_CHECK;
-/* Rank 0, its own model closed: what it has a shard of, with these parameters, on the test set. Of a stage: collective
- * over the stages of worker 0, which evaluate alike; the last one knows what comes of it. */
+/* On rank 0, once its own model is closed: evaluate the network (or stage) that its shard is part of, with these
+ * parameters, on the test set. With stages: collective over the stages of worker 0, which evaluate together; only the
+ * last one gets the outcome. */
 enum rc rank_shard_evaluate(struct rank *r, const struct checkpoint *whole, struct evaluation *out) MUST_CHECK;
 void rank_shard_close(struct rank *r);
 
 /* --- rank_device.c: the devices of workers --- */
 
-/* The device of the worker that is `host_rank` of its host, where workers take the devices they see in turn; 0 of a
- * backend that has none. Errors: as its device_count(). */
+/* *out: the device of the worker with `host_rank` on its host; workers take the devices they see in turn. 0 if the
+ * backend has none. Errors: as its device_count(). */
 enum rc rank_device_number(int *out, const struct compute_backend *compute, int host_rank) MUST_CHECK;
-/* With r->compute open: the device of each worker. RC_INVAL, on all ranks: two have the same, and --share-device is not
- * given. Collective. */
+/* With r->compute open: compare the devices of all workers. RC_INVAL, on all ranks: two workers have the same device,
+ * without --share-device. Collective. */
 enum rc rank_check_devices(struct rank *r) MUST_CHECK;
 
 /* --- rank_loss.c: losses of ranks --- */
 
 /* RC_NOMEM. */
 enum rc rank_keep_open(struct rank *r) MUST_CHECK;
-/* A step begins: keep what the running means are. */
+/* A step begins: keep the running means. */
 void rank_keep_state(struct rank *r, size_t step);
-/* The steps have ended with `trained`. With --on-loss report: meet the ranks that are left (r->left), and where they
- * train together take them back to the last step that all have done (r->n_done), parameters, optimiser and running
- * means. Errors: `trained`, where it is not the loss of a rank that the mode can do without; RC_PEER: nothing was
- * trained. Collective. */
+/* The steps have ended with `trained`. With --on-loss report: meet the remaining ranks (r->left). If they train
+ * together, return to the last step that all have completed (r->n_done): parameters, optimiser and running means.
+ * Errors: `trained`, unless it is the loss of a rank that the mode can continue without; RC_PEER: nothing was trained.
+ * Collective. */
 enum rc rank_end(struct rank *r, enum rc trained) MUST_CHECK;
-/* Before the first step: rc, and where it is the loss of a rank its message says that nothing was trained. */
+/* Before the first step: returns rc. If it is the loss of a rank, the message adds that nothing was trained. */
 enum rc rank_explain_early_loss(const struct rank *r, enum rc rc);
-/* rc, and where a message was awaited too long its message says what the user can do about it. */
+/* Returns rc. If a message timed out, the error message adds what the user can do. */
 enum rc rank_explain_timeout(const struct rank *r, enum rc rc);
-/* Rank 0: who was lost, and when. RC_NOMEM. */
+/* On rank 0: record which ranks were lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 
 /* --- rank_trajectory.c: parameters of every step --- */
 
 /* RC_NOMEM. */
 enum rc rank_trajectory_open(struct rank *r) MUST_CHECK;
-/* What `step` of this run begins with; behind the last step: what it has come to. Without --trajectory nothing. */
+/* Record the parameters at the start of `step` of this run, or after the last step the final ones. Does nothing without
+ * --trajectory. */
 enum rc rank_trajectory_note(struct rank *r, size_t step) MUST_CHECK;
-/* On rank 0, into the result. Collective over `gathered`. */
+/* Gather into the result on rank 0. Collective over `gathered`. */
 enum rc rank_trajectory_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
 /* --- rank_messages.c: the messages of all ranks --- */
 
-/* On rank 0, into the result; without --messages nothing. RC_NOMEM. Collective over `gathered`. */
+/* Gather into the result on rank 0; does nothing without --messages. RC_NOMEM. Collective over `gathered`. */
 enum rc rank_messages_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
 /* --- rank_save.c: checkpoints between steps --- */
 
 /* RC_NOMEM. */
 enum rc rank_save_open(struct rank *r) MUST_CHECK;
-/* Does this rank save behind `step`, or wait for rank 0 that does? Then the step awaits its own exchange. */
+/* Does this rank save after `step`, or wait while rank 0 saves? Then the step awaits its own exchange. */
 bool rank_save_is_due(const struct rank *r, size_t step);
-/* This rank has done `step`. Rank 0 writes a checkpoint where --save-every asks for one; workers of a synchronous mode
- * wait for it. One that cannot be written is told at once and counted, and the run goes on. Errors: as
+/* This rank has completed `step`. Rank 0 writes a checkpoint if --save-every asks for one; workers of a synchronous
+ * mode wait for it. A failed write is reported at once and counted, and the run continues. Errors: as
  * exchange_snapshot(), world_barrier(). */
 enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
 
 /* --- rank_verify.c: are the parameters of all workers equal? --- */
 
-/* Of workers beside servers: a world of theirs. Collective, before the rank has tasks. */
+/* With servers: make a world of the workers alone. Collective, before the rank has tasks. */
 enum rc rank_verify_meet(struct rank *r) MUST_CHECK;
 /* RC_NOMEM. */
 enum rc rank_verify_open(struct rank *r) MUST_CHECK;
 void rank_verify_close(struct rank *r);
-/* Do workers compare behind `step`? Then the step awaits its own exchange. */
+/* Do workers compare after `step`? Then the step awaits its own exchange. */
 bool rank_verify_is_due(const struct rank *r, size_t step);
-/* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */
+/* This rank has completed `step`. Sets r->is_corrupted. Collective if a check is due. */
 enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
 
 /* --- rank_elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
 
-/* This rank is about to begin `step` of the run. *out: it is to; false: the run stops, or r->is_leaving, this rank
- * alone does. Errors: as world_begin_step(). */
+/* This rank is about to begin `step` of the run. *out: true: begin it; false: the run stops, or with r->is_leaving only
+ * this rank. Errors: as world_begin_step(). */
 enum rc rank_begins(struct rank *r, size_t step, bool *out) MUST_CHECK;
-/* Of a guest (world.W9), behind rank_open(): it is a worker of the run from now on; r->is_over: it came too late.
+/* For a late joiner (world.W9), after rank_open(): it becomes a worker of the run. r->is_over: it came too late.
  * RC_PEER, RC_TIMEOUT: the run has ended. */
 enum rc rank_join(struct rank *r) MUST_CHECK;
-/* In place of rank_end(), where r->is_leaving, and nothing is left to do: the others go on without this rank. */
+/* Called instead of rank_end() if r->is_leaving and no work is left: the other ranks continue without this one. */
 enum rc rank_leave(struct rank *r) MUST_CHECK;
 
 /* RC_NOMEM. */
 enum rc rank_elastic_open(struct rank *r) MUST_CHECK;
-/* exchange_env.on_round; arg: the rank. */
+/* exchange_env.on_round; arg: the struct rank. */
 void rank_note_round(void *arg, size_t round, uint64_t ended_ns);
-/* Before a step, in no step's time: which batch it is of; r->is_over: there is none for it, as all are done. */
+/* Before a step, outside of any step's time: get the step's batch. r->is_over: all batches are assigned or done. */
 enum rc rank_take_batch(struct rank *r) MUST_CHECK;
-/* Whose batch of which step of the run `step` of this rank is of, as train.L1 numbers them. */
+/* Which worker's batch, of which step of the run, `step` of this rank takes; numbered as in train.L1. */
 struct batch_place {
     size_t step;
     int worker;
 };
 struct batch_place rank_place(const struct rank *r, size_t step);
-/* On rank 0, into the result, behind that of the ranks' infos. Collective over `gathered`. */
+/* Gather into the result on rank 0, after the ranks' infos. Collective over `gathered`. */
 enum rc rank_gather_rounds(struct rank *r, struct world *gathered) MUST_CHECK;
 
 /* --- rank_slowed.c: --slow-rank --- */
 
-/* This rank computes from now on, in a step that begins. */
+/* This rank starts computing, in a step that begins. */
 void rank_slowed_begin(struct rank *r);
-/* It has computed since then, or since the last call, but for its waits: pause as it is to. Syncs the compute. */
+/* The rank has computed since then, or since the last call, except for its waits: pause in proportion. Syncs the
+ * compute. */
 enum rc rank_slow(struct rank *r) MUST_CHECK;
 
 /* --- rank_result.c: what rank 0 keeps --- */
 
-/* Every rank takes the memory for its stamps, and rank 0 that for those of all: what a run has come to is not lost for
- * lack of it. RC_NOMEM. */
+/* Every rank allocates its stamps, and rank 0 those of all ranks, in advance, so that results are never lost for lack
+ * of memory. RC_NOMEM. */
 enum rc rank_result_open(struct rank *r) MUST_CHECK;
 
-/* Of the checkpoint *c of this rank, all but its arrays and their lengths: after n_done steps of this run. */
+/* Fill this rank's checkpoint *c, except its arrays and their lengths, after n_done steps of this run. */
 void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done);
 
-/* Get the final parameters, and the optimiser's arrays on rank 0 if a checkpoint needs it. */
+/* Get the final parameters, and on rank 0 the optimiser's arrays if a checkpoint needs them. */
 enum rc rank_finish_exchange(struct rank *r) MUST_CHECK;
-/* Gather the results on rank 0, which evaluates the model, and write the timeline. Collective over the ranks that are
- * left. */
+/* Gather the results on rank 0, which evaluates the model, and write the timeline. Collective over the remaining
+ * ranks. */
 enum rc rank_gather(struct rank *r) MUST_CHECK;
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_record.h - what a summary says of how a run went, beside its figures. */
+/* run_record.h - how a run proceeded, in its summary next to its figures. */
 #ifndef HARNESS_TRAIN_RUN_RECORD_H
 #define HARNESS_TRAIN_RUN_RECORD_H
 
 #include "harness/train/train.h"
 
-/* What --omit left out; null: nothing. (omission.O1) */
+/* What --omit omitted; null: nothing (omission.O1). */
 void record_for_lessons(struct record *r, const struct train_job *job);
-/* What carried the gradients, and who on the network can read them; null: nobody, as nothing goes there. */
+/* The transport of the gradients, and who on the network can read them; null: no one, as none are sent. */
 void record_transport(struct record *r, const struct train_job *job, const struct train_result *result);
-/* Of a worker: how many training samples it has, and how many of a round; null: all have all in turn, and as many. */
+/* For a worker: its number of training samples, and of samples per round; null: all workers take all samples in turn,
+ * equally. */
 void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker);
-/* What --omit left out; the signal that stopped it; how many checkpoints were written between steps (null: none were
- * asked for), and how long that took, which is in the wall time but in no step; how often the training was begun again,
- * and from which steps. */
+/* What --omit omitted; the signal that stopped the run. Checkpoints written between steps (null: not requested), and
+ * their time, which is in the wall time but in no step. How often the training was restarted, and from which steps. */
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result);
 
-/* "2, as ranks had died: from step 40, 80"; "" where it was begun once. */
+/* "2, as ranks had died: from step 40, 80"; "" without restarts. */
 const char *run_restarts_text(char *out, size_t n_bytes, const struct train_restarts *restarts);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trajectory.h - the path of every worker through the parameters of a small model, as a table for charts and lessons.
+ * trajectory.h - the parameters of every worker over the steps of a small model, as a table for charts and lessons.
  *
- * One row for each step of each worker, workers one after the other: worker, step, time_s (since the first worker's
- * first step began), samples_count (that all workers have taken before that step), loss (of the batch that the worker
- * takes in it), then the parameters it begins with, a column for each of its names. The last row of a worker is behind
- * its last step: the loss is nan.
+ * One row for each step of each worker, worker after worker. Columns: worker; step; time_s (since the first worker's
+ * first step began); samples_count (taken by all workers before that step). Then loss (of the worker's batch in that
+ * step) and one column for each parameter, at the start of the step. A worker's last row is after its last step: the
+ * loss is nan.
  */
 #ifndef HARNESS_TRAIN_TRAJECTORY_H
 #define HARNESS_TRAIN_TRAJECTORY_H
 
 #include "harness/train/train.h"
 
-/* RC_INVAL: path cannot be written; RC_IO: nothing new is there. */
+/* RC_INVAL: path cannot be written; RC_IO: the file is unchanged. */
 enum rc trajectory_write(const char *path, const struct train_job *job, const struct train_result *result) MUST_CHECK;
 
 #endif
