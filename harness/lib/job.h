@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - what the files of libgradmark share; the contract is gradmark.h. */
+/* job.h - shared by the files of libgradmark; the contract is gradmark.h. */
 #ifndef HARNESS_LIB_JOB_H
 #define HARNESS_LIB_JOB_H
 
@@ -22,24 +22,24 @@ struct gm_job {
     struct compute *compute; /* cpu, one thread */
     const struct transport_ops *transport_ops;
     struct transport *transport;
-    struct collective *collective;     /* NULL: no collective was called yet */
-    size_t max_elems;                  /* of it */
+    struct collective *collective;     /* NULL: no collective call so far */
+    size_t max_elems;                  /* of collective */
     uint64_t n_combined, n_broadcasts; /* calls so far, for gm_note() */
     int timeout_ms;                    /* of a wait for another rank */
     bool has_failed;                   /* I2 */
-    bool is_of_gang;                   /* of processes that gradmark launch started, where it is the only one */
+    bool is_of_gang;                   /* the processes were started by gradmark launch alone */
     FILE *notes;                       /* NULL: none yet */
 };
 
-/* I2, of a collective call that ended with rc: tells the other ranks of a failure. */
+/* I2: call after a collective call that ended with rc; reports a failure to the other ranks. */
 enum rc job_ended(struct gm_job *job, enum rc rc);
 /* RC_INVAL: job is NULL. RC_PEER: it has failed. */
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
-/* *out: what in says. RC_INVAL: NULL, or out of range; the message begins with "FUNCTION: ". */
+/* Convert in to *out. RC_INVAL: in is NULL or out of range; the message begins with "FUNCTION: ". */
 enum rc job_rule(struct optimizer_rule *out, const struct gm_rule *in, const char *function) MUST_CHECK;
-/* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). function: that calls it. */
+/* Sum over all ranks, in place. array: has the alignment that the compute needs (compute.C5). function: the caller. */
 enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, size_t n) MUST_CHECK;
-/* Of a call without messages of its own, or before them. RC_MISMATCH: not all ranks call the same. */
+/* Compare signatures, in a call without other messages, or before them. RC_MISMATCH: ranks call different functions. */
 enum rc job_agree(struct gm_job *job, const struct signature *s) MUST_CHECK;
 
 #endif
