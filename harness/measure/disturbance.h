@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disturbance.h - how much of a machine others took while a run trained, and from when on the run counts as disturbed.
+ * disturbance.h - how much of a machine other processes used during training, and when the run counts as disturbed.
  *
  * Invariants
- *   D1  Others' cores of a host are what was busy of it, less what the run's own processes there used, each over its
- *       own window (they do not begin and end at the same moment), and never below 0.
- *   D2  Taken is others' cores and stolen ones over the cores that the run uses on that host: others on cores that a
- *       run leaves idle count too, as they share caches, memory and frequency with it.
- *   D3  A run is disturbed where more is taken than DISTURBED_RATIO, and more than the clock tells: busy time is
- *       counted in ticks of 10 ms, so DISTURBANCE_GRAIN_S of the time of each core that the run uses, and as much once
- *       more, may be no more than that. A window below DISTURBANCE_MIN_S tells nothing: all is NaN.
- *   D4  Where the system does not tell, a figure is NaN, and the run is not said to be disturbed.
+ *   D1  Others' cores of a host are its busy cores, minus those of the run's own processes there. Each is measured over
+ *       its own window (they do not start and end at the same moment). Never below 0.
+ *   D2  Taken is others' cores plus stolen ones, over the cores that the run uses on that host. Others on cores that
+ *       the run leaves idle count too: they share caches, memory and frequency with it.
+ *   D3  A run is disturbed if taken exceeds DISTURBED_RATIO plus the resolution of the clock. Busy time is counted in
+ *       ticks of 10 ms. So the resolution is DISTURBANCE_GRAIN_S of the time of each core that the run uses, and once
+ *       more that much. A window below DISTURBANCE_MIN_S is too short: all values are NaN.
+ *   D4  If the system does not report a value, it is NaN, and the run does not count as disturbed.
  */
 #ifndef HARNESS_MEASURE_DISTURBANCE_H
 #define HARNESS_MEASURE_DISTURBANCE_H
@@ -18,24 +18,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A tenth: a run that loses as much is slower by about as much, which is more than most differences between modes;
- * and what a system does by itself (interrupts, daemons, who started the run) stays below. */
+/* A tenth: a run that loses this much is slower by about as much, more than most differences between modes. The
+ * background load of a system (interrupts, daemons, the launching process) is lower. */
 #define DISTURBED_RATIO 0.1
 #define DISTURBANCE_GRAIN_S 0.02
 #define DISTURBANCE_MIN_S 0.1
-/* A core whose frequency differs by more from that of the same point's other launches: as much speed. */
+/* A core is marked if its frequency differs by more than this from the same point's other launches: its speed differs
+ * as much. */
 #define DISTURBED_FREQUENCY_RATIO 0.05
 
 struct window_load { /* while a process trained */
     double window_s;
     double own_cores; /* its processor time / window_s */
-    /* Of its host, where this process is the one that asks; else n_host_cores is 0: */
+    /* Of its host, if this process reads it; else n_host_cores is 0: */
     int n_host_cores;
-    double busy_cores, steal_ratio; /* steal: of the time of all cores of the host */
+    double busy_cores, steal_ratio; /* steal: share of the time of all cores of the host */
     double frequency_hz;
 };
 
-struct disturbance {          /* of a host, or of the worst one; NaN: not known */
+struct disturbance {          /* of a host, or of the worst host; NaN: not known */
     double steal_ratio;       /* of the time of its cores */
     double others_cores;      /* D1 */
     double taken_ratio;       /* D2 */
@@ -45,10 +46,11 @@ struct disturbance {          /* of a host, or of the worst one; NaN: not known 
 
 extern const struct disturbance DISTURBANCE_NOT_KNOWN;
 
-/* Of a host, as the process that asked found it, where the processes of the run there have own_cores together, and use
+/* The disturbance of a host, from the process that read it. The run's processes there have own_cores together, and use
  * n_used_cores > 0 of its cores. Pure. */
 struct disturbance disturbance_of_host(const struct window_load *host, double own_cores, int n_used_cores);
-/* Of two hosts: of each figure the worse one; taken and its limit are of the host where more is taken beyond it. */
+/* Combine two hosts: the worse value of each figure. Taken and its limit are those of the host that exceeds its limit
+ * by more. */
 struct disturbance disturbance_worse(const struct disturbance *a, const struct disturbance *b);
 /* D3, D4 */
 bool disturbance_is_too_much(const struct disturbance *d);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * independent.h - which of two campaigns is higher in a point, from launches that share no blocks. Within a campaign
- * launches are compared in pairs (paired.h), which says more.
+ * independent.h - which of two campaigns is higher at a point, from launches without common blocks. Within a campaign
+ * launches are compared in pairs (paired.h), which is more precise.
  *
  * Invariants
- *   D1  Compared are the means of ln(first[i]) and ln(second[k]), which nothing pairs, and whose variances and numbers
- *       may differ (Welch, Biometrika 34(1-2), 1947).
- *   D2  The interval is Student's t with Welch's degrees of freedom, and p its two-sided probability of no difference.
- *       Fewer than two launches of either: no interval, p is 1 (interval.I4).
- *   D3  What differs between campaigns and not between the launches of one (the hour, another boot of the machine) is
- *       in the difference, and not in the interval: two campaigns of the same program tell how much that is.
+ *   D1  The means of ln(first[i]) and ln(second[k]) are compared, without pairs. Their variances and numbers may differ
+ *       (Welch, Biometrika 34(1-2), 1947).
+ *   D2  The interval is Student's t with Welch's degrees of freedom; p is its two-sided probability of no difference.
+ *       With fewer than two launches of either: no interval, p is 1 (interval.I4).
+ *   D3  Effects that differ between campaigns but not between launches of one (the hour, a reboot) are in the
+ *       difference, not in the interval. Two campaigns of the same program show the size of such effects.
  */
 #ifndef HARNESS_MEASURE_INDEPENDENT_H
 #define HARNESS_MEASURE_INDEPENDENT_H

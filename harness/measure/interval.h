@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval.h - 95 % intervals that say what was assumed. Decisions: paired.h.
+ * interval.h - 95 % intervals, with their assumptions. Decisions: paired.h.
  *
  * Invariants
  *   I1  An interval is for the mean, never the spread of single values.
@@ -30,8 +30,8 @@ struct interval interval_of_launches(const double *x, size_t n);
 /* Interval of scale / X, given one of X > 0; high is infinite when x.low is not above 0. */
 struct interval interval_reciprocal(struct interval x, double scale);
 enum { INTERVAL_ENDS_BYTES = 64 };
-/* The ends as a text, each by format: "2.1 to 3.4", where between is " to "; without an upper end "2.1 or more";
- * without both "". Returns out. */
+/* The ends as text, each by format: "2.1 to 3.4", if between is " to "; "2.1 or more" without an upper end; "" without
+ * both. Returns out. */
 const char *interval_ends(char out[INTERVAL_ENDS_BYTES], const char *format, const char *between, double low,
                           double high);
 

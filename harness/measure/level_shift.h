@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * level_shift.h - one shift of the level of a series: the split of it into two levels that leaves the least squares.
- * Private to this room.
+ * level_shift.h - one shift of the level of a series: the split into two levels with the least squared deviations.
+ * Private to this module.
  *
- * The test of a split is Student's two-sample test, the same variance on both sides, its probability multiplied by the
- * number of places where the shift might have been (Bonferroni): of series of independent normal values without any
- * shift at most LEVEL_SHIFT_ALARM_RATIO are said to have one. Values that depend on their neighbours must be averaged
- * in blocks before, long enough that the blocks do not.
+ * The test of a split is Student's two-sample test with equal variances. Its probability is multiplied by the number of
+ * possible places of the shift (Bonferroni). Of series of independent normal values without a shift, at most
+ * LEVEL_SHIFT_ALARM_RATIO are reported as shifted. Values that depend on their neighbours must first be averaged in
+ * blocks, long enough that the blocks are independent.
  */
 #ifndef HARNESS_MEASURE_LEVEL_SHIFT_H
 #define HARNESS_MEASURE_LEVEL_SHIFT_H
@@ -32,8 +32,8 @@ struct line {
     bool is_significant;
 };
 
-/* The straight line of least squares through y[n]: what drifts has less deviation from it than from any two levels.
- * Significant: Student's test of the slope, at LEVEL_SHIFT_ALARM_RATIO. n < 3: not significant. Pure, O(n). */
+/* The straight line of least squares through y[n]. A drifting series has less deviation from it than from any two
+ * levels. Significant: Student's test of the slope, at LEVEL_SHIFT_ALARM_RATIO. n < 3: not significant. Pure, O(n). */
 struct line line_find(const double *y, size_t n);
 
 #endif

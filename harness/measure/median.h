@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * median.h - the 95 % interval of a median, by order statistics: whatever the values' distribution, the k-th smallest
- * and the k-th largest of n independent ones have its median between them unless fewer than k lie on one side of it,
- * which is a binomial probability (Conover, Practical Nonparametric Statistics, section 3.2). For repeats of a
- * measurement, whose few disturbed values a mean would follow.
+ * median.h - the 95 % interval of a median, by order statistics. It holds for any distribution: the median lies between
+ * the k-th smallest and the k-th largest of n independent values, unless fewer than k values lie on one side of it. The
+ * probability of that is binomial (Conover, Practical Nonparametric Statistics, section 3.2). For repeated
+ * measurements, in which a few disturbed values would shift a mean.
  */
 #ifndef HARNESS_MEASURE_MEDIAN_H
 #define HARNESS_MEASURE_MEDIAN_H
@@ -12,8 +12,8 @@
 
 #include "harness/measure/interval.h"
 
-/* Sorts x[n]; mean is the median. At least 95 %: the narrowest such pair. n < 6: no pair has so much, low and high are
- * NaN (interval.I4); n 0: all are. O(n log n). Cannot fail. */
+/* Sorts x[n]; mean is the median. At least 95 %: the narrowest such pair. n < 6: no pair reaches that; low and high are
+ * NaN (interval.I4). n 0: mean, low and high are NaN. O(n log n). Cannot fail. */
 struct interval median_interval(double *x, size_t n);
 
 #endif

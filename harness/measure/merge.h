@@ -2,8 +2,8 @@
 /*
  * merge.h - the step completions of all workers in the order of time, one after the other.
  *
- * A heap of one cursor per worker: O(log n_workers) a completion, memory of n_workers numbers, and
- * the same order on every run (equal times: the lower worker first). Private to this room.
+ * A heap of one cursor per worker: O(log n_workers) per completion, memory of n_workers numbers. The order is the same
+ * on every run (equal times: the lower worker first). Private to this module.
  */
 #ifndef HARNESS_MEASURE_MERGE_H
 #define HARNESS_MEASURE_MERGE_H
@@ -25,7 +25,7 @@ struct merge {
 
 /* RC_NOMEM. */
 enum rc merge_init(struct merge *m, const struct steps *in) MUST_CHECK;
-/* The next completion; false: none is left. */
+/* The next completion; false: no completion is left. */
 bool merge_next(struct merge *m, struct merge_cursor *out);
 void merge_fini(struct merge *m); /* safe on a zeroed one */
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * robust.h - the middle and the spread of numbers of which a few are wild, how improbable a deviation from them is, and
- * what many such deviations may claim together.
+ * robust.h - middle and spread of numbers that include outliers, the probability of a deviation, and the joint
+ * significance of many deviations.
  *
  * Invariants
- *   M1  Up to half of the numbers may be anything: the middle is their median, the spread 1.4826 x the median of the
- *       distances from it (MAD), which is the standard deviation where they are normal.
- *   M2  A spread of few numbers is not well known itself: a deviation is judged by Student's t, whose degrees of
- *       freedom for a MAD of n normal numbers are 0.9 x (n / 2, rounded down) (fitted to a simulation of n = 3 to 48 at
- *       tails of 0.01 to 0.0003), and 15 at most, as what is measured has longer tails than normal numbers.
- *   M3  Of few numbers that says little. What all their differences say is more, and as robust: Qn, the k-th smallest
+ *   M1  Up to half of the numbers may be outliers. The middle is their median. The spread is 1.4826 x the median of the
+ *       distances from it (MAD), which is the standard deviation for normal numbers.
+ *   M2  The spread of few numbers is uncertain, so a deviation is judged by Student's t. The degrees of freedom for a
+ *       MAD of n normal numbers are 0.9 x (n / 2, rounded down) (fitted to a simulation of n = 3 to 48 at tails of 0.01
+ *       to 0.0003). They are 15 at most, because measured values have longer tails than normal numbers.
+ *   M3  For few numbers the MAD is imprecise. Qn uses all their differences, and is as robust. It is the k-th smallest
  *       distance of two of them, k = h (h - 1) / 2, h = n / 2 + 1, times 2.2219 and a factor for n (Rousseeuw, Croux,
- *       Journal of the American Statistical Association 88(424), 1993). Its degrees of freedom, found as those of M2,
- *       are 2 (n / 2 - 1), n / 2 rounded down; 1 of three.
- *   M4  q of the k-th smallest of n p values is the least p(i) n / i of i >= k (Benjamini and Hochberg, Journal of the
- *       Royal Statistical Society B 57(1), 1995): of all with q <= a, at most the part a is expected to be false.
+ *       Journal of the American Statistical Association 88(424), 1993). Its degrees of freedom, found like those of M2,
+ *       are 2 (n / 2 - 1), n / 2 rounded down; 1 for three numbers.
+ *   M4  q of the k-th smallest of n p values is the least p(i) n / i over i >= k (Benjamini and Hochberg, Journal of
+ *       the Royal Statistical Society B 57(1), 1995). Among all with q <= a, at most the share a is expected to be
+ *       false.
  */
 #ifndef HARNESS_MEASURE_ROBUST_H
 #define HARNESS_MEASURE_ROBUST_H
@@ -25,24 +26,24 @@
 
 /* Reorders x[n]; none is NaN; n 0: NaN. O(n log n). Cannot fail. */
 double robust_median(double *x, size_t n);
-/* Replaces x[n] by their distances from `middle`; their median, scaled as M1 says; n 0: NaN. Cannot fail. */
+/* Replaces x[n] by their distances from `middle`; returns their median, scaled as in M1; n 0: NaN. Cannot fail. */
 double robust_spread(double *x, size_t n, double middle);
 enum { ROBUST_FEW = 32 };
 /* M3. Of x[n], 2 <= n <= ROBUST_FEW. O(n^2 log n). Cannot fail. */
 double robust_spread_of_few(const double *x, size_t n);
 /* M3; 0: n < 3. */
 double robust_dof_of_few(size_t n);
-/* (x - middle) / spread, of a spread of at least `floor`; 0 where all of these are 0. */
+/* (x - middle) / spread, with a spread of at least `floor`; 0 if all of these are 0. */
 double robust_z(double x, double middle, double spread, double floor);
 /* M2; 0: n < 2. */
 double robust_dof(size_t n);
 /* P(Z > z) of a standard normal Z; relative error < 1e-12. */
 double normal_upper_tail(double z);
-/* P(T > deviation / spread) of Student's t; dof INFINITY: normal. No spread: 0 where deviation > 0, else 1. dof 0: 1.
- */
+/* P(T > deviation / spread) of Student's t; dof INFINITY: normal. Without spread: 0 if deviation > 0, else 1. dof 0:
+ * 1. */
 double robust_upper_tail(double deviation, double spread, double dof);
-/* M4. q[n] := of p[n], which are the smallest of n_tests >= n; the others may be left out where they are 1. q may be
- * p. O(n log n). RC_NOMEM. */
+/* M4. q[n] := q of p[n], the smallest of n_tests >= n values; values of 1 may be omitted from p. q may be p. O(n log
+ * n). RC_NOMEM. */
 enum rc robust_q_values(double *q, const double *p, size_t n, size_t n_tests) MUST_CHECK;
 
 #endif

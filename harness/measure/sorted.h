@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sorted.h - numbers in order, and the one in their middle. None of them is NaN. Cannot fail. */
+/* sorted.h - sorting numbers, and their median. Numbers must not be NaN. Cannot fail. */
 #ifndef HARNESS_MEASURE_SORTED_H
 #define HARNESS_MEASURE_SORTED_H
 
@@ -18,7 +18,7 @@ static inline void sorted_make(double *x, size_t n)
     qsort(x, n, sizeof *x, sorted_by_value);
 }
 
-/* Of sorted x[n], n at least 1: of an even number the mean of the middle two. */
+/* Median of sorted x[n], n at least 1; for even n the mean of the middle two. */
 static inline double sorted_median(const double *x, size_t n)
 {
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady.h - where a series of durations is steady: how many leading values are warm-up, and whether the machine's
- * speed switched later.
+ * steady.h - the steady state of a series of durations: how many leading values are warm-up, and whether the speed
+ * switched later.
  *
  * Warm-up is found by MSER-5 (White, Cobb, Spratt: A comparison of five steady-state truncation heuristics for
- * simulation, Winter Simulation Conference 2000): values are averaged in blocks of 5, and the cut is where the marginal
- * standard error of what remains is smallest, in the first half of the series. Every record has the name of the rule
- * and its result.
+ * simulation, Winter Simulation Conference 2000). Values are averaged in blocks of 5. The cut is at the smallest
+ * marginal standard error of the rest, in the first half of the series. Every record names the rule and its result.
  *
  * Invariants
- *   S1  Inside its range: a cut at the last admissible place, half of the series, is no warm-up but no steady state, as
- *       is a drift: a change by 5 % and significant as in S3, that a straight line fits better. Nothing is cut then.
- *   S2  Warm-up is a start that differs from all that follows: its mean is beyond that of 95 % of all windows of the
- *       same length behind it. What comes back later is not warm-up, and is not cut.
- *   S3  A switch is one shift of the level, behind the first quarter, by 5 % at least, significant at 1 %
- *       (level_shift.h), with a steady level before and after it. It is reported, not cut off; warm-up is then sought
- *       in what is before it.
- *   S4  Too short is told from not steady: the rule is not used on fewer than 20 values, and S3 on fewer than 40; a cut
- *       at the limit says nothing of fewer than 200, where that of independent values is there in 1 % to 40 % of
- *       series.
+ *   S1  A cut is valid inside its range. At the last admissible place, half of the series, it means no steady state,
+ *       not warm-up. A drift means the same: a change by 5 %, significant as in S3, that a straight line fits better.
+ *       Nothing is cut then.
+ *   S2  Warm-up is a start that differs from all that follows. Its mean lies beyond that of 95 % of all later windows
+ *       of the same length. A pattern that recurs later is not warm-up, and is not cut.
+ *   S3  A switch is one shift of the level after the first quarter, by at least 5 %, significant at 1 %
+ *       (level_shift.h), with a steady level before and after it. It is reported, not cut off. Warm-up is then searched
+ *       in the part before it.
+ *   S4  A series can be too short for a decision, which is not the same as not steady. The rule needs 20 values, and S3
+ *       needs 40. A cut at the limit is no evidence with fewer than 200: 1 % to 40 % of series of independent values
+ *       have it.
  */
 #ifndef HARNESS_MEASURE_STEADY_H
 #define HARNESS_MEASURE_STEADY_H
@@ -29,9 +29,9 @@
 
 enum steady_state {
     STEADY_TOO_SHORT, /* S4: nothing is cut */
-    STEADY_REACHED,   /* behind n_warmup values */
+    STEADY_REACHED,   /* after n_warmup values */
     STEADY_NONE,      /* S1: nothing is cut */
-    STEADY_SWITCH,    /* S3: two levels behind n_warmup values */
+    STEADY_SWITCH,    /* S3: two levels after n_warmup values */
 };
 
 struct steady {
@@ -42,7 +42,7 @@ struct steady {
         switch_speed_ratio; /* STEADY_SWITCH: speed after / before, which is duration before / after; otherwise NaN */
 };
 
-/* What state x[n] is in, durations > 0. Pure, O(n). */
+/* State of x[n], durations > 0. Pure, O(n). */
 struct steady steady_find(const double *x, size_t n);
 
 /* "too short", "reached", "not reached", "switch". */

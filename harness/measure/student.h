@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * student.h - distribution of Student's t; the part of interval.c that is not about intervals.
- * The quantile itself is declared in interval.h.
+ * student.h - distribution of Student's t; the part of interval.c that is not about intervals. The quantile itself is
+ * declared in interval.h.
  */
 #ifndef HARNESS_MEASURE_STUDENT_H
 #define HARNESS_MEASURE_STUDENT_H
