@@ -3,14 +3,14 @@
  * cluster.h - a description of a cluster for the sim world: built in (a preset) or read from YAML.
  *
  *   name: four-nodes            # text
- *   hosts_count: 4              # a comment behind a value is its source ...
- *   ranks_per_host_count: 1     # assumed: ... and where it begins with this word nothing else is known of the value
- *                               # (an indented comment of its own goes on with the one above)
+ *   hosts_count: 4              # a comment after a value is its source ...
+ *   ranks_per_host_count: 1     # assumed: ... and if it begins with this word, the value has no other source
+ *                               # (an indented comment line continues the one above)
  *
- * Which keys there are, in which unit and range, what they mean, and what holds without them: the table cluster_keys,
- * which drives the parser, --cluster-set, `gradmark info --cluster` and the records. hosts_count, ranks_per_host_count,
- * link_bits_per_s, link_latency_s, flops_per_s and memory_bytes_per_s are required; an unknown key is an error.
- * What a message crosses follows from a description: topology.h. How long work takes a rank: noise.h.
+ * The table cluster_keys defines the keys, their units, ranges, meanings and defaults. It drives the parser,
+ * --cluster-set, `gradmark info --cluster` and the records. hosts_count, ranks_per_host_count, link_bits_per_s,
+ * link_latency_s, flops_per_s and memory_bytes_per_s are required; an unknown key is an error. The links that a message
+ * crosses: topology.h. The time that work takes on a rank: noise.h.
  */
 #ifndef HARNESS_CLUSTER_CLUSTER_H
 #define HARNESS_CLUSTER_CLUSTER_H
@@ -21,30 +21,30 @@
 
 #include "harness/base/rc.h"
 
-/* More ranks than this are refused: each is an actor with a stack. */
+/* The limit of ranks: each rank is an actor with a stack. */
 enum { CLUSTER_MAX_RANKS = 8192, CLUSTER_MAX_KEYS = 64, CLUSTER_SOURCE_BYTES = 256, CLUSTER_PLACE_BYTES = 160 };
 
-/* What carries a message to another host; grpc also one within a host. */
+/* The protocol of messages to other hosts; grpc also within a host. */
 enum cluster_protocol { PROTOCOL_BARE, PROTOCOL_TCP, PROTOCOL_RDMA, PROTOCOL_GRPC };
 /* Which messages within a host share a rate. */
 enum cluster_sharing { SHARING_NONE, SHARING_RANK, SHARING_HOST };
 enum cluster_job_placement { PLACE_PACK, PLACE_SPREAD, PLACE_RANDOM };
-/* Of the products that flops_per_s counts. */
+/* Precision of the products that flops_per_s counts. */
 enum cluster_precision { FLOPS_FP32, FLOPS_TF32, FLOPS_BF16, FLOPS_FP16, FLOPS_FP8 };
 enum cluster_server_placement { SERVERS_OWN, SERVERS_BESIDE };
 enum cluster_jitter { JITTER_NONE, JITTER_EXPONENTIAL, JITTER_HALFNORMAL, JITTER_LOGNORMAL };
 
 struct protocol_cost {
     double latency_s;           /* one way, added to the link's */
-    double message_s;           /* for which a message occupies the process that sends it, and the one that gets it */
+    double message_s;           /* time that a message occupies its sending process, and its receiving one */
     double eager_bytes;         /* the sender of a longer message waits until it has arrived; 0: no sender waits */
-    double rate_ratio;          /* of the link's rate that messages get */
+    double rate_ratio;          /* share of the link's rate that messages reach */
     double process_bytes_per_s; /* sent and received by one process together; 0: no limit */
 };
 
-struct cluster { /* the members mean what cluster_keys says of their keys */
+struct cluster { /* the members have the meaning of their keys in cluster_keys */
     char name[64];
-    int n_hosts; /* 0: as many as the ranks need */
+    int n_hosts; /* 0: as many as needed */
     int n_ranks_per_host;
     double link_bytes_per_s, link_latency_s, link_duplex_ratio;
     double local_bytes_per_s, local_latency_s;
@@ -68,29 +68,30 @@ struct cluster { /* the members mean what cluster_keys says of their keys */
     int n_slow_links;
     double slow_link_ratio;
 
-    uint64_t seed;                   /* of random placement, jitter and stragglers: the run's; no key */
+    uint64_t seed;                   /* for random placement, jitter and stragglers: the run's seed; not a key */
     uint64_t assumed;                /* bit i: the value of cluster_keys[i] is an assumption */
-    char place[CLUSTER_PLACE_BYTES]; /* of hosts_count: "FILE:LINE", "--cluster-set"; "": built in */
+    char place[CLUSTER_PLACE_BYTES]; /* source of hosts_count: "FILE:LINE", "--cluster-set"; "": built in */
 };
 
-struct cluster_sources { /* of each value of cluster_keys, for people; "": given without one */
+struct cluster_sources { /* for each value of cluster_keys, to print; "": not given */
     char text[CLUSTER_MAX_KEYS][CLUSTER_SOURCE_BYTES];
 };
 
-/* The built-in default, all of it assumed: as many hosts as needed, one rank each, 1 Gbit/s, 25 us, 20 GFLOP/s, 8 GB/s.
- */
+/* The built-in default, entirely assumed: as many hosts as needed, one rank each, 1 Gbit/s, 25 us, 20 GFLOP/s, 8
+ * GB/s. */
 void cluster_default(struct cluster *out);
-/* A preset by its name, else the file of that name; "": the default. sources: NULL: not wanted. RC_INVAL: "FILE: cannot
- * be read: ..." or "FILE:LINE: key: what is wrong and what would be right"; where name is neither, the presets. */
+/* Find a preset by name, else load the file of that name; "": the default. sources: may be NULL. RC_INVAL: "FILE:
+ * cannot be read: ..." or "FILE:LINE: key: ..." with the problem and valid values; if name is neither, it lists the
+ * presets. */
 enum rc cluster_find(struct cluster *out, struct cluster_sources *sources, const char *name) MUST_CHECK;
-/* The same of a file alone. */
+/* The same for files only. */
 enum rc cluster_load(struct cluster *out, struct cluster_sources *sources, const char *path) MUST_CHECK;
-/* Change values: "key=value,key=value"; "": none. Their source is then "--cluster-set". RC_INVAL names the setting;
- * *c is then as it was. */
+/* Change values: "key=value,key=value"; "": none. Their source becomes "--cluster-set". RC_INVAL names the setting; *c
+ * is unchanged then. */
 enum rc cluster_set(struct cluster *c, struct cluster_sources *sources, const char *settings) MUST_CHECK;
-/* RC_INVAL when n_ranks, of which n_workers are no servers, do not fit; names the numbers. */
+/* RC_INVAL: n_ranks do not fit (the first n_workers are workers, the rest servers); names the numbers. */
 enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks) MUST_CHECK;
-/* Name of preset i; NULL behind the last. */
+/* Name of preset i; NULL after the last. */
 const char *cluster_preset_name(int i);
 bool cluster_is_preset(const char *name);
 

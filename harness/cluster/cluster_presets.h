@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_presets.h - the descriptions of presets/, compiled in. Private to this room; the build writes the table. */
+/* cluster_presets.h - the descriptions in presets/, compiled in. Private to this module; the build generates the
+ * table. */
 #ifndef HARNESS_CLUSTER_CLUSTER_PRESETS_H
 #define HARNESS_CLUSTER_CLUSTER_PRESETS_H
 
 #include <stddef.h>
 
 struct cluster_preset {
-    const char *name; /* of its file, without .yaml */
+    const char *name; /* file name, without .yaml */
     const char *text; /* [n_bytes] */
     size_t n_bytes;
 };

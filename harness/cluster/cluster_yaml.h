@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_yaml.h - a description from text in memory. Private to this room, for presets; of a file: cluster_load(). */
+/* cluster_yaml.h - parses a description from text in memory. Private to this module, for presets; files:
+ * cluster_load(). */
 #ifndef HARNESS_CLUSTER_CLUSTER_YAML_H
 #define HARNESS_CLUSTER_CLUSTER_YAML_H
 
 #include "harness/cluster/cluster.h"
 
-/* name: what messages begin with. sources: NULL: not wanted. RC_INVAL as of cluster_load(); RC_NOMEM. */
+/* name: the prefix of messages. sources: may be NULL. RC_INVAL as cluster_load(); RC_NOMEM. */
 enum rc cluster_parse(struct cluster *out, struct cluster_sources *sources, const char *name, const char *text,
                       size_t n_bytes) MUST_CHECK;
 
