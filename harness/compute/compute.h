@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compute.h - the operations of a training step, on the unit that does the arithmetic, and what they cost.
+ * compute.h - the operations of a training step on a compute device, and their cost.
  *
  * "cpu" (oneDNN or CBLAS; threads share an operation, each calls its own GEMMs) is the reference that every other
  * backend must match (suite/compute_suite.h). "cuda" is one GPU. "hollow" computes nothing: it accepts NULL for every
- * array, and only the work is counted; it needs a world with virtual time.
+ * array and only counts the work; it needs a world with virtual time.
  *
  * Invariants
- *   C1  Equal inputs in arrays of equal alignment give equal bits, on every run, rank and world, with any n_threads,
- *       and whether calls are queued one by one or as a graph: summation order and the split of the work depend on
- *       shapes alone. At another alignment, which is an address modulo COMPUTE_ALIGN_BYTES, too; but where the backend
- *       lacks bits_at_any_alignment, a GEMM or convolution may round otherwise there. Memory of memory_open() starts on
- *       COMPUTE_ALIGN_BYTES, and what a run keeps in it is laid out by shapes alone: so all ranks of all worlds have
- *       it at equal alignment. Another kind of CPU or GPU, or another GEMM library, may give other bits.
+ *   C1  Equal inputs in arrays of equal alignment give equal bits. This holds on every run, rank and world, with any
+ *       n_threads, for calls queued one by one or as a graph. The reason: summation order and the split of the work
+ *       depend only on shapes. It holds at other alignments too (an alignment is an address modulo
+ *       COMPUTE_ALIGN_BYTES). Exception: if the backend lacks bits_at_any_alignment, a GEMM or convolution may round
+ *       differently there. Memory of memory_open() starts on COMPUTE_ALIGN_BYTES, and a run lays out its contents by
+ *       shapes alone, so all ranks of all worlds have equal alignment. Another kind of CPU or GPU, or another GEMM
+ *       library, may give other bits.
  *   C2  The wrappers count the work of every call. compute_sync() passes what was counted since the last sync to
  *       env.charge, so callers sync before they send a message or read a clock.
  *   C3  Nothing allocates between the first call of an operation with its largest shape and close.
  *   C4  Calls run in order; only compute_sync(), put() and get() wait. Results for the host (losses, n_correct) are
  *       valid after compute_sync(). A failed call is reported by the next sync.
- *   C5  Arrays of operations are in memory of compute_memory_open(), and where the backend has host_memory also in any
- *       other of the host that starts on 64 bytes. The host may read and write memory of a backend only if it has
+ *   C5  Arrays of operations are in memory of compute_memory_open(). If the backend has host_memory, any other host
+ *       memory that starts on 64 bytes is allowed too. The host may read and write memory of a backend only if it has
  *       host_memory. mean_loss and n_correct are host memory.
- *   C6  Every call of an operation, and compute_pass(), first calls env.tick: its owner is alive. Who works for long
- *       without such a call calls compute_tick().
+ *   C6  Every call of an operation, and compute_pass(), first calls env.tick, to show that its owner is alive. Code
+ *       that works for long without such a call must call compute_tick().
  *
- * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W):
- * a pointwise convolution is then one GEMM on the arrays as stored, the values of a channel (which batch norm sums)
- * are contiguous, and concatenating channels needs no copy. Arrays may not overlap unless said. One thread calls; a
- * backend may use more threads inside a call.
+ * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W).
+ * So a pointwise convolution is one GEMM on the arrays as stored. The values of a channel (which batch norm sums) are
+ * contiguous, and concatenating channels needs no copy. Arrays may not overlap unless said. One thread calls; a backend
+ * may use more threads inside a call.
  *
  * An operation is described by a struct, which the backend reads before it returns; the arrays in it must stay valid
  * until the next sync. Operations cannot fail; shapes are asserted.
@@ -46,8 +47,8 @@
 struct compute;
 struct compute_side_ops;
 
-enum compute_caps {                         /* of a backend's module */
-                    COMPUTE_SIDE = 1u << 0, /* libraries can work in its memory beside its operations (side.h) */
+enum compute_caps {                         /* flags of a backend's module */
+                    COMPUTE_SIDE = 1u << 0, /* libraries can work in its memory at the same time (side.h) */
 };
 
 /* --- shapes --- */
@@ -69,11 +70,10 @@ struct conv_shape {
     int C_out;
 };
 
-/* An array (rows, n) packed: the same values as bfloat16, rounded to nearest, ties to even; rows are
- * packed_row_elems(n) apart, and what is behind the n of a row is never read. For computes with compute_takes_packed();
- * others are given NULL. As an input it is read in place of the float array, which may be NULL. As an output it is
- * written beside the float array, or alone where "may be NULL" is said of that. Results have the same bits as without.
- */
+/* A packed array (rows, n) has the same values as bfloat16, rounded to nearest, ties to even. Rows are
+ * packed_row_elems(n) apart; elements after the n of a row are never read. For computes with compute_takes_packed();
+ * others get NULL. As an input it is read instead of the float array, which may be NULL. As an output it is written in
+ * addition to the float array, or alone where that one "may be NULL". Results have the same bits as without it. */
 enum { PACKED_ROW_ELEMS = 8 };
 static inline size_t packed_row_elems(size_t n)
 {
@@ -86,26 +86,26 @@ static inline size_t packed_row_elems(size_t n)
 struct batch_norm {
     size_t C, n;
     float epsilon;
-    float momentum; /* of the running values: r = (1 - momentum) r + momentum new */
+    float momentum; /* for the running values: r = (1 - momentum) r + momentum new */
     bool relu;
 };
 
 struct sgd {
     float lr, momentum, weight_decay;
-    float grad_scale; /* 1 / workers where g is a sum, else 1 */
+    float grad_scale; /* 1 / workers if g is a sum, else 1 */
 };
 
 #define SGD_VELOCITY_MIN 1e-30f
 
 struct adagrad {
     float lr, epsilon, weight_decay;
-    float grad_scale; /* as of sgd */
+    float grad_scale; /* as in sgd */
 };
 
-/* Of step t, the first being 1: with beta1 and beta2 as they are, and rest1 = 1 - beta1, rest2 = 1 - beta2. */
+/* For step t, the first being 1: beta1 and beta2 as given, rest1 = 1 - beta1, rest2 = 1 - beta2. */
 struct adam {
     float beta1, rest1, beta2, rest2, epsilon, weight_decay;
-    float grad_scale; /* as of sgd */
+    float grad_scale; /* as in sgd */
     float rate;       /* lr / (1 - beta1^t) */
     float root;       /* 1 / sqrt(1 - beta2^t) */
 };
@@ -142,7 +142,7 @@ struct conv_forward {
     uint16_t *y_packed;       /* (C_out, B out_h out_w); not y's memory */
     const uint16_t *x_packed; /* (C, B H W) */
     uint16_t *weight_packed;  /* (C_out, C kernel_h kernel_w): written, and kept for the gradient; NULL: not kept */
-    bool weight_is_packed;    /* it is written already: read it */
+    bool weight_is_packed;    /* it is already written: read it */
 };
 
 /* dx(C,B,H,W) = gradient of x, from dy(C_out,B,out_h,out_w); add: dx += it. */
@@ -151,7 +151,7 @@ struct conv_input_grad {
     float *dx;
     const float *dy, *weight;
     bool add;
-    const uint16_t *dy_packed, *weight_packed; /* as of conv_forward */
+    const uint16_t *dy_packed, *weight_packed; /* as in conv_forward */
 };
 
 /* dweight(C_out,C,kernel_h,kernel_w) = gradient of weight (overwrites). */
@@ -162,13 +162,13 @@ struct conv_weight_grad {
     const uint16_t *dy_packed, *x_packed;
 };
 
-/* relu != NULL: first dy(C,n) = relu > 0 ? dy : 0 in place, relu(C,n) being the output of the relu. Then
- * dbias(C) = sums over n (overwrites). */
+/* relu != NULL: first dy(C,n) = relu > 0 ? dy : 0 in place; relu(C,n) is the output of the relu. Then dbias(C) = sums
+ * over n (overwrites). */
 struct conv_bias_grad {
     size_t C, n;
     float *dbias, *dy;
     const float *relu;
-    uint16_t *dy_packed; /* (C,n): of dy as it is then */
+    uint16_t *dy_packed; /* (C,n): dy after that */
 };
 
 /* Training: z(C,n) from y(C,n); z may be y's memory only if no gradient is wanted. */
@@ -182,8 +182,8 @@ struct batch_norm_forward {
     const float *add;                  /* (C,n); NULL: 0 */
 };
 
-/* Inference: scale = gamma / sqrt(running_var + epsilon), shift = beta - running_mean scale; all (C). The epilogue of
- * the convolution before. */
+/* Inference: scale = gamma / sqrt(running_var + epsilon), shift = beta - running_mean scale; all (C). Used as the
+ * epilogue of the preceding convolution. */
 struct batch_norm_fold {
     struct batch_norm shape;
     float *scale, *shift;
@@ -239,7 +239,7 @@ struct softmax_xent {
 };
 
 /* result[k][i] = the sum over j of operand[j][i], added in the order of j, for each i < n. A result may be an operand;
- * arrays overlap in no other way. Of one operand: a copy. */
+ * arrays overlap in no other way. With one operand: a copy. */
 struct sum_arrays {
     const float *const *operand; /* [n_operands] */
     float *const *result;        /* [n_results] */
@@ -251,25 +251,25 @@ struct work {
     double flops, bytes; /* bytes: read and written by element-wise operations */
 };
 
-enum precision { /* of the products in GEMMs and convolutions; everything else is fp32 */
+enum precision { /* precision of the products in GEMMs and convolutions; everything else is fp32 */
                  PRECISION_FP32,
                  PRECISION_TF32, /* 10-bit mantissa, fp32 range and sums (GPU) */
                  PRECISION_BF16, /* operands rounded to bfloat16, fp32 sums; parameters stay fp32 */
 };
-/* "fp32", "tf32", "bf16"; NULL behind the last. Cannot fail. */
+/* "fp32", "tf32", "bf16"; NULL after the last. Cannot fail. */
 const char *precision_name(int precision);
-/* RC_INVAL: there is no such precision (names those there are). */
+/* RC_INVAL: no such precision (names the valid ones). */
 enum rc precision_find(enum precision *out, const char *name) MUST_CHECK;
 
 struct compute_env {                                       /* a zeroed one is valid */
     void (*charge)(void *arg, double flops, double bytes); /* NULL: real time passes by itself */
-    void (*pass)(void *arg, uint64_t ns);                  /* NULL: nothing; replay lets recorded time pass */
+    void (*pass)(void *arg, uint64_t ns);                  /* NULL: nothing; replay uses it for recorded time */
     void (*tick)(void *arg);                               /* NULL: nothing; C6 */
     void *arg;
-    int n_threads; /* that share the work of each call, the caller among them; 0: 1 */
-    bool may_spin; /* there is a core for each of them */
+    int n_threads; /* threads that share the work of each call, including the caller; 0: 1 */
+    bool may_spin; /* threads may spin: each has a core */
     enum precision precision;
-    int device;       /* which of device_count() */
+    int device;       /* index, below device_count() */
     const void *opts; /* of the backend's module; NULL: its defaults */
     bool gemm_only; /* baseline: convolutions and GEMMs run their GEMMs alone, same shapes and tiling, on uninitialised
                        scratch; every other operation does nothing. On a device, whose clock rises where it multiplies
@@ -278,13 +278,13 @@ struct compute_env {                                       /* a zeroed one is va
 
 enum { COMPUTE_EVENTS = 16, COMPUTE_STAMPS = 4096, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
 
-/* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
- * convolutions if gemm_only. */
+/* Operations: NULL in a backend that touches no memory. The wrappers below skip NULL ones; with gemm_only they skip all
+ * but GEMMs and convolutions. */
 struct compute_backend {
     struct module module;
     bool touches_memory;        /* false: arrays may be NULL and keep what they hold */
     bool host_memory;           /* the host can read and write memory of this backend */
-    bool bits_at_any_alignment; /* C1 of GEMMs and convolutions */
+    bool bits_at_any_alignment; /* C1, for GEMMs and convolutions */
     const char *device_kind;    /* "CPU" or "GPU", for closing lines */
 
     /* RC_UNSUPPORTED: this machine lacks the precision or the device (the message says why). */
@@ -296,49 +296,51 @@ struct compute_backend {
      * hollow: NULL. */
     enum rc (*memory_open)(struct compute *c, void **out, size_t n_bytes);
     void (*memory_close)(struct compute *c, void **memory);
-    /* Bytes that memory_open could still give, about; SIZE_MAX: not known. */
+    /* Approximate bytes that memory_open can still give; SIZE_MAX: not known. */
     size_t (*memory_available)(struct compute *c);
-    /* Optional, with device_id: how many devices this process sees, 1 or more. Errors: as open(). */
+    /* Optional, with device_id: number of devices that this process sees, 1 or more. Errors: as open(). */
     enum rc (*device_count)(int *out);
-    /* Optional, with device_count: what tells the device of c from all others of its host, "0000:1b:00.0". */
+    /* Optional, with device_count: an id that is unique among the devices of the host, "0000:1b:00.0". */
     void (*device_id)(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES]);
     /* Optional (may be NULL; false): do the operations of c read and write packed arrays? */
     bool (*takes_packed)(const struct compute *c);
-    /* Optional (may be NULL): bytes of its memory that the backend takes, beside memory_open(), for a convolution of
-     * this shape, and for its gradients: at most, of arrays that are not packed but for the weight, which is where
-     * there are gradients. Operations share them: the most of any is needed once. */
+    /* Optional (may be NULL): bytes that the backend takes, in addition to memory_open(), for a convolution of this
+     * shape, and for its gradients. An upper bound, for arrays that are not packed, except the weight if there are
+     * gradients. Operations share these bytes: the maximum over all is needed once. */
     size_t (*scratch_bytes)(struct compute *c, const struct conv_shape *s, bool with_gradients);
-    /* What else it takes, an allowance: graphs of steps and scratch of small operations. */
+    /* Allowance for other memory: graphs of steps and scratch of small operations. */
     size_t allowance_bytes;
-    /* Optional (may be NULL): the device's own name, "NVIDIA H200". */
+    /* Optional (may be NULL): the device's name, "NVIDIA H200". */
     void (*device_name)(struct compute *c, char *out, size_t n_bytes);
-    /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full
-     * speed of the link, without an intermediate copy: pinned memory, of which there is little. RC_NOMEM. */
+    /* Optional (both or neither): n_bytes of host memory, zeroed. put() and get() copy from and to it at the full speed
+     * of the link, without an intermediate copy. It is pinned memory, which is scarce. RC_NOMEM. */
     enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
     void (*host_close)(struct compute *c, void **memory);
-    /* Host to backend memory and back. put() returns when host may be changed, and from memory of host_open() when it
-     * is done; get() when host is filled. */
+    /* Copy host to backend memory and back. put() returns when host may be changed; from memory of host_open(), when
+     * the copy is complete. get() returns when host is filled. */
     void (*put)(struct compute *c, void *to, const void *host, size_t n_bytes);
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
-    /* Optional, with host_open(): put() of n_bytes of its memory that neither waits nor is behind the calls made so
-     * far, which may not use `to`; later calls are behind it. host may be changed after the next sync of all calls. */
+    /* Optional, with host_open(): put() of n_bytes of its memory that does not wait. It is not ordered after the calls
+     * made so far, which must not use `to`; later calls are ordered after it. host may be changed after the next sync
+     * of all calls. */
     void (*upload)(struct compute *c, void *to, const void *host, size_t n_bytes);
-    /* Optional (may be NULL): begin the calls made so far, where they would begin with a later one. Does not wait. */
+    /* Optional (may be NULL): start the calls made so far, if they would otherwise start only with a later call. Does
+     * not wait. */
     void (*start)(struct compute *c);
-    /* Optional (may be NULL): wait for all calls; report what failed (C4). */
+    /* Optional (may be NULL): wait for all calls; report failures (C4). */
     enum rc (*sync)(struct compute *c);
-    /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, behind the calls made so far. Does not wait. */
+    /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, after the calls made so far. Does not wait. */
     void (*record_event)(struct compute *c, int k);
-    /* Optional, with record_event: from now on get(), put() and sync() wait for event k only, while later calls
-     * continue; these may not write what get() reads, nor use what put() writes. k -1: they wait for all calls again.
-     */
+    /* Optional, with record_event: from now on get(), put() and sync() wait only for event k, while later calls
+     * continue. Later calls must not write what get() reads, nor use what put() writes. k -1: wait for all calls
+     * again. */
     void (*wait_event)(struct compute *c, int k);
-    /* Optional (both or neither): stamp k, 0 .. COMPUTE_STAMPS-1, is the device's time when it has done the calls made
+    /* Optional (both or neither): stamp k, 0 .. COMPUTE_STAMPS-1, is the device's time when it completes the calls made
      * so far. Does not wait. */
     void (*record_stamp)(struct compute *c, int k);
     /* Ns from stamp i to a later stamp k, both recorded before the last sync. */
     uint64_t (*stamp_ns)(struct compute *c, int i, int k);
-    const struct compute_side_ops *side; /* of COMPUTE_SIDE; else NULL */
+    const struct compute_side_ops *side; /* with COMPUTE_SIDE; else NULL */
 
     void (*gemm)(struct compute *c, const struct gemm *op);
     void (*conv)(struct compute *c, const struct conv_forward *op);
@@ -371,27 +373,28 @@ struct compute_backend {
     void (*mean_square)(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
     /* x = 0. */
     void (*zero)(struct compute *c, float *x, size_t n);
-    /* y += x: what collectives add messages with. */
+    /* y += x: collectives use it to add messages. */
     void (*accumulate)(struct compute *c, float *y, const float *x, size_t n);
-    /* Of backends with host_memory: what collectives in shared memory do. Each operand is read once, each result
+    /* For backends with host_memory: used by collectives in shared memory. Each operand is read once, each result
      * written once. */
     void (*sum_arrays)(struct compute *c, const struct sum_arrays *op);
-    /* Of backends with host_memory: what messages of 16 bits are made of (narrow.h, H1 and H2); format: not WIRE_F32.
-     * to = from; arrays do not overlap. */
+    /* For backends with host_memory: conversion for messages of 16 bits (narrow.h, H1 and H2); format: not WIRE_F32. to
+     * = from; arrays do not overlap. */
     void (*narrow)(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
     /* to = from, or with add to += from. */
     void (*widen)(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
-    /* x becomes what 16 bits hold of x + residual, and residual becomes the rest. residual NULL: zeros, not kept. */
+    /* x becomes x + residual rounded to 16 bits, and residual becomes the remainder. residual NULL: zeros, not kept. */
     void (*round)(struct compute *c, float *x, float *residual, size_t n, enum wire_format format);
-    /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g read only.
-     * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal
+    /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g is only
+     * read. A v below SGD_VELOCITY_MIN in magnitude becomes 0. Otherwise, if a gradient stays 0, v decays into denormal
      * numbers, which cost 100 times as much. */
     void (*sgd_step)(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
-    /* d as of sgd_step; sum += d d; p -= lr d / (sqrt(sum) + epsilon) (Duchi, Hazan, Singer: JMLR 12, 2011, whose delta
+    /* d as in sgd_step; sum += d d; p -= lr d / (sqrt(sum) + epsilon) (Duchi, Hazan, Singer: JMLR 12, 2011, whose delta
      * is outside the root). A sum below UPDATE_SQUARES_MIN becomes 0: it would be a denormal number. */
     void (*adagrad_step)(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
-    /* d as of sgd_step; m = beta1 m + rest1 d; v = beta2 v + rest2 d d; p -= rate m / (root sqrt(v) + epsilon) (Kingma
-     * and Ba: ICLR 2015, algorithm 1). An m below SGD_VELOCITY_MIN in magnitude, a v below UPDATE_SQUARES_MIN: 0. */
+    /* d as in sgd_step; m = beta1 m + rest1 d; v = beta2 v + rest2 d d; p -= rate m / (root sqrt(v) + epsilon) (Kingma
+     * and Ba: ICLR 2015, algorithm 1). An m below SGD_VELOCITY_MIN in magnitude, or a v below UPDATE_SQUARES_MIN,
+     * becomes 0. */
     void (*adam_step)(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 };
 
@@ -402,13 +405,13 @@ struct compute { /* first member of each backend's struct */
 };
 
 extern const struct compute_backend compute_cpu, compute_hollow;
-extern const struct compute_backend compute_cuda; /* where it is built in */
+extern const struct compute_backend compute_cuda; /* if built in */
 
 /* The backends: option --compute. */
 extern const struct module_kind compute_kind;
-/* Those of them whose work takes real time, to be measured: --compute of gradmark profile. */
+/* The backends with real, measurable time: --compute of gradmark profile. */
 extern const struct module_kind measured_compute_kind;
-/* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
+/* RC_INVAL names the nearest valid name; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc compute_find(const struct compute_backend **out, const char *name) MUST_CHECK;
 
 /* env NULL: a zeroed one. */
@@ -417,38 +420,39 @@ void compute_close(struct compute **c); /* NULL-safe, nulls */
 bool compute_takes_packed(const struct compute *c);
 /* C2, C4. */
 enum rc compute_sync(struct compute *c) MUST_CHECK;
-/* Let ns pass, as a workload that was recorded does. Cannot fail. */
+/* Let ns pass, for a workload of recorded times. Cannot fail. */
 void compute_pass(struct compute *c, uint64_t ns);
 void compute_tick(struct compute *c); /* C6 */
 
 /* C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
-/* It has memory of its own, which the host cannot reach. */
+/* Does it have separate memory that the host cannot access? */
 static inline bool compute_has_own_memory(const struct compute_backend *b)
 {
     return b->touches_memory && !b->host_memory;
 }
 enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;
 void compute_memory_close(struct compute *c, void **memory); /* NULL-safe, nulls */
-/* Host memory for put() and get(), zeroed; of a backend without host_open(), ordinary memory. RC_NOMEM: "WHAT: ...". */
+/* Host memory for put() and get(), zeroed; ordinary memory if the backend has no host_open(). RC_NOMEM: "WHAT: ...". */
 enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;
 void compute_host_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
-/* Does nothing where calls begin at once. */
+/* Does nothing if calls start at once. */
 void compute_start(struct compute *c);
-/* Of a backend that has it. */
+/* Only for a backend with upload(). */
 void compute_upload(struct compute *c, void *to, const void *host, size_t n_bytes);
-/* get() and sync(): of what is kept, sent or judged. Errors: what failed of it, or before; host may hold anything. */
+/* get() and sync(), for data that is kept, sent or judged. Errors: a failure of it, or of earlier calls; host may then
+ * hold anything. */
 enum rc compute_fetch(struct compute *c, void *host, const void *from, size_t n_bytes) MUST_CHECK;
 bool compute_has_events(const struct compute *c);
-/* Of a backend that has them. */
+/* Only for a backend with events. */
 void compute_record_event(struct compute *c, int k);
 void compute_wait_event(struct compute *c, int k);
 
-/* Wrappers, one per operation, arguments as above. They assert shapes and count work: a GEMM is 2 M N K flops and no
- * bytes; a convolution the flops of its GEMM and the bytes of its input, output and weight once each; element-wise
- * operations the bytes read and written. Only shapes decide, never whether an array is NULL, so all backends count the
- * same: gradients of the losses always count, velocity counts when momentum is not 0. */
+/* Wrappers, one per operation, arguments as above. They assert shapes and count work. A GEMM is 2 M N K flops and no
+ * bytes. A convolution is the flops of its GEMM and the bytes of its input, output and weight once each. Element-wise
+ * operations are the bytes read and written. Only shapes count, never whether an array is NULL, so all backends count
+ * the same. Gradients of the losses always count; velocity counts if momentum is not 0. */
 void compute_gemm(struct compute *c, const struct gemm *op);
 void compute_conv(struct compute *c, const struct conv_forward *op);
 void compute_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
@@ -477,7 +481,7 @@ void compute_accumulate(struct compute *c, float *y, const float *x, size_t n);
 void compute_sum_arrays(struct compute *c, const struct sum_arrays *op);
 void compute_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
 void compute_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
-/* has_residual: counted as if residual were there. */
+/* has_residual: count the work with a residual. */
 void compute_round(struct compute *c, float *x, float *residual, size_t n, enum wire_format format, bool has_residual);
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 void compute_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);

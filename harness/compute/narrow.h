@@ -11,9 +11,9 @@
  * the same bits on every instruction set.
  *
  * Invariants
- *   H1  To 16 bits: the nearest value, of two as near the one whose last bit is 0. A finite value beyond the largest
- *       becomes the largest, with its sign; infinity stays infinity, NaN stays NaN.
- *   H2  From 16 bits: exact. So a value that came from 16 bits goes back to the same bits, NaN that signals excepted.
+ *   H1  To 16 bits: the nearest value; of two equally near ones, the one whose last bit is 0. A finite value beyond the
+ *       largest becomes the largest, with its sign; infinity stays infinity, NaN stays NaN.
+ *   H2  From 16 bits: exact. So a value from 16 bits converts back to the same bits, except a signalling NaN.
  */
 #ifndef HARNESS_COMPUTE_NARROW_H
 #define HARNESS_COMPUTE_NARROW_H
@@ -33,7 +33,7 @@ static inline size_t wire_elem_bytes(enum wire_format format)
 enum { /* of a float32's bits */
        F32_INFINITY = 0x7f800000,
        F32_MAGNITUDE = 0x7fffffff,
-       F32_HALF = 0x3f000000,       /* 0.5, whose last bit is 2^-24, as that of fp16's denormal numbers is */
+       F32_HALF = 0x3f000000,       /* 0.5: its last bit is 2^-24, like that of fp16's denormal numbers */
        F32_F16_NORMAL = 0x38800000, /* 2^-14, the smallest fp16 that is not denormal */
        F32_TO_F16_EXPONENT = (127 - 15) << 23
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h - how a gradient changes a range of the parameters: all of them on a worker, a slice on a parameter
- * server. The optimisers, their options and their names are those of optimizer_list.h.
+ * optimizer.h - how a gradient changes a range of the parameters: all parameters on a worker, a slice on a parameter
+ * server. optimizer_list.h has the optimisers, their options and names.
  *
  *   rule      moments, float[n_params] each        d = grad_scale g + weight_decay p; p changes by
  *   SGD       -                                    -lr d
@@ -11,13 +11,13 @@
  *   ADAM      m = beta1 m + (1 - beta1) d,         -lr m' / (sqrt(v') + epsilon), with m' = m / (1 - beta1^t) and
  *             v = beta2 v + (1 - beta2) d d        v' = v / (1 - beta2^t) in update t of the range, the first being 1
  *
- * Where the rate changes, the velocity of past steps goes on at the new rate: that is what momentum correction (Goyal
- * et al., 2017, remark 2: v times the ratio of the rates) makes of the form with rate_in_velocity. There, past steps go
- * on at the rates that they had.
+ * When the rate changes, past steps in the velocity continue at the new rate. Momentum correction gives the same for
+ * the form with rate_in_velocity (Goyal et al., 2017, remark 2: v times the ratio of the rates). In that form without
+ * correction, past steps keep the rates that they had.
  *
  * Invariant
- *   OP1  An update reads and writes no more than its range; the bits of a range depend on its own updates alone. So
- *        equal gradients give equal bits however the parameters are cut, on workers and on servers.
+ *   OP1  An update reads and writes only its range; the bits of a range depend only on its own updates. So equal
+ *        gradients give equal bits for any partition of the parameters, on workers and on servers.
  */
 #ifndef HARNESS_COMPUTE_OPTIMIZER_H
 #define HARNESS_COMPUTE_OPTIMIZER_H
@@ -40,9 +40,9 @@ struct optimizer_rule { /* zeroed: SGD */
     double initial;        /* ADAGRAD */
 };
 
-struct optimizer_state { /* what an optimiser has kept of the updates so far; the host's */
-    float *moments;      /* float[n_moments][n_params]; NULL: none, or not wanted */
-    uint64_t n_updates;  /* so far, of the range that has had the fewest */
+struct optimizer_state { /* state of an optimiser after the updates so far; host memory */
+    float *moments;      /* float[n_moments][n_params]; NULL: none, or not requested */
+    uint64_t n_updates;  /* minimum over ranges, so far */
 };
 
 struct optimizer {
@@ -50,21 +50,21 @@ struct optimizer {
     struct optimizer_rule rule;
     float lr,
         grad_scale;     /* the caller's to set before each step; grad_scale: 1 / workers where g is a sum; at first 1 */
-    uint64_t n_updates; /* likewise: how many the range has had; at first 0 */
+    uint64_t n_updates; /* likewise: number of updates of the range; at first 0 */
     size_t n_params;
     float
         *moment[OPTIMIZER_MAX_MOMENTS]; /* float[n_params] in memory of compute; NULL: the rule has fewer, or hollow */
 };
 
-/* SGD, or with a momentum above 0 MOMENTUM. */
+/* SGD; with a momentum above 0 MOMENTUM. */
 struct optimizer_rule optimizer_sgd(double momentum, double weight_decay);
 int optimizer_n_moments(const struct optimizer_rule *rule);
-/* moments: the host's float[n_moments][n_params], copied; NULL: those of a training that begins. RC_NOMEM. */
+/* moments: host memory float[n_moments][n_params], copied; NULL: initial values. RC_NOMEM. */
 enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, const struct optimizer_rule *rule,
                        const float *moments) MUST_CHECK;
-/* param[n_params] := after one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
+/* Update param[n_params] by one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
 enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUST_CHECK;
-/* The same of parameters `first` to first + n_elems - 1 alone, which param[n_elems] and grad[n_elems] are. */
+/* The same for parameters `first` to first + n_elems - 1 only, given as param[n_elems] and grad[n_elems]. */
 enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param,
                              const float *grad) MUST_CHECK;
 /* Copy the moments to the host's out, float[n_moments][n_params] (NULL: nothing). */

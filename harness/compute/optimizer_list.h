@@ -7,14 +7,14 @@
 #include "harness/compute/optimizer.h"
 
 enum optimizer_caps {
-    OPTIMIZER_HAS_MOMENTUM = 1u << 0, /* option --momentum is of it */
-    OPTIMIZER_OF_MOMENTUM_0 = 1u << 1 /* what that is without momentum */
+    OPTIMIZER_HAS_MOMENTUM = 1u << 0, /* option --momentum applies to it */
+    OPTIMIZER_OF_MOMENTUM_0 = 1u << 1 /* the optimiser for momentum 0 */
 };
 
 extern const struct module_kind optimizer_modules;
-/* The one that a momentum, without more, stands for. */
+/* The optimiser for a given momentum, without further options. */
 const struct module *optimizer_of_momentum(double momentum);
-/* opts: the module's, NULL: it has none. momentum, rate_in_velocity: of one with OPTIMIZER_HAS_MOMENTUM. */
+/* opts: the module's, NULL: none. momentum, rate_in_velocity: for one with OPTIMIZER_HAS_MOMENTUM. */
 struct optimizer_rule optimizer_rule_of(const struct module *optimizer, const void *opts, double momentum,
                                         bool rate_in_velocity);
 /* "sgd". */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv.h - what the convolutions of the cpu backend share: its tiling. Private to the cpu backend.
+ * conv.h - shared by the convolutions of the cpu backend: the tiling. Private to the cpu backend.
  *
  * A convolution is the GEMM y(M, N) = weight(M, K) col(K, N) with M = C_out, K = C kernel_h kernel_w, N = B out_h
- * out_w. col is computed (im2col) in blocks of whole channels and whole output rows, small enough to stay in the cache
- * of the core that multiplies them. Small convolutions of 3 x 3 go another way: winograd.h.
+ * out_w. col is computed (im2col) in blocks of whole channels and whole output rows, small enough for the cache of the
+ * core that multiplies them. Small convolutions of 3 x 3 use another method: winograd.h.
  */
 #ifndef HARNESS_COMPUTE_CPU_CONV_H
 #define HARNESS_COMPUTE_CPU_CONV_H
@@ -32,7 +32,7 @@ static inline size_t conv_whole_lines(size_t n)
     return (n + LINE_ELEMS - 1) / LINE_ELEMS * LINE_ELEMS;
 }
 
-/* From a row of a scratch matrix of n columns to the next. Rows 1 KiB apart share few sets of the caches: with 512
+/* Distance between rows of a scratch matrix of n columns. Rows 1 KiB apart share few sets of the caches: with 512
  * columns a GEMM took 1.45 times as long (oneDNN 2.6 on Zen 3). */
 static inline size_t conv_row_elems(size_t n)
 {
@@ -49,8 +49,8 @@ struct conv_tile conv_tile_of(const struct conv_tiling *tiling, size_t tile);
 /* Channels [from, from + n) of channel range i. */
 struct index_range conv_channels_of(const struct conv_tiling *tiling, size_t i);
 
-/* The gradient of the input as a convolution of dy with flipped weights: when it costs no more, and that convolution.
- */
+/* The gradient of the input as a convolution of dy with flipped weights: whether it costs no more, and the
+ * convolution. */
 bool cpu_flip_pays(const struct cpu *c, const struct conv_tiling *tiling);
 void cpu_flipped_conv(struct cpu *c, const struct conv_input_grad *op);
 
@@ -60,7 +60,7 @@ void cpu_skinny_conv(struct cpu *c, const struct conv_forward *op, const struct 
 void cpu_skinny_input_grad(struct cpu *c, const struct conv_input_grad *op, const struct conv_tiling *tiling);
 void cpu_skinny_weight_grad(struct cpu *c, const struct conv_weight_grad *op, const struct conv_tiling *tiling);
 
-/* Small convolutions of 3 x 3 by fewer products: when they pay, and the three operations (winograd.c). */
+/* Small convolutions of 3 x 3 with fewer products: whether they pay, and the three operations (winograd.c). */
 bool cpu_winograd_pays(const struct cpu *c, const struct conv_shape *s);
 void cpu_winograd_conv(struct cpu *c, const struct conv_forward *op);
 void cpu_winograd_input_grad(struct cpu *c, const struct conv_input_grad *op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.h - what the files of the cpu backend share. Private to it.
+ * cpu.h - shared by the files of the cpu backend. Private to it.
  *
- * An operation is divided into numbered tasks, by its shape alone (C1), which a thread pool runs. A sum is computed by
- * one task, in a fixed order; or by several, whose partial sums are added in the order of the tasks.
+ * An operation is divided into numbered tasks, by its shape alone (C1), which a thread pool runs. One task computes a
+ * sum, in a fixed order; or several do, and their partial sums are added in the order of the tasks.
  */
 #ifndef HARNESS_COMPUTE_CPU_CPU_H
 #define HARNESS_COMPUTE_CPU_CPU_H
@@ -16,7 +16,7 @@
 #include "harness/world/thread_pool.h"
 
 enum {
-    CPU_TASK_ELEMS = 64 * 1024, /* of a task of an element-wise operation: some tens of us */
+    CPU_TASK_ELEMS = 64 * 1024, /* per task of an element-wise operation: some tens of us */
 };
 
 struct block; /* one memory_open() */
@@ -54,7 +54,7 @@ struct index_range {
 /* n elements divided into tasks of CPU_TASK_ELEMS: the number of tasks, and the elements of one. */
 int cpu_n_ranges(size_t n);
 struct index_range cpu_range(size_t n, int task);
-/* n_items of n_each elements divided into tasks of whole items: one, or several small ones. */
+/* n_items of n_each elements divided into tasks of whole items: one large item, or several small ones. */
 int cpu_n_item_ranges(size_t n_items, size_t n_each);
 struct index_range cpu_item_range(size_t n_items, size_t n_each, int task);
 
@@ -81,7 +81,8 @@ struct cols {
 void cpu_im2col(const struct cpu *c, void *col, const float *x, const struct cols *s);
 /* dx(C, B, H, W) += the elements of the block in col, each where im2col would have read it. */
 void cpu_col2im(const struct cpu *c, float *dx, const float *col, const struct cols *s);
-/* An output of the input's shape, in fp32, of images so narrow that both copy whole channels under a mask of zeros. */
+/* True for fp32, an output of the input's shape, and images so narrow that im2col and col2im both copy whole channels
+ * under a mask of zeros. */
 bool cpu_is_narrow(const struct cpu *c, const struct window *g);
 
 /* Address of element i of a GEMM operand. */

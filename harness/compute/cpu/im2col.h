@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* im2col.h - what im2col.c and im2col_phases.c share: rows of col that are shifted copies of a channel, and back. */
+/* im2col.h - shared by im2col.c and im2col_phases.c: rows of col that are shifted copies of a channel, and back. */
 #ifndef GRADMARK_COMPUTE_CPU_IM2COL_H
 #define GRADMARK_COMPUTE_CPU_IM2COL_H
 
 #include "harness/compute/cpu/cpu.h"
 
-/* Of images so narrow that copying under a mask is faster than zeroing each row's ends. */
+/* The largest width of images for which copying under a mask is faster than zeroing each row's ends. */
 enum { CPU_NARROW_WIDTH = 16 };
 
 /* A row of col: float, or bf16. */
@@ -16,8 +16,8 @@ struct col_row {
 
 /* to(n W) = channel(B, H, W) shifted by (top, left): one copy, then zeros where the tap is outside its image. */
 void cpu_fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left);
-/* mask(n W) = 1 where a tap shifted by (top, left) lies inside its image, else 0. Every image has the same mask, so
- * that one is made and copied: first one image, then two, then four. */
+/* mask(n W) = 1 where a tap shifted by (top, left) lies inside its image, else 0. The mask of every image is the same,
+ * so one is made and copied: first one image, then two, then four. */
 void cpu_make_mask(float *mask, const struct cols *s, int top, int left);
 /* image(n W) += row(n W) of a tap shifted by (top, left), where mask is 1. Nothing outside of image is touched: other
  * images may be another thread's. */
@@ -27,7 +27,8 @@ void cpu_drain_shifted(const struct cpu *cpu, float *image, const float *row, co
 /* Does the block begin and end with an image? */
 bool cpu_has_whole_images(const struct cols *s);
 
-/* Stride 2, from small fp32 images whose sides are even to half of them; drain: and whole ones, under few taps. */
+/* True for stride 2, from small fp32 images with even sides to half of them; drain: also only whole images and few
+ * taps. */
 bool cpu_fill_halves(const struct cpu *c, const struct cols *s);
 bool cpu_drain_halves(const struct cpu *c, const struct cols *s);
 /* cpu_im2col() and cpu_col2im() of such a block; channel: of x or dx, the block's first. */

@@ -56,7 +56,7 @@ struct cpu_pool_kernels {
 };
 
 enum {
-    WINOGRAD_SIDE = 4,  /* of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
+    WINOGRAD_SIDE = 4,  /* side of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
     WINOGRAD_LANES = 8, /* tiles that are transformed together */
 };
 
@@ -64,8 +64,8 @@ struct winograd_images { /* (n, H, W), H and W even: n of H / 2 rows of W / 2 ti
     size_t n, H, W;
 };
 
-/* The transforms of a channel of some images. A frequency is a place in the 4 x 4 tile; arrays of frequencies are
- * frequency_elems apart, and WINOGRAD_LANES - 1 elements behind the last tile may be read, and overwritten. */
+/* The transforms of a channel of some images. A frequency is a position in the 4 x 4 tile. Arrays of frequencies are
+ * frequency_elems apart. WINOGRAD_LANES - 1 elements after the last tile may be read, and overwritten. */
 struct cpu_winograd_kernels {
     /* to = B^T d B of x. */
     void (*input)(float *to, size_t frequency_elems, const float *x, const struct winograd_images *m);
@@ -80,12 +80,12 @@ struct cpu_update_kernels {
     void (*adam)(float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 };
 
-/* Of each format but WIRE_F32 (narrow.h). */
+/* For each format except WIRE_F32 (narrow.h). */
 struct cpu_narrow_kernels {
     void (*narrow[N_WIRE_FORMATS])(uint16_t *to, const float *from, size_t n);
     void (*widen[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n);
     void (*widen_add[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n); /* to += from */
-    /* x[i] becomes x[i] + residual[i], rounded, and residual[i] what that left out; residual NULL: zeros. */
+    /* x[i] becomes x[i] + residual[i], rounded, and residual[i] the remainder; residual NULL: zeros. */
     void (*round[N_WIRE_FORMATS])(float *x, float *residual, size_t n);
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.h - what the files of the cuda backend share.
+ * cuda.h - shared by the files of the cuda backend.
  *
- * A call of an operation is not queued on the GPU at once, but appended to a log. The log is flushed, that is queued,
- * by what waits, copies, records or starts, and when it is full. A log equal to an earlier one is a repeated training
- * step: the second time it is captured as a CUDA graph, from then on the graph is launched. Logs are compared in full,
- * pointers and numbers, so a graph never runs with outdated ones. What differs from step to step is not in the log:
- * dropout keys are uploaded before it, losses are written to slots, and sgd_step, which contains the learning rate, is
- * a log of its own.
+ * A call of an operation is not queued on the GPU at once, but appended to a log. The log is flushed (queued) by calls
+ * that wait, copy, record or start, and when it is full. A log equal to an earlier one is a repeated training step. The
+ * second time it is captured as a CUDA graph; from then on the graph is launched. Logs are compared in full, pointers
+ * and numbers, so a graph never runs with outdated ones. Values that change from step to step are not in the log:
+ * dropout keys are uploaded before it, and losses are written to slots. sgd_step, which contains the learning rate, is
+ * a separate log.
  *
  * Scratch grows when a call is logged, never while a log is flushed.
  */
@@ -19,7 +19,7 @@
 
 enum {
     CUDA_LOG_BYTES = 1 << 20,
-    CUDA_LOGS_KEPT = 4 * COMPUTE_EVENTS, /* a step with all events is one log more than events; two batch sizes */
+    CUDA_LOGS_KEPT = 4 * COMPUTE_EVENTS, /* a step with all events has one more log than events; two batch sizes */
     CUDA_GRAPH_MIN_CALLS = 4,            /* a shorter log is not worth a graph */
     CUDA_MAX_RESULTS = 64,               /* losses between two syncs; one more waits for the GPU */
     CUDA_MAX_KEYS = 64,                  /* dropouts in one log */
@@ -94,7 +94,7 @@ struct cuda_compute {
     size_t columns_bytes; /* CUDA_COLUMNS_BYTES; tests choose less */
     unsigned char *scratch;
     size_t n_scratch_bytes;
-    unsigned char *products; /* gemm_only: of GEMMs whose result is scratch, which operands are read from */
+    unsigned char *products; /* gemm_only: for GEMM results that normally go to scratch; operands are there */
     size_t n_products_bytes;
     bool only_counts; /* scratch is counted, nothing is allocated, logged or run */
     struct cuda_log log;
@@ -122,11 +122,11 @@ struct cuda_compute {
 void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, const void *args, size_t n_args_bytes);
 /* Provide scratch for the call about to be logged; false: out of memory, which the next sync reports. */
 bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
-/* The same of products; nothing but for gemm_only. */
+/* The same for products; does nothing unless gemm_only. */
 bool cuda_products_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
 /* Queue everything logged on the GPU. */
 void cuda_log_flush(struct cuda_compute *c);
-void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
+void cuda_logs_forget(struct cuda_compute *c); /* drops kept logs and graphs */
 
 /* side.c */
 extern const struct compute_side_ops cuda_side_ops;

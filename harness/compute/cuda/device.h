@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - one GPU, its two streams, its memory and cuBLAS: everything of CUDA that the cuda backend uses.
+ * device.h - one GPU, its two streams, its memory and cuBLAS: all that the cuda backend uses of CUDA.
  *
  * Implemented by device.c; for tests on a machine without a GPU by on_host/device_test.cu, which computes
  * on the CPU. Nothing here waits for the GPU unless it says so.
  *
- * Errors of queued work are sticky: the first one, and the name of the operation that asked for it, are kept until
- * cuda_device_error() reports them.
+ * Errors of queued work are sticky: the first one, and the name of its operation, are kept until cuda_device_error()
+ * reports them.
  */
 #ifndef HARNESS_COMPUTE_CUDA_DEVICE_H
 #define HARNESS_COMPUTE_CUDA_DEVICE_H
@@ -54,7 +54,8 @@ void cuda_device_enter(struct cuda_device *d);
 /* The stream argument of kernels.h. */
 cuda_stream cuda_device_stream(struct cuda_device *d);
 
-/* Device memory, not zeroed; NULL: there is not enough, or it failed, which cuda_device_error() then says. May wait. */
+/* Device memory, not zeroed; NULL: not enough memory, or a failure, which cuda_device_error() then reports. May
+ * wait. */
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
 void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
 size_t cuda_device_available(struct cuda_device *d);        /* SIZE_MAX: it failed, likewise */
@@ -73,15 +74,15 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g);
 
 /* Work queued on `later` from now on waits for the work queued on `earlier` so far. */
 void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier);
-/* Record event k (0 .. CUDA_EVENTS-1) behind the work queued on stream so far. */
+/* Record event k (0 .. CUDA_EVENTS-1) after the work queued on stream so far. */
 void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream);
 /* Work queued on `later` from now on waits for event k. */
 void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k);
 /* Waits until event k has happened; one never recorded has happened. */
 void cuda_device_wait(struct cuda_device *d, int k);
-/* Stamp k (0 .. COMPUTE_STAMPS-1) is the GPU's time behind the work queued on CUDA_STREAM_COMPUTE so far. */
+/* Stamp k (0 .. COMPUTE_STAMPS-1) is the GPU's time after the work queued on CUDA_STREAM_COMPUTE so far. */
 void cuda_device_stamp(struct cuda_device *d, int k);
-/* Between two stamps that have happened; 0, and a failure of "stamp", where they have not. */
+/* Time between two stamps that have happened; 0, and a failure of "stamp", if they have not. */
 uint64_t cuda_device_stamp_ns(struct cuda_device *d, int from, int to);
 /* Waits for both streams. */
 void cuda_device_drain(struct cuda_device *d);
@@ -98,7 +99,8 @@ void cuda_device_check(struct cuda_device *d, const char *operation);
 /* RC_DEVICE: something failed since the last call; names the operation where known. */
 enum rc cuda_device_error(struct cuda_device *d) MUST_CHECK;
 
-/* Of a real one, for device_side.c: event k, a cudaEvent_t; its number; keep a failure, unless there is one. */
+/* For a real GPU, used by device_side.c. device_event: event k, a cudaEvent_t. device_fail: keep a failure, unless
+ * there is one. */
 void *cuda_device_event(struct cuda_device *d, int k);
 void cuda_device_fail(struct cuda_device *d, const char *operation, const char *why);
 

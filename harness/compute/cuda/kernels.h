@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - what runs on the GPU: one function per kernel launch, called from C. Private to cuda.
+ * kernels.h - the GPU kernels: one function per kernel launch, called from C. Private to cuda.
  *
  * Every function queues its work on `stream` and returns; arrays are device memory. None allocates, waits, or uses
- * atomic operations on floats: the order of a sum depends on shapes alone (C1), not on alignment or the number of
- * multiprocessors. A failed launch shows in
- * cuda_device_check() (device.h). Arguments are those of compute.h unless said.
+ * atomic operations on floats: the order of a sum depends only on shapes (C1), not on alignment or the number of
+ * multiprocessors. A failed launch is reported by cuda_device_check() (device.h). Arguments are those of compute.h
+ * unless stated.
  *
  * The same sources are compiled a second time as plain C++, for tests on a machine without a GPU (on_host/).
  */
@@ -46,7 +46,7 @@ void cuda_conv_bias_grad(const struct conv_bias_grad *op, void *partial, cuda_st
 void cuda_bias_grad(float *dbias, const float *dy, size_t outer, size_t n, size_t inner, cuda_stream stream);
 /* Scratch of the two losses over n values or rows. */
 size_t cuda_loss_bytes(size_t n);
-/* *loss, *n_correct: in device memory, in place of those of op. */
+/* *loss, *n_correct: in device memory, instead of those of op. */
 void cuda_softmax_xent(const struct softmax_xent *op, double *loss, uint64_t *n_correct, void *partial,
                        cuda_stream stream);
 void cuda_mean_square(double *loss, float *dy, const float *y, const float *target, size_t n, void *partial,
@@ -79,7 +79,7 @@ void cuda_col2im(float *dx, const float *col, const struct cuda_window *g, int f
 /* out(C, C_out, kernel_h, kernel_w), both kernel axes flipped, from weight(C_out, C, kernel_h, kernel_w). */
 void cuda_flip_weight(void *out, const float *weight, int C_out, int C, int kernel_h, int kernel_w, bool bf16,
                       cuda_stream stream);
-/* The same of arrays that are packed (compute.h). */
+/* The same for packed arrays (compute.h). */
 void cuda_im2col_packed(uint16_t *col, const uint16_t *x, const struct cuda_window *g, size_t first, size_t n,
                         size_t ld, cuda_stream stream);
 void cuda_flip_packed(uint16_t *out, const uint16_t *weight, int C_out, int C, int kernel_h, int kernel_w,
