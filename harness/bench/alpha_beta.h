@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alpha_beta.h - latency and rate of messages between neighbours, measured over the transport of a run, and the least
- * time of a step's messages that follows from them. Not a measurement of a collective: what is exchanged here is one
- * message at a time.
+ * alpha_beta.h - latency and rate of messages between neighbours, measured over the transport of a run; and from these
+ * the least time of a step's messages. It does not measure a collective: one message is exchanged at a time.
  *
  * A message is timed by ping-pong (ping_pong.h): there and back, halved.
  *
@@ -19,30 +18,30 @@
 #include "harness/world/world.h"
 
 struct alpha_beta {
-    double alpha_s;   /* one way, of the smallest message: the latency */
-    double message_s; /* one way, of one of n_bytes, latency included */
+    double alpha_s;   /* one way, for the smallest message: the latency */
+    double message_s; /* one way, for a message of n_bytes, latency included */
     size_t n_bytes;
 };
 
 struct alpha_beta_env { /* borrowed */
     struct world *world;
     const struct transport_ops *transport;
-    size_t message_bytes; /* of the messages that the step sends; >= 1 */
-    bool is_hollow;       /* messages have sizes and no data */
-    int timeout_ms;       /* of each message */
-    int n_players;        /* ranks 0 to n_players-1 play, others watch, and get zeros; 0: all of world */
+    size_t message_bytes; /* size of the step's messages; >= 1 */
+    bool is_hollow;       /* messages have sizes but no data */
+    int timeout_ms;       /* per message */
+    int n_players;        /* ranks 0 to n_players-1 take part; the rest get zeros; 0: all of world */
 };
 
-/* Of the path to the next rank and back: every player plays with the next, and with the one before, one pair at a time;
- * pairs that share no rank play at once. First the smallest message, then one of message_bytes, or of 32 MiB where that
- * is less and data is sent. The fastest of at most 50 rounds of each length (after one that is discarded), as many as
- * move 256 MiB, 2 at least. Collective over env->world, of 2 players or more; ends with a barrier. Opens and closes a
+/* Measure the path to the next rank and back. Every player plays with the next and with the previous one, one pair at a
+ * time; pairs that share no rank play concurrently. First the smallest message, then one of message_bytes (at most 32
+ * MiB if data is sent). Takes the fastest of at most 50 rounds per length (after one discarded round): as many as move
+ * 256 MiB, at least 2. Collective over env->world, of 2 players or more; ends with a barrier. Opens and closes a
  * transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
 enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *env) MUST_CHECK;
 
-/* Least time of the plan's messages: the longer of those that must go one after the other, each with its latency, and
- * of those that share a link. The time of other lengths than n_bytes follows in proportion. A message that was faster
- * than the smallest one needed no more than that. Pure. */
+/* Least time of the plan's messages: the longer of two times. One is for messages that must follow each other, each
+ * with its latency; one is for messages that share a link. Times of other lengths than n_bytes are proportional. A
+ * message faster than the smallest one counts as that. Pure. */
 double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan);
 
 #endif

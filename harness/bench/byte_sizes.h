@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * byte_sizes.h - sizes in bytes out of text: a comma list of sizes and of sweeps.
+ * byte_sizes.h - parses sizes in bytes: a comma list of sizes and of sweeps.
  *
  *     4Ki,64Mi       these two
  *     4:1Gi:x4       4, 16, 64, ... to 1 GiB; without the factor: x2
@@ -14,8 +14,8 @@
 
 enum { BYTE_SIZES_MAX = 64 };
 
-/* In the order of the text. Each a multiple of multiple_bytes, at least that, at most most_bytes. RC_INVAL names the
- * word and what would be right. */
+/* Sizes in the order of the text, each a multiple of multiple_bytes, at least that, at most most_bytes. RC_INVAL names
+ * the word and valid ones. */
 enum rc byte_sizes_parse(size_t out[BYTE_SIZES_MAX], int *n, const char *text, size_t multiple_bytes,
                          size_t most_bytes) MUST_CHECK;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibration.h - a cluster as measured, and the description of it by which the sim world repeats the measurement.
+ * calibration.h - a measured cluster, and the cluster description with which the sim world reproduces the measurement.
  *
- * What the simulator charges is in cluster/topology.h. A message to another host takes 2 message_s + link_latency_s +
- * n / rate, so with one-way times alpha + beta n and an overhead o at either end: link_latency_s = alpha - 2 o,
- * link_bits_per_s = 8 / beta, both with all that the protocol adds; the protocol's own latency is 0 and its rate_ratio
- * 1. Where the longest message takes t both ways at once, link_duplex_ratio = 2 beta n / (t - alpha), 1 to 2. Within a
- * host nothing is charged per message: local_latency_s is all of alpha.
+ * cluster/topology.h has the simulator's costs. A message to another host takes 2 message_s + link_latency_s + n /
+ * rate. With one-way times alpha + beta n and an overhead o at either end: link_latency_s = alpha - 2 o,
+ * link_bits_per_s = 8 / beta, both including the protocol's share; the protocol's own latency is 0 and its rate_ratio
+ * 1. If the longest message takes t in both directions at once, link_duplex_ratio = 2 beta n / (t - alpha), 1 to 2.
+ * Within a host there is no cost per message: local_latency_s is all of alpha.
  */
 #ifndef HARNESS_BENCH_CALIBRATION_H
 #define HARNESS_BENCH_CALIBRATION_H
@@ -19,17 +19,17 @@ struct calibration {
     int n_ranks;
     struct link_bench links;
     struct compute_bench compute;
-    double server_memory_bytes_per_s, server_flops_per_s; /* of a host whose workers compute elsewhere; 0: as they do */
+    double server_memory_bytes_per_s, server_flops_per_s; /* of a host whose workers compute elsewhere; 0: same */
 };
 
-/* The names of what is measured, for tables: "between hosts", "within a host". */
+/* The names of the link classes, for tables: "between hosts", "within a host". */
 const char *calibration_class_name(enum link_class of);
-/* Which messages of a host share its rate; SHARING_NONE, too, where nothing was measured (n_pairs 0). */
+/* Which messages of a host share its rate; SHARING_NONE also if nothing was measured (n_pairs 0). */
 enum cluster_sharing calibration_sharing(const struct local_sharing *s);
 /*
- * *out, with the source of each value in *sources: what was measured, and of how much; "assumed: ..." of all else.
+ * *out, with the source of each value in *sources: the measurement and its extent; "assumed: ..." for all other values.
  *
- *   protocol  that charges an overhead per message, where one was found: PROTOCOL_TCP or PROTOCOL_RDMA
+ *   protocol  the protocol with an overhead per message, if one was found: PROTOCOL_TCP or PROTOCOL_RDMA
  *
  * RC_INVAL: a measured value is outside of the range of its key; names both.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_lane.h - one of what is measured side by side: an algorithm, the bare transport, a barrier, or a ceiling; and
- * one call of it, the part that is timed.
+ * comm_lane.h - a lane of the comparison: an algorithm, the bare transport, a barrier, or a ceiling; and one call of
+ * it, the part that is timed.
  */
 #ifndef HARNESS_BENCH_COMM_LANE_H
 #define HARNESS_BENCH_COMM_LANE_H
@@ -23,16 +23,16 @@ enum { COMM_REASON_BYTES = 256, COMM_EXPLAIN_BYTES = 320 };
 
 enum comm_lane_kind {
     COMM_LANE_REDUCER,  /* a collective of an algorithm */
-    COMM_LANE_EXCHANGE, /* bare transport: to rank + 1, and from rank - 1 at once */
+    COMM_LANE_EXCHANGE, /* bare transport: sends to rank + 1 and receives from rank - 1 at once */
     COMM_LANE_BARRIER,  /* allreduce/barrier.h */
     COMM_LANE_ONE_PASS, /* comm_ceiling.h */
 };
 
-struct comm_lane { /* the same on all ranks; borrowed */
+struct comm_lane { /* equal on all ranks; borrowed */
     const char *name;
     enum comm_lane_kind kind;
-    const struct collective_ops *ops; /* of a reducer; else NULL */
-    const void *opts;                 /* of its module; NULL: it has none */
+    const struct collective_ops *ops; /* for a reducer; else NULL */
+    const void *opts;                 /* of its module; NULL: none */
 };
 
 struct comm_lane_env { /* borrowed; outlives the lane */
@@ -40,9 +40,9 @@ struct comm_lane_env { /* borrowed; outlives the lane */
     int root;
     struct world *world;
     const struct transport_ops *transport;
-    struct compute *compute; /* of the host's memory, or hollow */
-    struct compute *device;  /* in whose memory data begins and ends; NULL: in that of compute */
-    struct share *share;     /* in which data will be; NULL: private memory, or none */
+    struct compute *compute; /* with the host's memory, or no data (hollow) */
+    struct compute *device;  /* data starts and ends in its memory; NULL: in that of compute */
+    struct share *share;     /* the place of the data; NULL: private memory, or none */
     size_t max_elems;
     int timeout_ms;
     bool is_virtual;
@@ -51,33 +51,33 @@ struct comm_lane_env { /* borrowed; outlives the lane */
 struct comm_lane_state {
     const struct comm_lane *lane;
     const struct comm_lane_env *env;
-    struct transport *transport; /* of this lane alone */
+    struct transport *transport; /* only for this lane */
     struct collective *collective;
 };
 
-struct comm_data {    /* of one call */
-    float *result;    /* [n_elems]: what a collective works on, or what comes in; NULL: hollow */
-    float *on_device; /* of env.device: what a collective works on, by copies in result if it has no COLL_DEVICE; NULL:
-                         there is none */
-    const float *input; /* [n_elems]: what is copied into the result first, or goes out; NULL: nothing is copied */
+struct comm_data {      /* of one call */
+    float *result;      /* [n_elems]: buffer of a collective, or the received data; NULL: no data */
+    float *on_device;   /* on env.device: buffer of a collective, via copies in result if it lacks COLL_DEVICE; NULL: no
+                         device */
+    const float *input; /* [n_elems]: copied into the result first, or sent; NULL: no copy */
     size_t n_elems;
-    bool copies; /* out of place: the copy counts, though it be hollow */
+    bool copies; /* out of place: the copy counts, even without data */
 };
 
-/* Collective. Errors: those of transport and collective; it can be closed. */
+/* Collective. Errors: those of transport and collective; after an error it can be closed. */
 enum rc comm_lane_open(struct comm_lane_state *out, const struct comm_lane *lane,
                        const struct comm_lane_env *env) MUST_CHECK;
-/* The same of one that may not run on these ranks: where it is refused on any (RC_UNSUPPORTED, RC_INVAL), it is closed
- * on all, and why is the reason; else why is "". RC_NOMEM, too. */
+/* The same for a lane that may not run on these ranks. If any rank refuses it (RC_UNSUPPORTED, RC_INVAL), it is closed
+ * on all ranks, and why is the reason; else why is "". RC_NOMEM, too. */
 enum rc comm_lane_try(struct comm_lane_state *out, const struct comm_lane *lane, const struct comm_lane_env *env,
                       char why[COMM_REASON_BYTES]) MUST_CHECK;
-void comm_lane_close(struct comm_lane_state *s); /* of a zeroed one, too */
-/* Out of place: what this rank brings is copied into the result, then the collective works there. Charged in virtual
- * time. Collective. */
+void comm_lane_close(struct comm_lane_state *s); /* accepts a zeroed one */
+/* Out of place: copy this rank's input into the result; the collective works there. Charged in virtual time.
+ * Collective. */
 enum rc comm_lane_call(struct comm_lane_state *s, const struct comm_data *data) MUST_CHECK;
-/* Which algorithm a call of n_bytes takes, and why; "": there is nothing to choose, or no call was made. */
+/* The algorithm of a call of n_bytes, and why; "": there is no choice, or no call was made. */
 void comm_lane_explain(const struct comm_lane_state *s, size_t n_bytes, char text[COMM_EXPLAIN_BYTES]);
-/* Behind the last of some calls, before a clock is read: what was computed has taken its time. */
+/* Call after the last of some calls, before a clock is read: waits until computing has taken its time. */
 enum rc comm_lane_end(struct comm_lane_state *s) MUST_CHECK;
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_memory.h - memory for what is measured, in blocks that are used in turn, and what drives it out of the caches.
+ * comm_memory.h - memory for measurements, in rotating blocks; and a walk that evicts it from the caches.
  *
  * Invariants
- *   Y1  Block i of a size lies at the same place on every rank, starts on 64 bytes and overlaps no other.
- *   Y2  Blocks are used one after the other, round and round: with rotated bytes R a block of n bytes comes back after
- *       R / n others, COMM_MOST_BLOCKS at most.
- *   Y3  A walk reads R bytes of other memory: what was written to the blocks before, as they were filled, is no longer
- *       in caches that hold less than R (the ranks of a host share R between them).
+ *   Y1  Block i of a size has the same offset on every rank, starts on 64 bytes and overlaps no other block.
+ *   Y2  Blocks are used in turn, cyclically. With rotated bytes R, a block of n bytes is used again after R / n other
+ *       blocks, at most COMM_MOST_BLOCKS.
+ *   Y3  A walk reads R bytes of other memory. Values written before, when the blocks were filled, are then no longer in
+ *       caches smaller than R (the ranks of a host share R).
  */
 #ifndef HARNESS_BENCH_COMM_MEMORY_H
 #define HARNESS_BENCH_COMM_MEMORY_H
@@ -29,28 +29,28 @@ struct comm_rotation { /* of one size */
     int n_blocks;
 };
 
-/* Y2. rotated_bytes: of this rank; 0: one block, which stays in the caches. Pure. */
+/* Y2. rotated_bytes: for this rank; 0: one block, which stays in the caches. Pure. */
 struct comm_rotation comm_rotation_of(size_t n_bytes, size_t rotated_bytes);
 size_t comm_rotation_bytes(struct comm_rotation r);
 
 struct comm_memory {
     struct arena arena;
-    struct share *share;    /* NULL: in the arena, or of a device */
-    struct compute *device; /* whose memory it is, or for whose copies; NULL: no device's */
-    bool is_its_own;        /* the device's, which the host cannot reach */
-    char *base;             /* NULL: none is open */
+    struct share *share;    /* NULL: in the arena, or on a device */
+    struct compute *device; /* device of the memory, or of its copies; NULL: no device */
+    bool is_its_own;        /* device memory, which the host cannot access */
+    char *base;             /* NULL: not open */
     size_t n_bytes;
 };
 
-/* host: those that share it; NULL: private. Pages are touched, huge where the system grants them. Collective over
- * host. RC_NOMEM, RC_UNSUPPORTED, RC_PEER: it can be closed. */
+/* host: the ranks that share it; NULL: private. Pages are touched; huge pages if the system grants them. Collective
+ * over host. RC_NOMEM, RC_UNSUPPORTED, RC_PEER: it can then be closed. */
 enum rc comm_memory_open(struct comm_memory *m, struct world *host, size_t n_bytes) MUST_CHECK;
-/* In the memory of a device, or of the host for copies from and to it. Not walked, nor filled. RC_NOMEM, RC_DEVICE: it
- * can be closed. */
+/* Open memory of a device, or of the host for copies from and to it. It is not walked or filled. RC_NOMEM, RC_DEVICE:
+ * it can then be closed. */
 enum rc comm_memory_open_device(struct comm_memory *m, struct compute *device, bool is_its_own,
                                 size_t n_bytes) MUST_CHECK;
 void comm_memory_close(struct comm_memory *m); /* of a zeroed one, too */
-/* Y1. Block i of the rotation, i counted on and on; NULL of memory that is not open. */
+/* Y1. Block i of the rotation; i grows without limit. NULL if the memory is not open. */
 float *comm_memory_block(const struct comm_memory *m, struct comm_rotation r, size_t i);
 /* Y3. Reads all of m. Cannot fail. */
 void comm_memory_walk(const struct comm_memory *m);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_values.h - what ranks bring to a collective that is measured, and how much of what they get is wrong.
+ * comm_values.h - the inputs of ranks to a measured collective, and the check of its results.
  *
  * Invariants
  *   V1  Values are whole numbers below 64, so sums are exact in any order: results are compared bit by bit.
- *   V2  They repeat after COMM_VALUES_PERIOD elements, a prime: no chunk of an array looks like another one, unless it
- *       lies a multiple of that away. Ranks, and calls one after the other, have other values at the same place: what
- *       an earlier call left behind is wrong.
- *   V3  What a rank does not bring is COMM_POISON before the call.
+ *   V2  They repeat after COMM_VALUES_PERIOD elements, a prime. Two chunks of an array differ, unless their distance is
+ *       a multiple of that. Ranks, and consecutive calls, have different values at the same place: stale data from an
+ *       earlier call is detected as wrong.
+ *   V3  Elements that are not part of a rank's input are COMM_POISON before the call.
  */
 #ifndef HARNESS_BENCH_COMM_VALUES_H
 #define HARNESS_BENCH_COMM_VALUES_H
@@ -21,26 +21,26 @@
 enum { COMM_VALUES_PERIOD = 4093 };
 #define COMM_POISON (-777.0f)
 
-struct comm_values { /* of this rank */
+struct comm_values { /* for this rank */
     enum comm_type type;
     int rank, n_ranks, root;
-    float *brought; /* [2 COMM_VALUES_PERIOD]: what rank 0 brings to call 0, twice */
-    float *sum;     /* the same of the sums over all ranks */
+    float *brought; /* [2 COMM_VALUES_PERIOD]: rank 0's input to call 0, twice */
+    float *sum;     /* the same for the sums over all ranks */
 };
 
-/* type: not a barrier. RC_NOMEM. v is closed on errors, too. */
+/* type: not a barrier. RC_NOMEM. After an error v is closed. */
 enum rc comm_values_open(struct comm_values *v, enum comm_type type, int rank, int n_ranks, int root) MUST_CHECK;
-void comm_values_close(struct comm_values *v); /* of a zeroed one, too */
-/* The part of an array of n_elems that this rank brings: all, its chunk, or none. Of sendrecv: all. */
+void comm_values_close(struct comm_values *v); /* accepts a zeroed one */
+/* The part of an array of n_elems that is this rank's input: all, its chunk, or none. For sendrecv: all. */
 struct range comm_values_own_part(const struct comm_values *v, size_t n_elems);
-/* data[n_elems] := what this rank brings to this call, poison around it (V3). */
+/* data[n_elems] := this rank's input to this call, surrounded by poison (V3). */
 void comm_values_fill(const struct comm_values *v, float *data, size_t n_elems, uint64_t call);
 void comm_values_poison(float *data, size_t n_elems);
-/* How many elements of data[n_elems] are wrong after this call; of a reduce-scatter those of this rank's chunk count.
- * n_times: an allreduce was made so often on the same data, one on the result of the other. */
+/* Number of wrong elements in data[n_elems] after this call; for a reduce-scatter only this rank's chunk counts.
+ * n_times: number of consecutive allreduces on the same data, each on the previous result. */
 uint64_t comm_values_wrong(const struct comm_values *v, const float *data, size_t n_elems, uint64_t call, int n_times);
-/* The most calls on the same data one after the other whose result can still be told: of an allreduce while sums are
- * exact, of a reduce-scatter, whose other chunks are undefined, one. */
+/* Maximum number of consecutive calls on the same data with a result that can be checked. For an allreduce: while sums
+ * are exact. For a reduce-scatter: one, because its other chunks are undefined. */
 int comm_values_most_times(const struct comm_values *v);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jitter_fit.h - which of the distributions that a description knows (cluster/noise.h) repeated times of equal work
- * have, t = base (1 + ratio X) with X >= 0 of mean 1, and how large they are. Pure.
+ * jitter_fit.h - which of the distributions of cluster/noise.h fits repeated times of equal work, and its size. t =
+ * base (1 + ratio X) with X >= 0 of mean 1. Pure.
  *
- * Method: base and ratio of each distribution by L-moments, which single long repeats move less than they move a
- * variance (Hosking, J. R. Stat. Soc. B 52, 1990); of the distributions the one whose Kolmogorov-Smirnov distance from
- * the times is least. base (1 + ratio) is always the mean of the times. Where L-moments put the base at less than half
- * of the least time (a few repeats took many times as long), it is the least time.
+ * Method: base and ratio of each distribution by L-moments, which single long repeats affect less than a variance
+ * (Hosking, J. R. Stat. Soc. B 52, 1990). The chosen distribution has the least Kolmogorov-Smirnov distance from the
+ * times. base (1 + ratio) is always the mean of the times. If L-moments put the base below half of the least time (a
+ * few repeats took many times as long), the base is the least time.
  */
 #ifndef HARNESS_BENCH_JITTER_FIT_H
 #define HARNESS_BENCH_JITTER_FIT_H
@@ -15,7 +15,7 @@
 
 #include "harness/cluster/cluster.h"
 
-/* Of less than this nothing is said: a clock of 1 ns and the frequency of a core vary as much. */
+/* A smaller ratio counts as no jitter: a clock of 1 ns and the frequency of a core vary as much. */
 #define JITTER_LEAST_RATIO 1e-3
 
 struct jitter_fit {
@@ -25,7 +25,7 @@ struct jitter_fit {
     size_t n_times;
 };
 
-/* t_s[n], n >= 2, all > 0: sorted by it. */
+/* t_s[n], n >= 2, all > 0; it gets sorted. */
 struct jitter_fit jitter_fit_of(double *t_s, size_t n);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pairing.h - which ranks play with each other, turn by turn, so that links are measured one at a time. Pure functions
- * of where the ranks are.
+ * pairing.h - which ranks form pairs in each turn, so that links are measured one at a time. Pure functions of the
+ * ranks' hosts.
  *
  * Invariants
- *   Q1  A pair is of one class: both ranks on one host, or on two.
- *   Q2  In a turn a host has one pair at most: pairs of one turn share neither rank, nor host, nor network card.
+ *   Q1  A pair has one class: both ranks on one host, or on two.
+ *   Q2  In a turn a host has at most one pair: pairs of one turn share neither rank, nor host, nor network card.
  *   Q3  Over all turns every two hosts meet, and every rank of a host plays with another host; every two ranks of a
- *       host meet. Where that takes more than PAIRING_MAX_TURNS turns, as many, in which different hosts meet as far as
- *       they last.
+ *       host meet. If that takes more than PAIRING_MAX_TURNS turns, there are only that many, with as many different
+ *       hosts meeting as possible.
  */
 #ifndef HARNESS_BENCH_PAIRING_H
 #define HARNESS_BENCH_PAIRING_H
@@ -22,11 +22,11 @@ struct pairing {     /* borrowed */
     int n_ranks, n_hosts;
 };
 
-/* 0: there is no pair of that class. */
+/* 0: no pair of that class. */
 int pairing_n_turns(const struct pairing *p, enum link_class of);
-/* Whom `rank` plays with in this turn; -1: nobody. pairing_peer() of that one is `rank`. */
+/* The partner of `rank` in this turn; -1: none. The partner's pairing_peer() is `rank`. */
 int pairing_peer(const struct pairing *p, enum link_class of, int turn, int rank);
-/* How many ranks a host has, and which one of them `index` is; -1: it has not so many. */
+/* Number of ranks on a host, and the rank with this index there; -1: index too high. */
 int pairing_n_host_ranks(const struct pairing *p, int host);
 int pairing_host_rank(const struct pairing *p, int host, int index);
 

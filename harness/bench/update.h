@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * update.h - the optimiser's update of n_elems parameters, to be timed, without the memory of all of them: it updates
- * a range of at most 4 Mi elements as often as n_elems have ranges.
+ * update.h - the optimiser's update of n_elems parameters, for timing, without memory for all of them. It updates a
+ * range of at most 4 Mi elements, once for each such range in n_elems.
  */
 #ifndef HARNESS_BENCH_UPDATE_H
 #define HARNESS_BENCH_UPDATE_H
@@ -17,7 +17,7 @@ struct update { /* owned; zeroed: updates nothing, may be closed */
     void *param, *grad; /* float[n_range_elems] in memory of compute; NULL: hollow */
 };
 
-/* RC_NOMEM, RC_DEVICE: u is to be closed all the same. */
+/* RC_NOMEM, RC_DEVICE: u must be closed even then. */
 enum rc update_open(struct update *u, struct compute *c, size_t n_elems, const struct optimizer_rule *rule) MUST_CHECK;
 /* One update of n_elems. */
 enum rc update_run(struct update *u) MUST_CHECK;
