@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.h - samples, and which one comes when.
+ * dataset.h - samples, and their order.
  *
  * Invariants
  *   D1  Global sample number i of a run is a pure function of (seed, i): never of the number of
@@ -24,7 +24,7 @@ struct dataset;
 struct dataset_part { /* training samples of one worker (split.h) */
     const size_t *index;
     size_t n_samples;
-    uint64_t number; /* of the part */
+    uint64_t number; /* index of the part */
 };
 
 struct dataset_ops {
@@ -32,57 +32,55 @@ struct dataset_ops {
      * float[H W] at x + c channel_stride. Any thread. Errors: RC_INVAL "FILE: offset N: ..." */
     enum rc (*image)(const struct dataset *d, size_t i, float *x, size_t channel_stride);
     uint32_t (*label)(const struct dataset *d, size_t i);
-    /* Optional (may be NULL: it has none): the stored pixels of the image, uint8_t (C, H, W). */
+    /* Optional (NULL: not stored): the stored pixels of the image, uint8_t (C, H, W). */
     enum rc (*bytes)(const struct dataset *d, size_t i, uint8_t *out);
-    /* Optional (may be NULL): what dataset_close() does not know of. */
+    /* Optional (may be NULL): frees what dataset_close() does not. */
     void (*close)(struct dataset *d);
 };
 
-struct dataset {                   /* first member of what an opener makes */
-    const struct dataset_ops *ops; /* images; NULL: the arrays below are all there is (line) */
+struct dataset {                   /* first member of each implementation's struct */
+    const struct dataset_ops *ops; /* images; NULL: all data are in the arrays below (line) */
     const char *name;              /* "line", "digits", "synthetic", "idx", "cifar10", "gmimg" */
     size_t n_train, n_test;        /* samples; training samples come first in the arrays */
     size_t n_features;             /* floats per sample */
     size_t n_classes;              /* 0: regression */
     int C, H, W;                   /* of an image; 0: no images */
-    float *feature;                /* float[(n_train + n_test)][n_features] as in the file; owned; NULL: ask ops */
+    float *feature;                /* float[(n_train + n_test)][n_features] as in the file; owned; NULL: use ops */
     float *target;                 /* regression: float[n_train + n_test]; owned; else NULL */
-    uint32_t *label;               /* classes: uint32_t[n_train + n_test], < n_classes; owned; NULL: ask ops */
+    uint32_t *label;               /* classes: uint32_t[n_train + n_test], < n_classes; owned; NULL: use ops */
 };
 
 /* A data set that a model names as its default. */
 struct dataset_source {
     const char *name;
-    const char *shipped_file; /* the name of the file that comes with the program; NULL: none */
+    const char *shipped_file; /* name of the file shipped with the program; NULL: none */
     bool makes_images;        /* computes images of any shape on request; no file is read */
 };
-/* By name; NULL: the name of no such data set (it may be a path). */
+/* Find by name; NULL: no such data set (the name may be a path). */
 const struct dataset_source *dataset_source_find(const char *name);
-/* The path of its shipped file, which it has; cut to out[n_bytes]. Cannot fail. */
+/* The path of the shipped file of a source that has one; truncated to out[n_bytes]. Cannot fail. */
 void dataset_source_path(const struct dataset_source *source, char *out, size_t n_bytes);
 
-/* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed; all are
- * training samples and, again, the test set (n_test = 0 here: models evaluate on training). */
+/* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed. All are training samples and also the
+ * test set (n_test = 0 here: models evaluate on the training samples). */
 enum rc dataset_open_line(struct dataset **out, uint64_t seed) MUST_CHECK;
-/* "digits": 1797 images of 8 x 8 pixels from a CSV of 64 values 0..16 and a label 0..9, scaled
- * to 0..1. Every fifth row (4, 9, 14, ...) is a test sample: a fixed split. Errors: RC_INVAL
- * "FILE: ..." when it cannot be read, "FILE:LINE: ..." with the value and what would be right
- * when a row is malformed; "FILE:LINE: ends after N of 1797 rows" when it is short. */
+/* "digits": 1797 images of 8 x 8 pixels from a CSV of 64 values 0..16 and a label 0..9, scaled to 0..1. Every fifth row
+ * (4, 9, 14, ...) is a test sample: a fixed split. Errors: RC_INVAL "FILE: ..." if it cannot be read; "FILE:LINE: ..."
+ * with the value and valid ones for a malformed row; "FILE:LINE: ends after N of 1797 rows" if it is short. */
 enum rc dataset_open_digits(struct dataset **out, const char *path) MUST_CHECK;
-/* "synthetic": images made when they are asked for, pure functions of (seed, i): a pattern of the class, in
- * which place and contrast vary, under noise. They can be learnt. n_test images follow n_train. */
+/* "synthetic": images computed on request, pure functions of (seed, i). Each has the pattern of its class, with varying
+ * position and contrast, plus noise. A model can learn them. n_test images follow n_train. */
 struct synthetic_opts {
     int C, H, W, n_classes;
     size_t n_train, n_test;
 };
 enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed) MUST_CHECK;
-/* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
- * also with '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version
- * (data_batch_1.bin .. data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one
- * digits CSV or .gmimg file. The format is recognised by file names and magic numbers. RC_INVAL: FILE, offset, what was
- * found and what would be right. */
+/* path: a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...; also with
+ * '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version (data_batch_1.bin ..
+ * data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one digits CSV or .gmimg
+ * file. File names and magic numbers identify the format. RC_INVAL: FILE, offset, the value found and valid ones. */
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
-/* Is path a folder of folders and of none of these formats? Only gradmark pack reads it (image_folders.h). */
+/* Is path a folder of folders in none of these formats? Only gradmark pack reads such a folder (image_folders.h). */
 bool dataset_path_is_folders(const char *path);
 /* Is a file of this name in a folder read as part of a data set? */
 bool dataset_path_is_part(const char *name);
@@ -92,10 +90,10 @@ uint32_t dataset_array_label(const struct dataset *d, size_t i);
 
 /* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i);
-/* That of sample i of a part; part NULL: of all. D4 */
+/* The same for sample i of a part; part NULL: of all samples. D4 */
 size_t dataset_part_index(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t i);
 /* Copy samples first .. first+n_samples-1 of the run, or (part not NULL) of the part: x float[n_samples][n_features];
- * target or label as the data set has them, the other NULL. */
+ * target or label, as the data set has them; the other one is NULL. */
 void dataset_batch(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t first,
                    size_t n_samples, float *x, float *target, uint32_t *label);
 

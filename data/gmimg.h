@@ -16,32 +16,33 @@
  *       16 ceil(n_images / block_images)      sum of each block's pixels
  *       n_images C H W                        pixels, one byte each, (C, H, W)
  *
- * A sum is BLAKE2b of 16 bytes (RFC 7693). Header, labels and sums are checked when a file is opened, a
- * block when its first image is asked for: opening a terabyte costs no more than its labels.
+ * A sum is BLAKE2b of 16 bytes (RFC 7693). Header, labels and sums are checked when a file is opened; a block when its
+ * first image is requested. So opening a terabyte costs no more than reading its labels.
  */
 #ifndef DATA_GMIMG_H
 #define DATA_GMIMG_H
 
 #include "data/pixels.h"
 
-/* The block of image i (of this shard) is what was written, else RC_INVAL: file and offset. Any thread. */
+/* Check the block of image i (of this shard). RC_INVAL if it differs from what was written: file and offset. Any
+ * thread. */
 enum rc gmimg_check(const struct pixels_shard *s, size_t i) MUST_CHECK;
 void gmimg_close_checks(struct pixels_checks **c); /* NULL-safe, nulls */
 
-/* A shard that is being written, an image at a time: a whole file, or none. */
+/* Writes a shard one image at a time: a whole file, or none. */
 struct gmimg_writer;
-/* Of at most max_images images of shape->C, H, W and n_classes; memory for their labels is taken at once. RC_INVAL,
- * RC_IO: path and reason; RC_NOMEM. */
+/* For at most max_images images of shape->C, H, W and n_classes; memory for their labels is allocated at once.
+ * RC_INVAL, RC_IO: path and reason; RC_NOMEM. */
 enum rc gmimg_writer_open(struct gmimg_writer **out, const char *path, const struct dataset *shape,
                           size_t max_images) MUST_CHECK;
-/* pixels: uint8_t (C, H, W). Not more often than max_images. What cannot be written is found by commit. */
+/* pixels: uint8_t (C, H, W). At most max_images calls. Write errors are reported by commit. */
 void gmimg_writer_add(struct gmimg_writer *w, uint32_t label, const uint8_t *pixels);
-/* The file is at its path. RC_INVAL: it has no image; RC_IO. */
+/* Complete the file at its path. RC_INVAL: it has no image; RC_IO. */
 enum rc gmimg_writer_commit(struct gmimg_writer *w) MUST_CHECK;
 void gmimg_writer_close(struct gmimg_writer **w); /* NULL-safe, nulls; drops what is not committed */
 
-/* Writes images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole
- * file, or none. RC_INVAL, RC_IO, and what reading d says. */
+/* Write images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole file, or none.
+ * RC_INVAL, RC_IO, and errors of reading d. */
 enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gmimg_format.h - the offsets of gmimg.h's table, and its checksum. Private to this room. */
+/* gmimg_format.h - the offsets of gmimg.h's table, and its checksum. Private to this module. */
 #ifndef DATA_GMIMG_FORMAT_H
 #define DATA_GMIMG_FORMAT_H
 

@@ -29,7 +29,8 @@ struct loader_want {
     size_t n_samples;
 };
 
-/* Batches that come from elsewhere: feed.h. fetch() writes those that loader_read() would; it looks ahead by itself. */
+/* Batches from another source: feed.h. fetch() writes the batch that loader_read() would read; it prefetches by
+ * itself. */
 struct loader_source {
     enum rc (*fetch)(void *arg, const struct loader_want *want, float *x, uint32_t *label);
     void *arg;
@@ -37,17 +38,17 @@ struct loader_source {
 
 struct loader_env { /* borrowed; outlives the loader */
     const struct dataset *dataset;
-    const struct dataset_part *part; /* samples are numbered in this part (split.h); NULL: in all */
+    const struct dataset_part *part; /* samples are numbered in this part (split.h); NULL: in the whole data set */
     uint64_t seed;
     size_t max_batch;
-    struct batch_order order;           /* of training samples; a stride of 0: what comes next is not known */
-    const struct loader_source *source; /* NULL: the data set is read here; else nothing of it but its shape */
+    struct batch_order order;           /* of training samples; stride 0: the next batch is not known */
+    const struct loader_source *source; /* NULL: the data set is read here; otherwise only its shape is used */
     bool prefetch;                      /* without a source: prepare the next batch in a background thread */
-    struct compute *compute; /* batches are in memory of its host_open(), where its backend has that; may be NULL */
-    /* Called with tick_arg, by the caller's task, for each sample it reads and every 20 ms that it waits: it is alive
+    struct compute *compute; /* batches are in its host_open() memory, if its backend has that; may be NULL */
+    /* Called with tick_arg by the caller's task, for each sample it reads and every 20 ms of a wait, as a sign of life
      * (world/peers.h, P1). NULL: nothing. */
     void (*tick)(void *tick_arg);
-    uint64_t (*now_ns)(void *tick_arg); /* the clock by which waits are measured; NULL: they are not */
+    uint64_t (*now_ns)(void *tick_arg); /* clock for measuring waits; NULL: waits are not measured */
     void *tick_arg;
 };
 
@@ -56,17 +57,17 @@ enum rc loader_open(struct loader **out, const struct loader_env *env) MUST_CHEC
  * both lent until the next call. Errors: those of reading the data set. */
 enum rc loader_batch(struct loader *l, uint64_t first, size_t n_samples, const float **x,
                      const uint32_t **label) MUST_CHECK;
-/* The same of test samples first .. first + n_samples - 1 < n_test, in their order. */
+/* The same for test samples first .. first + n_samples - 1 < n_test, in their order. */
 enum rc loader_test_batch(struct loader *l, size_t first, size_t n_samples, const float **x,
                           const uint32_t **label) MUST_CHECK;
-/* Time that loader_batch() took, which its caller had to wait: for the background thread, for the source, or for itself
- * to read the samples. */
-uint64_t loader_waited_ns(const struct loader *l); /* in all; 0 without a clock */
+/* Time that loader_batch() made its caller wait: for the background thread, for the source, or to read the samples
+ * itself. */
+uint64_t loader_waited_ns(const struct loader *l); /* total; 0 without a clock */
 struct loader_wait {
-    uint64_t start_ns, end_ns; /* of env.now_ns() */
+    uint64_t start_ns, end_ns; /* by env.now_ns() */
 };
-struct loader_wait loader_last_wait(const struct loader *l); /* zeros: there was none yet */
-/* Read a batch of env's data set, part and seed: x: float (C, B, H, W), label: uint32_t (B); needs no loader. Errors:
+struct loader_wait loader_last_wait(const struct loader *l); /* zeros: no wait yet */
+/* Read a batch of env's data set, part and seed. x: float (C, B, H, W), label: uint32_t (B). Needs no loader. Errors:
  * those of reading the data set. */
 enum rc loader_read(const struct loader_env *env, const struct loader_want *want, float *x, uint32_t *label) MUST_CHECK;
 void loader_close(struct loader **l); /* NULL-safe, nulls */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * picture.h - JPEG and PNG files, decoded to RGB; which of the two a file is, its first bytes say, not its name.
+ * picture.h - JPEG and PNG files, decoded to RGB. A file's first bytes decide its format, not its name.
  *
- * As Pillow's convert("RGB") has it: grey is repeated, transparency is dropped, CMYK is taken to be Adobe's (inverted),
- * of 16 bits the upper 8 stay, and the orientation that a camera noted is not applied. One difference: of grey with 16
- * bits the upper 8 stay, too, where Pillow (10.4 to 13.0) makes all above 255 white.
+ * Results are those of Pillow's convert("RGB"). Grey is repeated, transparency is dropped, CMYK is assumed to be
+ * Adobe's (inverted). Of 16 bits the upper 8 are kept. The orientation noted by a camera is not applied. One
+ * difference: 16-bit grey also keeps the upper 8 bits, while Pillow (10.4 to 13.0) makes all values above 255 white.
  *
  * Invariants
- *   G1  Whatever the bytes of a file, decoding it gives a picture or an error of one line that names the file and the
- *       reason. A file that ends early or whose data are damaged is an error, never a picture with grey in it.
- *   G2  Memory is bounded by the limits below, whatever sizes a file claims.
+ *   G1  For any bytes of a file, decoding gives a picture or a one-line error that names the file and the reason. A
+ *       file that ends early or has damaged data is an error, never a picture with grey areas.
+ *   G2  Memory is bounded by the limits below, for any sizes that a file claims.
  */
 #ifndef DATA_PICTURE_H
 #define DATA_PICTURE_H
@@ -21,10 +21,10 @@
 
 enum {
     PICTURE_MAX_SIDE = 65500,          /* JPEG's own */
-    PICTURE_MAX_PIXELS = 1 << 26,      /* 192 MiB as RGB; a progressive JPEG needs twice that while it is decoded */
+    PICTURE_MAX_PIXELS = 1 << 26,      /* 192 MiB as RGB; a progressive JPEG needs twice that during decoding */
     PICTURE_MAX_FILE_BYTES = 1 << 28,  /* 256 MiB */
-    PICTURE_MAX_SCANS = 500,           /* of a progressive JPEG: each costs a pass over all pixels */
-    PICTURE_MAX_CHUNK_BYTES = 1 << 23, /* of a PNG's texts and profiles, unpacked */
+    PICTURE_MAX_SCANS = 500,           /* of a progressive JPEG: each scan is a pass over all pixels */
+    PICTURE_MAX_CHUNK_BYTES = 1 << 23, /* of a PNG's texts and profiles, uncompressed */
 };
 
 struct picture {
@@ -32,16 +32,16 @@ struct picture {
     uint8_t *rgb; /* uint8_t (H, W, 3); owned */
 };
 
-/* The file at path. RC_INVAL "PATH: reason"; RC_UNSUPPORTED: a format that is not built in, its message says so;
- * RC_NOMEM. Any thread. */
+/* Read and decode the file at path. RC_INVAL "PATH: reason"; RC_UNSUPPORTED: a format that is not built in; RC_NOMEM.
+ * Any thread. */
 enum rc picture_read(struct picture *out, const char *path) MUST_CHECK;
-/* The same of bytes[n_bytes] that came from path. */
+/* The same for bytes[n_bytes], read from path. */
 enum rc picture_decode(struct picture *out, const char *path, const uint8_t *bytes, size_t n_bytes) MUST_CHECK;
 void picture_free(struct picture *p); /* accepts a zeroed one */
 
 /* For decoders: memory for a picture of these sizes, which the file claims. RC_INVAL: over the limits; RC_NOMEM. */
 enum rc picture_alloc(struct picture *out, const char *path, uint64_t H, uint64_t W) MUST_CHECK;
-/* The decoders; each RC_UNSUPPORTED where its library is not built in. */
+/* The decoders; each RC_UNSUPPORTED if its library is not built in. */
 enum rc picture_decode_jpeg(struct picture *out, const char *path, const uint8_t *bytes, size_t n_bytes) MUST_CHECK;
 enum rc picture_decode_png(struct picture *out, const char *path, const uint8_t *bytes, size_t n_bytes) MUST_CHECK;
 
