@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layer.h - what workloads share: views into the flat vectors, calls of ready(), initial values.
+ * layer.h - shared by workloads: views into the flat vectors, calls of ready(), initial values.
  *
  * Every array may be NULL on a hollow compute (M3), so views are taken with layer_at().
  */
@@ -11,7 +11,7 @@
 
 #include "models/workload.h"
 
-/* x + i, or NULL where there is no memory. */
+/* x + i, or NULL without memory. */
 static inline float *layer_at(float *x, size_t i)
 {
     return x != NULL ? x + i : NULL;
@@ -22,7 +22,7 @@ static inline const float *layer_at_const(const float *x, size_t i)
     return x != NULL ? x + i : NULL;
 }
 
-/* Take n_elems more of a parameter vector that has *n_params so far. */
+/* Append n_elems to a parameter vector that has *n_params so far; returns their segment. */
 static inline struct segment layer_take(size_t *n_params, size_t n_elems)
 {
     const struct segment s = { .offset_elems = *n_params, .n_elems = n_elems };
@@ -37,14 +37,14 @@ static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segmen
     return ready != NULL ? ready(arg, s, layer_at_const(grad, s.offset_elems)) : RC_OK;
 }
 
-/* The parameters of s are about to be read (M7): wait for them, if they are awaited at all. s may be empty. */
+/* The parameters of s are about to be read (M7): wait for them, if the training awaits parameters. s may be empty. */
 static inline enum rc layer_await(const struct training *t, struct segment s)
 {
     return t->await != NULL && s.n_elems > 0 ? t->await(t->await_arg, s) : RC_OK;
 }
 
-/* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on the seed and on the places of the
- * elements among all parameters alone (M1), of which n_before are before param. */
+/* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend only on the seed and on the elements'
+ * positions among all parameters (M1); n_before of these are before param. */
 void layer_init_bell(float *param, struct segment s, size_t n_before, double variance, uint64_t seed);
 /* s = value. */
 void layer_init_value(float *param, struct segment s, float value);

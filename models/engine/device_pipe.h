@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_pipe.h - between stages, and between the ranks of a group, whose compute has memory of its own: tensors go by
- * the host's memory, from which messages are sent.
+ * device_pipe.h - transfers between stages, and between the ranks of a group, for a compute with separate memory.
+ * Tensors are copied through the host's memory, from which messages are sent.
  *
  * Invariants
- *   V1  What is passed on is in the host's memory before the pipe below gets it, and what is taken is in the compute's
- *       when take() returns: stage.P3 holds above as it does below. The same of gather() and scatter().
- *   V2  Each way has n_places of host memory in each direction. A stage has no more tensors of a way between expect()
- *       and take(), or between pass() and passed(), than it holds micro-batches (stage.P2), or evaluates batches at
- *       once.
+ *   V1  A passed tensor is in the host's memory before the pipe below gets it. A taken tensor is in the compute's
+ *       memory when take() returns. So stage.P3 holds above as it does below. The same for gather() and scatter().
+ *   V2  Each way has n_places host buffers in each direction. Between expect() and take(), or between pass() and
+ *       passed(), a stage has at most as many tensors of a way as it holds micro-batches (stage.P2), or evaluates
+ *       batches at once.
  */
 #ifndef MODELS_ENGINE_DEVICE_PIPE_H
 #define MODELS_ENGINE_DEVICE_PIPE_H
@@ -17,18 +17,18 @@
 #include "models/engine/shard.h"
 #include "models/engine/stage.h"
 
-enum { DEVICE_PIPE_LEAST = 2 }; /* n_places: batches that are evaluated at once */
+enum { DEVICE_PIPE_LEAST = 2 }; /* n_places: batches evaluated at once */
 
 struct device_pipe;
 struct device_group;
 
-/* below: of tensors in the host's memory, of at most most_elems; its arg is borrowed. RC_NOMEM. */
+/* below: a pipe for tensors in the host's memory, of at most most_elems; its arg is borrowed. RC_NOMEM. */
 enum rc device_pipe_open(struct device_pipe **out, struct compute *c, const struct stage_pipe *below, size_t n_places,
                          size_t most_elems) MUST_CHECK;
 void device_pipe_close(struct device_pipe **p); /* NULL-safe, nulls */
 struct stage_pipe device_pipe_of(struct device_pipe *p);
 
-/* Likewise, of one whose pieces have at most most_elems each. */
+/* The same for a group whose pieces have at most most_elems each. */
 enum rc device_group_open(struct device_group **out, struct compute *c, const struct dense_shard *below,
                           size_t most_elems) MUST_CHECK;
 void device_group_close(struct device_group **g);

@@ -7,10 +7,10 @@
  *
  * Invariants
  *   X1  A buffer lives from the first op that names it to the last one. What its memory held before is never read.
- *   X2  The first op that contributes to a gradient overwrites it (add false), the others add.
+ *   X2  The first op that contributes to a gradient overwrites it (add false); later ops add.
  *   X3  Parts of a concatenation write slices of its buffer, and read slices of its gradient; nothing is copied.
- *   X4  Of a compute that takes packed arrays (compute.h), what only products read is kept packed alone; what others
- *       read too, both ways. Whoever writes it packs it: once, for all its readers.
+ *   X4  With a compute that takes packed arrays (compute.h), arrays read only by products are kept packed alone; arrays
+ *       also read by other ops are kept both ways. The writer packs once, for all readers.
  */
 #ifndef MODELS_ENGINE_PROGRAM_H
 #define MODELS_ENGINE_PROGRAM_H
@@ -25,7 +25,7 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_MAX_POOL,           /* OUT IN ARGMAX */
                OP_AVG_POOL,           /* OUT IN */
                OP_ADAPTIVE_POOL,      /* OUT IN */
-               OP_DROPOUT,            /* OUT in place: the activation, or its gradient; [IN]: room for as much */
+               OP_DROPOUT,            /* OUT in place: the activation, or its gradient; [IN]: space of the same size */
                OP_TO_ROWS,            /* OUT(B,K) IN(K,B) */
                OP_LOSS,               /* [OUT](B,K): the gradient; IN(B,K) */
                OP_FROM_ROWS,          /* OUT(K,B) IN(B,K) */
@@ -39,17 +39,17 @@ enum op_kind {                        /* operands used, without OPERAND_ */
                OP_ADAPTIVE_POOL_GRAD, /* OUT DY */
                OP_ACCUMULATE,         /* OUT += IN */
                OP_READY,              /* no operand: the gradient of segment is final */
-               OP_TAKE_VALUE,         /* no operand: the image, of the stage before (stage.h) */
-               OP_PASS_VALUE,         /* IN: to the stage behind */
-               OP_TAKE_GRAD,          /* OUT: of the stage behind */
-               OP_PASS_GRAD,          /* IN: to the stage before */
+               OP_TAKE_VALUE,         /* no operand: the image, from the previous stage (stage.h) */
+               OP_PASS_VALUE,         /* IN: to the next stage */
+               OP_TAKE_GRAD,          /* OUT: from the next stage */
+               OP_PASS_GRAD,          /* IN: to the previous stage */
                OP_GATHER_IMAGES,      /* OUT(K,C,B,H,W) IN(C,B,H,W): of all ranks of the group (shard.h) */
                OP_GATHER_CHANNELS,    /* OUT(C,KB) IN: this shard's channels of it */
                OP_SCATTER_IMAGES,     /* OUT(C,B,H,W) IN(K,C,B,H,W), which changes: summed over the group */
-               OP_SCATTER_CHANNELS,   /* OUT: this shard's channels of IN(C,KB), which changes: summed likewise */
+               OP_SCATTER_CHANNELS,   /* OUT: this shard's channels of IN(C,KB), which changes: summed over the group */
                OP_JOIN_IMAGES,        /* OUT(C,KB,H,W) IN(K,C,B,H,W) */
                OP_PART_IMAGES,        /* OUT(K,C,B,H,W) IN(C,KB,H,W) */
-               OP_ZERO_OTHERS,        /* OUT(K,C,B,H,W) in place: all but this rank's (C,B,H,W) */
+               OP_ZERO_OTHERS,        /* OUT(K,C,B,H,W) in place: zeroes all but this rank's (C,B,H,W) */
                N_OP_KINDS
 };
 
@@ -100,17 +100,17 @@ struct program { /* owned */
     struct buffer *buffer;
     struct memory_item *item; /* [n_buffers]: offsets for the batch of program_plan() */
     int n_ops, n_buffers, n_losses;
-    int n_forward; /* the first ops: the others are backward */
+    int n_forward; /* number of forward ops, which come first; the rest are backward */
     struct memory_sums sums;
 };
 
-/* Training: forward, all losses, backward. Not training: inference as far as the first loss. Errors: RC_NOMEM;
- * RC_UNSUPPORTED: a table that asks for what is not done here (names the node). */
+/* Training: forward, all losses, backward. Otherwise: inference up to the first loss. Errors: RC_NOMEM; RC_UNSUPPORTED:
+ * the table needs an unsupported operation (names the node). */
 enum rc program_open(struct program *out, const struct network *n, bool training) MUST_CHECK;
-/* Let the operations of the program pack what products read (X4). At most once, and before it is planned. */
+/* Make the program's operations pack what products read (X4). At most once, before it is planned. */
 void program_pack(struct program *p, const struct network *n);
 /* X1: lifetimes from the ops, then offsets for this batch. */
 enum rc program_plan(struct program *p, size_t batch) MUST_CHECK;
-void program_close(struct program *p); /* NULL-safe on an empty one; leaves it empty */
+void program_close(struct program *p); /* accepts an empty one; leaves it empty */
 
 #endif

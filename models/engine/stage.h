@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage.h - what a stage of a pipeline computes when, and how it reaches the stages beside it.
+ * stage.h - the schedule of a pipeline stage, and its communication with adjacent stages.
  *
  * A gradient is computed in M micro-batches (workload.h, M8). Each goes forward through the stages 0 .. S - 1, then
  * backward through them. Schedules:
@@ -9,15 +9,15 @@
  *          "PipeDream", 2019, with the flush of its section 3.3): it holds those of S - s at most, and is as fast
  *
  * Invariants
- *   P1  Forward and backward each go through the micro-batches in order, the backward of one behind its forward; so the
- *       sums of gradients are those of M8, to the bit, whatever S and the schedule.
- *   P2  A stage holds the activations of stage_held() micro-batches at most: from the begin of the forward of each to
- *       the end of its backward.
- *   P3  What is passed on is a tensor (C, B, H, W) of a micro-batch. What a stage gives to pipe.pass() stays as it is
- *       until pipe.passed() has returned; what it gives to pipe.expect() it does not touch until pipe.take() has.
- *   P4  With recomputes a stage holds of stage_held() micro-batches only what it has taken of the stage before, and the
- *       activations of one: it computes those again, to the same bits, right before the backward of each. Running means
- *       are of the first time. A stage that holds one micro-batch has nothing to compute again.
+ *   P1  Forward and backward each process the micro-batches in order, and the backward of one comes after its forward.
+ *       So the sums of gradients are those of M8, to the bit, for any S and schedule.
+ *   P2  A stage holds the activations of at most stage_held() micro-batches: from the start of each forward to the end
+ *       of its backward.
+ *   P3  A passed tensor is (C, B, H, W) of a micro-batch. Memory given to pipe.pass() stays unchanged until
+ *       pipe.passed() has returned; memory given to pipe.expect() is not touched until pipe.take() has returned.
+ *   P4  With recomputes, a stage holds for stage_held() micro-batches only the input from the previous stage, and the
+ *       activations of one. It computes those again, to the same bits, right before the backward of each. Running means
+ *       are updated only the first time. A stage that holds one micro-batch recomputes nothing.
  */
 #ifndef MODELS_ENGINE_STAGE_H
 #define MODELS_ENGINE_STAGE_H
@@ -30,10 +30,10 @@
 
 enum stage_schedule { SCHEDULE_GPIPE, SCHEDULE_1F1B };
 
-/* A tensor's way. */
+/* The direction of a tensor. */
 enum stage_way {
-    WAY_VALUE, /* activations, to the stage behind */
-    WAY_GRAD,  /* their gradients, to the stage before */
+    WAY_VALUE, /* activations, to the next stage */
+    WAY_GRAD,  /* their gradients, to the previous stage */
     N_STAGE_WAYS
 };
 
@@ -42,42 +42,42 @@ struct stage_action {
     bool is_backward;
 };
 
-/* How tensors get from stage to stage. One expect() and one pass() of each way and micro-batch. Errors: those of what
- * carries them, which name the stage that is not heard of. */
+/* Transfer of tensors between stages. One expect() and one pass() per way and micro-batch. Errors: those of the
+ * transport, which name the stage that does not answer. */
 struct stage_pipe {
     enum rc (*expect)(void *arg, enum stage_way way, size_t micro_batch, float *x,
                       size_t n_elems);                                  /* begin to receive */
-    enum rc (*take)(void *arg, enum stage_way way, size_t micro_batch); /* it is there */
+    enum rc (*take)(void *arg, enum stage_way way, size_t micro_batch); /* wait until it has arrived */
     enum rc (*pass)(void *arg, enum stage_way way, size_t micro_batch, const float *x,
                     size_t n_elems);                                      /* begin to send */
-    enum rc (*passed)(void *arg, enum stage_way way, size_t micro_batch); /* it is sent */
+    enum rc (*passed)(void *arg, enum stage_way way, size_t micro_batch); /* wait until it is sent */
     void *arg;
-    void (*begins)(void *arg, struct stage_action action); /* to tell when a stage does what; NULL: nobody asks */
+    void (*begins)(void *arg, struct stage_action action); /* reports the start and end of actions; may be NULL */
     void (*ended)(void *arg, struct stage_action action);
 };
 
-struct pipeline_stage { /* of a training of one stage; borrowed */
+struct pipeline_stage { /* for the training of one stage; borrowed */
     struct network_stages cuts;
     int number;
     enum stage_schedule schedule;
     bool recomputes;            /* P4 */
-    size_t in_elems, out_elems; /* for one image, from and to the stages beside it, of a training that has no network
-                                   to tell them (replay); 0: there is no such stage */
+    size_t in_elems, out_elems; /* for one image, from and to the adjacent stages, for a training without a network
+                                   (replay); 0: no such stage */
     struct stage_pipe pipe;     /* expect, take, pass, passed: never NULL */
 };
 
 /* Action i of the 2 n_micro_batches of a stage. */
 struct stage_action stage_action_at(enum stage_schedule schedule, int stage, int n_stages, size_t n_micro_batches,
                                     size_t i);
-/* What a stage does with its micro-batches. Errors end stage_play(). */
+/* The work of a stage on its micro-batches. Errors end stage_play(). */
 struct stage_player {
-    enum rc (*expect)(void *arg, size_t micro_batch); /* begin to receive its value: there is room for it from now on */
+    enum rc (*expect)(void *arg, size_t micro_batch); /* begin to receive its value: its memory is free from now on */
     enum rc (*forward)(void *arg, size_t micro_batch);
     enum rc (*backward)(void *arg, size_t micro_batch);
     void *arg;
 };
 
-/* P1, P2: play the schedule of s once, n_micro_batches. The first stage expects nothing. */
+/* P1, P2: execute the schedule of s once, over n_micro_batches. The first stage expects nothing. */
 enum rc stage_play(const struct pipeline_stage *s, size_t n_micro_batches,
                    const struct stage_player *player) MUST_CHECK;
 /* P2 */

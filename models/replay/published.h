@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.h - profiles of GPUs that are not at hand, derived from published images/s of one GPU.
+ * published.h - profiles of GPUs that are not available, derived from published images/s of one GPU.
  *
- * Only the time of a whole step was published. Spread over the layers by their flops it gives about when a
- * gradient is ready, not how fast a layer was; the profile's source says so.
+ * Published data has only the time of a whole step. Spread over the layers by flops it shows roughly when a gradient is
+ * ready, not how fast a layer was; the profile's source says so.
  *
  * A file is CSV: "#" lines are comments, then a head and rows of
  *   model,gpu,batch,precision,data,images_per_s,framework,confidence,year,source,note
@@ -41,12 +41,13 @@ enum rc published_load(struct published *out, const char *path) MUST_CHECK;
 void published_free(struct published *p); /* accepts a zeroed one */
 
 bool published_fits(const struct published_rate *r, const struct published_wish *wish);
-/* The row that fits the wish; of several the first by: synthetic before real data; batch nearest to 64 (in
- * ratio; one not published last); order of the file. *n_fitting: how many fit (NULL: not wanted). RC_INVAL: none
- * does; the message names what there is instead. */
+/* Choose the row that fits the wish. Among several, the first by: synthetic before real data; batch nearest to 64 (in
+ * ratio; unpublished batches last); order of the file. *n_fitting: number of fitting rows (may be NULL). RC_INVAL: no
+ * row fits; the message names the available ones. */
 enum rc published_choose(const struct published_rate **out, size_t *n_fitting, const struct published *p,
                          const struct published_wish *wish) MUST_CHECK;
-/* Layers of n, batch of the row (64 where none was published, and source says so), times of profile_spread(). */
+/* Open a profile with the layers of n, the batch of the row (64 if not published, which source states), and the times
+ * of profile_spread(). */
 enum rc published_profile(struct profile **out, const struct published_rate *r, const struct network *n) MUST_CHECK;
 
 #endif
