@@ -1,87 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leases.h - an elastic run (exchange.E13): which worker computes which batch is decided while it runs. Server 0 has
- * the book that says who has which; every server notes of which batches it has the gradients. With replicas (replica.h)
- * both are followed with the slice that they belong to, and "server 0" is here who holds its slice. Of server*.c alone;
- * what a worker does is in sync_ps.c.
+ * leases.h - the work queue of an elastic run (exchange.E13): server 0 assigns batches to workers while the run lasts.
+ * The queue ("the book" in names and other files) records the owner of each batch. Every server records the batches
+ * that it has gradients of. With replicas (replica.h) both records are replicated with their slice; "server 0" here
+ * means the holder of slice 0. Private to server*.c; what a worker does: sync_ps.c.
  *
- * A run has n_batches of them, by number. A worker computes one at a time. With the answers to its pushes of it to
- * server 0 it gets the one that it is to go on with, ahead of time; so nobody waits for a message in between. Where
- * that has none it asks (NEXT) when the batch before is done, and gets another one (BATCH), or waits until one is
- * there, or is told that all are done.
- * The first push of the batch that a worker had ahead says that the one before is done, as NEXT does: the worker has
- * all answers to its pushes of it, so its gradient is at all servers. So do LEAVE and FETCH of a worker that is to stop
- * before all are.
+ * A run has n_batches batches, by number. A worker computes one at a time. The answers of server 0 to its pushes name
+ * the next batch, ahead of time, so no worker waits for a message in between. If the answers name none, the worker asks
+ * (NEXT) when its batch is done. It then gets a batch (BATCH), waits until there is one, or learns that every batch is
+ * done.
+ * The first push of a batch that a worker had ahead means that the one before is done, as NEXT does: the worker has
+ * every answer to its pushes of that one, so its gradient is at all servers. LEAVE and FETCH mean the same for a worker
+ * that must stop before the end.
  *
  *   a batch is   event                                       it becomes   by
- *   new          worker w, which begins with the run, does:  leased       leases_open()
- *                batch w is its first
+ *   new          the run starts: batch w is the first of     leased       leases_open()
+ *                worker w
  *   new          a worker asks, and none was given back      leased       leases_take()
  *   given back   a worker asks                               leased       leases_take(), and counted in n_again
- *   new, or      its worker pushes of the batch before, and  ahead        leases_ahead(), counted likewise
- *   given back   more are left than workers have some
- *   ahead        its worker pushes of it, or asks            leased       leases_take()
- *   ahead        its worker leaves: it has not begun it      given back   leases_return(), and not counted again
+ *   new, or      a worker pushes its current batch, and      ahead        leases_ahead(), counted likewise
+ *   given back   more are left than workers with a lease
+ *   ahead        its worker pushes it, or asks               leased       leases_take()
+ *   ahead        its worker leaves and has not started it    given back   leases_return(), and not counted again
  *   ahead        its worker is lost                          given back   leases_give_back()
- *   leased       its worker says that it is done: it pushes  done         leases_end()
- *                of the next one, asks for one, or leaves
- *   leased       its worker is lost, or leaves without that; done         leases_end(), by server_end_lease()
- *                and there is one server, which has all of it
+ *   leased       its worker reports it done: it pushes the   done         leases_end()
+ *                next one, asks for one, or leaves
+ *   leased       its worker is lost, or leaves without a     done         leases_end(), by server_end_lease()
+ *                report; a single server has all of it
  *   leased       the same, else                              given back   leases_give_back()
  *   done         an audit (audit.h) finds it missing in a    undone       leases_undo()
- *                slice that goes on from a snapshot
+ *                slice restored from a snapshot
  *   undone       a worker asks, and none is given back       leased       leases_take(), and counted in n_again
  *
  *   a worker     event                                       it is        by
- *   not there    JOIN of a guest, and not all are done       joined       server_join()
- *   not there    the same, else                              not there    server_join(), and told that all are
- *   not there    its process is lost                         gone         server_drop_now()
- *   joined       NEXT: as one that computes
+ *   absent       JOIN of a late joiner; batches remain       joined       server_join()
+ *   absent       the same; every batch is done               absent       server_join(), which reports the end
+ *   absent       its process is lost                         gone         server_drop_now()
+ *   joined       NEXT: as in state "computes"
  *   computes     NEXT, and there is a batch                  computing    server_next()
- *   computes     NEXT, none is left, but others have some    waiting      server_next()
- *   waits        one is given back                           computing    server_answer_next()
- *   waits        the last one is done                        told so      server_answer_next()
- *   either       it is lost, or leaves (it was to stop)      gone         server_end_lease()
+ *   computes     NEXT; others have the last batches          waiting      server_next()
+ *   waits        a batch is given back                       computing    server_answer_next()
+ *   waits        the last one is done                        at the end   server_answer_next()
+ *   either       it is lost, or leaves (it had to stop)      gone         server_end_lease()
  *
  * Invariants
- *   B1  A batch is in one state, and leased to one worker, or ahead with one; a worker has one lease at most, one batch
- *       ahead at most and none without a lease, and nothing once it is gone. None is handed out ahead where no more are
- *       left than workers have a lease: who is slow keeps none from who is idle at the end.
- *   B2  No batch is lost: each is done, or leased to or ahead with a worker that is not gone, or new, or given back;
- *       and nobody is told that all are done before all are. So a run in which one worker is left ends with all of them
- *       done.
- *   B3  Nobody waits for ever: who waits is answered when a batch is given back, or the last one is done; and a lease
- *       ends, or its worker is gone, as each worker that is silent is lost (peers.P3).
- *   B4  In each part of the parameters the gradient of a batch counts once. A worker that is lost may have pushed some
- *       parts of its batch and not others; who gets the batch after it pushes all of them. Of each part the first that
- *       comes counts, whoever sent it; what comes behind it changes nothing, and its answer is LATE. (Server 0
- *       does not know what others have: of several servers a batch is handed out again even if all have it.)
- *   B5  A push is of the batch that its worker has, or of what it has ahead, if server 0 has all its parts of the one
- *       before: at server 0 it is refused else (wire.P5).
- *   B6  So that each worker that is not lost does a step, the first batches are those of the workers that begin.
- *   B7  A worker may leave before all batches are done: what it has done counts, what it gives back is another one's at
- *       once. Its LEAVE is answered, and server 0's answer is the last one: then all servers know, and it may be gone.
- *   B8  A guest is a worker that may join while the run lasts. It has a number of its own, which nobody had before and
- *       nobody gets after it: a process that joins again, after it was lost or left, is another guest. So what is still
- *       under way of a dead one can be taken for nobody else's, and each push counts once (B4).
- *   B9  A guest joins at server 0 before it does at others, and worker 0 asks these for the final state (FETCH) when
- *       server 0 has given its own, which is when all have left there, guests included. So who has joined server 0
- *       finds the others open, and a run that ends waits for nobody who has not joined.
- *  B10  With replicas the book goes with slice 0, and what a server notes with its own: PUSH, NEXT, JOIN, LEAVE and
- *       the loss of a worker are made by the replica first (replica.R2), and which batch that gives to whom follows
- *       from the changes before alone: no clock, and no message that changes nothing, has a part in it. So whoever
- *       takes a server's place gives no batch to a second worker, and takes none for new that somebody has, or has
- *       done; what a worker was answered, or not, it is answered again (replica.R4).
- *  B11  A round is n_workers batches more that are done: when it ended is beside the book, and goes with it, by the
- *       clock of who had it then; no round ends before the one before it. Where batches are undone and done again, a
+ *   B1  A batch is in one state, and leased to one worker, or ahead with one. A worker has at most one lease and at
+ *       most one batch ahead, none ahead without a lease, and nothing once it is gone. No batch is given ahead unless
+ *       more are left than there are workers with a lease. So at the end a slow worker keeps none from an idle one.
+ *   B2  No batch is lost: each is done, new, given back, or leased to or ahead with a worker that is not gone. No
+ *       worker learns that every batch is done before every one is. So a run with one remaining worker completes all of
+ *       them.
+ *   B3  No worker waits for ever. A waiting worker is answered when a batch is given back, or the last one is done. A
+ *       lease ends, or its worker is gone, as each silent worker is lost (peers.P3).
+ *   B4  Each part of the parameters counts the gradient of a batch once. A lost worker may have pushed some parts of
+ *       its batch and not the rest; the next worker with the batch pushes all of them. Each part counts the first
+ *       gradient that arrives, from any worker. Later ones change nothing, and their answer is LATE. (Server 0 does not
+ *       know what the other servers have. So with several servers a batch is assigned again even if all of them have
+ *       it.)
+ *   B5  A push must be of the batch that its worker has, or of the one ahead if server 0 has all parts of the one
+ *       before. Server 0 refuses any other push (wire.P5).
+ *   B6  The workers that begin get the first batches. So each worker that is not lost does a step.
+ *   B7  A worker may leave before every batch is done. What it has done counts; what it gives back can be assigned at
+ *       once. Its LEAVE is answered, by server 0 last. Then every server knows, and the worker may end.
+ *   B8  A late joiner is a worker that may join while the run lasts. Its number is new, and is never used again. A
+ *       process that joins again, after it was lost or left, is another late joiner. So messages of a dead worker that
+ *       are still in transfer cannot count for another worker, and each push counts once (B4).
+ *   B9  A late joiner joins at server 0 first. Worker 0 asks the other servers for the final state (FETCH) when server
+ *       0 has given its own. That is when every worker has left server 0, late joiners included. So a worker that has
+ *       joined server 0 finds the other servers open, and a run that ends waits for no worker that has not joined.
+ *  B10  With replicas the queue is replicated with slice 0, and a server's record of batches with its slice. The
+ *       replica makes PUSH, NEXT, JOIN, LEAVE and the loss of a worker first (replica.R2). Assignments follow from
+ *       earlier changes alone, not from a clock, nor from a message that changes nothing. So a server that replaces
+ *       another one gives no batch to a second worker. It takes no batch as new that a worker has, or has done. A
+ *       worker gets the same answers again (replica.R4).
+ *  B11  A round ends when n_workers more batches are done. The queue has the time of its end, by the clock of the
+ *       queue's owner at that time. No round ends before the one before it. If batches are undone and done again, a
  *       round has the later time.
- *  B12  With snapshots (snapshot.h) the book is in that of slice 0, as it was when the parameters were: so it does not
- *       know what was handed out and done since. Who goes on from it hands out nothing until each worker that is there
- *       has said which batch it has, by its next push of one, NEXT, LEAVE or FETCH (`has_reported`); workers forget
- *       what they have ahead when they find the first server lost. The batch that a worker says is its own from then
- *       on, whatever the book had; what the book had for it is done where slice 0 has all parts of it, and undone else.
- *       So is a batch that ends in slice 0 without parts of it that were pushed before the loss. What other slices
- *       lack finds an audit (audit.h); before one has found each batch in each slice nobody is told that all are done.
+ *  B12  With snapshots (snapshot.h) the queue is saved with slice 0, at the same moment as the parameters. So a
+ *       restored queue lacks later assignments. Its server assigns nothing until each present worker has reported its
+ *       batch, by its next push of one, NEXT, LEAVE or FETCH (`has_reported`). Workers forget the batch ahead when they
+ *       find the first server lost. The batch that a worker reports is its own from then on, whatever the queue had.
+ *       The batch that the queue had for it is done if slice 0 has all parts of it, else undone. A batch that ends in
+ *       slice 0 without parts that were pushed before the loss is undone too. An audit (audit.h) finds what other
+ *       slices lack. Until one has found each batch in each slice, no worker learns that every batch is done.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
@@ -94,22 +95,22 @@
 
 #define NO_BATCH UINT64_MAX
 
-/* Of which batches a part of the parameters has the gradients (B4); or which are undone. */
+/* A set of batches: those that a part of the parameters has gradients of (B4), or those that are undone. */
 struct batch_set {            /* owned */
-    uint64_t n_batches, n_in; /* n_in: that are in it */
+    uint64_t n_batches, n_in; /* n_in: number in the set */
     uint64_t *word;
 };
 
-struct leases { /* the book; owned */
+struct leases { /* the work queue; owned */
     int most_workers;
     uint64_t n_batches;
-    uint64_t n_begun; /* all below were leased, or still are */
+    uint64_t n_begun; /* all batches below were leased, or still are */
     uint64_t n_done, n_again;
-    uint64_t *of;    /* [most_workers]: NO_BATCH: it has none */
+    uint64_t *of;    /* [most_workers]: the leased batch; NO_BATCH: none */
     uint64_t *ahead; /* [most_workers]: likewise */
-    uint64_t *given; /* [most_given]: given back, in the order in which they were; each worker is gone once */
+    uint64_t *given; /* [most_given]: batches given back, in that order; each worker is gone once */
     int most_given, first_given, n_given;
-    int n_busy; /* workers that have one */
+    int n_busy; /* workers with a lease */
     struct batch_set undone;
 };
 
@@ -118,35 +119,35 @@ size_t leases_bytes(int most_workers, uint64_t n_batches);
 /* n_first of the workers begin with the run. RC_NOMEM. */
 enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches) MUST_CHECK;
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
-/* Worker w, which has a lease, has done it. */
+/* Worker w, which has a lease, has done its batch. */
 void leases_end(struct leases *l, int w);
-/* The batch that worker w has, if need be from now on: that which it had ahead, else one that it had not; NO_BATCH:
- * there is none now. */
+/* Returns the batch of worker w. If it has none, takes the one it had ahead, else a free one. NO_BATCH: none is
+ * free. */
 uint64_t leases_take(struct leases *l, int w);
-/* The batch that worker w has ahead, which has a lease, if need be from now on; NO_BATCH: none. */
+/* Returns the batch that worker w, which has a lease, has ahead; assigns one if needed. NO_BATCH: none. */
 uint64_t leases_ahead(struct leases *l, int w);
-/* Worker w has not begun with what it has ahead, and will not. */
+/* Worker w has not started its batch ahead, and will not. */
 void leases_return(struct leases *l, int w);
 /* Worker w is gone, whether it has a lease or not. */
 void leases_give_back(struct leases *l, int w);
 
-/* Behind a snapshot (B12). The batch, where it was done, is undone; false: it was not done. */
+/* For a restored queue (B12). A batch that was done becomes undone; false: it was not done. */
 bool leases_undo(struct leases *l, uint64_t batch);
-/* The batch, where it was undone, is done; false: it was not undone. */
+/* A batch that was undone becomes done; false: it was not undone. */
 bool leases_redo(struct leases *l, uint64_t batch);
-/* What worker w has is undone, and ahead likewise. */
+/* The batch of worker w, and its batch ahead, become undone. */
 void leases_forgo(struct leases *l, int w);
-/* Worker w, which has nothing, has this batch, whoever had it; those before it that were new are undone. */
+/* Worker w, which has nothing, gets this batch, whichever worker had it. New batches before it become undone. */
 void leases_claim(struct leases *l, int w, uint64_t batch);
-/* Which worker has the batch, or has it ahead; -1: none. */
+/* The worker that has the batch, or has it ahead; -1: none. */
 int leases_holder(const struct leases *l, uint64_t batch);
 
-/* Can the book have become so (B1, B2)? Of one that was read from a message or a file. */
+/* Is this a state that the queue can reach (B1, B2)? For a queue that was read from a message or a file. */
 bool leases_fit(const struct leases *l);
-/* Nobody has anything, and nothing is given back: of one that does not fit, and is not used any more. */
+/* Removes all leases and all batches given back: for a queue that does not fit, and is not used any more. */
 void leases_clear(struct leases *l);
 
-/* Could somebody who has none get one? */
+/* Could a worker without a batch get one? */
 static inline bool leases_has_some(const struct leases *l)
 {
     return l->n_given > 0 || l->undone.n_in > 0 || l->n_begun < l->n_batches;
@@ -164,13 +165,13 @@ size_t batch_set_bytes(uint64_t n_batches);
 /* Empty. RC_NOMEM. */
 enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
 void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */
-/* false: it was in already. */
+/* false: the batch was in the set already. */
 bool batch_set_add(struct batch_set *s, uint64_t batch);
-void batch_set_remove(struct batch_set *s, uint64_t batch); /* which is in it */
+void batch_set_remove(struct batch_set *s, uint64_t batch); /* the batch is in the set */
 bool batch_set_has(const struct batch_set *s, uint64_t batch);
-/* The first that is in it; some is. */
+/* The first batch in the set, which is not empty. */
 uint64_t batch_set_first(const struct batch_set *s);
-/* The first that is not in it; n_batches: all are. */
+/* The first batch that is not in the set; n_batches: the set is full. */
 uint64_t batch_set_first_missing(const struct batch_set *s);
 
 #endif

@@ -5,12 +5,13 @@
 
 #include "harness/exchange/sync_mode.h"
 
-/* A message counts its elements in 32 bits: slices are sent whole. RC_INVAL. */
+/* RC_INVAL: a slice is too large. A slice is sent whole, and a message counts its elements in 32 bits. */
 enum rc ps_check_slices(const struct sync_env *env) MUST_CHECK;
-/* A worker: its pushes and their replies, as messages of the transport, and gathered before. A server: parameters, the
- * optimiser's arrays, and of each worker pushes and replies as long as the slice, as those that are under way at once
- * are of different pieces; of worker 0 the state; with replicas as much again, of the slice that it follows. What
- * servers take over and follow since others were lost is counted for each host (train/job_memory.c). */
+/* The memory that a rank needs. A worker: its pushes and their replies, as messages of the transport, and the arrays
+ * they are gathered in. A server: parameters and the optimiser's arrays; pushes and replies of each worker, as long as
+ * the slice, because outstanding ones belong to different pieces; the state for worker 0. With replicas it needs the
+ * same again for the slice that it follows. Slices that servers take over or follow after a loss are counted per host
+ * (train/job_memory.c). */
 struct memory_need ps_memory(const void *opts, const struct job_facts *facts);
 
 #endif

@@ -9,15 +9,15 @@ struct ps_server;
 
 /* Copies env->slice_param and slice_state. RC_NOMEM. */
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env) MUST_CHECK;
-/* How long a server waits for a message from anybody: timeout_ms (0: for ever), or PS_SILENT_STEPS steps of step_ns
- * where that is longer. Pure. */
+/* How long a server waits for a message from any rank: timeout_ms (0: no limit), or PS_SILENT_STEPS steps of step_ns if
+ * that is longer. Pure. */
 enum { PS_SILENT_STEPS = 20 };
 int ps_server_silence_ms(int timeout_ms, uint64_t step_ns);
-/* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody for
+/* Serves until every worker has left. Errors name the worker: RC_TIMEOUT (no message from any rank for
  * ps_server_silence_ms()), RC_MISMATCH (P1, or a message out of order). */
 enum rc ps_server_run(struct ps_server *s, uint64_t step_ns) MUST_CHECK;
-/* Behind ps_server_run(): where who had the book was lost when all was over, what the book was (audit.U2), with
- * snapshots. */
+/* Call after ps_server_run(). With snapshots: learns the final work queue if its owner was lost at the very end
+ * (audit.U2). */
 void ps_server_learn(struct ps_server *s);
 /* What it has served so far. */
 void ps_server_facts(const struct ps_server *s, struct server_facts *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_state.h - what a server owns. Of server.c and server_*.c alone. */
+/* server_state.h - what a server owns. Private to server.c and server_*.c. */
 #ifndef PS_SERVER_STATE_H
 #define PS_SERVER_STATE_H
 
@@ -16,32 +16,32 @@
 #include "ps/server.h"
 #include "ps/wire.h"
 
-enum worker_state { TRAINING, FETCHING, LEFT, LOST, ABSENT /* a guest that has not joined */ };
+enum worker_state { TRAINING, FETCHING, LEFT, LOST, ABSENT /* a late joiner that has not joined */ };
 
 struct arrival { /* a request received, not yet served */
     struct message message;
-    int worker;       /* who made it, in which slot: of a forward not who sent the message */
-    uint32_t slot;    /* PS_CREDITS or more: it has none */
+    int worker;       /* the worker that made it, in which slot; for a forward, not the sender of the message */
+    uint32_t slot;    /* PS_CREDITS or more: none */
     uint64_t seen_ns; /* when the server received it */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
-struct request {         /* of a worker, in one of its slots (P4): the last one that came there */
+struct request {         /* the last request of a worker in one of its slots (P4) */
     bool waits;          /* it was served, and is not answered yet ... */
-    bool is_silent;      /* nobody waits here for its answer (replica.R4) */
-    bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
-    bool is_due;         /* of a copy that comes: the gradient that is kept is to come yet (copy.h) */
-    bool is_refused;     /* ... but not taken: it is not finite (P6), and not there any more */
+    bool is_silent;      /* no worker waits here for its answer (replica.R4) */
+    bool is_kept;        /* ... and its gradient is kept for the round, in `kept` */
+    bool is_due;         /* of a partial copy: the kept gradient has not arrived yet (copy.h) */
+    bool is_refused;     /* ... but refused and not stored: it is not finite (P6) */
     struct message kept; /* lent by the transport; its body: */
     struct push_body body;
-    struct ps_header answer; /* where it waits: what is known of it */
-    float lr;                /* likewise: of its push */
+    struct ps_header answer; /* while it waits: what is known of it */
+    float lr;                /* likewise: the learning rate of its push */
     uint64_t waits_since_ns; /* likewise */
     bool reply_posted;
-    int *n_readers; /* of the version that the reply is sent from (server_version.c); NULL: of none */
+    int *n_readers; /* of the version that the reply is sent from (server_version.c); NULL: none */
     struct xfer reply;
     unsigned char reply_header[PS_HEADER_BYTES];
-    bool is_pending; /* it is forwarded, and not served yet: ... */
+    bool is_pending; /* it is forwarded, and not served yet ... */
     uint32_t pending_piece;
     uint64_t forwarded_ns;
     bool is_forwarded; /* `forward` is posted */
@@ -51,61 +51,62 @@ struct request {         /* of a worker, in one of its slots (P4): the last one 
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push;            /* exchange.E11: a push that it has not pushed is counted */
+    bool may_push;            /* exchange.E11: a push that it has not sent yet is granted */
     bool is_ending;           /* its LEAVE, FETCH or loss is forwarded ... */
     bool loss_is_told;        /* ... its loss, by `loss` */
-    uint64_t n_pushed_before; /* as it says then: pushes to the server before, of all its pieces */
-    bool has_left_all;        /* it needs no server any more, by its last LEAVE to this one (replica.R8) */
+    uint64_t n_pushed_before; /* as its LEAVE says: pushes to the server before, of all its pieces */
+    bool has_left_all;        /* it needs no server any more, by its last LEAVE to this server (replica.R8) */
     struct request request[PS_CREDITS];
-    struct request refusal;     /* the last REFUSED of P5, which may go while a request in its slot waits */
-    struct request loss, leave; /* their forwards alone are used */
-    int n_refused;              /* of its messages, by P5 */
-    uint64_t n_batches;         /* leases.h: of server 0: that it has done */
-    bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is not answered */
+    struct request refusal;     /* the last REFUSED of P5, which may be sent while a request in its slot waits */
+    struct request loss, leave; /* only their forwards are used */
+    int n_refused;              /* its refused messages (P5) */
+    uint64_t n_batches;         /* leases.h, server 0: batches that it has done */
+    bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is unanswered */
     bool has_reported;          /* leases.B12 */
-    uint64_t asked;             /* leases.h: the batch that its last NEXT says is done, + 1 */
-    bool is_seen;               /* it is one of n_seen */
+    uint64_t asked;             /* leases.h: the batch that its last NEXT reports done, + 1 */
+    bool is_seen;               /* it is counted in n_seen */
 };
 
 struct piece_state {
-    struct range part; /* of it in the slice */
+    struct range part; /* of the piece, in the slice */
     int version;       /* its newest one */
     int *n_readers; /* [1 + versions.n_others]: replies that are sent from each; NULL: there is one version, or none is
                      */
     uint64_t clock; /* updates of it so far (P2) */
     uint64_t n_rolled_back;     /* of that, updates that are not in the parameters (snapshot.N3) */
-    uint32_t n_rounds_restored; /* sync: those that a lost server has ended (snapshot.N6) */
+    uint32_t n_rounds_restored; /* sync: rounds that a lost server has ended (snapshot.N6) */
     uint64_t min_transit_ns;    /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
-    struct clocks clocks;       /* of its workers */
+    struct clocks clocks;       /* of the workers */
 };
 
-struct chain {               /* replica.h; of a slice, of its holder to the heir, or at the heir from the holder */
-    bool is_on;              /* what changes the slice is forwarded */
-    int heir, home;          /* ranks; home: whose forwards a replica takes */
+struct chain {               /* replica.h: for a slice, at its holder towards the standby, or at the standby from the
+                                holder */
+    bool is_on;              /* changes of the slice are forwarded */
+    int heir, home;          /* ranks; home: the server whose forwards a replica takes */
     struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: LOST or LEAVE without
-                                a message: the op is in message.tag */
+                                a message, the op is in message.tag */
     int first_pending, n_pending, most_pending;
-    struct copy *copy;         /* copy.h: on its way to a new heir, or to this one from its holder; NULL: none is */
-    enum rc error;             /* of a forward that its heir, which lives, did not release (replica.R7) */
-    uint64_t n_held, n_served; /* HELD taken; forwards served of the home's */
-    struct held {              /* [most_pending]: HELD number n is in n modulo that */
+    struct copy *copy;         /* copy.h: being sent to a new standby, or received from the holder; NULL: none */
+    enum rc error;             /* of a forward that its living standby did not release (replica.R7) */
+    uint64_t n_held, n_served; /* HELD received; forwards of the home that were served */
+    struct held {              /* [most_pending]: HELD number n is at n modulo most_pending */
         bool is_posted;
         struct xfer tx;
         unsigned char header[PS_HEADER_BYTES];
     } * held;
 };
 
-enum { AUDIT_BYTES = 4000 }; /* of an answer: with its header within any plan (transport.T13) */
+enum { AUDIT_BYTES = 4000 }; /* of an answer; with its header within any plan (transport.T13) */
 
 struct audit {                /* audit.h */
-    bool is_closed;           /* of the book: an audit has found all batches everywhere */
-    bool is_on, is_asked;     /* of the book: one is under way; AUDIT is posted, and not answered */
-    bool is_last;             /* it began when all batches were done */
-    int n_lost;               /* servers, when the last one began */
-    int slice, peer;          /* what is asked for next, or is asked for: ... */
+    bool is_closed;           /* queue's owner: an audit has found every batch everywhere */
+    bool is_on, is_asked;     /* queue's owner: an audit is in progress; AUDIT is posted, and unanswered */
+    bool is_last;             /* it started when every batch was done */
+    int n_lost;               /* servers lost when the last one started */
+    int slice, peer;          /* of the current or next question ... */
     uint64_t first, number;   /* ... batches from this one on; AUDIT sent so far */
     struct xfer ask;          /* where is_asked */
-    bool is_due, is_answered; /* of the rank: an AUDIT is not answered yet; AUDITED is posted */
+    bool is_due, is_answered; /* at the rank: an AUDIT is unanswered; AUDITED is posted */
     struct audit_question {   /* where is_due */
         int slice, peer;      /* rank */
         uint64_t first, number;
@@ -116,65 +117,66 @@ struct audit {                /* audit.h */
 
 struct versions {   /* server_version.c */
     int n_others;   /* 0: version 0 is the only one */
-    float **other;  /* [n_others]: of the slice, versions 1 and up */
-    int *n_readers; /* what those of all pieces are in */
+    float **other;  /* [n_others]: versions 1 and up of the slice */
+    int *n_readers; /* the memory of n_readers of all pieces */
     struct arena arena;
 };
 
 struct ps_server {
     struct sync_env env;
-    int slice;      /* whose: number of a server */
+    int slice;      /* number of the server whose slice it is */
     size_t n_elems; /* of the slice */
     struct optimizer optimizer;
     struct arena arena;
-    float *param; /* the slice: version 0 of each piece; NULL: hollow */
+    float *param; /* the slice: version 0 of each piece; NULL: no data */
     struct versions versions;
-    uint64_t n_updates_before; /* of each piece, of the training that this one goes on with */
-    float *state;              /* the body of STATE; NULL: hollow */
-    float *sum;                /* of the gradients of a round, or one that was compressed, as long as the slice; NULL:
-                                  hollow, or neither is */
+    uint64_t n_updates_before; /* of each piece, by the training that this run continues */
+    float *state;              /* the body of STATE; NULL: no data */
+    float *sum;                /* sum of the gradients of a round, or one unpacked gradient; as long as the slice; NULL:
+                                  neither is needed, or no data */
     struct piece_state *piece; /* [n_pieces] */
     uint64_t layout;           /* of this server: layout.h */
-    uint64_t told_ns;          /* when a line was written about a message that was refused; 0: none was */
-    uint64_t n_untold;         /* those refused since */
-    int n_seen;                /* workers that have ever been there: all but guests that have not joined */
-    int n_left;                /* of these, that have left or are lost: they send nothing more */
-    bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */
+    uint64_t told_ns;          /* when a line about a refused message was last written; 0: never */
+    uint64_t n_untold;         /* messages refused since */
+    int n_seen;                /* workers that have ever been present: all but late joiners that have not joined */
+    int n_left;                /* of these, workers that have left or are lost: they send nothing more */
+    bool has_new_left;         /* some of these are new since the waiting workers were last checked */
     struct client *client;     /* [sync_most_workers()] */
     struct arrival *arrival;   /* [most_arrivals], a ring buffer */
     int first_arrival, n_arrivals, most_arrivals;
     struct chain chain;      /* with replicas */
-    struct ps_server **here; /* of the rank's own slice: [n_here], those of all slices that are here; the own first */
+    struct ps_server **here; /* at the rank's own slice: [n_here], all slices that are here; its own first */
     int n_here;
-    struct ps_server *rank;   /* of the rank's own slice; it may be this one */
-    uint32_t served_step;     /* of that one: of the last push here, for the timeline */
-    bool is_replica;          /* this one is of another server's slice ... */
-    bool is_heir;             /* ... and has taken its place */
-    bool is_partial;          /* a replica's: some of its copy is to come yet (copy.h) */
-    bool has_given_state;     /* the answer to FETCH */
-    bool is_restored;         /* the heir's: from a snapshot (snapshot.h) */
+    struct ps_server *rank;   /* the server of the rank's own slice; it may be this one */
+    uint32_t served_step;     /* of that server: step of the last push here, for the timeline */
+    bool is_replica;          /* it has another server's slice ... */
+    bool is_heir;             /* ... and has replaced that server */
+    bool is_partial;          /* replica: part of its copy has not arrived yet (copy.h) */
+    bool has_given_state;     /* the answer to FETCH has been sent */
+    bool is_restored;         /* standby: restored from a snapshot (snapshot.h) */
     struct audit audit;       /* audit.h; with snapshots */
-    bool is_saved;            /* likewise: nobody has pushed since the last one was written */
+    bool is_saved;            /* likewise: no push since the last one was written */
     uint64_t n_unsaved;       /* updates since the last one, of all pieces */
     FILE *notes;              /* snapshot.N6; NULL: none */
     unsigned char *noted_row; /* likewise: room for one */
-    struct leases leases;     /* leases.h: of slice 0, its replica too; else zeros */
-    int n_asking;             /* workers whose NEXT waits */
-    uint64_t *round_ns;       /* [n_batches / n_workers], beside the book: when so many times n_workers were done */
+    struct leases leases;     /* leases.h: of slice 0 and its replica; else zeros */
+    int n_asking;             /* workers with a waiting NEXT */
+    uint64_t *round_ns;       /* [n_batches / n_workers], beside the queue: when each further n_workers batches were
+                                 done */
     struct batch_set *has;    /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
-    size_t counted_piece; /* exchange.E11: with each push of it a worker has another granted; no piece: not counted */
-    uint64_t n_granted;   /* pushes that workers have pushed or may push */
-    int silence_ms;       /* how long nobody may send anything, while somebody is to */
+    size_t counted_piece; /* exchange.E11: each push of it grants its worker another push; n_pieces: none is counted */
+    uint64_t n_granted;   /* pushes that workers have sent or may send */
+    int silence_ms;       /* maximum time without any message while a rank must send one */
     struct server_facts facts;
 };
 
-/* Does it serve, and not follow only? */
+/* Does it serve (and not only follow)? */
 static inline bool server_is_holder(const struct ps_server *s)
 {
     return !s->is_replica || s->is_heir;
 }
 
-/* Slice number `slice`, where it is with that of the rank s; NULL: it is not here. */
+/* Slice number `slice` among those of the rank s; NULL: it is not here. */
 static inline struct ps_server *server_of_slice(const struct ps_server *s, int slice)
 {
     for (int i = 0; i < s->n_here; i++)
@@ -183,16 +185,16 @@ static inline struct ps_server *server_of_slice(const struct ps_server *s, int s
     return NULL;
 }
 
-/* Has its home been lost when all was over, so that nobody took its place, but all that it had is here? */
+/* Was its home lost at the very end, so that no server replaced it, but all its data is here? */
 bool server_is_left_with(const struct ps_server *s);
 
-/* Does it only follow its home? Then nobody gets an answer. */
+/* Does it only follow its home? Then it sends no answers. */
 static inline bool server_is_silent(const struct ps_server *s)
 {
     return !server_is_holder(s);
 }
 
-/* That are in the parameters of the piece, of this run. */
+/* Updates of this run that are in the parameters of the piece. */
 static inline uint64_t server_n_updates(const struct piece_state *p)
 {
     return p->clock - p->n_rolled_back;
@@ -211,186 +213,189 @@ static inline bool server_is_elastic(const struct ps_server *s)
 
 /* --- server_check.c --- */
 
-/* Is push a, with the header h, one that P3 and P4 allow? RC_MISMATCH, *why: it is not. */
+/* RC_MISMATCH, *why: P3 or P4 forbid push a, with header h. */
 enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
-/* Is the body of push a, with the header h, one of this run? RC_MISMATCH, *why: it is not. */
+/* RC_MISMATCH, *why: the body of push a, with header h, does not belong to this run. */
 enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
-/* Is pull a, with the header h, of a piece that is here? RC_MISMATCH, *why: it is not. */
+/* RC_MISMATCH, *why: pull a, with header h, is of a piece that is not here. */
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
 
 /* --- server_push.c --- */
 
-/* Serve push a, with the header h: count its gradient, keep it (its message is taken from *a then) or drop it, and
- * answer whom that lets read.
+/* Serves push a, with header h: counts its gradient, keeps it (then its message is taken from *a) or drops it, and
+ * answers the workers that may now read.
  */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Push a, with the header h, is in this server, whose home was lost before it answered: answer it as soon as its worker
- * may read. */
+/* Push a, with header h, is in this server already; its home was lost before it answered. Answers it as soon as its
+ * worker may read. */
 enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Serve pull a likewise: answer it as soon as its worker may read. */
+/* Serves pull a: answers it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Every worker may push once (exchange.E11). */
 void server_open_stop(struct ps_server *s);
-/* Worker w pushes no more: what is kept of it is dropped, and those who may have waited for it are to be looked at. */
+/* Worker w pushes no more. Its kept gradients are dropped; workers that may have waited for it will be checked. */
 void server_forget(struct ps_server *s, int w);
-/* Answer all who may read since workers have left. */
+/* Answers every worker that may read since workers have left. */
 enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
-/* Send h, then body: float[h->n_elems], for STATE as often as it says; lent until server_end_reply(). NULL: hollow or
- * empty. */
+/* Sends h, then body: float[h->n_elems]; STATE has n_moments more of these. Lent until server_end_reply(). body is NULL
+ * if empty or in a no-data run. */
 enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body) MUST_CHECK;
-/* Send REFUSED h, of P5, likewise; lent until server_end_reply() of client.refusal. */
+/* Sends REFUSED h (P5), likewise; lent until server_end_reply() of client.refusal. */
 enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h) MUST_CHECK;
-/* Complete the send of the last reply to r, which has arrived if a new request came in its slot. */
+/* Completes the send of the last reply to r, which has arrived if a new request came in its slot. */
 enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
-/* The request of the worker in this slot is served: ends the reply before it. RC_OK too where the worker is lost by
+/* The request of the worker in this slot is served: completes the reply before it. Also RC_OK if the worker is lost by
  * now, which is noticed elsewhere: the change is made as the replica makes it (replica.R1). */
 enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
-/* Into the timeline: what was done with piece k, or for -1 with none, in the step of the last push. */
+/* Adds a span to the timeline: the work on piece k (-1: none), in the step of the last push. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
 
 /* --- server_version.c --- */
 
-/* As many as V2 needs, before the first answer of the slice. RC_NOMEM. */
+/* Allocates the versions that V2 needs, before the first answer of the slice. RC_NOMEM. */
 enum rc server_open_versions(struct ps_server *s) MUST_CHECK;
 void server_close_versions(struct ps_server *s);
-/* Where version number v of piece k is; NULL: hollow. */
+/* The address of version v of piece k; NULL: no data. */
 float *server_version(const struct ps_server *s, size_t k, int v);
-/* The newest one. */
+/* The address of the newest version. */
 float *server_param(const struct ps_server *s, size_t k);
-/* out[n_elems] := the slice, as it is now. */
+/* out[n_elems] := the current slice. */
 void server_gather(const struct ps_server *s, float *out);
-/* V1: which version the next update of piece k is written to. */
+/* V1: the version that the next update of piece k is written to. */
 int server_next_version(const struct ps_server *s, size_t k);
-/* V1: r is answered, or not any more, with the newest version of its piece, from where that is. */
+/* V1: r starts, or ends, to be answered with the newest version of its piece, in place. */
 void server_hold_version(struct ps_server *s, struct request *r);
 void server_release_version(struct request *r);
 
 /* --- server_round.c --- */
 
-/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+/* Updates piece k once by grad, the sum of n_grads gradients; NULL: no data. */
 enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr) MUST_CHECK;
-/* The body at `from` (NULL: hollow) as floats: itself, or in s->sum. */
+/* The body at `from` (NULL: no data) as floats: the body itself, or a copy in s->sum. */
 const float *server_unpacked(struct ps_server *s, const struct push_body *b, const void *from);
-/* What is kept of worker w of piece k; NULL: nothing. */
+/* The kept gradient of piece k of worker w; NULL: none. */
 struct request *server_kept_of(struct ps_server *s, int w, size_t k);
-/* What was kept of it is not needed any more. */
+/* The kept gradient of r is not needed any more. */
 void server_release_kept(struct ps_server *s, struct request *r);
-/* The round of piece k is full: the update of its step. */
+/* The round of piece k is full: makes the update of its step. */
 enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
 
-/* --- server_lease.c: of a run that is not elastic, nothing --- */
+/* --- server_lease.c: does nothing if the run is not elastic --- */
 
-/* Has this slice the book? */
+/* Does this slice own the work queue? */
 bool server_has_book(const struct ps_server *s);
 
 /* RC_NOMEM. */
 enum rc server_open_leases(struct ps_server *s) MUST_CHECK;
 void server_close_leases(struct ps_server *s);
-/* Is push a, with the header h, of a piece that is here, of a batch that its worker may have? RC_MISMATCH, *why. */
+/* RC_MISMATCH, *why: push a, with header h, is of a piece that is not here, or of a batch that its worker may not
+ * have. */
 enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                            enum refused *why) MUST_CHECK;
-/* NEXT, LEAVE or FETCH a, with the header h: is the batch done that it says, and does NEXT come in its place?
- * RC_MISMATCH, *why. */
+/* NEXT, LEAVE or FETCH a, with header h. RC_MISMATCH, *why: the batch that it reports is not done, or NEXT is out of
+ * order. */
 enum rc server_check_done(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
-/* Of a request in slot 0 that is served: its answer, which has no body; to nobody where it is silent (replica.R4). */
+/* Sends the answer, without a body, to a served request in slot 0; nothing if it is silent (replica.R4). */
 enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_header *h) MUST_CHECK;
-/* NEXT, JOIN or LEAVE a, with the header h, is in this server, whose home was lost before it answered (replica.R3). */
+/* Is NEXT, JOIN or LEAVE a, with header h, in this server already? Its home was lost before it answered
+ * (replica.R3). */
 bool server_lease_is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h);
-/* Answer it, unless it is a NEXT that still waits. */
+/* Answers it, unless it is a NEXT that still waits. */
 enum rc server_lease_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
-/* Would a guest that joins now come too late (leases.B9)? */
+/* Would a late joiner that joins now come too late (leases.B9)? */
 bool server_joins_late(const struct ps_server *s);
-/* The end of each round that is done, to env.on_round. */
+/* Reports the end of each finished round to env.on_round. */
 void server_tell_rounds(const struct ps_server *s);
-/* The batch of the worker is done that such a message says. */
+/* The batch of the worker that the message with header h reports is done. */
 void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h);
-/* The worker leaves, and has not begun with what it has ahead. */
+/* The worker leaves, and has not started its batch ahead. */
 void server_return_batch(struct ps_server *s, int worker);
-/* The worker pushes of the batch that it has, or had ahead: what it had before is done then. */
+/* The worker pushes its batch, or the one it had ahead; then the one before is done. */
 void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h);
-/* The batch that the worker, which pushes, is to go on with, + 1; 0: none yet, or this server has no book. */
+/* The next batch + 1 of the worker, which pushes; 0: none yet, or this server does not own the queue. */
 uint64_t server_next_batch(struct ps_server *s, int worker);
-/* Serve NEXT: answer it once there is a batch, or all are done. */
+/* Serves NEXT: answers it once there is a batch, or every batch is done. */
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* leases.B12: are there workers that this book does not know of yet what they have? */
+/* leases.B12: are there workers that have not reported their batch to this queue? */
 bool server_collects_leases(const struct ps_server *s);
-/* What the book from a snapshot has for the worker, which has left: done where it is whole, else undone. */
+/* The worker has left: its batch in the restored queue is done if it is whole, else undone. */
 void server_forgo_batches(struct ps_server *s, int worker);
-/* Has this slice all its parts of the batch? */
+/* Does this slice have all its parts of the batch? */
 bool server_has_whole(const struct ps_server *s, uint64_t batch);
-/* Does a NEXT of the worker wait? Not one that a snapshot has, and the worker does not send again. */
+/* Does a NEXT of the worker wait? Not one from a snapshot that the worker does not send again. */
 bool server_awaits_answer(const struct ps_server *s, int worker);
-/* Could a NEXT that waits be answered? Cheap. */
+/* Can a waiting NEXT be answered? Cheap. */
 bool server_leases_are_due(const struct ps_server *s);
-/* Answer them. */
+/* Answers the waiting NEXTs. */
 enum rc server_answer_next(struct ps_server *s) MUST_CHECK;
-/* JOIN of a guest: does it come in its place? RC_MISMATCH, *why. */
+/* RC_MISMATCH, *why: the JOIN of a late joiner is out of order. */
 enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
-/* Serve it: the guest is a worker, unless all is done. */
+/* Serves JOIN: the late joiner becomes a worker, unless every batch is done. */
 enum rc server_join(struct ps_server *s, const struct arrival *a) MUST_CHECK;
-/* The worker asks for nothing more, and what it has is another one's. */
+/* The worker asks for nothing more; its batch may be assigned again. */
 void server_end_lease(struct ps_server *s, int worker);
-/* Does the push with the header h count (leases.B4)? Then the part has its batch from now on. */
+/* Does the push with header h count (leases.B4)? Then the part has its batch from now on. */
 bool server_takes_part(struct ps_server *s, const struct ps_header *h);
-/* For the report, beside the book: the worker came or went, before all batches were done. */
+/* For the report, with the queue: the worker joined or ended before every batch was done. */
 void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what);
-/* What of *out is about batches, of all slices that the rank s holds. */
+/* Fills in the facts of *out about batches, for all slices that the rank s holds. */
 void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 
 /* --- server_refuse.c --- */
 
-/* A message of this worker in this slot was refused: rc_message() says what is wrong with it. P5: counts, says so,
- * answers, or drops the worker. RC_MISMATCH: worker 0 is dropped. */
+/* A message of this worker in this slot was refused; rc_message() says why. P5: counts it, logs it, and answers it or
+ * drops the worker. RC_MISMATCH: worker 0 is dropped. */
 enum rc server_refuse(struct ps_server *s, int worker, uint32_t slot, enum refused why) MUST_CHECK;
-/* One line, to whom the owner wants. */
+/* Writes one line to the owner's log function. */
 void server_tell(const struct ps_server *s, const char *line);
-/* Count and tell alone. */
+/* Only counts and logs. */
 void server_count_refused(struct ps_server *s, enum refused why, const char *text);
 
 /* --- server.c --- */
 
-/* Of slice number `slice`, whose initial values are those of env, into the list of *rank; NULL: it is the rank's own.
+/* Opens slice `slice`, whose initial values are those of env, into the list of *rank; NULL: it is the rank's own.
  */
 enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, int slice,
                           struct ps_server *rank) MUST_CHECK;
 
-/* Make what request a, with the header h, asks for; it was checked. Its message may be taken from *a. */
+/* Executes request a, with header h, which was checked. Its message may be taken from *a. */
 enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Check the oldest request, and serve or forward it. */
+/* Checks the oldest request, and serves or forwards it. */
 enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
-/* RC_MISMATCH: the request with the header h is of another model, or of other options. */
+/* RC_MISMATCH: the request with header h is of another model, or of other options. */
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* --- server_fetch.c --- */
 
-/* Reply STATE, as it is now, to worker 0. */
+/* Replies to worker 0 with the current STATE. */
 enum rc server_post_state(struct ps_server *s) MUST_CHECK;
-/* Answer worker 0's FETCH, if all others have left. */
+/* Answers worker 0's FETCH if every other worker has left. */
 enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 
-/* --- server.c, of workers that come to their end --- */
+/* --- server.c: the end of workers --- */
 
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
-/* The same of a slice that goes on from a snapshot of an elastic run, by what is known of another one: snapshot.N8. */
+/* The same for a slice restored from a snapshot of an elastic run, as known from another slice: snapshot.N8. */
 void server_leave_unheard(struct ps_server *s, int worker);
-/* The worker, which is not lost, is from now on. RC_MISMATCH: it is worker 0, which nobody replaces. */
+/* Drops the worker, which is not lost. RC_MISMATCH: it is worker 0, which cannot be replaced. */
 enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
-/* The worker is lost: drop it, or have it dropped behind its replica. */
+/* The worker is lost: drops it now, or after its replica has dropped it. */
 enum rc server_lose_worker(struct ps_server *s, int worker) MUST_CHECK;
-/* Drop it now. */
+/* Drops it now. */
 void server_drop_now(struct ps_server *s, int worker);
-/* Its requests that are not served yet are released. */
+/* Releases its requests that are not served yet. */
 void server_forget_arrivals(struct ps_server *s, int worker);
 
 /* --- server_loop.c --- */
 
-/* After RC_PEER of a transfer with the worker: RC_OK if it is lost, and dropped now; else the same error. */
+/* After RC_PEER of a transfer with the worker: RC_OK if the worker is lost, which is then dropped; else the same
+ * error. */
 enum rc server_forgive_lost(struct ps_server *s, int worker) MUST_CHECK;
 
 #endif

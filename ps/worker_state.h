@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_state.h - what a worker holds of its servers. Of sync_ps.c, transfer.c and redirect.c alone. */
+/* worker_state.h - what a worker knows of its servers. Private to sync_ps.c, transfer.c and redirect.c. */
 #ifndef PS_WORKER_STATE_H
 #define PS_WORKER_STATE_H
 
@@ -10,10 +10,10 @@
 
 struct link_piece {    /* of one piece at one server */
     struct range part; /* of the server's slice; its n_elems may be 0 */
-    bool is_scattered; /* it is several ranges of the parameters; else one: */
-    size_t first;      /* ... which begins here */
-    uint64_t clock;    /* of those that this worker holds: as they were pulled, and its own pushes since */
-    uint64_t since;    /* the same when its last push was ended: the next one's gradients begin there (P2) */
+    bool is_scattered; /* several ranges of the parameters; else one range, which ... */
+    size_t first;      /* ... begins here */
+    uint64_t clock;    /* of the parameters that this worker holds: as pulled, plus its own pushes since */
+    uint64_t since;    /* the clock after its last push: the next one's gradients begin there (P2) */
     uint32_t step;     /* pushes so far */
 };
 
@@ -21,16 +21,16 @@ struct link_slot {                                                  /* a request
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
     bool sends, receives;                                           /* tx is posted; rx is */
     struct xfer tx, rx;
-    bool is_asked, is_awaited; /* the request is, and its answer, until it has come */
-    float *answer_body;        /* of the latter, of so many elements */
+    bool is_asked, is_awaited; /* is the request outstanding; is its answer, until it has arrived? */
+    float *answer_body;        /* of the answer, with n_answer_elems */
     size_t n_answer_elems;
 };
 
 struct link {                 /* of a worker to one server */
-    size_t first_elem;        /* of its slice, if all slices are one behind the other */
+    size_t first_elem;        /* of its slice, if the slices follow one another */
     size_t n_elems;           /* of its slice */
     uint64_t layout;          /* layout.h */
-    int holder;               /* the server that has its slice: itself, or who took its place (replica.h) */
+    int holder;               /* the server that has its slice: itself, or its replacement (replica.h) */
     struct link_piece *piece; /* [n_pieces] */
     struct link_slot slot[PS_CREDITS];
 };
@@ -39,15 +39,15 @@ struct ps {
     struct sync base;
     struct ps_server *server;           /* server ranks only */
     struct link *link;                  /* worker ranks only: [n_servers] */
-    struct piece_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, as its slot in each link */
+    struct piece_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, like its slot in each link */
     uint64_t n_posted, n_ended;         /* of them */
-    bool has_not_joined;                /* likewise: a guest, before it has */
-    bool is_joining;                    /* leases.h: the pulls of a guest that joins */
-    uint64_t batch, next;               /* leases.h: what it pushes of, and what it has ahead, + 1; 0: it has none */
+    bool has_not_joined;                /* likewise: a late joiner that has not joined */
+    bool is_joining;                    /* leases.h: the pulls of a late joiner that joins */
+    uint64_t batch, next;               /* leases.h: the batch it pushes, and the one it has ahead, + 1; 0: none */
     struct link_piece *piece;           /* of all links */
-    float *pushed, *pulled; /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its
-                               way; NULL: nothing is, or hollow */
-    float *packed;          /* a worker's, likewise: bodies of pushes; NULL: nothing is compressed, or hollow */
+    float *pushed, *pulled; /* a worker's, float[n_params], all slices in sequence: scattered parts in transfer; NULL:
+                               nothing is scattered, or no data */
+    float *packed;          /* a worker's, likewise: bodies of pushes; NULL: no compression, or no data */
 };
 
 static inline bool ps_is_real(const struct ps *p)
@@ -57,26 +57,26 @@ static inline bool ps_is_real(const struct ps *p)
 
 /* --- transfer.c: slot of the link to a server --- */
 
-/* Post the request h with the body that it says. Lent until ps_end_request(). */
+/* Posts request h with the body that it describes. Lent until ps_end_request(). */
 enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_header *h, float *body) MUST_CHECK;
-/* Post the receive of an answer with room for n_elems at body. Lent until ps_end_answer(). */
+/* Posts the receive of an answer of at most n_elems to body. Lent until ps_end_answer(). */
 enum rc ps_post_answer(struct ps *p, int server, int slot, float *body, size_t n_elems) MUST_CHECK;
 enum rc ps_end_request(struct ps *p, int server, int slot) MUST_CHECK;
-/* The answer of one server, which must be what `want` says: its op, n_elems and piece. */
+/* Completes the answer of one server, which must match the op, n_elems and piece of `want`. */
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
                       struct ps_header *out) MUST_CHECK;
 /* The rank that has its slice. */
 int ps_holder(const struct ps *p, int server);
-/* rc, just raised, is of a transfer with it: RC_OK where it was lost and its heir has the slice, to which everything
- * that is not answered is posted again (replica.R3); else the same error. */
+/* rc was just raised by a transfer with the server. Returns RC_OK if the server was lost and its standby has the slice;
+ * every unanswered request is then posted again, to the standby (replica.R3). Else returns rc. */
 enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* The same, but of a transfer that nobody needs any more where the server was lost. */
+/* The same for a transfer that no rank needs any more if the server was lost. */
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* Post what is asked and awaited in the slot, to the holder; for redirect.c. */
+/* Posts the slot's request and the receive of its answer, to the holder; for redirect.c. */
 enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
-/* End what is posted in the slot, there or not; its errors are nobody's. */
+/* Completes what is posted in the slot, finished or not; ignores its errors. */
 void ps_end_posted(struct ps *p, struct link_slot *l);
-/* End what is still posted in the caller's memory, when something failed; the first error is the one to report. */
+/* After an error: completes what is still posted in the caller's memory. The first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
 /* sync_mode.exchange and .exchange_part */
 enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out) MUST_CHECK;
