@@ -20,7 +20,7 @@ struct background;
 
 /* Start the thread; it waits for background_start(). RC_NOMEM. */
 enum rc background_open(struct background **out, void (*fn)(void *arg), void *arg) MUST_CHECK;
-/* From here on the caller's waits call tick(arg) every 20 ms (peers.P1); NULL, as after open: nothing. */
+/* From now on the caller's waits call tick(arg) every 20 ms (peers.P1); NULL, as after open: no calls. */
 void background_set_tick(struct background *b, void (*tick)(void *arg), void *arg);
 /* Run fn(arg) in the thread; waits first for the previous run to end. */
 void background_start(struct background *b);

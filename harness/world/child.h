@@ -9,29 +9,28 @@
 
 #include "harness/base/rc.h"
 
-/* Run argv (NULL-terminated; argv[0] looked up in PATH unless it has a slash), standard input and
- * output /dev/null, and wait. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be
- * NULL): the end of what it wrote to standard error, terminated. limit_ms: 0 none; then it is
- * killed and RC_TIMEOUT. stop_wanted (may be NULL) is asked every 100 ms, on the calling thread: once
- * it says yes, the program gets SIGTERM, and if it has not ended 5 s later it is killed (RC_TIMEOUT).
- * Where the calling thread ends first, however that is (SIGKILL too), the program is killed: what it would go on with,
- * nobody would read. RC_IO: could not be started. */
+/* Runs argv (NULL-terminated; argv[0] is looked up in PATH unless it has a slash), with /dev/null as standard input and
+ * output, and waits. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be NULL): the end of its standard
+ * error, terminated. limit_ms: after that it is killed, and RC_TIMEOUT; 0: no limit. stop_wanted (may be NULL) is
+ * called every 100 ms, on the calling thread. Once it returns true, the program gets SIGTERM; if it has not ended 5 s
+ * later it is killed (RC_TIMEOUT). If the calling thread ends first, even by SIGKILL, the program is killed, as its
+ * results would have no reader. RC_IO: it could not be started. */
 enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
                   size_t n_bytes) MUST_CHECK;
 
-/* Copy this process, which must have no thread of ours: *is_child in the copy, *pid of it in the other. The copy is
- * killed when this process ends first. What is buffered for output is written before. RC_IO. */
+/* Copies this process, which must have no thread of ours. *is_child: true in the copy; *pid: the copy's, in the
+ * original. The copy is killed if this process ends first. Buffered output is written before. RC_IO. */
 enum rc child_copy(int64_t *pid, bool *is_child) MUST_CHECK;
-/* Wait until the copy has ended. A signal that this process has caught (stop.h) is passed on to it. *exit_code as
+/* Waits until the copy has ended. A signal that this process has caught (stop.h) is passed on to it. *exit_code as for
  * child_run(). RC_IO. */
 enum rc child_await_copy(int64_t pid, int *exit_code) MUST_CHECK;
 
-/* Start this program anew in place of this process, with these arguments. Returns only where that cannot be. */
+/* Replaces this process by a new start of this program with these arguments. Returns only on failure. */
 void child_start_self_anew(char **argv);
 /* Path of this executable, for launching itself again. RC_IO. */
 enum rc child_self_path(char *out, size_t n_bytes) MUST_CHECK;
 
-/* n < n_bytes bytes of the host's name, terminated. Cannot fail ("unknown"). */
+/* The host's name, terminated, cut to n_bytes - 1 bytes. Cannot fail ("unknown"). */
 void child_host_name(char *out, size_t n_bytes);
 
 #endif

@@ -15,20 +15,20 @@ struct ifaddrs;
 struct module;
 
 /* The address of the interface that --interface names (struct world): its NAME; one of its addresses; ADDRESS/BITS, a
- * network that it is in. NULL or "": the first one, in the system's order, that is not the loopback. It has to be up.
- * RC_INVAL: there is none such; the message lists those that there are. RC_IO: without a name, likewise; or the
- * interfaces cannot be listed. */
+ * network that it is in. NULL or "": the first one, in the system's order, that is not the loopback. It must be up.
+ * Errors: RC_INVAL if there is no such interface; the message lists the existing ones. RC_IO: the same without a name;
+ * or the interfaces cannot be listed. */
 enum rc host_address(char out[HOST_ADDRESS_BYTES], const char *interface) MUST_CHECK;
-/* Is this value of --interface right in `world`? RC_INVAL: that has one process, which needs none; likewise as
- * host_address(), on rank 0 of a launch alone: it tells errors before there is a world, and another host's show when
- * its rank opens the transport. */
+/* Checks the value of --interface for `world`. RC_INVAL: that world has one process, which needs no interface. Other
+ * errors as host_address(), only on rank 0 of a launch, where they are reported before there is a world. Errors on
+ * other hosts show when their ranks open the transport. */
 enum rc host_address_check_option(const char *interface, const struct module *world) MUST_CHECK;
 /* --insecure and --secure. RC_INVAL: both. */
 enum rc world_security_option(enum world_security *out, bool insecure, bool secure) MUST_CHECK;
-/* Does it reach this host from this host alone? */
+/* Does only this host reach itself by this address? */
 bool host_address_is_loopback(const char *address);
-/* "eth0 10.0.0.1, lo 127.0.0.1": the interfaces of this host that are up. out[n_bytes]; what does not fit is left out.
- * Cannot fail: "none" where they cannot be listed. */
+/* Lists the interfaces of this host that are up: "eth0 10.0.0.1, lo 127.0.0.1". out[n_bytes]; the list is cut to fit.
+ * Cannot fail: "none" if they cannot be listed. */
 void host_address_list(char *out, size_t n_bytes);
 
 /* The first two of a list of getifaddrs(), for tests. */

@@ -12,18 +12,18 @@
 struct share_block {
     void *memory;   /* NULL: not mapped */
     size_t n_bytes; /* mapped, whole pages */
-    void *reserved; /* addresses around it, which nothing else gets; NULL: none */
+    void *reserved; /* reserved addresses around it; NULL: none */
     size_t n_reserved_bytes;
 };
 
-/* n_bytes up to a multiple of `step`, a power of two; 0: it would be more than SIZE_MAX. */
+/* n_bytes rounded up to a multiple of `step`, a power of two; 0: it would exceed SIZE_MAX. */
 size_t share_round_up(size_t n_bytes, size_t step);
 size_t share_page_bytes(void);
 
-/* Map n_bytes (whole pages) of fd, shared; fd < 0: private memory. 2 MiB or more are aligned to 2 MiB, and the system
- * is asked for huge pages. RC_NOMEM. */
+/* Maps n_bytes (whole pages) of fd, shared; fd < 0: private memory. 2 MiB or more are aligned to 2 MiB, with a request
+ * for huge pages. RC_NOMEM. */
 enum rc share_block_map(struct share_block *out, int fd, size_t n_bytes) MUST_CHECK;
-/* Give each page memory, and this process its mapping of it; contents stay. fd: as mapped. RC_NOMEM: no room, and no
+/* Gives each page memory, mapped in this process; contents stay. fd: as mapped. RC_NOMEM: no room; there is no
  * signal. */
 enum rc share_block_touch(struct share_block *b, int fd) MUST_CHECK;
 /* NULL-safe in the memory; clears. Cannot fail. */

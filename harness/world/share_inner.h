@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_inner.h - what the implementations of share.h have in common. Private to harness/world. */
+/* share_inner.h - code that the implementations of share.h share. Private to harness/world. */
 #ifndef HARNESS_WORLD_SHARE_INNER_H
 #define HARNESS_WORLD_SHARE_INNER_H
 
@@ -8,14 +8,14 @@
 
 #include "harness/world/share.h"
 
-/* Collective: RC_OK when `own` is RC_OK on all ranks; else, on all ranks, the code and message of the first rank that
+/* Collective: RC_OK if `own` is RC_OK on all ranks. Else all ranks get the code and message of the first rank that
  * failed. The messages are those of rc_message(). RC_PEER, RC_NOMEM. */
 enum rc share_agree(struct world *group, enum rc own) MUST_CHECK;
 
-/* What ends waits in s: H6. */
+/* Checks the losses that end waits in s: H6. */
 enum rc share_check_losses(const struct share *s) MUST_CHECK;
 
-/* --- where ranks have one address space -------------------------------------------------------------------------- */
+/* --- ranks with one address space -------------------------------------------------------------------------------- */
 
 struct share_region; /* the blocks and bells of one share */
 
@@ -25,14 +25,14 @@ struct share_run { /* the regions of a run that are not freed yet */
 };
 
 void share_run_init(struct share_run *run);
-/* Free what ranks that died have left. All ranks have ended. */
+/* Frees what dead ranks have left. All ranks have ended. */
 void share_run_fini(struct share_run *run);
 
 /* In worlds with w->shares: open and close of struct share_ops. */
 enum rc share_local_open(struct share **out, struct world *group, size_t n_bytes) MUST_CHECK;
 void share_local_close(struct share *s);
 
-/* --- where time is real ------------------------------------------------------------------------------------------ */
+/* --- worlds in real time ----------------------------------------------------------------------------------------- */
 
 void share_bell_ring(struct share *s, int peer);
 enum rc share_bell_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span.h - what a task did and when: spans of time in a ring of the task, and how long two lists of spans overlap.
+ * span.h - the spans of time of a task's work, in a ring of the task, and how long two lists of spans overlap.
  *
- * Not a clock: the caller reads world_now_ns() before and after, so that spans which follow each other share a reading.
+ * Not a clock: the caller reads world_now_ns() before and after. So consecutive spans can share a reading.
  *
  * Invariants
- *   S1  A ring holds the last n_spans spans that were added to it, in the order in which they were added. Span number i
- *       is the one that n_lost <= i < n_added names; those before n_lost were overwritten.
- *   S2  Adding never fails, waits or allocates: all memory is taken, and written to once, by span_ring_open().
- *   S3  A ring belongs to one task: no other reads or writes it before it is handed over, by an event or by
- *       world_join(), as a transport is (task.h, K6).
+ *   S1  A ring holds the last n_spans spans that were added to it, in the order in which they were added. Spans have
+ *       numbers n_lost <= i < n_added; those before n_lost were overwritten.
+ *   S2  Adding never fails, waits or allocates: span_ring_open() allocates all memory and writes to it once.
+ *   S3  A ring belongs to one task. No other task reads or writes it before it is handed over, by an event or by
+ *       world_join(), like a transport (task.h, K6).
  *   S4  Without a ring (NULL) nothing is recorded, and there is nothing to read: 0 spans added, 0 lost.
  *   S5  A ring that keeps a range of steps ignores spans of other steps: they are neither added nor lost.
  *
- * Spans of a task nest or follow each other, because a task does one thing at a time: of those that touch none overlaps
- * another in part. A span is added when it ends, thus after the spans inside it.
+ * Spans of a task nest or follow each other, because a task does one thing at a time: no two overlap only in part. A
+ * span is added when it ends, so after the spans inside it.
  */
 #ifndef HARNESS_WORLD_SPAN_H
 #define HARNESS_WORLD_SPAN_H
@@ -31,7 +31,7 @@ struct span {
     int32_t piece;             /* of a bucket, counted over all buckets */
     uint64_t n_bytes;          /* 0: does not apply */
     uint32_t step;             /* training step */
-    uint64_t submitted_ns;     /* when what it is about was ready for it, at most start_ns; 0: does not apply */
+    uint64_t submitted_ns;     /* when its subject was ready, at most start_ns; 0: does not apply */
 };
 
 struct span_steps { /* steps first to last, both included */
@@ -44,9 +44,9 @@ struct span_ring;
 
 /* A ring of n_spans (at least 1) spans of the task `name`, a static string. RC_NOMEM. */
 enum rc span_ring_open(struct span_ring **out, const char *name, size_t n_spans) MUST_CHECK;
-/* From now on the ring keeps these steps alone (S5); NULL: all, as at first. ring may be NULL. */
+/* From now on the ring keeps only these steps (S5); NULL: all, as at first. ring may be NULL. */
 void span_ring_keep(struct span_ring *ring, const struct span_steps *steps);
-/* Of the n steps from `before` on, how many are in the range; NULL: all of them. */
+/* How many of the n steps from `before` on are in the range; NULL: all of them. */
 size_t span_steps_count(const struct span_steps *steps, uint64_t before, size_t n);
 /* Copy *s into the ring. S2, S4, S5: cannot fail; ring may be NULL. */
 void span_ring_add(struct span_ring *ring, const struct span *s);
@@ -60,10 +60,10 @@ const char *span_ring_name(const struct span_ring *ring);
 void span_ring_close(struct span_ring **ring); /* NULL-safe, nulls */
 
 /*
- * The time that lies in a span of a and in a span of b: the time waited for a communication that was under way, say.
+ * The time that is in a span of a and in a span of b: for example the wait for a communication in progress.
  *
- *   a, b  each in the order of time and disjoint: no span begins before the one in front of it ended (it may begin when
- *         that one ends, and may be of no length). Spans of one kind of one task are so, in the order of a ring.
+ *   a, b  each in the order of time and disjoint: no span begins before the previous one has ended (it may begin at
+ *         that moment, and may have length 0). Spans of one kind of one task are so, in the order of a ring.
  *
  * O(n_a + n_b), exact. Cannot fail.
  */

@@ -6,20 +6,20 @@
  * and its cores. In threads and mpi a task is a thread, in sim an actor on the rank's host.
  *
  * Invariants
- *   K1  world_spawn() runs fn(w, arg) once, beside the caller. What was written before it is read in fn; what fn
- *       wrote is read after world_join().
- *   K2  Each task has an error record of its own (rc.h). world_join() returns fn's code and makes fn's message the
+ *   K1  world_spawn() runs fn(w, arg) once, beside the caller. fn can read what was written before it; what fn
+ *       wrote can be read after world_join().
+ *   K2  Each task has its own error record (rc.h). world_join() returns fn's code and makes fn's message the
  *       caller's.
- *   K3  An event counts: n posts let n waits return, no matter which came first. A post releases, a wait acquires.
+ *   K3  An event counts: n posts let n waits return, in any order. A post releases, a wait acquires.
  *   K4  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5); and when a task of
  *       this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait
  *       for a message.
  *   K5  Collective operations, world_spawn(), world_join(), and opening and closing events are for the main task;
- *       world_split() for one that is alone. All tasks are joined before the rank's body returns; those of a rank
- *       that dies are stopped and joined for it.
+ *       world_split() for a main task without other tasks. All tasks are joined before the rank's body returns; those
+ *       of a dead rank are stopped and joined for it.
  *   K6  A transport belongs to one task at a time. It is handed over by an event or by world_join(): the new owner's
  *       first call comes after it, the old one's last call before it. In mpi, a task beside the main one may own one
- *       where world.has_tasks.
+ *       only if world.has_tasks is true.
  *   K7  In sim a charge occupies one core of the rank, of cluster.n_cores_per_rank. n tasks that compute at once on
  *       c < n cores each advance at the rate c / n. world_pause() occupies none.
  */
@@ -41,9 +41,9 @@ struct event { /* likewise */
     const char *name;
 };
 
-enum task_core {                     /* where a task's thread runs; no difference in sim */
-                 TASK_ON_OWN_CORES,  /* where the rank's main task does */
-                 TASK_ON_SPARE_CORE, /* on the cores of this host that are no rank's own; none left: as
+enum task_core {                     /* the cores of a task's thread; no difference in sim */
+                 TASK_ON_OWN_CORES,  /* on the cores of the rank's main task */
+                 TASK_ON_SPARE_CORE, /* on the cores of this host that no rank owns; without such cores: as
                                         TASK_ON_OWN_CORES */
                  TASK_ANYWHERE,      /* on every core that this host's ranks may use */
 };
@@ -68,21 +68,21 @@ struct task_ops {
 
 /* Start a task of this rank; the owner joins it. RC_NOMEM. */
 enum rc world_spawn(struct task **out, struct world *w, const struct task_opts *opts) MUST_CHECK;
-/* Wait for its end, which may take any time: K2. NULL-safe (RC_OK), nulls. */
+/* Waits for its end, which may take any time: K2. NULL-safe (RC_OK), nulls. */
 enum rc world_join(struct task **t) MUST_CHECK;
-/* End the waits of all tasks of this rank with RC_PEER saying why (K4): for a rank that failed and has to join its
- * tasks. No-op where it has none but the main one; the first reason is kept. */
+/* Ends the waits of all tasks of this rank with RC_PEER and the reason (K4): for a rank that failed and must join its
+ * tasks. Does nothing if it has only the main task; the first reason is kept. */
 void world_stop_tasks(struct world *w, const char *why);
 
 /* An event of this rank without posts. name: for messages; a static string. RC_NOMEM. */
 enum rc event_open(struct event **out, struct world *w, const char *name) MUST_CHECK;
 /* Any task of the rank; never waits. */
 void event_post(struct event *e);
-/* Take one post, waiting for it at most limit_ns: then RC_TIMEOUT, and none is taken. K4. */
+/* Takes one post; waits for it at most limit_ns. RC_TIMEOUT: no post was taken. K4. */
 enum rc event_wait(struct event *e, uint64_t limit_ns) MUST_CHECK;
-/* Take one post if there is one; never waits, and does not see failures. */
+/* Takes one post if there is one; never waits, and does not check for failures. */
 bool event_try_wait(struct event *e);
-/* No task uses it any more. NULL-safe, nulls. */
+/* Call when no task uses it any more. NULL-safe, nulls. */
 void event_close(struct event **e);
 
 #endif

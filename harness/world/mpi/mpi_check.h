@@ -10,8 +10,8 @@
 #include "harness/base/rc.h"
 #include "harness/world/mpi/mpi_lock.h"
 
-/* Raise what MPI says about `code`: RC_MISMATCH for a truncated message, RC_NOMEM, else RC_PEER. Asks MPI: the caller
- * holds the lock, if there is one. */
+/* Raises MPI's error `code`: RC_MISMATCH for a truncated message, RC_NOMEM, else RC_PEER. Calls MPI: the caller holds
+ * the lock, if there is one. */
 enum rc mpi_raise(int code, const char *file, int line, const char *call) MUST_CHECK;
 
 /* A call that returns at once, under the rank's lock. Needs a local `enum rc rc` and a label `out`. */

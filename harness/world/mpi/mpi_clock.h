@@ -8,9 +8,9 @@
 
 #include "harness/base/rc.h"
 
-/* What to add to this host's CLOCK_MONOTONIC to read that of rank 0's host. 0 where both run on one
- * kernel; else estimated once: the error is at most half the shortest of 50 round trips, plus the
- * drift since. Collective over comm; host_comm holds its ranks of this host. RC_NOMEM: on all of them. */
+/* The offset from this host's CLOCK_MONOTONIC to that of rank 0's host. 0 if both run on one kernel; else estimated
+ * once: the error is at most half the shortest of 50 round trips, plus the drift since. Collective over comm; host_comm
+ * holds its ranks of this host. RC_NOMEM: on all of them. */
 enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns) MUST_CHECK;
 
 /* What rank 0's clock shows when this host's shows local_ns. Pure. */

@@ -6,10 +6,10 @@
  * (world_opts.has_tasks) takes no lock.
  *
  * Invariants
- *   L1  While tasks may run, no thread is inside MPI without the lock: TRY_MPI() and what is between
+ *   L1  While tasks may run, no thread is inside MPI without the lock: TRY_MPI() and the code between
  *       mpi_lock_take() and mpi_lock_give().
- *   L2  Nobody waits for another rank with the lock held. Under it a call of MPI returns at once: it begins an
- *       operation or tests one, and a wait tests again and again, with mpi_lock_pause() between.
+ *   L2  No task waits for another rank with the lock held. With the lock held a call of MPI returns at once: it begins
+ *       an operation or tests one. A wait tests again and again, with mpi_lock_pause() between.
  *   L3  Calls that wait inside MPI (MPI_Init_thread, MPI_Comm_split ...) take no lock: they are made while the rank
  *       has no task but its main one (TRY_MPI_ALONE()).
  */
@@ -23,10 +23,10 @@
 
 #include "harness/world/wait.h"
 
-struct mpi_lock { /* one of a rank */
+struct mpi_lock { /* one per rank */
     bool is_used;
     _Atomic int n_waiting; /* tasks that found it taken */
-    pthread_t main;        /* where it is not used: the only thread that may call MPI */
+    pthread_t main;        /* if the lock is not used: the only thread that may call MPI */
     pthread_mutex_t mutex;
 };
 
@@ -53,7 +53,8 @@ static inline bool mpi_lock_admits(const struct mpi_lock *lock)
     return lock->is_used || pthread_equal(lock->main, pthread_self());
 }
 
-/* backoff_pause() between two tests; does not spin while another task waits for the lock, which it would hardly get. */
+/* Calls backoff_pause() between two tests; does not spin while another task waits for the lock, which it would rarely
+ * get. */
 static inline void mpi_lock_pause(struct mpi_lock *lock, struct backoff *backoff, uint64_t max_sleep_ns)
 {
     if (lock->is_used && atomic_load_explicit(&lock->n_waiting, memory_order_relaxed) > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_mpi.h - what transport_mpi.c and share_process.c need of the mpi world. Private to harness/world and
+/* world_mpi.h - the interface of the mpi world for transport_mpi.c and share_process.c. Private to harness/world and
  * harness/net.
  */
 #ifndef HARNESS_WORLD_MPI_WORLD_MPI_H
@@ -13,32 +13,32 @@
 struct world;
 
 bool world_is_mpi(const struct world *w);
-/* What every MPI call of this rank passes, lent until the run ends. */
+/* The lock of every MPI call of this rank, lent until the run ends. */
 struct mpi_lock *world_mpi_lock(const struct world *w);
 
-/* Is MPI a caller's (world_opts.mpi_comm)? Then what MPI may read or write is no caller's memory but that of a request,
- * sends are synchronous, and a request that MPI has not ended is left to the world, which ends no process
- * (mpi_attach.h, M1, M2). */
+/* Is MPI a caller's (world_opts.mpi_comm)? Then MPI only reads and writes memory of a request, never a caller's; sends
+ * are synchronous; and a request that MPI has not ended is left to the world, which ends no process (mpi_attach.h, M1,
+ * M2). */
 bool world_mpi_is_attached(const struct world *w);
-struct mpi_left { /* first member of what is allocated by malloc() for one request */
+struct mpi_left { /* first member of what malloc() allocates for one request */
     MPI_Request request;
     void *memory; /* freed with it; may be NULL */
     struct mpi_left *next;
 };
 /* In a caller's MPI, and with ON_LOSS_REPORT: the memory of a request that is given up stays MPI's until the run, or
- * the process, ends. Else MPI may be given the caller's. */
+ * the process, ends. Otherwise MPI may get the caller's memory. */
 bool world_mpi_owns_memory(const struct world *w);
 void world_mpi_leave(struct world *w, struct mpi_left *left);
 
 /* out[i] := a communicator of w's ranks, for the caller's messages, that returns errors; i < n. Collective over w; by
- * the main task, while others may run. On errors some may be made. */
+ * the main task, while other tasks may run. On errors some may be made. */
 enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n) MUST_CHECK;
-/* Not collective. MPI_COMM_NULL is passed over; nulls. */
+/* Not collective. Ignores MPI_COMM_NULL; nulls. */
 void world_mpi_comm_close(struct world *w, MPI_Comm *comm);
 
-/* Wait until *request is done, asleep for most of the time. For bootstrap, not for messages. */
+/* Waits until *request is done, mostly asleep. For bootstrap, not for messages. */
 enum rc world_mpi_finish(const struct world *w, MPI_Request *request) MUST_CHECK;
-/* MPI_DATATYPE_NULL is passed over; nulls. */
+/* Ignores MPI_DATATYPE_NULL; nulls. */
 void world_mpi_type_free(const struct world *w, MPI_Datatype *type);
 
 /* "MPI_THREAD_FUNNELED" */

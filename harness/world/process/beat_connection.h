@@ -3,8 +3,8 @@
  * beat_connection.h - a TCP connection that carries heartbeats, and the port where they are accepted. Private to
  * harness/world.
  *
- * No call waits. A connection that ended, or whose peer sent what is no frame of this run, or that takes no more bytes,
- * is closed by its owner and made anew.
+ * No call waits. If a connection ended, or takes no more bytes, or its peer sent an invalid frame, its owner closes it
+ * and connects again.
  */
 #ifndef HARNESS_WORLD_PROCESS_BEAT_CONNECTION_H
 #define HARNESS_WORLD_PROCESS_BEAT_CONNECTION_H
@@ -26,36 +26,36 @@ struct beat_address {
 struct beat_connection {
     int fd; /* -1: none */
     bool is_connecting;
-    bool is_client;            /* it was begun here, not accepted */
-    struct tcp_stream *stream; /* of a sealed one, which has fd then; NULL: not yet */
-    uint64_t heard_ns;         /* when a frame came last, or it was begun */
+    bool is_client;            /* it was started here, not accepted */
+    struct tcp_stream *stream; /* of a sealed one, which then owns fd; NULL: not yet */
+    uint64_t heard_ns;         /* when the last frame came, or the connection was started */
     unsigned char *in;         /* (n_in) of capacity_bytes */
     size_t n_in, capacity_bytes;
 };
 
-/* Listen at address->host, any port, which is set. RC_IO. */
+/* Listens at address->host, on any port, and sets the port. RC_IO. */
 enum rc beat_listen(int *fd, struct beat_address *address) MUST_CHECK;
-/* The next connection that somebody has begun; -1: none. */
+/* The next incoming connection; -1: none. */
 int beat_accept(int listening_fd);
 
-/* No connection yet; room for frames of at most n_seats. RC_NOMEM. */
+/* Without a connection; room for frames of at most n_seats. RC_NOMEM. */
 enum rc beat_connection_init(struct beat_connection *c, int n_seats) MUST_CHECK;
 void beat_connection_fini(struct beat_connection *c);
-/* An accepted one. */
+/* Sets an accepted connection. */
 void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns);
-/* Begin to connect. false: not possible; errno says why. */
+/* Starts to connect. false: not possible; errno says why. */
 bool beat_connection_begin(struct beat_connection *c, const struct beat_address *to, uint64_t now_ns);
-/* Has beat_connection_begin() come to an end? Returns an errno, 0: it is connected; -1: not yet. */
+/* Has beat_connection_begin() finished? Returns an errno, 0: connected; -1: not yet. */
 int beat_connection_begun(struct beat_connection *c);
 void beat_connection_close(struct beat_connection *c);
 
 typedef void beat_taken_fn(void *arg, const struct beat_frame *f);
-/* Read what has come, and call taken for each frame. false: to be closed. */
+/* Reads what has come, and calls taken for each frame. false: close it. */
 bool beat_connection_receive(struct beat_connection *c, const struct beat_run *run, bool from_hub, uint64_t now_ns,
                              beat_taken_fn *taken, void *arg);
-/* Can frames be sent yet, on one that is connected? One that never will is closed. */
+/* Can frames be sent on a connected one yet? Closes one that never will send. */
 bool beat_connection_is_ready(struct beat_connection *c, const struct beat_run *run);
-/* Of one that is ready: all of it or nothing. false: to be closed. */
+/* Sends all bytes or none; it must be ready. false: close it. */
 bool beat_connection_send(struct beat_connection *c, const unsigned char *bytes, size_t n_bytes);
 
 #endif

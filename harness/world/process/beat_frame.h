@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beat_frame.h - what hosts send each other about their ranks, as bytes: a header and some seats. Private to
+ * beat_frame.h - the messages between hosts about their ranks, as bytes: a header and some seats. Private to
  * harness/world.
  *
- * A frame comes from outside: whoever reaches the port may send one. It is read as a whole or refused as a whole.
+ * A frame comes from outside: any program that reaches the port may send one. It is accepted or refused as a whole.
  *
  *   offset_bytes  n_bytes
  *        0           4    "GMHB"
  *        4           4    BEAT_VERSION
  *        8          16    token of the run
  *       24           4    ranks of the run
- *       28           4    who sends: the first rank of its cell (below)
+ *       28           4    the sender: the first rank of its cell (below)
  *       32           4    n_seats
  *       36          48    n_seats times, by growing rank: rank 4, state 1, phase 1, has_failed 1, stop_signal 1,
  *                         silent_ms 4, bucket 4, n_ticks 8, step 8, n_begun 8, n_last 8
@@ -28,11 +28,11 @@
 
 enum { BEAT_VERSION = 2, BEAT_TOKEN_BYTES = 16, BEAT_HEADER_BYTES = 36, BEAT_SEAT_BYTES = 48 };
 
-struct beat_run { /* what all processes of a run know */
+struct beat_run { /* known to all processes of a run */
     unsigned char token[BEAT_TOKEN_BYTES];
     int n_ranks;
-    const int *cell; /* [n_ranks]: the first rank of each one's cell; borrowed */
-    bool is_sealed;  /* frames pass as messages of tcp_stream.h, whose key is the token: a token is then never sent */
+    const int *cell; /* [n_ranks]: the first rank of each rank's cell; borrowed */
+    bool is_sealed;  /* frames pass as messages of tcp_stream.h, whose key is the token; so the token is never sent */
 };
 
 struct beat_frame {
@@ -51,8 +51,8 @@ static inline size_t beat_frame_bytes(int n_seats)
 void beat_put_header(unsigned char *out, const struct beat_run *run, int from, int n_seats);
 void beat_put_seat(unsigned char *out, int rank, const struct peer_view *v);
 
-/* The frame at the beginning of bytes[n_bytes]; out->n_bytes 0: there is not all of it yet. from_hub: frames of rank 0,
- * about any ranks; else of another cell, about its own ranks alone. RC_MISMATCH: no frame of this run. */
+/* The frame at the beginning of bytes[n_bytes]; out->n_bytes 0: it is not complete yet. from_hub: frames of rank 0,
+ * about any ranks; else of another cell, only about its own ranks. RC_MISMATCH: no frame of this run. */
 enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_hub, const unsigned char *bytes,
                   size_t n_bytes) MUST_CHECK;
 /* Seat i of a frame that was read; returns its rank. Cannot fail. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beat_hub.h - the process of rank 0 as the middle of a star: it hears of the ranks of other cells (beat_frame.h) and
- * answers with what the others must know. Private to harness/world. Knows no clock and no MPI.
+ * beat_hub.h - the process of rank 0 as the middle of a star: it receives the state of the ranks of other cells
+ * (beat_frame.h) and answers with what other cells must know. Private to harness/world. Uses no clock and no MPI.
  *
- * A cell has one connection, the newest that sent a frame of this run; others are strangers, of whom few are kept, and
- * not for long. A frame to the cells has rank 0, and all ranks that are not alive or have failed.
+ * A cell has one connection, the newest that sent a frame of this run. Other connections are strangers: few are kept,
+ * and only for a short time. A frame to the cells has rank 0, and all ranks that are not alive or have failed.
  */
 #ifndef HARNESS_WORLD_PROCESS_BEAT_HUB_H
 #define HARNESS_WORLD_PROCESS_BEAT_HUB_H
@@ -16,15 +16,15 @@
 
 struct beat_hub;
 
-/* Listen at address->host; sets address->port. run, what it refers to, and seat[run->n_ranks] are borrowed; run->token
+/* Listens at address->host; sets address->port. run, what it refers to, and seat[run->n_ranks] are borrowed; run->token
  * may be set later, before the first call of receive. RC_IO, RC_NOMEM. */
 enum rc beat_hub_open(struct beat_hub **out, const struct beat_run *run, struct peer_seat *seat,
                       struct beat_address *address) MUST_CHECK;
-/* Show in the seats what has come. Never waits. */
+/* Shows received states in the seats. Never waits. */
 void beat_hub_receive(struct beat_hub *h, uint64_t now_ns);
-/* Answer all cells. Never waits. */
+/* Answers all cells. Never waits. */
 void beat_hub_send(struct beat_hub *h);
-/* How many cells have a connection. */
+/* Number of cells with a connection. */
 int beat_hub_n_cells(const struct beat_hub *h);
 void beat_hub_close(struct beat_hub **h); /* NULL-safe, nulls */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beat_leaf.h - a process of another cell than rank 0's, at the rim of the star (beat_hub.h): it sends what the ranks
- * of its cell show, and shows what the hub knows of others. Private to harness/world. Knows no clock and no MPI.
+ * beat_leaf.h - a process of a cell other than rank 0's, at the rim of the star (beat_hub.h): it sends the seats of its
+ * cell's ranks, and shows the hub's knowledge of other ranks. Private to harness/world. Uses no clock and no MPI.
  *
- * One process of a cell has the connection: that of the lowest rank that is alive, or where none is, of the lowest that
- * is not lost. So a cell is heard when the process is stopped or killed that had it before. A connection that ended,
- * or brought nothing for a while, is made anew; where the hub's port is closed then, rank 0 has ended and is lost.
+ * One process of a cell has the connection: that of the lowest rank that is alive, or if none is, of the lowest that is
+ * not lost. So the cell still reports if the previous process is stopped or killed. A connection that ended, or brought
+ * nothing for a while, is made again. If the hub's port is closed then, rank 0 has ended and is lost.
  */
 #ifndef HARNESS_WORLD_PROCESS_BEAT_LEAF_H
 #define HARNESS_WORLD_PROCESS_BEAT_LEAF_H
@@ -21,16 +21,15 @@ struct beat_leaf;
  * RC_NOMEM. */
 enum rc beat_leaf_open(struct beat_leaf **out, const struct beat_run *run, struct peer_seat *seat, int own_rank,
                        const struct beat_address *hub, uint64_t retry_ns) MUST_CHECK;
-/* Show in the seats what has come. Never waits. */
+/* Shows received states in the seats. Never waits. */
 void beat_leaf_receive(struct beat_leaf *l, uint64_t now_ns);
-/* Send what the cell's ranks show; connect, where this is to be done. Never waits. Has it
- * sent? */
+/* Sends the seats of the cell's ranks; connects if needed. Never waits. Returns true if it has sent. */
 bool beat_leaf_send(struct beat_leaf *l, uint64_t now_ns);
-/* Has it to keep the connection? */
+/* Must this process keep the connection? */
 bool beat_leaf_leads(const struct beat_leaf *l);
-/* Has the hub answered, ever? */
+/* Has the hub ever answered? */
 bool beat_leaf_has_heard(const struct beat_leaf *l);
-/* The errno with which the last attempt to connect ended; 0: none has failed. */
+/* The errno of the last attempt to connect; 0: none has failed. */
 int beat_leaf_error(const struct beat_leaf *l);
 void beat_leaf_close(struct beat_leaf **l); /* NULL-safe, nulls */
 

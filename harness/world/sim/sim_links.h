@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_links.h - what sim_network.c and sim_links.c share: links, the flows that cross them, and those that they hold.
+/* sim_links.h - the state that sim_network.c and sim_links.c share: links, the flows that cross them and that they
+ * hold.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_LINKS_H
 #define HARNESS_WORLD_SIM_SIM_LINKS_H
@@ -14,7 +15,7 @@ struct crossing {
 };
 
 struct held {
-    double tag; /* the service at which it is done */
+    double tag; /* the service at which the flow is done */
     uint64_t order;
     struct sim_flow *flow;
 };
@@ -22,10 +23,10 @@ struct held {
 struct link {
     struct sim_event event; /* the first flow that it holds is done */
     double bytes_per_s, latency_s;
-    double level;     /* of each flow that it holds; infinite: it is not full */
-    double published; /* the level that the flows' other links know of */
-    double others;    /* full: what flows get that it does not hold */
-    double spare;     /* not full: what new flows may have without its looking */
+    double level;     /* rate of each flow that it holds; infinite: it is not full */
+    double published; /* the level known to the flows' other links */
+    double others;    /* full: the rate of flows that it does not hold */
+    double spare;     /* not full: the rate that new flows may take without a new computation */
     double service_bytes, since_s;
     struct crossing *crossing; /* [n_flows] */
     struct held *heap;         /* [n_held + 1]: from 1 */
@@ -36,7 +37,7 @@ struct link {
     struct link *next_dirty, *next_moved;
 };
 
-struct link_end { /* what a message crosses at one of its ends */
+struct link_end { /* the links that a message crosses at one of its ends */
     uint32_t link[TOPOLOGY_MAX_END];
     int n_links;
     double latency_s, limit_bytes_per_s;
@@ -54,7 +55,7 @@ struct sim_network {
     struct rank_links *rank; /* [n_ranks] */
     uint64_t n_flows_ever;
     struct link *first_dirty, *last_dirty, *first_moved;
-    struct { /* of each flow of the link that shares out */
+    struct { /* for each flow of the link that shares out its rate */
         double bytes_per_s;
         int hop;
     } * offer;

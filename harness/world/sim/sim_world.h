@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_world.h - what the files of the sim world share. Private to harness/world/sim. */
+/* sim_world.h - the state that the files of the sim world share. Private to harness/world/sim. */
 #ifndef HARNESS_WORLD_SIM_SIM_WORLD_H
 #define HARNESS_WORLD_SIM_SIM_WORLD_H
 
@@ -10,7 +10,7 @@
 
 struct sim_group;
 
-/* What the last rank to arrive does for all; on failure no rank has a result. */
+/* The work of the last rank that arrives, for all ranks; on failure no rank has a result. */
 typedef enum rc sim_collective_fn(struct sim_group *g);
 
 struct sim_world { /* a rank as a member of one group */
@@ -31,7 +31,7 @@ struct sim_group { /* the ranks of one world: the whole run, or a part of them *
     struct link_loads *loads;        /* of the run */
     int n_arrived;
     uint64_t n_operations;
-    sim_collective_fn *collective; /* of the operation under way */
+    sim_collective_fn *collective; /* of the operation in progress */
     size_t n_bytes_each;
     enum rc result;   /* of the last operation */
     uint64_t n_rolls; /* calls of world_survivors() that have ended */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_child.h - one process of a launch: its command, its start, its lines. Private to launch.c. */
+/* launch_child.h - one process of a launch: its command, its start, its output lines. Private to launch.c. */
 #ifndef HARNESS_WORLD_TCP_LAUNCH_CHILD_H
 #define HARNESS_WORLD_TCP_LAUNCH_CHILD_H
 
@@ -10,31 +10,31 @@
 enum { LAUNCH_RANK_BYTES = 4 }; /* L1 */
 
 struct launch_command {
-    char **argv;        /* NULL-terminated; owned, and so is each */
-    char **environment; /* NAME=VALUE, to be set; likewise */
+    char **argv;        /* NULL-terminated; owned, and so is each string */
+    char **environment; /* NAME=VALUE, to set; likewise */
 };
 
 /* RC_NOMEM, RC_IO. */
 enum rc launch_command_open(struct launch_command *out, const struct launch_plan *p, const struct launch_opts *opts,
                             int rank) MUST_CHECK;
 void launch_command_close(struct launch_command *c);
-/* Before any process is started: is there the program that starts this one? RC_INVAL: no; --agent is named. */
+/* Call before any process is started. RC_INVAL: the program that starts this one does not exist; names --agent. */
 enum rc launch_command_check(const struct launch_plan *p, const struct launch_opts *opts, int rank) MUST_CHECK;
-/* In a process group of its own, which ends with this process; stream[3]: its standard ones; kept_fd: it gets this
- * one, too, by the same number; -1: none. Returns an errno, or 0. */
+/* Starts it in a new process group, which ends with this process. stream[3]: its standard streams. kept_fd: it also
+ * gets this one, with the same number; -1: none. Returns an errno, or 0. */
 int launch_spawn(pid_t *pid, const struct launch_command *c, const int stream[3], int kept_fd);
 
 struct launch_lines {
     int fd; /* -1: it has ended */
     char *text;
-    size_t n_bytes, capacity_bytes; /* of a line that has no end yet */
+    size_t n_bytes, capacity_bytes; /* of an unfinished line */
     int error;                      /* errno of the first line that could not be written; 0: none */
 };
 
-/* Write what has come to fd `to`, in whole lines; rank: "[rank] " before each, -1: nothing. */
+/* Writes the received whole lines to fd `to`; rank: "[rank] " before each, -1: no prefix. */
 void launch_lines_read(struct launch_lines *l, int to, int rank);
-/* Write what is left, and close. Returns the errno of the first line that could not be written, or 0; that nobody reads
- * them any more (EPIPE) is none. */
+/* Writes the rest, and closes. Returns the errno of the first line that could not be written, or 0; EPIPE (no reader
+ * any more) is not an error. */
 int launch_lines_fini(struct launch_lines *l, int to, int rank);
 
 #endif

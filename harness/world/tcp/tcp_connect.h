@@ -7,7 +7,7 @@
 
 /* As tcp_link_open(). */
 enum rc tcp_connect(struct tcp_stream **out, const struct tcp_link_opts *opts, int *host_of) MUST_CHECK;
-/* The next message, until then asleep. RC_TIMEOUT: none came until limit_ns, of wait_clock_ns(). */
+/* Sleeps until the next message. RC_TIMEOUT: none came until limit_ns, of wait_clock_ns(). */
 enum rc tcp_await_message(struct tcp_stream *s, struct tcp_message *out, uint64_t limit_ns) MUST_CHECK;
 
 #endif

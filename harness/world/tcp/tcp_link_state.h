@@ -9,7 +9,7 @@
 #include "harness/world/tcp/tcp_link.h"
 #include "harness/world/wait.h"
 
-struct link_guest { /* that has entered */
+struct link_guest { /* a late joiner that has entered */
     int guest;
     unsigned char *bytes;
     size_t n_bytes;
@@ -23,20 +23,20 @@ struct tcp_link {
     int wake_fd; /* wakes the thread */
     bool is_started;
     pthread_t thread;
-    struct doorbell bell; /* rung when the thread has looked */
-    pthread_mutex_t lock; /* of what follows, but for what has_failed publishes */
+    struct doorbell bell; /* rung after each pass of the thread */
+    pthread_mutex_t lock; /* protects what follows, except what has_failed publishes */
     struct tcp_stream *stream;
-    bool is_broken;  /* it has ended */
+    bool is_broken;  /* the connection has ended */
     bool is_closing; /* this rank has left */
-    bool has_left;   /* ... before the others */
+    bool has_left;   /* ... while other ranks continue */
     bool is_over;
-    struct peer_losses *losses; /* of a guest, and of a member of a run with guests; else NULL */
-    bool is_guest;              /* who hears of members' losses, and a member of guests' */
+    struct peer_losses *losses; /* of a late joiner, or of a member of a run with late joiners; else NULL */
+    bool is_guest;              /* it learns of members' losses, a member of late joiners' */
     int n_ranks;
     bool is_host;
-    struct link_guest *news, *told; /* a host's: not yet asked for; asked for last */
+    struct link_guest *news, *told; /* a host's: not asked for yet; asked for last */
     atomic_int n_news;
-    struct peer_seat *beats; /* a guest's own; NULL: not told */
+    struct peer_seat *beats; /* a late joiner's own; NULL: not sent */
     uint64_t beat_ns;
     bool is_ready;
     bool has_result;
@@ -50,9 +50,9 @@ struct tcp_link {
 
 /* --- tcp_link_guests.c; under lock --- */
 
-/* A message about guests, or to one. */
+/* A message about late joiners, or to one. */
 void link_take_of_guests(struct tcp_link *l, const struct tcp_message *m);
-/* A guest's sign of life, if it is time. */
+/* Sends a late joiner's sign of life if it is due. */
 void link_beat(struct tcp_link *l);
 void link_free_guests(struct tcp_link *l);
 

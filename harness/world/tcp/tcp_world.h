@@ -13,25 +13,25 @@
 #include "harness/world/thread_tasks.h"
 #include "harness/world/world.h"
 
-struct tcp_rank { /* what all worlds of a rank share */
+struct tcp_rank { /* shared by all worlds of a rank */
     struct gang gang;
     struct tcp_hub *hub; /* of rank 0; else NULL */
     struct tcp_link *link;
     struct thread_tasks tasks;
-    struct process_peers *peers; /* NULL: nobody watches */
+    struct process_peers *peers; /* NULL: not watched */
     int rank;                    /* in the run */
     int *host_of;                /* [ranks of the run]: the lowest rank of each one's host */
     int64_t offset_ns;           /* of rank 0's clock to this host's */
     uint64_t n_calls;
-    uint64_t limit_ns; /* of an opened world: to wait for other ranks; 0: none */
+    uint64_t limit_ns; /* of an opened world: limit for waits for other ranks; 0: none */
     int failure_exit_code;
-    bool ends_no_process;             /* of an opened world: a failure is its caller's to end with */
+    bool ends_no_process;             /* of an opened world: after a failure its caller ends the process */
     bool has_begun;                   /* tcp_begin() */
     bool has_left;                    /* world_leave() */
-    struct tcp_message welcome;       /* of a guest */
+    struct tcp_message welcome;       /* of a late joiner */
     char *identity;                   /* likewise */
     struct peers guest_peers;         /* likewise: its own seat */
-    char address[HOST_ADDRESS_BYTES]; /* at which other hosts reach this one; "": it is not known */
+    char address[HOST_ADDRESS_BYTES]; /* at which other hosts reach this one; "": unknown */
     struct world *host_part;          /* the ranks of this host, before the body */
 };
 
@@ -50,7 +50,7 @@ static inline struct tcp_world *tcp_world_of(struct world *w)
 /* --- tcp_collectives.c: world_ops --- */
 
 enum rc tcp_barrier(struct world *w);
-/* The world is open on this rank: as a barrier. RC_PEER: not on another one, which is lost (G4). */
+/* The world is open on this rank; acts as a barrier. RC_PEER: another rank is lost before it opened (G4). */
 enum rc tcp_begin(struct world *w) MUST_CHECK;
 enum rc tcp_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc tcp_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);
@@ -58,36 +58,37 @@ enum rc tcp_broadcast(struct world *w, void *bytes, size_t n_bytes);
 enum rc tcp_split(struct world *w, int color, int key, struct world **out);
 void tcp_split_close(struct world **w);
 enum rc tcp_survivors(struct world *w, struct world **out);
-/* Set host_rank, n_host_ranks and host_first_rank. */
+/* Sets host_rank, n_host_ranks and host_first_rank. */
 void tcp_find_host_ranks(struct tcp_world *t);
 /* RC_PEER: the run has failed, or this rank's tasks were stopped. */
 enum rc tcp_check(struct world *w);
 
-/* --- tcp_guest.c: guests (world.W9) --- */
+/* --- tcp_guest.c: late joiners (world.W9) --- */
 
 enum rc tcp_open_doors(struct world *w, const void *welcome, size_t n_bytes);
 bool tcp_next_guest(struct world *w, struct guest_event *out);
-/* In place of tcp_world_open(), where the gang says that this process joins. RC_MISMATCH, RC_TIMEOUT, RC_PEER: it does
- * not. */
+/* Replaces tcp_world_open() in a process that joins. RC_MISMATCH, RC_TIMEOUT, RC_PEER: it does not join. */
 enum rc tcp_guest_open(struct tcp_world *t, struct tcp_rank *self, const struct world_opts *opts) MUST_CHECK;
-/* In place of tcp_world_close(). */
+/* Replaces tcp_world_close(). */
 enum rc tcp_guest_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
 
 /* --- tcp_start.c --- */
 
-/* Find the gang, and make t the world of all of it. RC_INVAL, RC_TIMEOUT, RC_MISMATCH, ...: no rank begins. */
+/* Finds the group, and makes t the world of all its ranks. RC_INVAL, RC_TIMEOUT, RC_MISMATCH, ...: no rank begins. */
 enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *rank, const struct world_opts *opts,
                        int n_ranks) MUST_CHECK;
-/* This rank has failed with rc, perhaps since another one is lost: then that is the run's failure. Any thread. */
+/* This rank has failed with rc. If another rank is lost, that may be the cause, and is then the run's failure. Any
+ * thread. */
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc);
-/* A loopback address that rank 0's host name stands for, and not its text: another address of this host is taken, where
- * there is one. */
+/* address may be a loopback address that rank 0's host name resolves to, and not the text of that name. Then another
+ * address of this host replaces it, if there is one. */
 void tcp_leave_loopback(const struct gang *gang, char address[HOST_ADDRESS_BYTES]);
-/* The failure of the run, where there is one, in place of rc, which this rank's body made of it. */
+/* The failure of the run, if any, instead of rc, the result of this rank's body. */
 enum rc tcp_raise_failure(const struct tcp_rank *self, enum rc rc) MUST_CHECK;
 /* world_ops.leave */
 enum rc tcp_leave(struct world *w);
-/* Its body has ended, with rc: tell the others, or meet them for the last time. Returns the failure of the run. */
+/* The body has ended, with rc: informs the other ranks, or meets them for the last time. Returns the failure of the
+ * run. */
 enum rc tcp_world_close(struct tcp_world *t, enum rc rc) MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads_world.h - what the files of the world of threads share. Private to harness/world/threads. */
+/* threads_world.h - the state that the files of the world of threads share. Private to harness/world/threads. */
 #ifndef HARNESS_WORLD_THREADS_THREADS_WORLD_H
 #define HARNESS_WORLD_THREADS_THREADS_WORLD_H
 
@@ -21,8 +21,8 @@ struct thread_run { /* shared by all ranks of one world_run() */
     void *arg;
     int n_cores; /* allowed to this process; read once, before a thread is bound to some of them */
     struct share_run shares;
-    pthread_mutex_t lock; /* of what follows, up to message; and held from the loss of a rank until it is listed */
-    struct thread_group *parts; /* of splits: a rank that died does not close its own */
+    pthread_mutex_t lock; /* for what follows, up to message; also held from the loss of a rank until it is listed */
+    struct thread_group *parts; /* of splits: a dead rank does not close its own */
     atomic_bool failed;
     int failed_rank;
     enum rc why;
@@ -35,21 +35,21 @@ struct thread_run { /* shared by all ranks of one world_run() */
 
 struct thread_roll { /* of world_survivors(); all under `lock` */
     pthread_mutex_t lock;
-    uint64_t n_calls;          /* that have ended */
+    uint64_t n_calls;          /* calls that have ended */
     struct thread_group *made; /* by the last one; NULL: no memory */
-    bool present[];            /* [n_ranks]: waits in the next one */
+    bool present[];            /* [n_ranks]: waits in the next call */
 };
 
 struct thread_group { /* the ranks of one world: all of the run, or a part of them */
     int n_ranks;
     atomic_int n_users;
-    _Atomic uint64_t meeting; /* under way: number of those before it << 32, ranks that are in it */
+    _Atomic uint64_t meeting; /* in progress: number of those before it << 32, ranks that are in it */
     struct doorbell bell;
     struct thread_roll *roll; /* NULL: ON_LOSS_ABORT */
     int *number;              /* [n_ranks]: ranks in the run */
     struct thread_run *run;
     struct thread_group *previous, *next; /* in run->parts */
-    const void *_Atomic slot[];           /* [n_ranks]: the address of each rank's input, for the others to read */
+    const void *_Atomic slot[];           /* [n_ranks]: the address of each rank's input, for the other ranks to read */
 };
 
 struct thread_world {
@@ -68,7 +68,7 @@ static inline struct thread_world *thread_world_of(struct world *w)
     return (struct thread_world *)w;
 }
 
-/* Its number[] is still to be filled. NULL: no memory. */
+/* The caller must fill its number[]. NULL: no memory. */
 struct thread_group *thread_group_alloc(struct thread_run *run, int n_ranks);
 void thread_group_free(struct thread_group *g); /* NULL-safe */
 
