@@ -6,15 +6,16 @@
  *     buckets, last first        |     1     |      1      |     0     |    at most bucket_bytes, whole segments
  *     pieces of a bucket         |  1  |  2  |  3  |  4    |     0     |    at most partition_bytes
  *
- * Gradients become final from the last segment to the first, so buckets are filled in that order: one is closed before
- * the next segment would make it larger than bucket_bytes; a segment that is larger alone is a bucket of its own. A
- * piece is what one collective, or one push and pull, moves. (Bucket: Li et al., PyTorch Distributed, VLDB 2020;
- * partition: Peng et al., ByteScheduler, SOSP 2019.)
+ * Gradients become final from the last segment to the first, so buckets are filled in that order. A bucket is closed
+ * before the next segment would make it larger than bucket_bytes. A larger segment forms a separate bucket. A piece is
+ * what one collective, or one push and pull, moves. (Bucket: Li et al., PyTorch Distributed, VLDB 2020; partition: Peng
+ * et al., ByteScheduler, SOSP 2019.)
  *
  * Invariants
  *   B1  The plan is a pure function of the segments and the options: the same on every rank, in every world, with
  *       overlap on or off.
- *   B2  The pieces cover every parameter once. A bucket's pieces are ranges of its own segments, in ascending order.
+ *   B2  The pieces cover every parameter once. A bucket's pieces are ranges of the bucket's segments, in ascending
+ *       order.
  *   B3  Without bucket_bytes there is one bucket (buckets_open_cut(): on each side of the cut), without
  *       partition_bytes one piece a bucket.
  */
@@ -29,8 +30,8 @@
 #include "harness/base/segment.h"
 
 struct bucket_opts {
-    uint64_t bucket_bytes;    /* 0: all gradients are one bucket */
-    uint64_t partition_bytes; /* 0: buckets are not cut */
+    uint64_t bucket_bytes;    /* 0: one bucket for all gradients */
+    uint64_t partition_bytes; /* 0: one piece per bucket */
 };
 
 struct bucket {
@@ -46,18 +47,19 @@ struct buckets {
     struct range *piece;     /* [n_pieces], by bucket */
 };
 
-/* segment[n_segments]: in forward order, without gaps, none empty; copied. RC_NOMEM; RC_INVAL: partition_bytes is less
- * than a parameter. */
+/* segment[n_segments]: in forward order, without gaps, none empty; copied. Errors: RC_NOMEM; RC_INVAL if
+ * partition_bytes is less than a parameter. */
 enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
                      const struct bucket_opts *opts) MUST_CHECK;
-/* The same, and no bucket has segments on both sides of the one that begins at cut_elem; 0: there is no cut. */
+/* The same, but no bucket has segments on both sides of cut_elem, where a segment begins; 0: no cut. */
 enum rc buckets_open_cut(struct buckets *out, const struct segment *segment, size_t n_segments,
                          const struct bucket_opts *opts, size_t cut_elem) MUST_CHECK;
 /* The index of the segment that begins at offset_elems. Asserts that there is one. O(log n_segments). */
 size_t buckets_segment_at(const struct buckets *b, size_t offset_elems);
 /* The bucket of piece k < n_pieces. O(log n_buckets). */
 size_t buckets_of_piece(const struct buckets *b, size_t k);
-/* A number that two plans with other buckets or pieces do not share (but by chance, 1 in 2^64). */
+/* A digest of the plan: two plans with different buckets or pieces have different ones (except by chance, 1 in
+ * 2^64). */
 uint64_t buckets_digest(const struct buckets *b);
 void buckets_close(struct buckets *b); /* accepts a zeroed one, leaves it zeroed */
 

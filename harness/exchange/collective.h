@@ -8,42 +8,43 @@
  *     allgather         rank r: chunk r       all chunks
  *     broadcast         rank root: all        rank root's
  *
- * In place, in data float[n_elems] of the host's memory; float32 in messages, too, unless a call says another format
- * (A10). Chunk r is range_part(n_elems, n_ranks, r). The group is the transport's world: all of its ranks call, with
- * equal arguments.
+ * In place, in data float[n_elems] in host memory; messages have float32, too, unless a call sets another format (A10).
+ * Chunk r is range_part(n_elems, n_ranks, r). The group is the transport's world: all of its ranks call, with equal
+ * arguments.
  *
- * An algorithm has some of these types, which its caps say, and declares what each will cost before it runs. The
- * conformance suite (allreduce/suite/collective_suite.h) holds it to both. With COLL_DEVICE data is in the memory of
+ * The caps of an algorithm say which of these types it has. It predicts the cost of each call before it runs. The
+ * conformance suite (allreduce/suite/collective_suite.h) checks both. With COLL_DEVICE data is in the memory of
  * env.compute, a device's, and calls are queued there (A7).
  *
  * Invariants
  *   A1  Results as above; the same bits on every rank that has them, and on every run. Allgather and broadcast copy
- *       bits; what a rank brought to them it keeps.
+ *       bits; a rank's own input stays unchanged in them.
  *   A2  Any n_ranks >= 1, any n_elems in [0, max_elems], any root. Nothing outside data is written.
  *   A3  The messages, bytes, additions and bytes of memory of run() are those of predict(), exactly; with COLL_SHARED,
  *       additions and memory of data in shares.
- *   A4  Nothing of ours allocates after open().
- *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
- *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
- *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end), which returns
- *       when all of the group is queued: behind what the calls of env.compute so far wrote, or those before the event
- *       that it waits for. It may wait for groups before, and do what is left of them. After collective_wait() calls of
- *       env.compute see the results. env.transport, whose world counts, carries what is not predicted: not A3 to A5,
- *       and costs are zeros. A failure noticed late, here or on another rank, ends begin, end and wait of this and
- *       every later group, with its reason.
- *   A8  COLL_SHARED: data that is inside env.share[] of its rank is not copied: the ranks of a host read and write it
- *       in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
- *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
- *   A9  COLL_OPAQUE: another library's messages, or of an algorithm that open() chose. A3 and A5 do not apply; costs
- *       are zeros, or the most of any that could be chosen.
- *   A10 COLL_NARROW: an allreduce may have messages of 16 bits a float (call.wire; narrow.h says how they are rounded).
- *       A sum is rounded whenever it is sent, and by the rank that has it before the others get it: A1 holds, of
- *       rounded sums. With one rank nothing is sent or rounded. What memory that costs is in A3.
- *   A11 COLL_THREADS: a library moves the bytes by a thread of its own, beside the one that calls it. Such threads run
- *       on every core that the host's ranks may use, as in a program of the library's own. Where there is no core for
- *       both threads of each rank, ranks do not spin unless the user says so.
- *   A12 COLL_ONE_HOST: all ranks are on one host. open() is RC_UNSUPPORTED elsewhere; collective_check_hosts() tells it
- *       before there is a world.
+ *   A4  Our code allocates nothing after open().
+ *   A5  data NULL (no data): the same messages, hollow bytes, no arithmetic, the same charge.
+ *   A6  A type that the algorithm does not have is RC_UNSUPPORTED; the message names both and the algorithms that have
+ *       it.
+ *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end). end returns
+ *       when the whole group is queued: after earlier calls of env.compute, or those before the event that it waits
+ *       for. It may wait for earlier groups, and do the rest of their work. After collective_wait() calls of
+ *       env.compute see the results. env.transport defines the world; its traffic is not predicted: A3 to A5 do not
+ *       apply, and costs are zeros. A failure noticed late, here or on another rank, ends begin, end and wait of this
+ *       and every later group, with its reason.
+ *   A8  COLL_SHARED: data inside env.share[] of its rank is not copied: the ranks of a host read and write it in one
+ *       another's blocks. It must be at the same place of the same share on every rank, and no rank may write it during
+ *       the call. Other data is copied through memory of the algorithm. The results have the same bits.
+ *   A9  COLL_OPAQUE: messages of another library, or of an algorithm that open() chose. A3 and A5 do not apply; costs
+ *       are zeros, or the most of any algorithm that could be chosen.
+ *   A10 COLL_NARROW: an allreduce may have messages of 16 bits a float (call.wire; narrow.h has the rounding). A sum is
+ *       rounded whenever it is sent, and by the rank that has it before other ranks get it: A1 holds for rounded sums.
+ *       With one rank nothing is sent or rounded. A3 includes the memory traffic of rounding.
+ *   A11 COLL_THREADS: a library moves the bytes in a separate thread, beside the calling one. Such threads run on every
+ *       core that the host's ranks may use, as in a program of that library. If there is no core for both threads of
+ *       each rank, ranks do not spin unless the user sets that.
+ *   A12 COLL_ONE_HOST: all ranks must be on one host. Otherwise open() is RC_UNSUPPORTED; collective_check_hosts()
+ *       reports that before there is a world.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -73,7 +74,7 @@ enum collective_caps {                            /* beside types */
                        COLL_DEVICE = 1u << 8,     /* A7 */
                        COLL_SHARED = 1u << 9,     /* A8 */
                        COLL_OPAQUE = 1u << 10,    /* A9 */
-                       COLL_REFERENCE = 1u << 11, /* to compare others with; not to be chosen for many bytes */
+                       COLL_REFERENCE = 1u << 11, /* for comparisons only; not to be chosen for many bytes */
                        COLL_NARROW = 1u << 12,    /* A10 */
                        COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
                                                      takes twice as long for the bytes of the critical path */
@@ -85,27 +86,27 @@ enum collective_caps {                            /* beside types */
 
 struct collective_call { /* the same on every rank */
     enum collective_type type;
-    int root; /* broadcast: the rank that has the data; not read by other types */
+    int root; /* broadcast: the rank that has the data; ignored by other types */
     size_t n_elems;
     enum wire_format wire; /* A10: of allreduce; else WIRE_F32 */
-    const float *input;    /* COLL_TWO_BUFFERS, of allreduce: what this rank brings, read only; NULL: data has it */
+    const float *input;    /* COLL_TWO_BUFFERS, allreduce: this rank's input, read only; NULL: it is in data */
 };
 
-struct collective_group { /* who takes part, as costs depend on it */
+struct collective_group { /* the members, which costs depend on */
     int n_ranks;
-    const int *host; /* [n_ranks]: the number of each rank's host; NULL: each is alone on its own */
+    const int *host; /* [n_ranks]: the number of each rank's host; NULL: each rank has a separate host */
 };
 
 struct collective_env {             /* borrowed; outlives the collective */
-    const struct module_kind *kind; /* the list that the algorithm is from: errors name others of it (A6) */
+    const struct module_kind *kind; /* the list of the algorithm: errors name others of it (A6) */
     struct transport *transport;
-    struct compute *compute; /* works in host memory, or hollow; COLL_DEVICE: the device's, with COMPUTE_SIDE */
-    int timeout_ms;          /* per message; 0 waits for ever */
-    const void *opts;        /* of the algorithm's module (its option table fills them); NULL: it has none */
+    struct compute *compute; /* works in host memory, or no-data; COLL_DEVICE: the device's, with COMPUTE_SIDE */
+    int timeout_ms;          /* per message; 0: no limit */
+    const void *opts;        /* of the algorithm's module (its option table fills them); NULL: no options */
     unsigned types;          /* the types that will run: memory is allocated for these */
-    bool narrow;             /* A10: calls may be of 16 bits: max_elems of these are allocated, beside data */
+    bool narrow;             /* A10: calls may have 16 bits: allocates max_elems of these, beside data */
     size_t max_elems;
-    size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else not read */
+    size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else ignored */
     struct share *const
         *share; /* A8: [n_shares], of the transport's ranks on each host; the same number on all ranks */
     int n_shares;
@@ -123,8 +124,8 @@ struct collective_cost { /* t = msgs alpha + bytes beta + memory_bytes gamma (af
     uint64_t msgs;
     uint64_t bytes;
     uint64_t adds;
-    uint64_t memory_bytes; /* read and written, for additions and copies: what the compute is charged with */
-    uint64_t meetings;     /* of the ranks of a host, with COLL_SHARED */
+    uint64_t memory_bytes; /* read and written, for additions and copies; charged to the compute */
+    uint64_t meetings;     /* meetings of the ranks of a host, with COLL_SHARED */
 };
 
 enum {                            /* memory_bytes of an element of ... */
@@ -135,26 +136,26 @@ enum {                            /* memory_bytes of an element of ... */
 };
 
 struct collective_ops {
-    struct module module; /* caps: enum collective_type, enum collective_caps; memory: what open() allocates for the
+    struct module module; /* caps: enum collective_type, enum collective_caps; memory: allocations of open() for the
                              allreduce of n_params */
 
-    /* Allocate for env->types and env->max_elems. Collective. */
+    /* Allocates for env->types and env->max_elems. Collective. */
     enum rc (*open)(struct collective **out, const struct collective_env *env);
-    /* A1 to A5. call: checked by the wrapper. Errors: data undefined, the transport is dead (T6), the caller aborts
-     * the group. */
+    /* A1 to A5. call: checked by the wrapper. After an error data is undefined, the transport is dead (T6), and the
+     * caller aborts the group. */
     enum rc (*run)(struct collective *c, const struct collective_call *call, float *data);
-    /* What run() sends, adds and copies on `rank` of the group. opts: as in collective_env; call: of a type it has.
-     * Pure. */
+    /* What run() sends, adds and copies on `rank` of the group. opts: as in collective_env; call: of a type that it
+     * has. Pure. */
     struct collective_cost (*predict)(const void *opts, const struct collective_call *call, int rank,
                                       const struct collective_group *group);
-    /* What follows one after the other on the slowest path from first send to last receive, links being full duplex
-     * and a rank's link carrying one message each way at a time. Pure. */
+    /* The sequential part on the slowest path from first send to last receive. Links are full duplex, and a rank's link
+     * carries one message each way at a time. Pure. */
     struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call,
                                             const struct collective_group *group);
     void (*close)(struct collective **c);
-    /* Optional (may be NULL: itself): the algorithm that runs the call, with the options NULL. */
+    /* Optional (may be NULL: itself): the algorithm that runs the call; its options are NULL. */
     const struct collective_ops *(*chosen)(const struct collective *c, const struct collective_call *call);
-    /* Optional, with chosen: why that one, in a few words: text[n_bytes]. */
+    /* Optional, with chosen: the reason for the choice, in a few words: text[n_bytes]. */
     void (*explain)(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes);
     const struct collective_group_ops *group; /* COLL_DEVICE; else NULL */
 };
@@ -162,51 +163,51 @@ struct collective_ops {
 struct collective { /* first member of each implementation's struct */
     const struct collective_ops *ops;
     struct collective_env env;
-    /* the wrappers': */
-    enum wire_format wire; /* of the call that runs */
-    uint16_t *halves; /* [max_elems] where env.narrow: what data is in messages, at the same indices; hollow: NULL */
+    /* for the wrappers: */
+    enum wire_format wire; /* of the running call */
+    uint16_t *halves; /* [max_elems] if env.narrow: data in the form of messages, at the same indices; NULL: no data */
 };
 
-/* Of those in the list. RC_INVAL names the nearest. */
+/* Finds it in the list. RC_INVAL names the nearest name. */
 enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name) MUST_CHECK;
 /* "reduce-scatter". Cannot fail. */
 const char *collective_type_name(enum collective_type type);
-/* Of each kind of cost the greater one. */
+/* The maximum of each kind of cost. */
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
-/* predict and critical_path of those whose costs are zeros (A7, A9). */
+/* predict and critical_path of algorithms whose costs are zeros (A7, A9). */
 struct collective_cost collective_no_cost(const void *opts, const struct collective_call *call, int rank,
                                           const struct collective_group *group);
 struct collective_cost collective_no_path(const void *opts, const struct collective_call *call,
                                           const struct collective_group *group);
-/* Of what is done one after the other. */
+/* The cost of two sequential parts. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
-/* Of the elements of messages: what each of them costs where it is sent, received over or added to data, rounded by the
- * rank that has the sum (A10). Its bytes are those sent. */
+/* The cost of the elements of messages: sent; received over data or added to it; rounded by the rank that has the sum
+ * (A10). Its bytes are those sent. */
 struct collective_cost collective_send_cost(size_t n_elems, enum wire_format wire);
 struct collective_cost collective_receive_cost(size_t n_elems, enum wire_format wire, bool adds);
 struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wire);
-/* A6, of all types (bits). */
+/* A6, for all of types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
 
-/* A12, of n_ranks, n_host_ranks of which are on each host; 0: that is not known, RC_OK. RC_INVAL. */
+/* RC_INVAL: A12 forbids n_ranks ranks with n_host_ranks on each host. n_host_ranks 0: not known, RC_OK. */
 enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
                                int n_host_ranks) MUST_CHECK;
 
-/* A10; the message names those that can. RC_UNSUPPORTED. */
+/* RC_UNSUPPORTED: A10; the message names the algorithms that have it. */
 enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops) MUST_CHECK;
 
 /* A6, A10; RC_NOMEM. */
 enum rc collective_open(struct collective **out, const struct collective_ops *ops,
                         const struct collective_env *env) MUST_CHECK;
-/* A6. RC_INVAL: a type or a wire format that it was not opened for, or a format of a type that has none; more than
- * max_elems, no such root; in all of these data is untouched and no message was sent. Others: see ops. */
+/* Errors: A6. RC_INVAL: a type or a wire format that it was not opened for; a format that the type does not have; more
+ * than max_elems; no such root. In all of these data is untouched and no message was sent. Other errors: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
 void collective_close(struct collective **c); /* NULL-safe, nulls */
-/* What runs the call: c's own ops, or those that it chose. */
+/* The algorithm that runs the call: c's own ops, or the chosen one. */
 const struct collective_ops *collective_chosen(const struct collective *c, const struct collective_call *call);
-/* Why; "": there was nothing to choose. */
+/* The reason; "": there was no choice. */
 void collective_explain(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes);
-/* A7, of one with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
+/* A7, with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
 enum rc collective_begin(struct collective *c) MUST_CHECK;
 enum rc collective_end(struct collective *c, size_t group) MUST_CHECK;
 enum rc collective_wait(struct collective *c, size_t group) MUST_CHECK;

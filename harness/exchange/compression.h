@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compression.h - what of a gradient is sent, and what is kept back for the next step: error feedback, above all modes.
+ * compression.h - which part of a gradient is sent, and which is kept for the next step: error feedback, for all modes.
  *
  *   none     every float as it is
  *   fp16     rounded to IEEE binary16 (compute/narrow.h)
  *   bf16     rounded to bfloat16
  *   topk:F   of each piece of n elements the k = ceil(F n) largest in magnitude, of equals the first, as pairs of index
- *            and value; the others as zeros
+ *            and value; all other elements as zeros
  *
- * A worker keeps what it did not send, its residual: before a piece is exchanged
+ * A worker keeps the part that it did not send, its residual. Before a piece is exchanged:
  *
- *     given = gradient + residual;  sent = what messages can hold of given;  residual = given - sent
+ *     given = gradient + residual;  sent = given as messages can hold it;  residual = given - sent
  *
  * (Seide et al., 1-bit SGD, Interspeech 2014; Lin et al., Deep Gradient Compression, ICLR 2018; that training converges
- * as without: Karimireddy et al., ICML 2019.) The gradient becomes `sent`, so that a mode gets values that its messages
- * hold exactly, and can find pairs again: they are what is not zero. Sums that messages round on their way
- * (collective.h, A10) are in nobody's residual.
+ * as without: Karimireddy et al., ICML 2019.) The gradient becomes `sent`. So a mode gets values that its messages hold
+ * exactly, and can find pairs again: the elements that are not zero. If messages round sums in transfer (collective.h,
+ * A10), no residual has the difference.
  *
  * Invariants
- *   R1  sent + residual is `given`, exactly; but as near as floats are where that is larger than 16 bits can hold.
- *   R2  Residuals are a worker's own, zeros at first, and depend on gradients and pieces alone: not on timing, overlap,
- *       threads or world. They are in no checkpoint.
+ *   R1  sent + residual is `given`, exactly. If `given` is larger than 16 bits can hold, only to the precision of
+ *       floats.
+ *   R2  Residuals belong to a worker, and are zeros at first. They depend only on gradients and pieces: not on timing,
+ *       overlap, threads or world. They are in no checkpoint.
  *   R3  topk: at most k elements of `sent` are not zero. NaN counts as larger than any number, and is sent.
  */
 #ifndef HARNESS_EXCHANGE_COMPRESSION_H
@@ -45,27 +46,27 @@ struct compression { /* zeroed: none */
     double ratio; /* topk: F, above 0, at most 1/2: a pair takes as much as two floats; else 0 */
 };
 
-/* "none", "fp16", "bf16", "topk:F". RC_INVAL: what would be right; the message begins with "--compression TEXT: ". */
+/* "none", "fp16", "bf16", "topk:F". RC_INVAL names the valid values; the message begins with "--compression TEXT: ". */
 enum rc compression_parse(struct compression *out, const char *text) MUST_CHECK;
-/* The same back, cut to out[n_bytes]; COMPRESSION_TEXT_BYTES hold it. */
+/* Writes it as text, cut to out[n_bytes]; COMPRESSION_TEXT_BYTES are enough. */
 void compression_text(char *out, size_t n_bytes, const struct compression *c);
-/* Of the floats of its messages. */
+/* The format of floats in its messages. */
 enum wire_format compression_wire(const struct compression *c);
-/* topk: k, of a piece of n_elems; 0 of none. */
+/* topk: k for a piece of n_elems; 0 for 0. */
 size_t compression_pairs(const struct compression *c, size_t n_elems);
-/* How a piece of n_elems is exchanged by a collective of n_ranks: topk by allgather of all pairs, a chunk each: its k
- * indices (uint32_t), then their values. Pure. */
+/* The collective of n_ranks that exchanges a piece of n_elems. topk: allgather of all pairs, a chunk each: k indices
+ * (uint32_t), then the values. Pure. */
 struct collective_call compression_call(const struct compression *c, size_t n_elems, int n_ranks);
 /* Bytes of a worker's residual for n_params. */
 size_t compression_residual_bytes(const struct compression *c, size_t n_params);
 
-/* R1, R3. grad[n_elems] becomes `sent`; NULL, both: hollow. Charges compute, which is synced. Allocates nothing. */
+/* R1, R3. grad[n_elems] becomes `sent`; NULL, both: no data. Charges compute, which is synced. Allocates nothing. */
 enum rc compression_apply(const struct compression *c, struct compute *compute, float *grad, float *residual,
                           size_t n_elems) MUST_CHECK;
-/* The pairs of sent[n_elems], ascending, at most n_most; returns how many there are. */
+/* Finds the pairs of sent[n_elems], ascending, at most n_most; returns their number. */
 size_t compression_gather(uint32_t *index, float *value, size_t n_most, const float *sent, size_t n_elems);
-/* sum[n_elems] += pairs. The first `index` that is neither below n_elems nor COMPRESSION_NO_PAIR ends it; then false.
- */
+/* sum[n_elems] += pairs. Stops and returns false at the first `index` that is neither below n_elems nor
+ * COMPRESSION_NO_PAIR. */
 bool compression_add(float *sum, size_t n_elems, const uint32_t *index, const float *value, size_t n_pairs);
 #define COMPRESSION_NO_PAIR UINT32_MAX
 

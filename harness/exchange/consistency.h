@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consistency.h - when a worker of a parameter server may go on, and whose gradients count.
+ * consistency.h - when a worker of a parameter server may continue, and which gradients count.
  *
- *   async    at once; each gradient is applied as it comes
- *   ssp:S    stale synchronous parallel: each gradient is applied as it comes; who has pushed c steps reads when the
- *            slowest worker has pushed c - S (Ho et al., NIPS 2013)
- *   sync     one update a step, by the mean gradient of all workers, whom it releases: sync:0
+ *   async    at once; each gradient is applied when it arrives
+ *   ssp:S    stale synchronous parallel: each gradient is applied when it arrives; a worker that has pushed c steps
+ *            reads when the slowest worker has pushed c - S (Ho et al., NIPS 2013)
+ *   sync     one update per step, by the mean gradient of all workers; it releases them: sync:0
  *   sync:B   the same of all but B: the B latest gradients of each step, of backup workers, are dropped and counted
  *            (Chen et al., Revisiting Distributed Synchronous SGD, 2016; TensorFlow's SyncReplicasOptimizer)
  *
@@ -29,11 +29,12 @@ struct consistency { /* zeroed: async */
     uint32_t bound_count; /* ssp: S; sync: B; async: 0 */
 };
 
-/* "async", "ssp:S", "sync", "sync:B". RC_INVAL: what would be right; the message begins with "--consistency TEXT: ". */
+/* "async", "ssp:S", "sync", "sync:B". RC_INVAL names the valid values; the message begins with "--consistency TEXT:
+ * ". */
 enum rc consistency_parse(struct consistency *out, const char *text) MUST_CHECK;
-/* The same back, cut to out[n_bytes]; CONSISTENCY_TEXT_BYTES hold it. */
+/* Writes it as text, cut to out[n_bytes]; CONSISTENCY_TEXT_BYTES are enough. */
 void consistency_text(char *out, size_t n_bytes, const struct consistency *c);
-/* RC_INVAL: as many backup workers as workers, or more. */
+/* RC_INVAL: the number of backup workers is at least that of workers. */
 enum rc consistency_check(const struct consistency *c, int n_workers) MUST_CHECK;
 /* Does every step wait for every worker? */
 static inline bool consistency_waits_for_all(const struct consistency *c)

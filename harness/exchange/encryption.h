@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encryption.h - words for what exchange_encryption() returns. */
+/* encryption.h - text for the result of exchange_encryption(). */
 #ifndef HARNESS_EXCHANGE_ENCRYPTION_H
 #define HARNESS_EXCHANGE_ENCRYPTION_H
 
 #include <string.h>
 
-/* "": nothing crosses a network. Cannot fail. */
+/* "" if nothing crosses a network. Cannot fail. */
 static inline const char *encryption_words(const char *encryption)
 {
     if (strcmp(encryption, "curve") == 0)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_cost.h - what an exchange cost its worker: from when each piece was exchanged and updated, and when the
- * worker waited.
+ * exchange_cost.h - the cost of an exchange for its worker, from when each piece was exchanged and updated, and when
+ * the worker waited.
  *
  * Invariants
- *   X1  waited = exposed exchanging (its wire, server and server's update) + exposed updating + time in which nothing
- *       happened (a wake-up). Exchanging = exposed + hidden, exactly: what lies in a wait of the worker is exposed, and
- *       counted once.
- *   X2  Of several pieces under way at once the time counts for the oldest, which ends first: so exchanging is the time
- *       in which any was under way (without overlap less the caller's updates and copies). Of what its server spent on
- *       a piece as much is in that time of it, in proportion.
+ *   X1  waited = exposed exchanging (its wire, server and server's update) + exposed updating + idle time (a wake-up).
+ *       Exchanging = exposed + hidden, exactly: exchanging during a wait of the worker is exposed, and counted once.
+ *   X2  If several pieces are outstanding at once, the time counts for the oldest, which ends first. So exchanging is
+ *       the time in which any piece was outstanding (without overlap minus the caller's updates and copies). The time
+ *       of its server on a piece is split in the same proportion.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_COST_H
 #define HARNESS_EXCHANGE_EXCHANGE_COST_H
@@ -23,7 +22,7 @@
 struct piece_times {       /* of one piece in one step, on the worker's clock */
     uint64_t submitted_ns; /* its bucket was ready; without a timeline 0 */
     uint64_t start_ns;     /* its exchange began */
-    uint64_t oldest_ns;    /* since then no piece that began before it is under way (X2); start_ns, of one at a time */
+    uint64_t oldest_ns;    /* from then on no earlier piece is outstanding (X2); start_ns, if one at a time */
     uint64_t exchanged_ns; /* it ended */
     uint64_t update_ns;    /* its update began */
     uint64_t applied_ns;
@@ -34,15 +33,15 @@ enum { N_WAITS_KEPT = 4 };
 
 struct cost_account {
     struct exchange_cost sum;
-    struct span wait[N_WAITS_KEPT]; /* the last ones, oldest first: no piece overlaps more (one task exchanges); of
-                                       the last end_ns is UINT64_MAX while the worker waits */
-    size_t n_waits;                 /* kept */
+    struct span wait[N_WAITS_KEPT]; /* the last ones, oldest first: no piece overlaps more (one task exchanges); the
+                                       last end_ns is UINT64_MAX while the worker waits */
+    size_t n_waits;                 /* number kept */
 };
 
-void cost_reset(struct cost_account *a); /* the sums; the waits are kept */
+void cost_reset(struct cost_account *a); /* zeroes the sums; keeps the waits */
 void cost_wait_begin(struct cost_account *a, uint64_t now_ns);
 void cost_wait_end(struct cost_account *a, uint64_t now_ns);
-/* When the last wait began; is_end: when it ended. There was one. */
+/* When the last wait began; is_end: when it ended. There was at least one. */
 uint64_t cost_last_wait_ns(const struct cost_account *a, bool is_end);
 /* A piece has been exchanged and updated. updates_at_server: its update is part of the exchange. */
 void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server);

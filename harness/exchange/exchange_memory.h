@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_memory.h - the arrays of a worker's exchange: in which memory they are, and which of them are one.
+ * exchange_memory.h - the arrays of a worker's exchange: in which memory they are, and which of them are the same.
  *
- *   memory of the compute     wanted    param, grad   host_param, host_grad: what a mode works on
+ *   memory of the compute     wanted    param, grad   host_param, host_grad: for the mode
  *   none (hollow)             private   NONE          NONE
  *   the host reaches it       private   PRIVATE       the same arrays
  *   the host reaches it       shared    SHARED        the same arrays
- *   the host does not         private   DEVICE        where the mode exchanges, copies of the host: of grad, and with
- *                                                     servers of param; pinned where the compute can pin. None where
- *                                                     its collective works in the device's memory (COLL_DEVICE)
+ *   the host does not         private   DEVICE        if the mode exchanges, copies in host memory: of grad, and with
+ *                                                     servers of param; pinned if the compute can pin. None if its
+ *                                                     collective works in the device's memory (COLL_DEVICE)
  *   none, or not reached      shared    refused: RC_UNSUPPORTED
  *
  * Invariants
- *   N1  Arrays begin as zeros and start on 64 bytes; every page was touched. PRIVATE, DEVICE and copies are memory
- *       of the compute. No array of a rank overlaps another, but host_param may be param, and host_grad grad.
- *   N2  Nothing is copied that need not be: there are copies only in the row that says so. There are no gradients
- *       where nothing is learnt (forward_only).
+ *   N1  Arrays are zero at first and start on 64 bytes; every page was touched. PRIVATE, DEVICE and copies are memory
+ *       of the compute. No array of a rank overlaps another, except that host_param may be param, and host_grad grad.
+ *   N2  There are copies only in the row that has them. There are no gradients without training (forward_only).
  *   N3  SHARED: param is the block of this worker in a share of its host's workers (world/share.h), and grad that in
  *       another one: on each of them, peer[r] is the array of the worker that is rank r of the share's group.
  *       Servers have no blocks.
- *   N4  Room is reserved by open(): what does not fit is RC_NOMEM there, with what is needed and available.
- *   N5  Closing, all or the gradients alone, is not collective and waits for nobody: peers keep what they have
+ *   N4  open() reserves the memory. If it does not fit, that is RC_NOMEM, with the bytes needed and available.
+ *   N5  Closing, of all arrays or only of the gradients, is not collective and does not wait: peers keep what they have
  *       mapped.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_MEMORY_H
@@ -47,32 +46,32 @@ struct exchange_memory_env { /* borrowed; outlives the memory */
 struct exchange_memory {
     struct exchange_memory_env env;
     enum memory_kind kind;                    /* of param and grad; servers: MEMORY_NONE */
-    float *param, *grad;                      /* float[n_params]; NULL: there is none */
-    float *host_param, *host_grad;            /* the same, or copies of the host; NULL where there is neither */
+    float *param, *grad;                      /* float[n_params]; NULL: none */
+    float *host_param, *host_grad;            /* the same, or copies in host memory; NULL: neither */
     struct share *shared_param, *shared_grad; /* SHARED; else NULL */
-    struct world *workers, *host;             /* where wanted: all workers; those of this host. Servers: NULL */
-    struct world *leaders; /* where wanted: the first worker of each host, and the servers; others: NULL */
+    struct world *workers, *host;             /* if wanted: all workers; those of this host. Servers: NULL */
+    struct world *leaders; /* if wanted: the first worker of each host, and the servers; other ranks: NULL */
 };
 
-/* What a record says of it. */
+/* The facts for a record. */
 struct exchange_memory_facts {
     enum memory_kind kind;
-    bool has_pages;   /* it is this host's memory, of which pages are known */
+    bool has_pages;   /* it is this host's memory, with known pages */
     enum pages pages; /* of the parameters */
-    char way[24];     /* SHARED: how ranks reach it (share_kind_text); else "" */
-    char reason[200]; /* why not in the first way; "": it is the first */
+    char way[24];     /* SHARED: the kind of share (share_kind_text); else "" */
+    char reason[200]; /* why the first choice was not possible; "": it was */
 };
 
-/* Does the mode work on copies of the host? E4. collective: NULL, the mode has none. Pure. */
+/* Does the mode work on copies in host memory? E4. collective: NULL, the mode has none. Pure. */
 bool exchange_memory_is_staged(const struct sync_mode *mode, const struct collective_ops *collective,
                                const struct compute_backend *compute);
-/* Where shared memory is wanted collective over env->world, servers too; else a worker's own. *out is written on errors
- * too: close it. RC_NOMEM, RC_UNSUPPORTED (why), RC_PEER. */
+/* If shared memory is wanted: collective over env->world, including servers; else local to a worker. *out is written on
+ * errors too: close it. RC_NOMEM, RC_UNSUPPORTED (why), RC_PEER. */
 enum rc exchange_memory_open(struct exchange_memory *out, const struct exchange_memory_env *env) MUST_CHECK;
 /* N5. */
 void exchange_memory_close_gradients(struct exchange_memory *m);
 void exchange_memory_close(struct exchange_memory *m); /* accepts a zeroed one, zeroes */
-/* One array more, of the host, that put() and get() of the compute copy from and to. RC_NOMEM: "WHAT: ...". */
+/* Opens one more array in host memory, for put() and get() of the compute. RC_NOMEM: "WHAT: ...". */
 enum rc exchange_memory_open_copy(struct exchange_memory *m, float **out, const char *what) MUST_CHECK;
 void exchange_memory_close_copy(struct exchange_memory *m, float **floats); /* NULL-safe, nulls */
 /* Reads /proc: slow. Cannot fail. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lr_staleness.h - at which rate a server applies a gradient that comes late.
+ * lr_staleness.h - the rate at which a server applies a late gradient.
  *
- *   none      at that of the worker's step
- *   inverse   at that, over max(1, staleness) (Zhang, Gupta, Lian, Liu: Staleness-aware Async-SGD, IJCAI 2016)
+ *   none      the rate of the worker's step
+ *   inverse   that rate, over max(1, staleness) (Zhang, Gupta, Lian, Liu: Staleness-aware Async-SGD, IJCAI 2016)
  */
 #ifndef HARNESS_EXCHANGE_LR_STALENESS_H
 #define HARNESS_EXCHANGE_LR_STALENESS_H
@@ -21,7 +21,7 @@ enum lr_staleness_caps { STALENESS_LOWERS_RATE = 1u << 0 };
 enum lr_staleness lr_staleness_of(const struct module *rule);
 const char *lr_staleness_text(enum lr_staleness rule);
 
-/* The rate of a gradient that `staleness` updates by others came before. Up to one update late it is lr to the bit. */
+/* The rate for a gradient after `staleness` updates by other workers. Up to one update late it is lr to the bit. */
 static inline float lr_of_stale(enum lr_staleness rule, float lr, uint64_t staleness)
 {
     return rule == LR_STALENESS_INVERSE && staleness > 1 ? lr / (float)staleness : lr;

@@ -3,10 +3,10 @@
  * periods.h - how often a worker pushes and pulls (Dean et al., NIPS 2012: DistBelief's Downpour SGD, n_push and
  * n_fetch).
  *
- * Of step n of the training, the first being 1: it pushes where n is a multiple of push_every, what is pushed being the
- * sum of the gradients since the push before; it pulls where n is a multiple of pull_every. A step that does not pull
- * goes on by its own gradient: p -= lr (g + weight_decay p), whatever the servers' optimiser. The last step of a run
- * pushes, so that no gradient is lost.
+ * Steps n of the training count from 1. A step pushes if n is a multiple of push_every; it pushes the sum of the
+ * gradients since the push before. It pulls if n is a multiple of pull_every. A step without a pull continues with its
+ * own gradient: p -= lr (g + weight_decay p), for any optimiser of the servers. The last step of a run pushes, so that
+ * no gradient is lost.
  */
 #ifndef HARNESS_EXCHANGE_PERIODS_H
 #define HARNESS_EXCHANGE_PERIODS_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct periods { /* 0: as 1 */
+struct periods { /* 0: same as 1 */
     uint64_t push_every, pull_every;
 };
 
@@ -49,7 +49,7 @@ static inline uint64_t periods_multiples(uint64_t every, uint64_t first, uint64_
     return (first + n_steps) / every - first / every;
 }
 
-/* Of the n_steps steps behind the first `first` of the training, which are a run; n_steps at least 1. */
+/* The counts for a run of n_steps steps (at least 1) after the first `first` steps of the training. */
 static inline struct period_counts periods_count(const struct periods *p, uint64_t first, uint64_t n_steps)
 {
     const uint64_t push = p->push_every > 1 ? p->push_every : 1, pull = p->pull_every > 1 ? p->pull_every : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * piece_queue.h - the pieces of a gradient that are ready and wait to be exchanged. Of one task.
+ * piece_queue.h - the pieces of a gradient that are ready and wait for their exchange. For one task.
  *
  * By priority, the piece with the lowest parameters goes first: the next forward pass needs it first. Else the oldest.
  */
@@ -26,9 +26,9 @@ enum rc piece_queue_open(struct piece_queue *out, const struct buckets *buckets,
 void piece_queue_push(struct piece_queue *q, size_t piece);
 /* The next; NO_PIECE: none waits. O(n). */
 size_t piece_queue_pop(struct piece_queue *q);
-/* Take this one out; false: it does not wait. O(n). */
+/* Takes this piece out; false: it does not wait. O(n). */
 bool piece_queue_take(struct piece_queue *q, size_t piece);
-/* Does the piece with the first parameters of all wait? None is more important. O(n). */
+/* Does the piece with the first parameters wait? No piece is more important. O(n). */
 bool piece_queue_has_first(const struct piece_queue *q);
 void piece_queue_close(struct piece_queue *q); /* accepts a zeroed one */
 

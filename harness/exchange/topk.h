@@ -5,10 +5,10 @@
 
 #include <stddef.h>
 
-enum { TOPK_BYTES = 24 }; /* of memory, that topk_take() reads and writes of an element */
+enum { TOPK_BYTES = 24 }; /* of memory that topk_take() reads and writes per element */
 
-/* taken[i] = left[i], and that becomes 0, of the k largest of left[n_elems] in magnitude, of equals the first ones; the
- * other elements of taken become 0. NaN is larger than any number. k is at most n_elems. O(n_elems), whatever is in it;
+/* For the k largest of left[n_elems] in magnitude, of equals the first ones: taken[i] = left[i], and left[i] becomes 0.
+ * The other elements of taken become 0. NaN is larger than any number. k is at most n_elems. O(n_elems) for any values;
  * allocates nothing. */
 void topk_take(float *taken, float *left, size_t n_elems, size_t k);
 
