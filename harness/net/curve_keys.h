@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * curve_keys.h - keys of CURVE, the encryption of ZeroMQ over TCP: pairs, the files that keep one, sets of public keys.
- * Not what sockets do with them: curve_gate.h. Stands on libzmq and base alone.
+ * How sockets use them: curve_gate.h. Depends only on libzmq and base.
  *
  * A key is 32 bytes; as text, 40 characters of Z85 (ZeroMQ RFC 32), which has neither blanks nor quotes.
  *
@@ -11,12 +11,12 @@
  *   public <40 characters>
  *   secret <40 characters>
  *
- * Whoever has the file can take part in, and read, every run that names it: all hosts of a run have the same one, which
- * both sides of a connection use, and a set of its one public key says who may connect.
+ * A process with this file can take part in, and read, every run that names it. All hosts of a run have the same file;
+ * both sides of a connection use it. A set with its one public key defines which peers may connect.
  *
  * Invariants
- *   K1  A file is refused that others than its owner may read or write, or whose keys are no pair.
- *   K2  Nothing is overwritten unless the caller says so; a file is at its path whole or not at all.
+ *   K1  A file is refused if users other than its owner may read or write it, or if its keys are not a pair.
+ *   K2  Nothing is overwritten unless the caller asks for it; a file is at its path whole or not at all.
  *   K3  No message and no log has a secret key in it.
  */
 #ifndef HARNESS_NET_CURVE_KEYS_H
@@ -32,22 +32,22 @@ struct curve_keys { /* zeroed: none */
     char public_text[CURVE_TEXT_BYTES], secret_text[CURVE_TEXT_BYTES];
 };
 
-/* RC_UNSUPPORTED: the libzmq that this process runs with cannot encrypt; the message says what to do. */
+/* RC_UNSUPPORTED: the libzmq of this process cannot encrypt; the message says what to do. */
 enum rc curve_check(void) MUST_CHECK;
 /* A new pair. RC_UNSUPPORTED as curve_check(). */
 enum rc curve_keys_make(struct curve_keys *out) MUST_CHECK;
-/* A new file at path, or with replaces in place of one; K2. RC_INVAL names path and reason, RC_IO. */
+/* Writes a new file at path; with replaces an existing one is replaced; K2. RC_INVAL names path and reason, RC_IO. */
 enum rc curve_keys_write(const char *path, const struct curve_keys *keys, bool replaces) MUST_CHECK;
-/* RC_INVAL names path and what is wrong with it, K1. RC_UNSUPPORTED as curve_check(). */
+/* RC_INVAL names path and fault, K1. RC_UNSUPPORTED as curve_check(). */
 enum rc curve_keys_read(struct curve_keys *out, const char *path) MUST_CHECK;
-/* Overwrite the pair with zeros. Cannot fail. */
+/* Overwrites the pair with zeros. Cannot fail. */
 void curve_keys_wipe(struct curve_keys *keys);
 
-/* A set of public keys. One thread changes it, before others ask. */
+/* A set of public keys. One thread changes it, before other threads read it. */
 struct curve_set;
 
 enum rc curve_set_open(struct curve_set **out) MUST_CHECK; /* empty. RC_NOMEM */
-/* RC_INVAL: no key; RC_NOMEM. A key that is in it already stays in it once. */
+/* RC_INVAL: not a key; RC_NOMEM. A key that is already in the set is not added again. */
 enum rc curve_set_add(struct curve_set *set, const char *public_text) MUST_CHECK;
 /* key: as bytes. Cannot fail. */
 bool curve_set_has(const struct curve_set *set, const unsigned char key[CURVE_KEY_BYTES]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_versions.h - which libraries this process runs with: those that the loader found, not those of the build. */
+/* library_versions.h - the libraries of this process: those that the loader found, not those of the build. */
 #ifndef HARNESS_NET_LIBRARY_VERSIONS_H
 #define HARNESS_NET_LIBRARY_VERSIONS_H
 

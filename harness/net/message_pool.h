@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message_pool.h - memory for whole messages, used again for others of about the same length. Private to transports. */
+/* message_pool.h - memory for whole messages, reused for messages of about the same length. Private to transports. */
 #ifndef HARNESS_NET_MESSAGE_POOL_H
 #define HARNESS_NET_MESSAGE_POOL_H
 
@@ -21,6 +21,6 @@ struct message_pool {                    /* zeroed: empty */
 /* Room for n_bytes or more; NULL: no memory. */
 struct pooled *pooled_take(struct message_pool *pool, size_t n_bytes);
 void pooled_give(struct message_pool *pool, struct pooled *p);
-void message_pool_fini(struct message_pool *pool); /* what was taken and not given back is the taker's to free */
+void message_pool_fini(struct message_pool *pool); /* the taker must free memory that was not given back */
 
 #endif

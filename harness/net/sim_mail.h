@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_mail.h - who gets which message, and in what order, in the sim world: the bookkeeping of
- * transport_sim.c. What a message costs is sim_engine.h's (G2).
+ * sim_mail.h - the delivery and order of messages in the sim world: the bookkeeping of
+ * transport_sim.c. sim_engine.h defines the cost of a message (G2).
  *
  *   sim_message  a message with a copy of its payload
  *   channel      one for each (source, tag) of a receiving rank, while there is anything in it
  *   port         each rank has one: its channels, and the queue of TAG_ANY messages by arrival
- *   receipt      of a message whose sender waits until it has arrived; has the life of both
+ *   receipt      of a message whose sender waits until it has arrived; lives as long as either of them
  *   fabric       the ports of one open()
  *
  * State of a receive:  POSTED -> MATCHED (priv: its sim_message), by sim_message_arrived() or when posted
@@ -16,8 +16,8 @@
  * Invariants
  *   N1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
  *       leaks nothing.
- *   N2  Other ranks run inside sim_wait only, which is the last step of a change.
- *   N3  Nothing is handed to a rank that closed, ended or died, or after a failure: it is dropped.
+ *   N2  Other ranks run only inside sim_wait, which is the last step of a change.
+ *   N3  A message to a rank that closed, ended or died, or after a failure, is dropped.
  */
 #ifndef HARNESS_NET_SIM_MAIL_H
 #define HARNESS_NET_SIM_MAIL_H
@@ -43,7 +43,7 @@ struct sim_message { /* a message with its payload */
     struct sim_message *next;
     struct port *to;
     struct channel *channel; /* while flying */
-    struct receipt *receipt; /* NULL: nobody waits for its arrival */
+    struct receipt *receipt; /* NULL: no wait for its arrival */
     int source;
     uint32_t tag;
     bool arrived;
@@ -60,9 +60,9 @@ struct channel {
     struct channel *next; /* in its bucket */
     int source;
     uint32_t tag;
-    struct sim_queue flying;                 /* on their way, in posting order; one that overtook waits here (T4) */
-    struct sim_queue here;                   /* arrived, not yet asked for */
-    struct xfer *posted_first, *posted_last; /* receives that wait */
+    struct sim_queue flying;                 /* in transit, in posting order; one that overtook waits here (T4) */
+    struct sim_queue here;                   /* arrived, not yet requested */
+    struct xfer *posted_first, *posted_last; /* waiting receives */
 };
 
 struct port {
@@ -73,7 +73,7 @@ struct port {
     struct channel **bucket;
     size_t n_buckets, n_channels;
     struct sim_queue any;  /* arrived with TAG_ANY */
-    struct sim_queue lent; /* matched or handed out, and not yet freed (N1) */
+    struct sim_queue lent; /* matched or lent, and not yet freed (N1) */
 };
 
 struct fabric {
@@ -84,32 +84,31 @@ struct fabric {
     struct port port[];
 };
 
-/* Append; take the first (NULL: none); take m, which is in q, out; free all. Cannot fail. */
+/* Append; take the first (NULL: none); take out m, which is in q; free all. Cannot fail. */
 void sim_queue_put(struct sim_queue *q, struct sim_message *m);
 struct sim_message *sim_queue_take(struct sim_queue *q);
 void sim_queue_take_out(struct sim_queue *q, const struct sim_message *m);
 void sim_queue_drop(struct sim_queue *q);
 
-/* The channel of (source, tag), made when there is none. RC_NOMEM. */
+/* The channel of (source, tag); made if needed. RC_NOMEM. */
 enum rc port_channel(struct channel **out, struct port *p, int source, uint32_t tag) MUST_CHECK;
-/* Free c when nothing is in it: tags may be used once and never again. */
+/* Frees c if it is empty: tags may be used once and never again. */
 void port_trim(struct port *p, struct channel *c);
-/* x gets m at its complete(). Cannot fail. */
+/* x gets m in its complete(). Cannot fail. */
 void port_match(struct port *p, struct xfer *x, struct sim_message *m);
-/* Forget what p's rank has not received. Receives still posted are not touched: their frames may
- * be gone. The last port to close, and the last message to arrive, free the fabric. */
+/* Drops what p's rank has not received. Receives still posted are not touched, because their frames may be gone. The
+ * last port to close, and the last message to arrive, free the fabric. */
 void port_close(struct port *p);
 
-/* One for m, whose sender is the rank of p. RC_NOMEM. */
+/* Opens a receipt for m, whose sender is the rank of p. RC_NOMEM. */
 enum rc receipt_open(struct sim_message *m, const struct port *p) MUST_CHECK;
-/* Its sender waits no longer. */
+/* The sender no longer waits for it. */
 void receipt_give_up(struct fabric *f, struct receipt *r);
 
 /* For sim_message.transfer. */
 void sim_message_arrived(struct sim_transfer *transfer);
 
-/* One port for each rank of w, all closed as yet; owned by the run until the last port closes. NULL: no
- * memory. */
+/* One port for each rank of w, all closed at first; owned by the run until the last port closes. NULL: no memory. */
 struct fabric *fabric_alloc(struct world *w);
 
 #endif

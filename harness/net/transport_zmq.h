@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_zmq.h - a look inside a zmq transport, for its tests. Private to harness/net. */
+/* transport_zmq.h - the inside of a zmq transport, for its tests. Private to harness/net. */
 #ifndef HARNESS_NET_TRANSPORT_ZMQ_H
 #define HARNESS_NET_TRANSPORT_ZMQ_H
 
@@ -7,7 +7,7 @@
 
 struct transport;
 
-/* Where this rank listens, and another one; and the context for an inproc:// address. Lent until close. */
+/* The endpoints of this rank and of another one; the context for an inproc:// address. Lent until close. */
 const char *transport_zmq_endpoint(const struct transport *t);
 const char *transport_zmq_peer_endpoint(const struct transport *t, int peer);
 void *transport_zmq_context(const struct transport *t);
@@ -15,7 +15,7 @@ void *transport_zmq_context(const struct transport *t);
 uint64_t transport_zmq_n_reconnected(const struct transport *t);
 /* Frames from outside the group that were dropped so far. */
 uint64_t transport_zmq_n_dropped(const struct transport *t);
-/* zmq_gate_n_outside(); 0 where there is no gate. */
+/* zmq_gate_n_outside(); 0 without a gate. */
 uint64_t transport_zmq_n_outside(const struct transport *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xfer.h - header and body of a message (T11): copied together, and copied out again. For transports only.
+ * xfer.h - header and body of a message (T11): copied together, and copied out again. Only for transports.
  *
  * Cannot fail; allocates nothing.
  */
@@ -18,16 +18,15 @@ static inline size_t xfer_n_bytes(const struct xfer *x)
 /* out[xfer_n_bytes(x)] := the bytes of x, a send. */
 void xfer_copy_out(void *out, const struct xfer *x);
 
-/* Give x, a receive, a message of head[n_head_bytes] and then body[n_bytes], both at any address, at most
- * xfer_n_bytes(x) together: copies, or adds the body where x->add, and sets both lengths received. No overlap. */
+/* Delivers to x, a receive, a message of head[n_head_bytes] and then body[n_bytes], both at any address, at most
+ * xfer_n_bytes(x) together. Copies it, or adds the body if x->add, and sets both lengths received. No overlap. */
 void xfer_deliver(struct xfer *x, const void *head, size_t n_head_bytes, const void *body, size_t n_bytes);
 
-/* The same piece by piece: n_bytes of the message, from offset_bytes on, of a receive that xfer_set_received() was
- * called for. Pieces may come in any order; where x->add, each begins in the body at a whole float and, but for the
- * last, ends with one. */
+/* The same piece by piece: n_bytes of the message, from offset_bytes on, after xfer_set_received(). Pieces may come in
+ * any order. If x->add, each begins in the body at a whole float and, except the last, ends with one. */
 void xfer_deliver_piece(struct xfer *x, size_t offset_bytes, const void *bytes, size_t n_bytes);
 
-/* The lengths x received, of a message of n_bytes that is already in place. */
+/* Sets the received lengths of x for a message of n_bytes that is already in place. */
 void xfer_set_received(struct xfer *x, size_t n_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xfer_queue.h - transfers in a row, linked by xfer.next, oldest first. Private to transports. Cannot fail. */
+/* xfer_queue.h - a queue of transfers, linked by xfer.next, oldest first. Private to transports. Cannot fail. */
 #ifndef HARNESS_NET_XFER_QUEUE_H
 #define HARNESS_NET_XFER_QUEUE_H
 
@@ -22,7 +22,7 @@ static inline void xfer_queue_append(struct xfer_queue *q, struct xfer *x)
     q->end = &x->next;
 }
 
-/* Take *link, which is of q, out of it. */
+/* Takes *link, which is in q, out of it. */
 static inline struct xfer *xfer_queue_take(struct xfer_queue *q, struct xfer **link)
 {
     struct xfer *x = *link;

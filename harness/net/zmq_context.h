@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_context.h - a ZeroMQ context, shared by ranks of a process, or of one. Private to transport_zmq.c. */
+/* zmq_context.h - a ZeroMQ context, shared by the ranks of a process, or of one rank. Private to transport_zmq.c. */
 #ifndef HARNESS_NET_ZMQ_CONTEXT_H
 #define HARNESS_NET_ZMQ_CONTEXT_H
 
@@ -10,11 +10,11 @@
 struct world;
 struct zmq_context;
 
-/* One for all ranks of this process, if they are to share one: where ranks are threads, rank 0 creates it and the
- * others get its address; else each rank creates its own, with a thread of its own that moves bytes. Collective over w.
- * RC_NOMEM. */
+/* Opens one for all ranks of this process, if they share one: if ranks are threads, rank 0 creates it and the other
+ * ranks get its address. Else each rank creates a separate context, with a separate thread that moves bytes. Collective
+ * over w. RC_NOMEM. */
 enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares) MUST_CHECK;
-/* What ZeroMQ takes. */
+/* The context for calls of ZeroMQ. */
 void *zmq_context_ptr(const struct zmq_context *c);
 /* NULL-safe, nulls. The last rank to close terminates the context: no socket of it may be open. */
 void zmq_context_close(struct zmq_context **c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_files.h - how many open files the sockets of a rank need: a process that cannot have so many would take part in a
- * run until its first connection too many, which nobody is told of. Private to transport_zmq.c.
+ * zmq_files.h - how many open files the sockets of a rank need. With too few, a process would take part in a run until
+ * the first connection fails, without any report. Private to transport_zmq.c.
  */
 #ifndef HARNESS_NET_ZMQ_FILES_H
 #define HARNESS_NET_ZMQ_FILES_H
@@ -10,21 +10,21 @@
 #include "harness/net/zmq_address.h"
 
 enum {
-    ZMQ_FILES_OF_A_PEER = 3,    /* a PUSH socket, its connection, and that of the peer's */
-    ZMQ_FILES_OF_A_MONITOR = 2, /* of each peer, where connections are made again */
-    ZMQ_FILES_SPARE = 64        /* for whatever else a process opens later, the socket that listens among it */
+    ZMQ_FILES_OF_A_PEER = 3,    /* a PUSH socket, its connection, and the peer's connection */
+    ZMQ_FILES_OF_A_MONITOR = 2, /* of each peer, if connections are made again */
+    ZMQ_FILES_SPARE = 64        /* for other files that a process opens later, including the listening socket */
 };
 
-/* Of a context: its two threads have two each; and a socket, with which they begin. */
+/* Of a context: two each for its two threads; and a socket, which they open first. */
 #define ZMQ_FILES_OF_A_CONTEXT 5
 
-/* Let this process have as many open files as its hard limit allows. Cannot fail. */
+/* Raises the limit of open files of this process to its hard limit. Cannot fail. */
 void zmq_files_raise(void);
-/* RC_UNSUPPORTED: n_ranks that may all connect to each other are too many for the limit of this process. Where ranks
- * are threads, RC_OK: their sockets are made when first used, and one that cannot be made is an error of that send. */
+/* RC_UNSUPPORTED: the limit of this process is too low for n_ranks that may all connect to each other. If ranks are
+ * threads, RC_OK: their sockets are made when first used, and a failure is an error of that send. */
 enum rc zmq_files_check(enum zmq_reach reach, int n_ranks) MUST_CHECK;
-/* RC_UNSUPPORTED: this process can have no context of which n_users ranks receive, each from another one. Asked before
- * there is one: ZeroMQ ends a process that has too few. */
+/* RC_UNSUPPORTED: this process can have no context with n_users receiving ranks, each from another one. Called before
+ * there is one: ZeroMQ ends a process with too few files. */
 enum rc zmq_files_check_context(int n_users) MUST_CHECK;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_frame.h - what one ZeroMQ message of transport_zmq.c holds, and the memory it is sent from.
+ * zmq_frame.h - the content of one ZeroMQ message of transport_zmq.c, and the memory it is sent from.
  *
  * A frame is a head of FRAME_HEAD_BYTES, then the payload. Its token is 128 random bits shared by the ranks of one
- * open(): what does not carry it came from somebody else. This keeps strays and other jobs out; it is
+ * open(): a frame without it comes from elsewhere. This keeps strays and other jobs out; it is
  * no encryption. Numbers are little-endian (bytes.h); the payload is as its sender has it.
  *
  *   offset  bytes  field
@@ -14,11 +14,11 @@
  *       16      8  sequence
  *       24      8  length of the payload
  *       32      8  n_received
- *       40      8  zeros: the payload behind is aligned as the frame is
+ *       40      8  zeros: so the payload is aligned as the frame is
  *       48     16  token
  *
- * A DIVIDED one is a message of two parts: the head and the first bytes of the payload, then all others, which are sent
- * from where they are (xfer.lends).
+ * A DIVIDED frame is a message of two parts: the head and the first bytes of the payload, then the rest, which is sent
+ * in place (xfer.lends).
  *
  * Private to transport_zmq.c and its tests.
  */
@@ -38,7 +38,7 @@ struct xfer;
 
 enum frame_kind {
     FRAME_MESSAGE,
-    FRAME_ACK, /* n_received alone: no payload, tag and sequence 0 */
+    FRAME_ACK, /* only n_received: no payload, tag and sequence 0 */
     FRAME_DIVIDED,
     FRAME_N_KINDS
 };
@@ -53,28 +53,27 @@ struct frame {
     uint64_t n_body_bytes; /* DIVIDED: in the second part; else 0. Set by frame_read() */
 };
 
-/* Send buffers of one rank, by powers of two, filled by that rank's thread and given back by whatever thread
- * ZeroMQ lets go of them in; so a large message costs no page faults after the first. */
+/* Send buffers of one rank, by powers of two. The rank's thread fills them, and any thread of ZeroMQ gives them back.
+ * So a large message costs no page faults after the first. */
 struct frame_pool;
 
 enum rc frame_pool_open(struct frame_pool **out) MUST_CHECK;
-/* NULL-safe, nulls. Memory still with ZeroMQ lives on until it comes back. */
+/* NULL-safe, nulls. Memory still with ZeroMQ stays until it is given back. */
 void frame_pool_close(struct frame_pool **pool);
 
-/* Make *msg, of head and the header and body of x copied, but of DIVIDED ones the header alone; x NULL: of no payload.
- * The owner's thread only. RC_NOMEM: msg is not to be closed. */
+/* Makes *msg from head and a copy of x's header and body, for DIVIDED ones only the header; x NULL: without payload.
+ * Only the owner's thread. RC_NOMEM: msg must not be closed. */
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x) MUST_CHECK;
 
-/* Memory of a caller's that ZeroMQ reads, until it does not any more. */
+/* Memory of a caller while ZeroMQ may read it. */
 struct frame_lent;
-/* Make *msg the second part: the body of x, as it is in memory. The owner's thread only. RC_NOMEM: msg is not to be
- * closed. */
+/* Makes *msg the second part: the body of x, in place. Only the owner's thread. RC_NOMEM: msg must not be closed. */
 enum rc frame_lend(zmq_msg_t *msg, struct frame_pool *pool, const struct xfer *x, struct frame_lent **out) MUST_CHECK;
-/* Has ZeroMQ let go of it? Then *lent is NULL, and true of NULL. The owner's thread only. */
+/* Has ZeroMQ released it? Then *lent is NULL; true if it was NULL already. Only the owner's thread. */
 bool frame_take_back(struct frame_pool *pool, struct frame_lent **lent);
 
-/* Read the head of *msg; payload, of DIVIDED ones its first bytes, lent by msg. False: not a frame of ours (too short,
- * other magic, other token than expected); then out is unspecified. */
+/* Reads the head of *msg; payload (for DIVIDED ones its first bytes) is lent by msg. False: not a frame of ours (too
+ * short, other magic, other token than expected); then out is unspecified. */
 bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
                 const unsigned char token[FRAME_TOKEN_BYTES]);
 

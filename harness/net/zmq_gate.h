@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_gate.h - who may connect to a socket that listens on TCP, and whether what goes over the connection is encrypted.
+ * zmq_gate.h - which peers may connect to a socket that listens on TCP, and whether the connection is encrypted.
  * Not for inproc:// and ipc://, which no other host, and no other user, reaches.
  *
- *   the gate   what its owner gives the others   who gets in                          what a listener on the way reads
- *   encrypts   its public key (CURVE)            who has a key of the set             lengths and times
- *   does not   a random password (PLAIN)         who has the password                 everything, the password among it
+ *   the gate   its owner gives other ranks       admitted peers                       an eavesdropper reads
+ *   encrypts   its public key (CURVE)            those with a key of the set          lengths and times
+ *   does not   a random password (PLAIN)         those with the password              everything, even the password
  *
  * Both are mechanisms of ZMTP's handshake, and a thread of the gate answers ZeroMQ's questions about clients (ZAP, RFC
- * 27). A client that does not get in sends no message: of what it sends nothing is read but commands of the handshake.
+ * 27). A client that is not admitted cannot send a message: only its handshake commands are read.
  *
  * Invariants
- *   Z1  Nobody gets in before zmq_gate_admit(); whoever comes earlier waits.
- *   Z2  No message of a client that did not get in reaches the socket, or its queue. So there are no endless multi-part
- *       messages of strangers, which ZeroMQ would keep until their last part has come.
- *   Z3  A connection that is not in after HANDSHAKE_MS ends. Until then it holds some 30 kB, and of a command that it
- *       begins to send what has come of it, at most as long as the longest message: what strangers occupy is bounded by
- *       that, by this process's limit of open files, and by what the network carries in HANDSHAKE_MS.
- *   Z4  Connections that are not in are counted: those that never got in, and those that are being asked.
+ *   Z1  No peer is admitted before zmq_gate_admit(); earlier ones wait.
+ *   Z2  No message of a client that is not admitted reaches the socket, or its queue. So strangers cannot send endless
+ *       multi-part messages, which ZeroMQ would keep until their last part has come.
+ *   Z3  A connection that is not admitted within HANDSHAKE_MS ends. Until then it holds some 30 kB, and the received
+ *       part of a command that it sends, at most as long as the longest message. So the memory for strangers is bounded
+ *       by that, by this process's limit of open files, and by what the network carries in HANDSHAKE_MS.
+ *   Z4  Connections that are not admitted are counted: those that never were, and those that are being checked.
  */
 #ifndef HARNESS_NET_ZMQ_GATE_H
 #define HARNESS_NET_ZMQ_GATE_H
@@ -28,32 +28,31 @@
 #include "harness/base/rc.h"
 #include "harness/net/curve_keys.h"
 
-enum { GATE_PASS_BYTES = CURVE_TEXT_BYTES }; /* text of what the others get: a public key or a password, with its end */
-enum { GATE_SOCKETS = 8 };                   /* of a context: a gate and its listener need so many */
-enum { GATE_WIRE_BYTES = 64 };               /* more than a message has, on an encrypted connection */
+enum { GATE_PASS_BYTES = CURVE_TEXT_BYTES }; /* text for other ranks: a public key or a password, with its terminator */
+enum { GATE_SOCKETS = 8 };                   /* of a context: a gate and its listener need this number */
+enum { GATE_WIRE_BYTES = 64 };               /* more than the length of a message, on an encrypted connection */
 enum { GATE_COMMAND_BYTES = 4096 };          /* no command of a handshake is longer */
 
 struct zmq_gate;
 
-/* One for a context. encrypts: with these keys, copied; NULL: with new ones. RC_UNSUPPORTED as curve_check(). RC_IO,
- * RC_NOMEM. */
+/* Opens one for a context. encrypts: with these keys, copied; NULL: with new ones. RC_UNSUPPORTED as curve_check().
+ * RC_IO, RC_NOMEM. */
 enum rc zmq_gate_open(struct zmq_gate **out, void *context, bool encrypts, const struct curve_keys *keys) MUST_CHECK;
 bool zmq_gate_encrypts(const struct zmq_gate *g);
-/* What others need for zmq_gate_enter(); lent until close. Of a gate that does not encrypt it is a secret of the run.
- */
+/* What other ranks need for zmq_gate_enter(); lent until close. For a gate that does not encrypt it is a secret of the
+ * run. */
 const char *zmq_gate_pass(const struct zmq_gate *g);
-/* socket is going to listen behind the gate: one of them, before it binds. RC_IO. */
+/* socket will listen with this gate: only one socket, before it binds. RC_IO. */
 enum rc zmq_gate_guard(struct zmq_gate *g, void *socket) MUST_CHECK;
-/* Before the guarded socket is closed. */
+/* Call before the guarded socket is closed. */
 void zmq_gate_leave(struct zmq_gate *g);
-/* From now on they get in: whose pass[n_passes] are the public keys, copied; or, where it does not encrypt, who has the
- * password. Again: these, too. RC_INVAL: one is no key. RC_NOMEM, RC_IO. */
+/* From now on admits peers whose public keys are in pass[n_passes], copied; without encryption, those with the
+ * password. A later call adds peers. RC_INVAL: one is not a key. RC_NOMEM, RC_IO. */
 enum rc zmq_gate_admit(struct zmq_gate *g, const char *const pass[], int n_passes) MUST_CHECK;
-/* socket is going to connect to one that listens behind a gate with this pass: as its owner's own gate is, which is g.
- * RC_IO. */
+/* socket will connect to a listener whose gate has this pass, and encrypts like g, the gate of its owner. RC_IO. */
 enum rc zmq_gate_enter(const struct zmq_gate *g, void *socket, const char *pass) MUST_CHECK;
 /* Z4, so far. Any thread. */
 uint64_t zmq_gate_n_outside(const struct zmq_gate *g);
-void zmq_gate_close(struct zmq_gate **g); /* After the guarded socket was closed. NULL-safe, nulls */
+void zmq_gate_close(struct zmq_gate **g); /* Call after the guarded socket was closed. NULL-safe, nulls */
 
 #endif
