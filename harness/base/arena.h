@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h - one block of memory per tensor family: aligned, huge-page backed, touched once, and handed
- * out in pieces that are never given back singly. Page faults on a measured path cost more than many an
- * algorithm saves.
+ * arena.h - one block of memory per tensor family: aligned, in huge pages, touched once, and divided into
+ * pieces that are not freed separately. Page faults on a measured path can cost more than an algorithm
+ * saves.
  */
 #ifndef HARNESS_BASE_ARENA_H
 #define HARNESS_BASE_ARENA_H
@@ -20,10 +20,11 @@ enum { ARENA_ALIGN_BYTES = 64 };
 
 /* n_elems floats as the arena counts them: rounded up to ARENA_ALIGN_BYTES. */
 size_t arena_floats_bytes(size_t n_elems);
-/* Map n_bytes (0 allowed), zeroed, every page touched. Huge pages are asked for from 2 MiB on. RC_NOMEM
- * names the bytes; out is then empty. */
+/* Maps n_bytes (0 allowed), zeroed, every page touched. Requests huge pages from 2 MiB on. RC_NOMEM names the bytes;
+ * out is then empty. */
 enum rc arena_open(struct arena *out, size_t n_bytes) MUST_CHECK;
-/* The same, which may take seconds: calls tick(arg) before each 16 MiB that it touches; NULL: nothing. */
+/* The same for large blocks, which may take seconds: calls tick(arg) before each 16 MiB that it touches; NULL: no
+ * calls. */
 enum rc arena_open_ticking(struct arena *out, size_t n_bytes, void (*tick)(void *arg), void *arg) MUST_CHECK;
 /* The next n_elems floats, 64-byte aligned, zero when fresh. Asserts that they fit: sizes are
  * computed before open. */
@@ -31,8 +32,8 @@ float *arena_floats(struct arena *a, size_t n_elems);
 /* Unmaps; NULL-safe on an empty arena; leaves it empty. */
 void arena_close(struct arena *a);
 
-/* n_bytes, not touched yet, aligned to a cache line; from 2 MiB on to a huge page, and huge pages are asked for. free()
- * frees. NULL: no memory. */
+/* n_bytes, not touched yet, aligned to a cache line; from 2 MiB on aligned to a huge page, with a request for huge
+ * pages. free() frees it. NULL: no memory. */
 void *huge_alloc(size_t n_bytes);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* out[n_bytes] := the low n_bytes (1 to 8) of value; bytes_get() reads them back. Cannot fail. Of a constant n_bytes
- * one store or load, which a message has a dozen of. */
+/* out[n_bytes] := the low n_bytes (1 to 8) of value; bytes_get() reads them back. Cannot fail. With a constant n_bytes
+ * it is one store or load; a message has a dozen of them. */
 static inline void bytes_put(unsigned char *out, uint64_t value, size_t n_bytes)
 {
     const uint64_t little_endian = htole64(value);

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is nothing in the line but blanks, separators and its end, as spreadsheet programs write an empty row? */
+/* Has the line only blanks, separators and its end, like an empty row from a spreadsheet program? */
 bool csv_is_empty(const char *line, size_t n_bytes);
-/* What separates the fields of a file whose first line this is: a comma; in a line without commas a semicolon or a
- * tab, as spreadsheet programs write them. */
+/* The separator of a file with this first line: a comma; in a line without commas a semicolon or a tab, as spreadsheet
+ * programs write them. */
 char csv_separator(const char *first_line);
-/* Cut line, without its line feed, in place: field[max_fields], without the blanks around a field. Returns how many
- * fields there are, max_fields + 1 where there are more; 0: a quote is not closed, or something follows it. Fields are
- * lent as line is. Cannot fail. */
+/* Cuts line, without its line feed, in place: field[max_fields], without the blanks around a field. Returns the number
+ * of fields; max_fields + 1 if there are more; 0 if a quote is not closed, or text follows it. Fields are lent like
+ * line. Cannot fail. */
 int csv_cut(char *line, char separator, char **field, int max_fields);
 
 #endif

@@ -2,16 +2,16 @@
 /*
  * hold.h - named points at which a test can hold a process, or have it receive a signal.
  *
- * In the program that users get, hold_at() is an empty function (hold.c). Tests start a second program of the same
- * objects, build/<preset>/with_holds/gradmark, whose hold_at() (suite/hold_by_environment.c) reads GRADMARK_TEST_HOLD.
- * So a test waits for a fact ("worker 1 begins step 50") in place of a moment.
+ * In the released program hold_at() is an empty function (hold.c). Tests start a second program of the same objects,
+ * build/<preset>/with_holds/gradmark, whose hold_at() (suite/hold_by_environment.c) reads GRADMARK_TEST_HOLD. So a test
+ * waits for a fact ("worker 1 begins step 50") instead of a moment.
  */
 #ifndef HARNESS_BASE_HOLD_H
 #define HARNESS_BASE_HOLD_H
 
 #include <stdint.h>
 
-/* This rank (0 where the process has none) is at the n-th point of this name. Can block in a test. Cannot fail. */
+/* This rank (0 if the process has none) is at the n-th point of this name. Can block in a test. Cannot fail. */
 void hold_at(const char *point, int rank, uint64_t n);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opt.h - one table per option struct: parser, --help and the manifest of a run all come
- * from it. A member whose C type is not the one the entry claims does not compile.
+ * opt.h - one table per option struct: parser, --help and the manifest of a run all use
+ * it. A member whose C type is not the one the entry claims does not compile.
  *
  * A verb takes several groups (its own options, the world's, ...). `--name value`,
- * `--name=value`; a switch is `--name` or `--no-name`. The former name of a renamed option is taken as its new one,
- * with which help, messages and manifests write it. Nothing is silently replaced by a default: an unknown name, a bad
- * value, a repeated option or a broken rule is RC_INVAL, whose message names the option, the value and what would be
- * right.
+ * `--name=value`; a switch is `--name` or `--no-name`. The parser accepts the former name of a renamed option as its
+ * new one; help, messages and manifests write the new one. No default silently replaces a value: an unknown name, a bad
+ * value, a repeated option or a broken rule is RC_INVAL, whose message names the option, the value and the valid
+ * values.
  */
 #ifndef HARNESS_BASE_OPT_H
 #define HARNESS_BASE_OPT_H
@@ -28,22 +28,22 @@ enum opt_type {
     OPT_TEXT,   /* const char *, borrowed from argv; "" when not given */
     OPT_CHOICE, /* const char *, one of choices */
     OPT_LIST,   /* const char *, comma list, each one of choices (NULL: whole numbers in min..max) */
-    OPT_JOINED, /* struct opt_joined; given as often as one likes */
+    OPT_JOINED, /* struct opt_joined; may be given several times */
 };
 
-/* What is at the path, or the paths, that a TEXT names. Before a verb runs, what it writes is compared with all that it
+/* The use of the path, or the paths, that a TEXT names. Before a verb runs, what it writes is compared with all that it
  * reads and writes (harness/verbs/verb_files.h). */
 enum opt_file {
-    OPT_NO_FILE,     /* it names none */
+    OPT_NO_FILE,     /* it names no file */
     OPT_READ,        /* a file or folder that is read */
-    OPT_WRITTEN,     /* a file that is written; one that is there is replaced */
+    OPT_WRITTEN,     /* a file that is written; replaces an existing one */
     OPT_CHART,       /* NAME.png or NAME.svg: NAME.png, NAME.svg and NAME.tsv are written */
     OPT_MADE_FOLDER, /* a folder that is new, or empty */
-    OPT_FOLDER,      /* a folder to which files with names of their own are added */
+    OPT_FOLDER,      /* a folder to which files with separate names are added */
 };
 
 struct opt_joined {
-    char text[1024]; /* what was given, each time, with commas between; "" when it was not */
+    char text[1024]; /* the values of all uses, with commas between; "" if not given */
 };
 
 struct opt {
@@ -55,9 +55,9 @@ struct opt {
     double min, max;                /* inclusive; numbers only */
     const char *unit;               /* "bytes", "ms", "samples", ""; "port": no suffix */
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
-    const char *help;               /* sentences, without the last full stop; --help shows the first one alone */
-    const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */
-    const char *was;                /* its former name, which the parser takes too; NULL: it always had this one */
+    const char *help;               /* sentences, without the last full stop; --help shows only the first one */
+    const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, after those of choices */
+    const char *was;                /* its former name, which the parser also accepts; NULL: none */
     enum opt_file file;             /* TEXT */
 };
 
@@ -103,7 +103,7 @@ struct opt {
     {                                                                                                         \
         nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, NULL, OPT_NO_FILE \
     }
-/* One module of a kind; one, or "auto", the default; several. */
+/* One module of a kind; one, or "auto", the default; several modules. */
 #define OPT_MODULE_(S, m, nm, kind_, help_)                                                                 \
     {                                                                                                       \
         nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL, OPT_NO_FILE \
@@ -124,10 +124,10 @@ struct opt {
 /* A heading inside a table, for --help-all. */
 struct opt_topic {
     const char *title; /* NULL: the last one */
-    const char *first; /* the option of the table that it stands before */
+    const char *first; /* the option of the table that it precedes */
 };
 
-/* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs
+/* "option `name`, if given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs
  * `other`, which chooses a module, to be one that has all of caps. */
 struct opt_rule {
     const char *name, *other, *value;
@@ -141,7 +141,7 @@ struct opt_group {
     const struct opt *table; /* OPT_END_ last; at most OPT_MOST */
     void *into;
     uint64_t given[OPT_MOST / 64]; /* bit i, from the first word on: table[i] was given by the user */
-    const struct module *module;   /* whose options these are: --NAME.OPTION; NULL: of no module */
+    const struct module *module;   /* --NAME.OPTION of this module; NULL: of no module */
 };
 
 /* Was table[i] given by the user? */
@@ -157,30 +157,30 @@ static inline void opt_set_given(struct opt_group *g, int i, bool is_given)
     g->given[i / 64] = is_given ? g->given[i / 64] | bit : g->given[i / 64] & ~bit;
 }
 
-/* The first option that was given; -1: none was. */
+/* The first option that was given; -1: none. */
 int opt_first_given(const struct opt_group *g);
-/* Fill every group with its defaults, then with argv[0..argc). */
+/* Fills every group with its defaults, then with argv[0..argc). */
 enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
                   char *const argv[]) MUST_CHECK;
-/* What a U64 without a default is where nobody gave it: no number of its range, so that a rank 0 is one. */
+/* The value of a U64 that has no default and was not given: outside its range, so that rank 0 can be given. */
 static inline uint64_t opt_u64_unset(const struct opt *o)
 {
     return o->min > 0 ? 0 : UINT64_MAX;
 }
 /* Did the user give it? name: of an option of no module. Asserts that it exists. */
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
-/* Give the option with this name ("batch", "ring.chunk-bytes") a value in place of its default, as a file does. value:
- * lent as the member is. RC_INVAL: no such option, a bad value, or the user gave the option. */
+/* Gives the option with this name ("batch", "ring.chunk-bytes") a value instead of its default, as a file does. value:
+ * lent like the member. RC_INVAL: no such option, a bad value, or the user gave the option. */
 enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const char *value) MUST_CHECK;
-/* Name i of the choices of o; NULL behind the last. out[n_bytes] may hold it. */
+/* Name i of the choices of o; NULL after the last. out[n_bytes] may hold it. */
 const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
-/* The choices of o as "none|single|ps", at most n_bytes with the end; "" when it has none. */
+/* The choices of o as "none|single|ps", at most n_bytes with the terminator; "": no choices. */
 void opt_choices(const struct opt *o, char *out, size_t n_bytes);
-/* The text its default is parsed from. */
+/* The text of its default. */
 const char *opt_default(const struct opt *o);
-/* The value of a TEXT, CHOICE, LIST or JOINED, however long, lent as its member is; NULL: o is of another type. */
+/* The value of a TEXT, CHOICE, LIST or JOINED, of any length, lent like its member; NULL: o is of another type. */
 const char *opt_text(const struct opt *o, const void *from);
-/* The resolved value as text that opt_parse would take back, cut to out[n_bytes]. */
+/* The resolved value as text that opt_parse would accept, cut to out[n_bytes]. */
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);
 
 #endif

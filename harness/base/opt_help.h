@@ -13,14 +13,14 @@ enum opt_detail {
 };
 
 enum {
-    OPT_TEXT_COLUMN = 20, /* where texts begin; what stands before them and is longer has a line of its own */
+    OPT_TEXT_COLUMN = 20, /* where texts begin; longer names have a separate line */
     OPT_TEXT_BYTES = 2048,
 };
 
-/* "--ring.segment-bytes". module: whose option it is, NULL: of none. */
+/* "--ring.segment-bytes". module: its module, or NULL. */
 void opt_help_name(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
-/* What its value is called: "N", "FILE", or "off|on|auto" where that is short enough to stand before the text, else
- * "NAME". "" of a switch. */
+/* The name of its value: "N", "FILE", or "off|on|auto" if that is short enough to precede the text, else "NAME". "" for
+ * a switch. */
 void opt_help_value(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
 /* Its text on one line. */
 void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail);

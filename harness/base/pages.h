@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.h - in which kind of pages the system has put memory: huge ones are asked for, not always granted. */
+/* pages.h - the kind of pages in which the system has put memory: huge ones are not always granted. */
 #ifndef HARNESS_BASE_PAGES_H
 #define HARNESS_BASE_PAGES_H
 
@@ -9,8 +9,8 @@
 
 enum pages { PAGES_SMALL, PAGES_TRANSPARENT, PAGES_HUGETLB };
 
-/* Of most of the mapping that `memory`, of n_bytes, is in. Reads /proc/self/smaps, which is slow, unless n_bytes are
- * less than a huge page. Cannot fail: PAGES_SMALL where that cannot be read. */
+/* The kind of most of the mapping with `memory`, of n_bytes. Reads /proc/self/smaps, which is slow, unless n_bytes are
+ * less than a huge page. Cannot fail: PAGES_SMALL if that cannot be read. */
 enum pages pages_of(const void *memory, size_t n_bytes);
 /* For records: "small", "transparent huge", "hugetlb". */
 const char *pages_text(enum pages pages);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Set the peak to the current resident set size. False: this system cannot. */
+/* Sets the peak to the current resident set size. False: this system cannot. */
 bool peak_rss_reset(void);
 /* Bytes; NaN: the system does not report it. Cannot fail otherwise. */
 double peak_rss_bytes(void);

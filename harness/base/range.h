@@ -11,7 +11,7 @@ struct range { /* elements offset_elems to offset_elems + n_elems - 1 */
 
 /*
  * Part i of n_elems cut into n_parts, in order and without gaps: from element floor(n_elems i / n_parts) on. Lengths
- * differ by at most one; parts are empty where n_parts > n_elems.
+ * differ by at most one; parts are empty if n_parts > n_elems.
  *
  *   n_parts  at least 1
  *   i        0 to n_parts - 1

@@ -4,9 +4,9 @@
  *
  * Every function that can fail returns `enum rc` and is MUST_CHECK. The function
  * that first knows the cause calls rc_raise(), which stores a message and its
- * file:line in this thread; callers only pass the code up with TRY(). Nobody but
- * main() prints or exits, and a failed rank ends its group with world_abort(), never
- * exit(): the other ranks are blocked waiting for it.
+ * file:line in this thread; callers only pass the code up with TRY(). Only main()
+ * prints or exits. A failed rank ends its group with world_abort(), never exit():
+ * the other ranks are blocked waiting for it.
  *
  * Rules for a function body that acquires anything
  *   R1  declare every owned pointer at the top, initialised to NULL;
@@ -50,8 +50,8 @@ const char *rc_text(enum rc rc);
 enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...) PRINTF_LIKE(4, 5);
 #define rc_raise(rc_, ...) rc_raise_((rc_), __FILE__, __LINE__, __VA_ARGS__)
 
-/* An error's message gets the text of this format before it, such as the option or the row it is about; what is too
- * long is cut at its end. The place of its cause stays. Returns rc; RC_OK: nothing is done. */
+/* Puts the text of this format before an error's message, such as its option or row; a message that is too long is cut
+ * at its end. The place of its cause stays. Returns rc; does nothing for RC_OK. */
 enum rc rc_prefix(enum rc rc, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 
 /* This thread's last recorded message, "" if none. Lent until the next rc_raise() here. */

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* One stream per purpose, so that no two uses share numbers. */
+/* One stream per use, so that no two uses share numbers. */
 enum rng_stream {
     RNG_DATA_X = 1,
     RNG_DATA_NOISE,
@@ -39,8 +39,8 @@ uint64_t rng_u64(uint64_t seed, enum rng_stream stream, uint64_t i);
 double rng_uniform(uint64_t seed, enum rng_stream stream, uint64_t i);
 /* Standard normal (Box-Muller on numbers 2i and 2i+1 of the stream). */
 double rng_normal(uint64_t seed, enum rng_stream stream, uint64_t i);
-/* The place of i in a permutation of [0, n) drawn from (seed, key): a Feistel network with
- * cycle walking. i < n, n >= 1. O(1) expected. */
+/* The index of i in a permutation of [0, n) drawn from (seed, key): a Feistel network with cycle walking. i < n, n >=
+ * 1. O(1) expected. */
 uint64_t rng_permute(uint64_t seed, uint64_t key, uint64_t i, uint64_t n);
 
 #endif

@@ -8,27 +8,27 @@
 
 #include "harness/base/rc.h"
 
-/* Columns of the terminal that `to` writes to; 0: it writes to no terminal, or the terminal does not say. */
+/* Columns of the terminal that `to` writes to; 0: it is no terminal, or the columns are unknown. */
 int terminal_columns(FILE *to);
-/* Prints text. A line of more than n_columns is broken between words; each part after the first begins with the blanks
- * of the line and two more. A word that is longer stands alone. n_columns 0: no line is broken. */
+/* Prints text. Breaks a line of more than n_columns between words; each part after the first begins with the blanks of
+ * the line and two more. A longer word stands alone. n_columns 0: no line is broken. */
 void terminal_wrap(FILE *to, const char *text, int n_columns);
 
 /* For texts like --help: 79, or the columns of a narrower terminal. */
 int terminal_text_columns(FILE *to);
 /* Prints the words of text, one paragraph, in lines of at most n_columns, and an end of line. n_before columns of the
- * first line are used already; the others begin with as many blanks. */
+ * first line are used already; the following lines begin with n_before blanks. */
 void terminal_fill(FILE *to, const char *text, int n_before, int n_columns);
 
-/* Sentences that are printed together: open, write them to .lines, close. Lines of at most 100 columns, or of those of
- * a narrower terminal, as terminal_wrap() breaks them. */
+/* Sentences that are printed together: open, write them to .lines, close. Lines have at most 100 columns, or those of a
+ * narrower terminal, broken as by terminal_wrap(). */
 struct terminal_text {
-    FILE *lines; /* open; NULL: nothing is */
+    FILE *lines; /* open; NULL: not open */
     char *text;
     size_t n_bytes;
 };
 enum rc terminal_text_open(struct terminal_text *out) MUST_CHECK; /* RC_NOMEM */
-/* Prints them; to NULL: drops them. Of one that is not open: nothing. RC_NOMEM. */
+/* Prints them; `to` NULL: drops them. Does nothing if not open. RC_NOMEM. */
 enum rc terminal_text_close(struct terminal_text *t, FILE *to) MUST_CHECK;
 
 #endif

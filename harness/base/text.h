@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The choice (NULL-terminated list) with the least edit distance to word, the first of equals;
- * NULL when more than a third of the characters of the longer one differ, as such a suggestion would not help, or when
- * word has more than 64 bytes. Two neighbours that are swapped are one difference. */
+/* The choice (NULL-terminated list) with the least edit distance to word, the first of equals. NULL if word has more
+ * than 64 bytes, or more than a third of the characters of the longer one differ, because such a suggestion would not
+ * help. Two swapped neighbours are one difference. */
 const char *text_nearest(const char *word, const char *const *choices);
 
-/* The end of a message of a name that is unknown: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At
- * most n_bytes - 1 bytes: names that have no room there are counted, "and 3 more". */
+/* The end of a message about an unknown name: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At most
+ * n_bytes - 1 bytes: names without room are counted, "and 3 more". */
 void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices);
 
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
@@ -26,27 +26,27 @@ bool text_is_ipv6(const char *text);
 /* A finite decimal number (strtod syntax without hex, nan, inf), nothing before or after. */
 bool text_to_f64(const char *text, double *out);
 
-/* out[n_bytes] := what a text that is no number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a
- * point)"; "" where nothing comes to mind. */
+/* out[n_bytes] := what a text that is not a number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a
+ * point)"; "": no suggestion. */
 void text_number_hint(char *out, size_t n_bytes, const char *text);
 
-/* Step through a comma list: copies the next element to out[n_bytes], moves *rest behind it.
- * False: no element left. An element too long for out is cut (the caller compares names). */
+/* Steps through a comma list: copies the next element to out[n_bytes], and moves *rest past it. False: no element left.
+ * An element too long for out is cut (the caller compares names). */
 bool text_next(const char **rest, char *out, size_t n_bytes);
 
-/* What fits in place of n, to end a message: the nearest below and above, "60 or 64". Of the multiples of `of`, from it
- * on; of the divisors of `whole`, but for 1. */
+/* The nearest valid numbers below and above n, to end a message: "60 or 64". Multiples of `of`, from `of` on; divisors
+ * of `whole`, except 1. */
 void text_near_multiples(char *out, size_t n_bytes, uint64_t n, uint64_t of);
 void text_near_divisors(char *out, size_t n_bytes, uint64_t n, uint64_t whole);
 
-/* Remove in place what editors add to a text: a byte order mark of UTF-8 before it, and the carriage returns of line
- * ends of Windows. Ends the text with a zero byte, at text[n_bytes] at the latest. Returns how many bytes are left. */
+/* Removes in place what editors add to a text: a byte order mark of UTF-8 before it, and the carriage returns of line
+ * ends of Windows. Ends the text with a zero byte, at text[n_bytes] at the latest. Returns the number of bytes left. */
 size_t text_drop_marks(char *text, size_t n_bytes);
 
-/* out[n_bytes] := text as one word of a shell, in quotes where it needs them; 4 bytes for each letter of text, and 3
- * more, hold it. */
+/* out[n_bytes] := text as one word of a shell, in quotes if needed. 4 bytes for each letter of text, and 3 more, are
+ * enough. */
 void text_shell_word(char *out, size_t n_bytes, const char *text);
-/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one; "-":
+/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix if there is one; "-":
  * not finite. */
 void rate_text(char *out, size_t n_bytes, double per_s);
 
