@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eager_steps.h - how long ranks take whose messages go in steps, where a rank that is ahead sends at once. For
- * predictions, in bytes of a link. Not what latencies, additions and copies take.
+ * eager_steps.h - predicts the time, in bytes of a link, of messages in steps, if a rank that is ahead sends at once.
+ * It leaves out latencies, additions and copies.
  *
- * In each step a rank sends one message at most, and one at most is sent to it. It begins a step as soon as it has
- * received what the steps before bring; that what it sent has arrived it does not wait for (a send that ends before it
- * has arrived, as most do). Each rank has a link each way; messages that are on it at the same time share it equally,
- * but those from one rank to another, which go one after the other, as on a connection.
+ * In each step a rank sends at most one message and receives at most one. It begins a step as soon as it has received
+ * the messages of earlier steps. It does not wait for the arrival of messages that it sent (most sends end before
+ * that). Each rank has a link in each direction. Messages on a link at the same time share it equally, but messages
+ * from one rank to another go in sequence, as on a connection.
  */
 #ifndef ALLREDUCE_EAGER_STEPS_H
 #define ALLREDUCE_EAGER_STEPS_H
@@ -17,7 +17,7 @@ enum { EAGER_MOST_RANKS = 128, EAGER_MOST_STEPS = 16 };
 
 struct eager_send {
     int to;
-    uint64_t n_bytes; /* 0: nothing is sent */
+    uint64_t n_bytes; /* 0: no message */
 };
 
 struct eager_steps {
@@ -26,8 +26,9 @@ struct eager_steps {
     const void *arg;
 };
 
-/* What a link carries from the first send to the last receive. Pure, but for `send`; about 50 KiB of stack. Messages
- * that differ by a few bytes count as equal. Cost: O(messages on their way) for each time at which some arrive. */
+/* The bytes that a link could carry from the first send to the last receive. Pure, except `send`; about 50 KiB of
+ * stack. Messages that differ by a few bytes count as equal. Cost: O(messages in transfer) for each time at which some
+ * arrive. */
 uint64_t eager_steps_bytes(const struct eager_steps *of);
 
 #endif

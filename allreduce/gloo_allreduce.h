@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gloo_allreduce.h - what gloo.c needs of the library Gloo: functions of C on this side, C++ on the other. No exception
- * crosses it. Private to gloo.c and gloo_allreduce.cc.
+ * gloo_allreduce.h - the interface of gloo.c to the library Gloo: functions of C on this side, C++ on the other. No
+ * exception crosses it. Private to gloo.c and gloo_allreduce.cc.
  *
- *     listen     a device (a thread of the library's) and, for each other rank, a socket that listens
- *     connect    to the sockets of the others, whose addresses the caller has exchanged
+ *     listen     opens a device (a thread of the library) and, for each other rank, a socket that listens
+ *     connect    connects to the sockets of all other ranks, whose addresses the caller has exchanged
  *     sum ...    one operation at a time, each ends at the time limit
- *     give_up    what runs ends at once, and so does all later
+ *     give_up    ends the running operation at once, and all later ones
  *
- * Any function that returns false has filled *fault, and the group is of no use any more: close it.
+ * A function that returns false has filled *fault, and the group is unusable: close it.
  */
 #ifndef ALLREDUCE_GLOO_ALLREDUCE_H
 #define ALLREDUCE_GLOO_ALLREDUCE_H
@@ -24,7 +24,7 @@ struct gloo_group;
 
 enum gloo_end {
     GLOO_TIMED_OUT,
-    GLOO_BROKEN, /* a connection; what was given up, too */
+    GLOO_BROKEN, /* a connection is broken, or the group was given up */
     GLOO_NO_MEMORY,
     GLOO_OTHER,
 };
@@ -33,31 +33,31 @@ enum gloo_algorithm {
     GLOO_AUTO,
     GLOO_RING,
     GLOO_BCUBE
-}; /* of allreduces; GLOO_AUTO: what the library takes by itself */
+}; /* for allreduces; GLOO_AUTO: the library makes the choice by itself */
 
 enum { GLOO_WHY_BYTES = 256, GLOO_ADDRESS_BYTES = 192 };
 
 struct gloo_fault {
     enum gloo_end end;
-    int peer; /* the rank that the library speaks of; -1: none */
+    int peer; /* the rank that the library names; -1: none */
     char why[GLOO_WHY_BYTES];
 };
 
 struct gloo_setup {
-    const char *address; /* IPv4, of this host; the port is the system's choice */
+    const char *address; /* IPv4, of this host; the system chooses the port */
     int rank, n_ranks;
     int connect_ms, run_ms; /* limits, at least 1 */
     enum gloo_algorithm algorithm;
 };
 
-/* own: unsigned char[n_ranks][GLOO_ADDRESS_BYTES]; where each other rank reaches this one. */
+/* own: unsigned char[n_ranks][GLOO_ADDRESS_BYTES]; the addresses of this rank for each other rank. */
 bool gloo_group_listen(struct gloo_group **out, const struct gloo_setup *setup, unsigned char *own,
                        struct gloo_fault *fault);
-/* all: unsigned char[n_ranks][n_ranks][GLOO_ADDRESS_BYTES]; row r is what listen() gave rank r. */
+/* all: unsigned char[n_ranks][n_ranks][GLOO_ADDRESS_BYTES]; row r is the result of listen() on rank r. */
 bool gloo_group_connect(struct gloo_group *g, const unsigned char *all, struct gloo_fault *fault);
 /* data[n_elems], n_elems > 0, in place. */
 bool gloo_group_sum(struct gloo_group *g, float *data, size_t n_elems, struct gloo_fault *fault);
-/* Rank r brings n_each[r] elements, which are behind those of lower ranks in data. */
+/* Rank r brings n_each[r] elements, which follow those of lower ranks in data. */
 bool gloo_group_gather(struct gloo_group *g, float *data, const size_t *n_each, struct gloo_fault *fault);
 bool gloo_group_broadcast(struct gloo_group *g, float *data, size_t n_elems, int root, struct gloo_fault *fault);
 /* From any thread, but not while the group connects. Cannot fail. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_parts.h - what the ranks of one host bring to a collective, where each of them can read and write it.
+ * host_parts.h - the inputs of one host's ranks to a collective, which each of these ranks can read and write.
  *
- * That is their data itself, where it is in shares (collective.A8), and else a slot of each rank, through which data
+ * A part is the data itself, if it is in shares (collective.A8). Else it is a slot of each rank, through which data
  * goes piece by piece:
  *
  *     data in shares    part[r] is the data of rank r                              one piece: all of it
  *     own data          part[r] is the slot of rank r, which it copies to and from  pieces of at most n_slot_elems
  *
- * Only host_parts_meet() orders what the ranks do with parts.
+ * Only host_parts_meet() orders the ranks' accesses to parts.
  */
 #ifndef ALLREDUCE_HOST_PARTS_H
 #define ALLREDUCE_HOST_PARTS_H
@@ -27,7 +27,7 @@ struct world;
 struct host_parts {
     struct world *group; /* of the ranks of this host, in the order of the transport's world */
     int host, n_hosts;   /* this host's number */
-    /* what follows is this file's */
+    /* what follows is private to host_parts.c */
     struct share *share; /* of each rank: counts[n_ranks], a slot */
     const float **operand;
     float **result, **part; /* [group->n_ranks] */
@@ -41,38 +41,39 @@ struct host_piece {     /* of the data of a call, in one piece or piece by piece
     bool is_slot;       /* parts are slots */
 };
 
-/* Collective over the world of env->transport. n_slot_elems: where what is done to a piece stays in caches, few. *out
- * is written on errors too: close it. RC_NOMEM, RC_UNSUPPORTED: memory cannot be shared; RC_PEER. */
+/* Collective over the world of env->transport. n_slot_elems: small, if the work on a piece should stay in caches. *out
+ * is written on errors too: close it. RC_NOMEM; RC_UNSUPPORTED: memory cannot be shared; RC_PEER. */
 enum rc host_parts_open(struct host_parts *out, const struct collective_env *env, size_t n_slot_elems) MUST_CHECK;
 void host_parts_close(struct host_parts *h); /* accepts a zeroed one */
 
-/* The piece of data[n_elems] that begins at from_elems. data NULL: hollow, in one piece. Cannot fail. */
+/* The piece of data[n_elems] that begins at from_elems. data NULL: no data, in one piece. Cannot fail. */
 struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env, float *data, size_t n_elems,
                                    size_t from_elems);
-/* The element at offset_elems of the call, which is in the piece, of rank r of the host; NULL: hollow. */
+/* The element at offset_elems of the call, which is in the piece, of rank r of the host; NULL: no data. */
 float *host_parts_at(const struct host_parts *h, const struct host_piece *piece, int r, size_t offset_elems);
-/* Copy elements of the call, all in the piece, from data into this rank's slot, and back. Nothing where parts are no
+/* Copy elements of the call, all in the piece, from data into this rank's slot, and back. Do nothing if parts are not
  * slots. */
 void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *data, struct range range);
 void host_parts_get(const struct host_parts *h, const struct host_piece *piece, float *data, struct range range);
-/* Wait until every rank of the host has called as often; what each wrote before is there. Errors: share_wait(). */
+/* Waits until every rank of the host has made the same number of calls; then what each wrote before can be read.
+ * Errors: share_wait(). */
 enum rc host_parts_meet(struct host_parts *h) MUST_CHECK;
 
-/* Where a sum goes. */
+/* The target of a sum. */
 enum host_sum { HOST_SUM_TO_ALL, HOST_SUM_TO_FIRST, HOST_SUM_TO_OWN };
 
-/* The sum over the ranks of the host, in their order, of a range of the piece, to the parts that `to` says; OWN: to
- * own[i] for element i of the call. Syncs the compute. */
+/* Sums a range of the piece over the ranks of the host, in their order, to the parts that `to` selects; OWN: to own[i]
+ * for element i of the call. Syncs the compute. */
 enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
                        struct range range, enum host_sum to, float *own) MUST_CHECK;
 /* data[i] = element i of rank r, in a range of the piece. Syncs the compute. */
 enum rc host_parts_copy(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
                         struct range range, int r, float *data) MUST_CHECK;
 
-/* Of one that copies n_elems. Pure. */
+/* The cost of a copy of n_elems. Pure. */
 struct collective_cost host_parts_copy_cost(size_t n_elems);
 
-/* Slice i of n_slices of a range, to be summed by one rank: slices begin on cache lines of the range's own. */
+/* Slice i of n_slices of a range, to be summed by one rank: slices begin on cache lines within the range. */
 struct range host_parts_slice(struct range range, int n_slices, int i);
 struct range host_parts_common(struct range a, struct range b); /* empty ones have offset 0 */
 

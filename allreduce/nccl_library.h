@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_library.h - NCCL as it is found when the program runs: loaded, not linked, as most commands need none of it.
+ * nccl_library.h - NCCL, loaded when the program runs, not linked, because most commands do not need it.
  * The types of its functions are checked against nccl.h when this is compiled.
  *
- * Looked for in this order: the file that the variable GRADMARK_NCCL_LIBRARY of the environment names, and then no
- * other; libnccl.so.2 where the loader looks; libnccl.so.2 in the folder in which it was when this was built.
+ * Search order: the file in the environment variable GRADMARK_NCCL_LIBRARY, and then no other; libnccl.so.2 where the
+ * loader looks; libnccl.so.2 in the folder in which it was when this was built.
  */
 #ifndef ALLREDUCE_NCCL_LIBRARY_H
 #define ALLREDUCE_NCCL_LIBRARY_H
@@ -34,7 +34,7 @@
     X(last_error, ncclGetLastError, const char *(*)(ncclComm_t))
 
 struct nccl_library {
-    char file[512]; /* as it was opened */
+    char file[512]; /* the opened file */
     int version_code;
     ncclResult_t (*version)(int *);
     ncclResult_t (*unique_id)(ncclUniqueId *);
@@ -52,8 +52,8 @@ struct nccl_library {
     const char *(*last_error)(ncclComm_t);
 };
 
-/* It stays loaded until the process ends: it has threads of its own. RC_UNSUPPORTED: there is none (where it was looked
- * for), it lacks a function, or is too old. */
+/* It stays loaded until the process ends, because it has threads. RC_UNSUPPORTED: it was not found (names the places),
+ * lacks a function, or is too old. */
 enum rc nccl_library_open(struct nccl_library *out) MUST_CHECK;
 /* "2.28.9" */
 void nccl_version_text(char *out, size_t n_bytes, int version_code);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_state.h - what is known of NCCL where it is not built in, too: what `gradmark info` says of it (is it built in,
- * is it found, in which version), and what it takes.
+ * nccl_state.h - facts about NCCL, also if it is not built in: the text of `gradmark info` (built in, found, version),
+ * and its memory need.
  */
 #ifndef ALLREDUCE_NCCL_STATE_H
 #define ALLREDUCE_NCCL_STATE_H
 
 #include <stddef.h>
 
-/* What the library takes of a GPU's memory for a communicator. Chosen, not measured. */
+/* GPU memory of the library for a communicator. Chosen, not measured. */
 enum { NCCL_ALLOWANCE_BYTES = 256 << 20 };
 
-/* Where it is built in: loads the library. Cannot fail. */
+/* Loads the library if it is built in. Cannot fail. */
 void nccl_state(char *out, size_t n_bytes);
 
 #endif

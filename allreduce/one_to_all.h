@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_to_all.h - one rank sends each other rank a part of an array, or all of it, at once. What algorithms share. */
+/* one_to_all.h - one rank sends to each other rank a part of an array, or all of it, at once. Used by algorithms. */
 #ifndef ALLREDUCE_ONE_TO_ALL_H
 #define ALLREDUCE_ONE_TO_ALL_H
 
@@ -14,22 +14,22 @@ struct part_message;
 enum one_to_all_parts {
     PART_ALL,             /* a rank gets all n_elems */
     PART_CHUNK,           /* rank r gets chunk r of n_ranks */
-    PART_CHUNK_OF_OTHERS, /* the rank d behind the sender gets chunk d - 1 of n_ranks - 1 */
+    PART_CHUNK_OF_OTHERS, /* the rank at distance d after the sender gets chunk d - 1 of n_ranks - 1 */
 };
 
-struct one_to_all { /* the same on every rank, but for data and flight */
-    float *data;    /* float[n_elems]; NULL: hollow */
+struct one_to_all { /* the same on every rank, except data and flight */
+    float *data;    /* float[n_elems]; NULL: no data */
     size_t n_elems;
     enum one_to_all_parts parts; /* empty ones are not sent */
     int sender;
     enum wire_format wire; /* of the call */
     uint32_t tag;
-    struct part_message *flight; /* [n_ranks] of the sender; others: not read */
+    struct part_message *flight; /* [n_ranks] on the sender; ignored on other ranks */
 };
 
-/* On every rank. Errors: those of the transport; RC_MISMATCH: a part of another length came. */
+/* Call on every rank. Errors: those of the transport; RC_MISMATCH: a part of another length came. */
 enum rc one_to_all(const struct collective *c, const struct one_to_all *o) MUST_CHECK;
-/* What `rank` of n_ranks sends, or receives; data, tag and flight are not read. Pure. */
+/* What `rank` of n_ranks sends, or receives; data, tag and flight are ignored. Pure. */
 struct collective_cost one_to_all_cost(const struct one_to_all *o, int rank, int n_ranks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_allreduce.h - the synchronous mode: average the gradients over all workers, apply, go on. */
+/* sync_allreduce.h - the synchronous mode: average the gradients over all workers, apply, continue. */
 #ifndef ALLREDUCE_SYNC_ALLREDUCE_H
 #define ALLREDUCE_SYNC_ALLREDUCE_H
 
