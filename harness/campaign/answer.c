@@ -285,15 +285,17 @@ static void tell_prices(const struct claims *all, const struct point *like, FILE
 
 /* --- a setting --- */
 
-/* "lenet, batch 32 per worker, 2 cores" */
+/* "lenet, batch 32 per worker, 2 cores"; without launches, whose records tell the batch: "lenet, 2 cores" */
 static void tell_setting(const struct campaign *c, const struct point *p, FILE *to)
 {
-    char setting[LAUNCH_NAME_BYTES], scaling[96];
+    const struct point *launched = campaign_find_launched(c, p);
+    char setting[LAUNCH_NAME_BYTES], scaling[96] = "";
 
     point_setting(setting, sizeof setting, p, ", ", " ");
-    point_scaling_text(scaling, sizeof scaling, p);
+    if (launched)
+        point_scaling_text(scaling, sizeof scaling, launched);
     const char *batch = strchr(scaling, ':');
-    fprintf(to, "%s,%s", setting, batch ? batch + 1 : scaling);
+    fprintf(to, "%s%s%s", setting, batch ? "," : "", batch ? batch + 1 : "");
     if (c->is_virtual)
         fprintf(to, ", simulated%s%s\n", c->cluster_name[0] ? " cluster " : "", c->cluster_name);
     else if (c->machine[0])

@@ -204,6 +204,8 @@ const struct point *campaign_find_like(const struct campaign *c, const struct po
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
 /* The first comparable point with as many workers and no exchange; NULL: none. */
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
+/* The first comparable point with launches, whose records tell batch and scaling; NULL: none. */
+const struct point *campaign_find_launched(const struct campaign *c, const struct point *like);
 /* The largest number of launches of a point. */
 size_t campaign_most_launches(const struct campaign *c);
 /* Is point i the representative of the points comparable to it: the first of those with the most assignments? Each

@@ -400,16 +400,15 @@ static void describe_machine(char *out, size_t n_bytes, const struct campaign *c
 static const struct point *titled_point(char *launches, size_t n_bytes, const struct campaign *c,
                                         const struct point *like)
 {
-    const struct point *first = NULL;
-    size_t least = 0, most = 0;
+    const struct point *first = campaign_find_launched(c, like);
+    size_t least = first ? first->n_launches : 0, most = 0;
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
         if (p->n_launches == 0 || !point_comparable(p, like))
             continue;
-        least = !first || p->n_launches < least ? p->n_launches : least;
+        least = p->n_launches < least ? p->n_launches : least;
         most = p->n_launches > most ? p->n_launches : most;
-        first = first ? first : p;
     }
     if (least < most)
         snprintf(launches, n_bytes, "%zu to %zu", least, most);

@@ -163,6 +163,14 @@ const struct point *campaign_find_control(const struct campaign *c, const struct
     return NULL;
 }
 
+const struct point *campaign_find_launched(const struct campaign *c, const struct point *like)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].n_launches > 0 && point_comparable(&c->point[i], like))
+            return &c->point[i];
+    return NULL;
+}
+
 size_t campaign_most_launches(const struct campaign *c)
 {
     size_t most = 0;
