@@ -405,7 +405,7 @@ static enum rc continue_campaign(struct verb_call *call)
     TRY(verb_call_open(&again, &verb_compare, begun.n_words, begun.word));
     call->every_rank_tells = false;
     rc = run_campaign(&again, &begun, o->continue_anyway);
-    call->stage = again.stage;
+    call->stage = again.stage; /* the exit code of a failure depends on nothing else */
 out:
     verb_call_close(&again);
     begun_close(&begun);
@@ -450,7 +450,7 @@ const struct verb verb_compare = {
     .introduction =
         "Trains each network in each mode with each number of workers, in several rounds. Prints which mode "
         "is faster, with 95 % intervals, and writes records and charts to a folder.\n\n"
-        "The exit status is 1 if a setting was given up or the comparison was interrupted.",
+        "The exit status is 1 if a setting was given up.",
     .example = examples,
     .basics = basics,
     .page = "compare",

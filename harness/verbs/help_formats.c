@@ -175,7 +175,7 @@ void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb
         fprintf(to, ".TP\n.BR gradmark\\-%s (1)\n%s\n", (*each)->name, (*each)->summary);
     fputs(".SH EXIT STATUS\n.TP\n0\nThe work is done.\n.TP\n1\nThe work failed, or a test found a fault.\n.TP\n2\nThe "
           "input is not valid. One line names the option, its value and the remedy.\n.TP\n128+N\nSignal N stopped the "
-          "program. It kept its results.\n",
+          "program.\n",
           to);
 }
 

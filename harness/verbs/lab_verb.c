@@ -202,11 +202,11 @@ static void found_close(struct lab_env *env)
     env->to = env->tables = NULL;
 }
 
-/* results: "": lab-NAME. */
-static enum rc run_lab(struct verb_call *call, const char *name, const char *results)
+/* path: its folder; shown: the same, for messages. */
+static enum rc run_lab(struct verb_call *call, const char *name, const char *path, const char *shown)
 {
     const struct lab_opts *o = call->opts;
-    char self_path[512], own[128];
+    char self_path[512];
     struct lab_parts parts;
     struct atomic_folder folder = { .path = NULL };
     struct lab_env env = { .self_path = self_path,
@@ -219,8 +219,6 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     enum rc rc;
 
     TRY(lab_find(&lab, name));
-    snprintf(own, sizeof own, "lab-%s", lab->name);
-    const char *path = results[0] ? results : own;
     TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
     TRY(child_self_path(self_path, sizeof self_path));
     call->stage = STAGE_RUN;
@@ -232,15 +230,13 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     parts_open(&parts, lab->name, stderr);
     rc = lab->run(&env);
     if (rc != RC_OK) {
-        if (stop_wanted())
-            call->failure_exit_code = VERB_STOPPED + stop_signal();
         parts_abandon(&parts);
         goto out;
     }
     TRY(parts_close(&parts));
     TRY(atomic_folder_commit(&folder));
     found_close(&env);
-    TRY(print_found(lab, path, found.sentences, found.tables));
+    TRY(print_found(lab, shown, found.sentences, found.tables));
 out:
     found_close(&env);
     free(found.sentences);
@@ -305,14 +301,13 @@ out:
 }
 
 /* The message of what ended it early, and what to do; with nothing finished, nothing is left. */
-static enum rc end_early(struct verb_call *call, const char *results, bool is_new, int n_finished, enum rc rc)
+static enum rc end_early(const char *results, const char *shown, bool is_new, int n_finished, enum rc rc)
 {
     char command[CONTINUED_COMMAND_BYTES], why[RC_MESSAGE_BYTES], plan[PATH_BYTES];
 
-    if (stop_wanted()) {
-        call->failure_exit_code = VERB_STOPPED + stop_signal();
+    if (stop_wanted())
         snprintf(why, sizeof why, "stopped by %s", stop_signal_name(stop_signal()));
-    } else
+    else
         snprintf(why, sizeof why, "%s", rc_message());
     if (n_finished == 0) {
         snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
@@ -321,14 +316,15 @@ static enum rc end_early(struct verb_call *call, const char *results, bool is_ne
             (void)rmdir(results);
         return rc_raise(rc, "%s; no lab is finished", why);
     }
-    continued_command(command, "lab", results);
+    continued_command(command, "lab", shown);
     return rc_raise(rc, "%s after %d of %d labs; to continue: %s", why, n_finished, n_labs(), command);
 }
 
-static enum rc run_missing(struct verb_call *call, const char *results, const char *const *name, int n_names,
-                           int *n_finished)
+/* shown: results as the user typed it. */
+static enum rc run_missing(struct verb_call *call, const char *results, const char *shown, const char *const *name,
+                           int n_names, int *n_finished)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], shown_path[PATH_BYTES];
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n_names; i++) {
@@ -339,8 +335,9 @@ static enum rc run_missing(struct verb_call *call, const char *results, const ch
         printf("%s--- %s%s\n", i > 0 ? "\n" : "", name[i], is_finished ? ": is finished" : "");
         fflush(stdout);
         snprintf(path, sizeof path, "%s/%s", results, name[i]);
+        snprintf(shown_path, sizeof shown_path, "%s/%s", shown, name[i]);
         if (!is_finished)
-            TRY(run_lab(call, name[i], path));
+            TRY(run_lab(call, name[i], path, shown_path));
         ++*n_finished;
     }
 out:
@@ -351,7 +348,7 @@ static enum rc run_all(struct verb_call *call, const struct continued *c)
 {
     const struct lab_opts *o = call->opts;
     const char *given = o->results[0] ? o->results : "labs", *name[MOST_LABS];
-    const char *results = c->goes_on ? c->folder : given;
+    const char *results = c->goes_on ? c->folder : given, *shown = c->goes_on ? c->shown : given;
     const int n_names = n_labs();
     char plan[PATH_BYTES];
     int n_slides = 0, n_finished = 0, lock = -1;
@@ -361,14 +358,15 @@ static enum rc run_all(struct verb_call *call, const struct continued *c)
     for (int i = 0; i < n_names; i++)
         name[i] = lab_at(i)->name;
     TRY(begin_all(&is_new, &lock, call, c, results, name, n_names));
+    call->stage = STAGE_RUN;
     stop_catch();
-    rc = run_missing(call, results, name, n_names, &n_finished);
+    rc = run_missing(call, results, shown, name, n_names, &n_finished);
     if (rc != RC_OK) {
-        rc = end_early(call, results, is_new, n_finished, rc);
+        rc = end_early(results, shown, is_new, n_finished, rc);
         goto out;
     }
     TRY(lab_slides_write(results, name, n_names, &n_slides));
-    printf("%s/slides has the %d pictures of all labs\n", results, n_slides);
+    printf("%s/slides has the %d pictures of all labs\n", shown, n_slides);
     snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
     (void)unlink(plan);
 out:
@@ -441,6 +439,7 @@ out:
 static enum rc run_any(struct verb_call *call, struct continued *c)
 {
     const struct lab_opts *o = call->opts;
+    char own[128];
 
     if (o->exercise)
         return write_exercise(call);
@@ -450,8 +449,11 @@ static enum rc run_any(struct verb_call *call, struct continued *c)
         return print_plan(call->operand[0]);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return run_all(call, c);
-    if (call->operand[0])
-        return run_lab(call, call->operand[0], o->results);
+    if (call->operand[0]) {
+        snprintf(own, sizeof own, "lab-%s", call->operand[0]);
+        const char *path = o->results[0] ? o->results : own;
+        return run_lab(call, call->operand[0], path, path);
+    }
     list(stdout);
     return RC_OK;
 }

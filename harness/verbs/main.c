@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed; of diff: worse), 2 (bad
- * input), or 128 + the number of the signal that stopped a run, which kept its results.
+ * input), or 128 + the number of the signal that stopped it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -90,9 +90,8 @@ static enum rc predict_run(struct verb_call *call)
     TRY(simulating_folder_open(&folder, o->out, "predict"));
     call->stage = STAGE_RUN;
     stop_catch();
-    TRY(simulating_run(
-        call, &(struct simulating_run){
-                  .run = run, .what = &p, .folder = folder.temporary_path, .n_jobs = o->jobs, .n = p.n_simulations }));
+    TRY(simulating_run(&(struct simulating_run){
+        .run = run, .what = &p, .folder = folder.temporary_path, .n_jobs = o->jobs, .n = p.n_simulations }));
     TRY(prediction_print_answer(&p, stdout));
     if (!o->out[0])
         TRY(prediction_print_rest(&p, stdout));

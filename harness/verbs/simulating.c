@@ -41,7 +41,7 @@ static int n_jobs_of(uint64_t n_jobs)
     return n_jobs > 0 ? (int)n_jobs : cores_allowed_count();
 }
 
-enum rc simulating_run(struct verb_call *call, const struct simulating_run *r)
+enum rc simulating_run(const struct simulating_run *r)
 {
     char self_path[512];
     struct progress progress;
@@ -56,8 +56,6 @@ enum rc simulating_run(struct verb_call *call, const struct simulating_run *r)
     progress_init(&progress, stderr, r->n, wait_clock_ns());
     rc = r->run(r->what, &env);
     progress_fini(&progress, wait_clock_ns());
-    if (rc != RC_OK && stop_wanted())
-        call->failure_exit_code = VERB_STOPPED + stop_signal();
 out:
     return rc;
 }
@@ -223,7 +221,7 @@ enum rc simulating_run_kept(struct simulating *s, struct verb_call *call, const 
     r.folder = s->folder.temporary_path;
     r.n = simulations_n_left(set->simulation, set->n);
     r.kept = s->keeps ? &s->kept : NULL;
-    rc = simulating_run(call, &r);
+    rc = simulating_run(&r);
     note_kept(s);
     rc = add_remedy(s, call, rc);
 out:

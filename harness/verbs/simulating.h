@@ -19,8 +19,7 @@ enum rc simulating_check(const char *out, const char *json) MUST_CHECK;
 /* The folder of --out; if --out is not given, a folder that is discarded at the end. */
 enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb) MUST_CHECK;
 /* Call run(what, env), which runs n simulations, n_jobs at a time (0: as many as this process has cores). Prints
- * progress to stderr. If a signal stops it, the exit code of the call says so. kept: where finished simulations are
- * kept; NULL: nowhere. */
+ * progress to stderr. kept: where finished simulations are kept; NULL: nowhere. */
 struct simulating_run {
     enum rc (*run)(void *what, const struct simulations_env *env);
     void *what;
@@ -29,7 +28,7 @@ struct simulating_run {
     size_t n;
     struct kept_simulations *kept;
 };
-enum rc simulating_run(struct verb_call *call, const struct simulating_run *r) MUST_CHECK;
+enum rc simulating_run(const struct simulating_run *r) MUST_CHECK;
 /* Write the output of print(what, to) to a file. */
 enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what,
                               const char *path) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/verbs/verb_files.h"
+#include "harness/world/stop.h"
 
 /* The groups of v, filling opts. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
@@ -161,8 +162,14 @@ enum rc verb_run(const struct verb *v, struct verb_call *call)
 
     if (n_wanted > 0 && v->operands[0] != '[' && !is_continued(call) && !call->operand[n_wanted - 1])
         return rc_raise(RC_INVAL, "missing: %s; usage: gradmark %s %s", missing_operands(call), v->name, v->operands);
-    const enum rc rc = verb_check_files(call);
-    return rc == RC_OK ? v->run(call) : rc;
+    enum rc rc;
+
+    TRY(verb_check_files(call));
+    rc = v->run(call);
+    if (rc != RC_OK && call->stage == STAGE_RUN && call->failure_exit_code == 0 && stop_wanted())
+        call->failure_exit_code = VERB_STOPPED + stop_signal();
+out:
+    return rc;
 }
 
 void verb_call_close(struct verb_call *call)

@@ -29,12 +29,13 @@ struct verb_call { /* one use of a subcommand, its options parsed */
     enum verb_stage stage;                  /* STAGE_INPUT when run begins; run sets it */
     bool every_rank_tells;                  /* any rank may report an error of STAGE_INPUT; else only rank 0 does */
     int exit_code;                          /* of the program if run returns RC_OK; 0 when run begins */
-    int failure_exit_code;                  /* of the program if run fails; 0, as when run begins: that of the stage */
+    int failure_exit_code;                  /* of the program if run fails; 0, as when run begins: that of the stage, or
+                                               VERB_STOPPED + the signal that stopped it */
 };
 
 enum {
     VERB_STOPPED = 128
-}; /* exit code of a subcommand that a signal stopped and that kept its results: this + the signal's number */
+}; /* exit code of a subcommand that a signal stopped: this + the signal's number */
 
 struct verb_group {
     const char *title; /* heading in --help-all, where there are no topics */
@@ -94,7 +95,8 @@ extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb
  * RC_NOMEM. The caller closes call, also after an error. Options borrow from argv. */
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[]) MUST_CHECK;
 void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
-/* Call the function of the subcommand. RC_INVAL: an operand is missing. */
+/* Call the function of the subcommand. RC_INVAL: an operand is missing. If a signal stopped it, and it chose no exit
+ * code for that, call->failure_exit_code is VERB_STOPPED + the signal. */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which belongs to no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
