@@ -141,28 +141,117 @@ out:
     return rc;
 }
 
-enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path)
+static void remove_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
+        (void)unlinkat(dirfd(dir), entry->d_name, 0); /* fails for . and .. */
+    (void)closedir(dir);
+}
+
+struct leftover { /* "PATH.partial" of a process before this one */
+    char *path;
+    int lock; /* of its first file, a descriptor; -1: it is not there, or empty */
+};
+
+static bool is_empty(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+
+    while (dir != NULL && readdir(dir) != NULL)
+        n++;
+    if (dir != NULL)
+        closedir(dir);
+    return n == 2; /* . and .. */
+}
+
+static void leftover_close(struct leftover *l)
+{
+    if (l->lock >= 0)
+        close(l->lock);
+    free(l->path);
+    *l = (struct leftover){ .lock = -1 };
+}
+
+/* RC_INVAL: it cannot be replaced. path: as the user gave it. */
+static enum rc leftover_open(struct leftover *out, const struct atomic_folder *f, const char *path, const char *first,
+                             const char *plan)
+{
+    struct leftover l = { .lock = -1 };
+    struct stat about;
+    char *name = NULL;
+    enum rc rc = RC_OK;
+
+    *out = l;
+    if (asprintf(&l.path, "%s.partial", f->path) < 0) {
+        l.path = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    }
+    if ((lstat(l.path, &about) != 0 && errno == ENOENT) || is_empty(l.path))
+        goto found;
+    if (asprintf(&name, "%s/%s", l.path, first) < 0) {
+        name = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    }
+    l.lock = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (l.lock >= 0 && flock(l.lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        FAIL(RC_INVAL, "%s: another process is writing into %s", path, l.path);
+    free(name);
+    if (asprintf(&name, "%s/%s", l.path, plan) < 0) {
+        name = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    }
+    if (l.lock < 0 || fstat(l.lock, &about) != 0 || about.st_size > 0 || access(name, F_OK) == 0)
+        FAIL(RC_INVAL, "%s: %s is in the way; --continue %s continues what is there, or remove it", path, l.path, path);
+found:
+    *out = l;
+    l = (struct leftover){ .lock = -1 };
+out:
+    free(name);
+    leftover_close(&l);
+    return rc;
+}
+
+enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path, const char *first, const char *plan)
 {
     struct atomic_folder f = { .path = NULL };
-    char *partial = NULL;
+    struct leftover before = { .lock = -1 };
     enum rc rc;
 
     *out = f;
     TRY(atomic_folder_open(&f, path));
-    if (asprintf(&partial, "%s.partial", f.path) < 0) {
-        partial = NULL;
-        FAIL(RC_NOMEM, "%s: no memory for its name", path);
-    }
-    if (rename(f.temporary_path, partial) != 0) /* replaces an empty folder */
-        FAIL(RC_INVAL, "%s: %s is in the way: %s; --continue %s continues what is there, or remove it", path, partial,
-             strerror(errno), path);
+    TRY(leftover_open(&before, &f, path, first, plan));
+    if (before.lock >= 0)
+        remove_files(before.path);
+    if (rename(f.temporary_path, before.path) != 0) /* replaces an empty folder */
+        FAIL(RC_INVAL, "%s: %s is in the way: %s; --continue %s continues what is there, or remove it", path,
+             before.path, strerror(errno), path);
     free(f.temporary_path);
-    f.temporary_path = partial;
-    partial = NULL;
+    f.temporary_path = before.path;
+    before.path = NULL;
     *out = f;
     f = (struct atomic_folder){ .path = NULL };
 out:
-    free(partial);
+    leftover_close(&before);
+    atomic_folder_discard(&f);
+    return rc;
+}
+
+enum rc atomic_folder_check(const char *path, const char *first, const char *plan)
+{
+    struct atomic_folder f = { .path = NULL };
+    struct leftover before = { .lock = -1 };
+    enum rc rc;
+
+    TRY(atomic_folder_open(&f, path));
+    if (first)
+        TRY(leftover_open(&before, &f, path, first, plan));
+out:
+    leftover_close(&before);
     atomic_folder_discard(&f);
     return rc;
 }
@@ -254,17 +343,6 @@ out:
     return rc;
 }
 
-static void remove_files(const char *folder)
-{
-    DIR *dir = opendir(folder);
-
-    if (dir == NULL)
-        return;
-    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
-        (void)unlinkat(dirfd(dir), entry->d_name, 0); /* fails for . and .. */
-    (void)closedir(dir);
-}
-
 void atomic_folder_discard(struct atomic_folder *f)
 {
     if (f->temporary_path != NULL && !f->stays) {
@@ -300,6 +378,25 @@ enum rc folder_make_dated(char *out, size_t n_bytes, const char *parent, const c
             return rc_raise(RC_INVAL, "%s: cannot be made: %s", out, strerror(errno));
     }
     return rc_raise(RC_INVAL, "%s: exists, and so do %d more of that name", out, MAX_TRIES);
+}
+
+enum rc folder_check_dated(char *out, size_t n_bytes, const char *parent, const char *name)
+{
+    struct atomic_folder f = { .path = NULL };
+    enum rc rc = RC_OK;
+
+    if (asprintf(&f.path, "%s/%s", parent, name) < 0) {
+        f.path = NULL;
+        FAIL(RC_NOMEM, "%s: no memory for its name", parent);
+    }
+    TRY(make_parents(&f));
+    TRY(folder_make_dated(out, n_bytes, parent, name));
+    (void)rmdir(out);
+out:
+    if (f.path)
+        remove_parents(&f);
+    clear(&f);
+    return rc;
 }
 
 enum rc folder_make_empty(const char *path)

@@ -15,6 +15,9 @@
  * := its path. The date is the local one. RC_INVAL names it and the reason. */
 enum rc folder_make_dated(char *out, size_t n_bytes, const char *parent, const char *name) MUST_CHECK;
 
+/* Would that succeed, if PARENT is made where it does not exist? The same errors. Leaves nothing. */
+enum rc folder_check_dated(char *out, size_t n_bytes, const char *parent, const char *name) MUST_CHECK;
+
 /* Makes folder `path` and its parents, or finds it empty. RC_INVAL names it and the reason. */
 enum rc folder_make_empty(const char *path) MUST_CHECK;
 
@@ -32,8 +35,14 @@ struct atomic_folder {
  * path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no permission). */
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
 /* As atomic_folder_open(), for work that another process can continue: temporary_path is "PATH.partial", without more
- * letters. RC_INVAL also if it exists already. */
-enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path) MUST_CHECK;
+ * letters. In it the caller makes the file `first`, which it locks (flock) until it ends, and later the file `plan`. If
+ * PATH.partial exists already: RC_INVAL, unless its process ended before it had a plan. It is replaced then: it is
+ * empty, or has an empty `first` that nobody locks, and no `plan`. */
+enum rc atomic_folder_open_partial(struct atomic_folder *out, const char *path, const char *first,
+                                   const char *plan) MUST_CHECK;
+/* Would atomic_folder_open(), with `first` atomic_folder_open_partial(), succeed now? The same errors. Leaves things as
+ * they are. */
+enum rc atomic_folder_check(const char *path, const char *first, const char *plan) MUST_CHECK;
 /* Continues with "PATH.partial" as it is. RC_INVAL: it does not exist, or there are also files at path. */
 enum rc atomic_folder_reopen_partial(struct atomic_folder *out, const char *path) MUST_CHECK;
 /* TMPDIR, or else /tmp: for folders of a single run. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folder_test.c - what atomic folders leave behind. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,15 +72,17 @@ static void folders_that_stay_are_continued(void **state)
     snprintf(partial, sizeof partial, "%s/a.partial", folder);
     snprintf(text, sizeof text, "%s/text", partial);
     assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_INVAL);
-    assert_int_equal(atomic_folder_open_partial(&f, path), RC_OK);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "text", "plan"), RC_OK);
     assert_string_equal(f.temporary_path, partial);
     atomic_folder_discard(&f);
     assert_int_equal(access(partial, F_OK), -1);
-    assert_int_equal(atomic_folder_open_partial(&f, path), RC_OK);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "text", "plan"), RC_OK);
     write_text(text, "kept");
     f.stays = true;
     atomic_folder_discard(&f);
-    assert_int_equal(atomic_folder_open_partial(&f, path), RC_INVAL);
+    assert_int_equal(atomic_folder_check(path, "text", "plan"), RC_INVAL);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "text", "plan"), RC_INVAL);
+    assert_int_equal(access(text, F_OK), 0);
     assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_OK);
     assert_int_equal(atomic_folder_commit(&f), RC_OK);
     assert_int_equal(access(partial, F_OK), -1);
@@ -89,6 +93,41 @@ static void folders_that_stay_are_continued(void **state)
     snprintf(text, sizeof text, "%s/a/text", folder);
     assert_int_equal(unlink(text), 0);
     assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* A process that ended before it had a plan is in nobody's way, unless it still runs or has kept something. */
+static void folders_without_a_plan_are_replaced(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], first[64], plan[64], mine[64];
+    struct atomic_folder f = { .path = NULL };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a", folder);
+    snprintf(first, sizeof first, "%s/a.partial/first", folder);
+    snprintf(plan, sizeof plan, "%s/a.partial/plan", folder);
+    snprintf(mine, sizeof mine, "%s/a.partial/mine", folder);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "first", "plan"), RC_OK);
+    write_text(mine, "not of gradmark");
+    f.stays = true;
+    atomic_folder_discard(&f);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "first", "plan"), RC_INVAL);
+    write_text(first, "");
+    const int fd = open(first, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "first", "plan"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "another process"));
+    close(fd);
+    write_text(plan, "");
+    assert_int_equal(atomic_folder_open_partial(&f, path, "first", "plan"), RC_INVAL);
+    assert_int_equal(unlink(plan), 0);
+    assert_int_equal(atomic_folder_check(path, "first", "plan"), RC_OK);
+    assert_int_equal(access(mine, F_OK), 0);
+    assert_int_equal(atomic_folder_open_partial(&f, path, "first", "plan"), RC_OK);
+    assert_int_equal(access(mine, F_OK), -1);
+    assert_int_equal(access(first, F_OK), -1);
+    atomic_folder_discard(&f);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -145,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none),
                                         cmocka_unit_test(folders_that_stay_are_continued),
+                                        cmocka_unit_test(folders_without_a_plan_are_replaced),
                                         cmocka_unit_test(temporary_folders_are_private),
                                         cmocka_unit_test(an_empty_folder_is_made_or_found) };
 

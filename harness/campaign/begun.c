@@ -5,76 +5,80 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "data/dataset.h"
 #include "harness/base/file.h"
+#include "harness/base/folder.h"
 #include "harness/base/text.h"
-#include "harness/cluster/cluster.h"
 #include "harness/report/environment.h"
 #include "harness/report/manifest.h"
 #include "harness/report/xml.h"
+#include "harness/train/train.h"
 
 /* --- the contents of input files --- */
 
-static bool is_input(const char *option)
+/* behind: what follows the name of the option in the name of the digest. */
+static enum rc add_input(struct digests *to, const struct opt *o, const char *behind, const char *path)
 {
-    static const char *const input[] = { "cluster", "profile", "data" };
+    char name[DIGEST_NAME_BYTES];
 
-    for (size_t i = 0; i < sizeof input / sizeof *input; i++)
-        if (strcmp(option, input[i]) == 0)
-            return true;
-    return false;
+    if (path[0] == '\0' || train_is_built_in(o, path))
+        return RC_OK;
+    snprintf(name, sizeof name, "%s%s", o->name, behind);
+    return file_of_option(digests_add(to, name, path), o->name);
 }
 
-/* Is this value of one of these options the name of something built in? */
-static bool is_built_in(const char *option, const char *value)
+/* "FILE", "PRESET|FILE", or "MODEL=FILE,...", whose files count from 1 on. */
+static enum rc add_inputs_of(struct digests *to, const struct opt *o, const char *value)
 {
-    const struct dataset_source *source = strcmp(option, "data") == 0 ? dataset_source_find(value) : NULL;
-
-    return (source && source->makes_images) || (strcmp(option, "cluster") == 0 && cluster_is_preset(value));
-}
-
-/* which: of the values of --over, from 1 on; 0: of the option itself. */
-static enum rc add_input(struct sweep *s, const char *option, int which, const char *path)
-{
-    struct digest *grown, *d;
+    char item[PATH_MAX], behind[32];
     enum rc rc = RC_OK;
 
-    if (path[0] == '\0' || is_built_in(option, path))
-        return RC_OK;
-    grown = realloc(s->input, (s->n_inputs + 1) * sizeof *grown);
-    if (!grown)
-        FAIL(RC_NOMEM, "no memory for the digests of input files");
-    s->input = grown;
-    d = &grown[s->n_inputs];
-    TRY(file_of_option(digest_of(d->sha256, path), option));
-    if (which > 0)
-        snprintf(d->name, sizeof d->name, "%s, value %d of --over", option, which);
-    else
-        snprintf(d->name, sizeof d->name, "%s", option);
-    s->n_inputs++;
+    if (!strstr(o->unit, "..."))
+        return add_input(to, o, "", value);
+    for (int i = 1; text_next(&value, item, sizeof item); i++) {
+        const char *equals = strchr(item, '=');
+        snprintf(behind, sizeof behind, ", file %d", i);
+        TRY(add_input(to, o, behind, equals ? equals + 1 : item));
+    }
 out:
     return rc;
 }
 
-static enum rc find_inputs(struct sweep *s)
+enum rc begun_find_inputs(struct digests *out, const struct opt_group *group, int n_groups)
 {
-    const struct opt_group *g = sweep_train_group(s);
-    char value[ARG_BYTES];
     enum rc rc = RC_OK;
 
-    s->n_inputs = 0;
-    for (int i = 0; g->table[i].type != OPT_END; i++)
-        if (opt_is_given(g, i) && is_input(g->table[i].name))
-            TRY(add_input(s, g->table[i].name, 0, opt_text(&g->table[i], g->into)));
-    for (int k = 0; k < s->n_axes; k++) {
-        const char *rest = s->axis[k].values;
-        for (int n = 1; is_input(s->axis[k].option) && text_next(&rest, value, sizeof value); n++)
-            TRY(add_input(s, s->axis[k].option, n, value));
-    }
+    digests_free(out);
+    for (int g = 0; g < n_groups; g++)
+        for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
+            if (o->file == OPT_READ)
+                TRY(add_inputs_of(out, o, opt_text(o, group[g].into)));
+out:
+    return rc;
+}
+
+/* The options, and the values of --over. */
+static enum rc find_inputs(struct sweep *s)
+{
+    const struct opt_group *train = sweep_train_group(s);
+    char value[ARG_BYTES], behind[32];
+    enum rc rc;
+
+    TRY(begun_find_inputs(&s->inputs, s->given, s->n_given));
+    for (int k = 0; k < s->n_axes; k++)
+        for (const struct opt *o = train->table; o->type != OPT_END; o++) {
+            const char *rest = s->axis[k].values;
+            if (o->file != OPT_READ || strcmp(o->name, s->axis[k].option) != 0)
+                continue;
+            for (int n = 1; text_next(&rest, value, sizeof value); n++) {
+                snprintf(behind, sizeof behind, ", value %d of --over", n);
+                TRY(add_input(&s->inputs, o, behind, value));
+            }
+        }
 out:
     return rc;
 }
@@ -95,7 +99,7 @@ static bool is_path(const struct opt *o)
 static enum rc add_word(struct command_line *l, const struct opt_group *g, const struct opt *o, const char *here)
 {
     const char *path = is_path(o) ? opt_text(o, g->into) : "";
-    const bool is_relative = path[0] != '\0' && path[0] != '/' && !is_built_in(o->name, path);
+    const bool is_relative = path[0] != '\0' && path[0] != '/' && !train_is_built_in(o, path);
 
     return command_line_add_option(l, g, o, is_relative ? here : "");
 }
@@ -257,7 +261,7 @@ static enum rc make_plan(struct record **out, const struct sweep *s)
     TRY(record_open(&r, "plan"));
     record_text_array(r, "arguments", (const char *const *)l->argv, (size_t)l->n);
     record_u64(r, "ranks_count", s->launcher.name ? (uint64_t)s->launcher.n_ranks : 0);
-    TRY(digest_record(r, s->input, s->n_inputs));
+    TRY(digest_record(r, s->inputs.of, s->inputs.n));
     TRY(begun_record_facts(r));
     TRY(add_points(r, &s->campaign));
     *out = r;
@@ -324,6 +328,18 @@ enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *n
     TRY(find_inputs(s));
     TRY(campaign_open(&s->campaign, results_dir, name));
     choose_paths(s);
+out:
+    return rc;
+}
+
+enum rc sweep_check_files(struct sweep *s, const char *results_dir, const char *name)
+{
+    char dir[CAMPAIGN_DIR_BYTES];
+    enum rc rc;
+
+    TRY(check_words(s));
+    TRY(find_inputs(s));
+    TRY(folder_check_dated(dir, sizeof dir, results_dir, name));
 out:
     return rc;
 }
@@ -534,21 +550,21 @@ out:
     return rc;
 }
 
-enum rc begun_check_digests(struct begun *k, const struct digest *now, size_t n, bool anyway)
+enum rc begun_check_digests(struct begun *k, const struct digests *now, bool anyway)
 {
     json_t *then = json_object_get(plan_of(k), DIGEST_KEY), *digest = NULL;
     char what[DIGEST_NAME_BYTES + 32];
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; then && i < n; i++) { /* older plans have none */
-        const bool is_operand = strcmp(now[i].name, "operand") == 0;
+    for (size_t i = 0; then && i < now->n; i++) { /* older plans have none */
+        const bool is_operand = strcmp(now->of[i].name, "operand") == 0;
         json_decref(digest);
-        digest = json_string(now[i].sha256);
+        digest = json_string(now->of[i].sha256);
         if (!digest)
             FAIL(RC_NOMEM, "no memory for the digests of input files");
-        snprintf(what, sizeof what, "the SHA-256 of %s%s", is_operand ? "the " : "--", now[i].name);
-        if (!json_equal(json_object_get(then, now[i].name), digest))
-            TRY(note_change(k, anyway, what, json_object_get(then, now[i].name), digest));
+        snprintf(what, sizeof what, "the SHA-256 of %s%s", is_operand ? "the " : "--", now->of[i].name);
+        if (!json_equal(json_object_get(then, now->of[i].name), digest))
+            TRY(note_change(k, anyway, what, json_object_get(then, now->of[i].name), digest));
     }
 out:
     json_decref(digest);
@@ -560,7 +576,7 @@ enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway)
     enum rc rc;
 
     TRY(find_inputs(s));
-    TRY(begun_check_digests(k, s->input, s->n_inputs, anyway));
+    TRY(begun_check_digests(k, &s->inputs, anyway));
 out:
     return rc;
 }

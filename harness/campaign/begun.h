@@ -49,7 +49,10 @@ enum rc begun_check(struct begun *k, bool anyway) MUST_CHECK;
 /* Compare the contents of input files likewise. Keeps their current digests for sweep_write_manifest(). */
 enum rc begun_check_inputs(struct begun *k, struct sweep *s, bool anyway) MUST_CHECK;
 /* The part of begun_check_inputs() for any digests. A digest called "operand" belongs to no option. */
-enum rc begun_check_digests(struct begun *k, const struct digest *now, size_t n, bool anyway) MUST_CHECK;
+enum rc begun_check_digests(struct begun *k, const struct digests *now, bool anyway) MUST_CHECK;
+/* *out := the digests of the files that the options of these groups read (OPT_READ). RC_INVAL "--OPTION PATH: ...": it
+ * cannot be read. RC_NOMEM. */
+enum rc begun_find_inputs(struct digests *out, const struct opt_group *group, int n_groups) MUST_CHECK;
 /* Add to a plan what begun_check() compares, except the values of manifest_fill(). RC_NOMEM. */
 enum rc begun_record_facts(struct record *plan) MUST_CHECK;
 /* RC_INVAL: a word of a command line is not UTF-8, so a plan cannot hold it. */

@@ -19,6 +19,8 @@
 #include "harness/campaign/simulations.h"
 #include "harness/report/seal.h"
 
+#define KEPT_SIMULATIONS_FILE "simulations.jsonl.partial" /* its name until the work is finished */
+
 struct kept_simulations { /* owned; zeroed: nothing is kept */
     struct atomic_file file;
     const char *folder; /* borrowed; the file is in it */

@@ -100,8 +100,7 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     char failure[FAILURE_BYTES];                         /* why the last launch failed; "": it did not */
     size_t max_failures;                                 /* of a point: K2 */
     double spent_before_s;                               /* in the sessions before this one */
-    struct digest *input;                                /* [n_inputs]: of input files, at the beginning */
-    size_t n_inputs;                                     /* of this session; owned; rank 0 */
+    struct digests inputs;                               /* of input files, at the beginning of this session; rank 0 */
     char despite[FAILURE_BYTES];                         /* changes since it was begun; "": none */
     bool goes_on_anyway;                                 /* continue despite changes */
     char farewell[CONTINUE_BYTES + 128];                 /* message of an MPI rank that a signal ends */
@@ -180,6 +179,8 @@ void sweep_tuning_free(struct sweep *s);
 /* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). Then call
  * sweep_write_manifest() (begun.h). */
 enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
+/* Would that succeed now? The same errors. Leaves nothing. */
+enum rc sweep_check_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
 /* Launch all points in turns, except launches that s->campaign already holds. w NULL: each launch is a process; else it
  * runs in a part of w. Results go to s->campaign (rank 0), and so do failed launches, which do not end the campaign. */
 enum rc sweep_launch_all(struct sweep *s, struct world *w) MUST_CHECK;

@@ -137,6 +137,27 @@ out:
     return rc;
 }
 
+enum rc digests_add(struct digests *to, const char *name, const char *path)
+{
+    struct digest *grown = realloc(to->of, (to->n + 1) * sizeof *grown);
+    enum rc rc;
+
+    if (!grown)
+        return rc_raise(RC_NOMEM, "no memory for the digests of input files");
+    to->of = grown;
+    TRY(digest_of(grown[to->n].sha256, path));
+    snprintf(grown[to->n].name, sizeof grown[to->n].name, "%s", name);
+    to->n++;
+out:
+    return rc;
+}
+
+void digests_free(struct digests *d)
+{
+    free(d->of);
+    *d = (struct digests){ .of = NULL };
+}
+
 enum rc digest_record(struct record *r, const struct digest *of, size_t n)
 {
     struct record *child = NULL;

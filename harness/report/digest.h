@@ -24,6 +24,15 @@ struct digest {                   /* of one input */
 
 /* Digest of the file or folder at path. RC_INVAL "PATH: ...": it cannot be read. RC_NOMEM. */
 enum rc digest_of(char out[DIGEST_BYTES], const char *path) MUST_CHECK;
+struct digests { /* of several inputs; owned; zeroed: none */
+    struct digest *of;
+    size_t n;
+};
+/* Add the digest of the file or folder at path. name: at most DIGEST_NAME_BYTES with the terminator, else cut. Errors
+ * of digest_of(); RC_NOMEM. */
+enum rc digests_add(struct digests *to, const char *name, const char *path) MUST_CHECK;
+void digests_free(struct digests *d); /* accepts a zeroed one */
+
 /* Set "input_sha256":{"cluster":"...", ...} in r; an empty object if n is 0. RC_NOMEM. */
 enum rc digest_record(struct record *r, const struct digest *of, size_t n) MUST_CHECK;
 

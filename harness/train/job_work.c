@@ -118,6 +118,13 @@ static const char *path_of_data(const struct train_job *job, char shipped[PATH_M
     return source && source->makes_images ? NULL : job->opts.data;
 }
 
+bool train_is_built_in(const struct opt *o, const char *value)
+{
+    const struct dataset_source *source = strcmp(o->name, "data") == 0 ? dataset_source_find(value) : NULL;
+
+    return (source && source->makes_images) || (strncmp(o->unit, "PRESET|", 7) == 0 && cluster_is_preset(value));
+}
+
 static enum rc note_input(struct train_job *job, const char *option, const char *path)
 {
     struct digest *d = &job->input[job->n_inputs];

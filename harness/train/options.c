@@ -179,7 +179,7 @@ const struct opt train_opt_table[] = {
              "memory that a rank may need (default: all available). A run that needs more for a worker or a server is "
              "refused"),
     OPT_FILE_(
-        struct train_opts, cluster, "cluster", OPT_READ, "", "FILE",
+        struct train_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
         "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster FILE"),
     OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of the simulated cluster. Only in world sim"),

@@ -282,6 +282,8 @@ enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts
 /* Compute digests of the job's input files, for train_manifest(). Call in rank 0's process, before the run.
  * RC_INVAL. */
 enum rc train_note_inputs(struct train_job *job) MUST_CHECK;
+/* Is value of this option, which names a file, a built-in name instead: a cluster, or a data set that is computed? */
+bool train_is_built_in(const struct opt *o, const char *value);
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
 /* *out := base with the reducer, module options and exchange options of *opts, which otherwise equals base->opts. It
  * borrows all that base owns: never free it. RC_INVAL, RC_UNSUPPORTED: impossible in this job; RC_INVAL: too little

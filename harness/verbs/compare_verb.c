@@ -281,6 +281,8 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
     TRY(sweep_plan_tuning(s));
     if (s->launcher.rank == 0 && !o->dry_run)
         TRY(open_files(s, o, begun, anyway));
+    if (s->launcher.rank == 0 && o->dry_run)
+        TRY(sweep_check_files(s, o->results, o->name));
 out:
     return rc;
 }
@@ -387,7 +389,7 @@ out:
     last_words_set(NULL);
     record_close(&options);
     sweep_tuning_free(&s);
-    free(s.input);
+    digests_free(&s.inputs);
     campaign_close(&s.campaign);
     return rc;
 }
@@ -401,6 +403,7 @@ static enum rc continue_campaign(struct verb_call *call)
     enum rc rc;
 
     call->every_rank_tells = true; /* the folder may be missing on one host alone */
+    TRY(continued_check_kind(&verb_compare, o->continued));
     TRY(begun_open(&begun, o->continued, &launcher));
     TRY(verb_call_open(&again, &verb_compare, begun.n_words, begun.word));
     call->every_rank_tells = false;

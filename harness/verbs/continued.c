@@ -12,11 +12,10 @@
 
 #include "harness/base/file.h"
 #include "harness/base/text.h"
-#include "harness/cluster/cluster.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
 
-enum { PATH_BYTES = PATH_MAX + 64, MOST_INPUTS = 64 };
+enum { PATH_BYTES = PATH_MAX + 64 };
 
 static const char *const own_options[] = { "continue", "continue-anyway" };
 
@@ -59,61 +58,16 @@ void continued_command(char out[CONTINUED_COMMAND_BYTES], const char *verb, cons
 
 /* --- the plan --- */
 
-struct inputs {
-    struct digest of[MOST_INPUTS];
-    size_t n;
-};
-
-/* which: of several files of the option, from 1 on; 0: there is one. */
-static enum rc add_input(struct inputs *to, const char *name, int which, const char *path)
-{
-    struct digest *d = &to->of[to->n];
-    enum rc rc = RC_OK;
-
-    if (to->n == MOST_INPUTS)
-        FAIL(RC_INVAL, "--%s: more than %d input files; fewer would be right", name, (int)MOST_INPUTS);
-    TRY(digest_of(d->sha256, path));
-    if (which > 0)
-        snprintf(d->name, sizeof d->name, "%s, file %d", name, which);
-    else
-        snprintf(d->name, sizeof d->name, "%s", name);
-    to->n++;
-out:
-    return rc;
-}
-
-/* "FILE", "PRESET|FILE" or "MODEL=FILE,..." */
-static enum rc add_inputs_of(struct inputs *to, const struct opt *o, const void *from)
-{
-    const char *value = opt_text(o, from), *behind;
-    char item[PATH_MAX];
-    enum rc rc = RC_OK;
-
-    if (value[0] == '\0' || (strncmp(o->unit, "PRESET|", 7) == 0 && cluster_is_preset(value)))
-        return RC_OK;
-    if (!strstr(o->unit, "..."))
-        return file_of_option(add_input(to, o->name, 0, value), o->name);
-    for (int which = 1; text_next(&value, item, sizeof item); which++) {
-        behind = strchr(item, '=');
-        TRY(file_of_option(add_input(to, o->name, which, behind ? behind + 1 : item), o->name));
-    }
-out:
-    return rc;
-}
-
-static enum rc find_inputs(struct inputs *out, const struct verb_call *call)
+/* Of the options, and of the operand if it is a file. */
+static enum rc find_inputs(struct digests *out, const struct verb_call *call)
 {
     const char *operand = call->operand[0];
     struct stat about;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    out->n = 0;
-    for (int g = 0; g < call->n_groups; g++)
-        for (const struct opt *o = call->group[g].table; o->type != OPT_END; o++)
-            if (o->file == OPT_READ)
-                TRY(add_inputs_of(out, o, call->group[g].into));
+    TRY(begun_find_inputs(out, call->group, call->n_groups));
     if (operand && stat(operand, &about) == 0 && S_ISREG(about.st_mode))
-        TRY(add_input(out, "operand", 0, operand));
+        TRY(digests_add(out, "operand", operand));
 out:
     return rc;
 }
@@ -140,24 +94,24 @@ out:
 static enum rc make_plan(struct record **out, const struct verb_call *call)
 {
     struct command_line *l = malloc(sizeof *l);
-    struct inputs *inputs = malloc(sizeof *inputs);
+    struct digests inputs = { .of = NULL };
     struct record *r = NULL;
     enum rc rc;
 
-    if (!l || !inputs)
+    if (!l)
         FAIL(RC_NOMEM, "no memory for a command line");
     TRY(add_words(l, call));
-    TRY(find_inputs(inputs, call));
+    TRY(find_inputs(&inputs, call));
     TRY(record_open(&r, "plan"));
     record_text_array(r, "arguments", (const char *const *)l->argv, (size_t)l->n);
     record_u64(r, "ranks_count", 0);
-    TRY(digest_record(r, inputs->of, inputs->n));
+    TRY(digest_record(r, inputs.of, inputs.n));
     TRY(begun_record_facts(r));
     *out = r;
     r = NULL;
 out:
     record_close(&r);
-    free(inputs);
+    digests_free(&inputs);
     free(l);
     return rc;
 }
@@ -185,7 +139,7 @@ out:
     return rc;
 }
 
-/* --- continuing --- */
+/* --- the folder --- */
 
 static bool has_file(const char *folder, const char *suffix, const char *file, char path[PATH_BYTES])
 {
@@ -236,34 +190,96 @@ out:
     return rc;
 }
 
-static enum rc check_kind(const json_t *record, const struct verb *v, const char *shown)
-{
-    const char *kind = json_string_value(json_object_get(record, "kind"));
+/* --- whose folder it is --- */
 
-    if (kind && strcmp(kind, v->name) == 0)
-        return RC_OK;
-    return rc_raise(RC_INVAL, "--continue %s: was begun by gradmark %s, not by gradmark %s", shown,
-                    kind ? kind : "something else", v->name);
+enum { KIND_BYTES = 32 };
+
+/* The kind of the JSON file; "": there is no such file, or it has none. */
+static void read_kind(char out[KIND_BYTES], const char *path)
+{
+    json_t *file = json_load_file(path, 0, NULL);
+    const char *kind = json_string_value(json_object_get(file, "kind"));
+
+    snprintf(out, KIND_BYTES, "%s", kind ? kind : "");
+    json_decref(file);
 }
+
+/* The subcommand that has written c->folder; "": the folder does not tell. */
+static void find_kind(char out[KIND_BYTES], const struct continued *c)
+{
+    static const char *const of_plan[] = { ".partial", "" };
+    char path[PATH_BYTES];
+
+    out[0] = '\0';
+    for (size_t i = 0; !out[0] && i < sizeof of_plan / sizeof *of_plan; i++)
+        if (has_file(c->folder, of_plan[i], PLAN_FILE, path))
+            read_kind(out, path);
+    if (!out[0] && has_file(c->folder, "", "manifest.json", path))
+        read_kind(out, path);
+    if (!out[0] && has_file(c->folder, "", "slides", path))
+        snprintf(out, KIND_BYTES, "lab");
+    if (strcmp(out, "campaign") == 0)
+        snprintf(out, KIND_BYTES, "compare");
+}
+
+static bool is_one_of(const char *kind, const char *const *name)
+{
+    while (*name && strcmp(*name, kind) != 0)
+        name++;
+    return *name;
+}
+
+static enum rc check_kind(const struct verb *v, const char *kind, const struct continued *c)
+{
+    static const char *const continues[] = { "compare", "simulate", "reproduce", "lab", NULL };
+    static const char *const ends[] = { "accept", "predict", NULL };
+    char command[CONTINUED_COMMAND_BYTES];
+
+    if (strcmp(kind, v->name) == 0)
+        return RC_OK;
+    if (is_one_of(kind, ends))
+        return rc_raise(RC_INVAL,
+                        "--continue %s: is a folder of gradmark %s, not of gradmark %s; it cannot be continued: start "
+                        "gradmark %s again",
+                        c->shown, kind, v->name, kind);
+    if (!is_one_of(kind, continues))
+        return RC_OK;
+    continued_command(command, kind, c->shown);
+    return rc_raise(RC_INVAL, "--continue %s: is a folder of gradmark %s, not of gradmark %s; to continue it: %s",
+                    c->shown, kind, v->name, command);
+}
+
+enum rc continued_check_kind(const struct verb *v, const char *folder)
+{
+    struct continued c = { .goes_on = false };
+    char path[PATH_BYTES], kind[KIND_BYTES];
+    enum rc rc;
+
+    TRY(find_plan(&c, path, folder));
+    find_kind(kind, &c);
+    TRY(check_kind(v, kind, &c));
+out:
+    return rc;
+}
+
+/* --- continuing it --- */
 
 static enum rc check_facts(struct continued *c, const struct verb_call *again, bool anyway)
 {
     const char *before = json_string_value(json_object_get(c->begun.manifest, "continued_despite"));
-    struct inputs *inputs = malloc(sizeof *inputs);
+    struct digests inputs = { .of = NULL };
     enum rc rc;
 
-    if (!inputs)
-        return rc_raise(RC_NOMEM, "no memory for the digests of input files");
     TRY(begun_check(&c->begun, anyway));
-    TRY(find_inputs(inputs, again));
-    TRY(begun_check_digests(&c->begun, inputs->of, inputs->n, anyway));
+    TRY(find_inputs(&inputs, again));
+    TRY(begun_check_digests(&c->begun, &inputs, anyway));
     snprintf(c->despite, sizeof c->despite, "%.400s%s%.400s", before ? before : "",
              before && c->begun.changes[0] ? "; " : "", c->begun.changes);
     if (c->despite[0])
         fprintf(stderr, "gradmark %s: continues though it was begun under other conditions: %s\n", again->verb->name,
                 c->despite);
 out:
-    free(inputs);
+    digests_free(&inputs);
     return rc;
 }
 
@@ -271,11 +287,14 @@ static enum rc go_on(struct verb_call *call, struct continued *c, const char *pa
 {
     const struct launcher alone = { .name = NULL };
     struct verb_call again = { .stage = STAGE_INPUT };
+    char kind[KIND_BYTES];
     const char *here;
     enum rc rc;
 
     TRY(begun_open_file(&c->begun, terms->folder, path, &alone));
-    TRY(check_kind(c->begun.manifest, call->verb, terms->folder));
+    find_kind(kind, c);
+    if (strcmp(kind, call->verb->name) != 0)
+        FAIL(RC_INVAL, "--continue %s: the plan in its " PLAN_FILE " is damaged", terms->folder);
     here = json_string_value(json_object_get(c->begun.manifest, "working_folder"));
     if (here && chdir(here) != 0)
         FAIL(RC_INVAL, "--continue %s: it was begun in %s, which cannot be entered: %s", terms->folder, here,
@@ -295,37 +314,53 @@ out:
     return rc;
 }
 
-/* Nothing is left of it to run, if it was this verb's: its manifest says that. */
-static enum rc tell_complete(const struct verb_call *call, const char *shown, const char *folder)
+/* Nothing is left of it to run. It ends as the work itself did: simulations that failed are named again. */
+static enum rc tell_complete(struct verb_call *call, const struct continued *c)
 {
     char path[PATH_BYTES];
-    json_t *manifest = has_file(folder, "", "manifest.json", path) ? json_load_file(path, 0, NULL) : NULL;
-    enum rc rc = manifest ? check_kind(manifest, call->verb, shown) : RC_OK;
+    json_t *manifest = has_file(c->folder, "", "manifest.json", path) ? json_load_file(path, 0, NULL) : NULL, *why;
+    const json_t *failed = json_object_get(manifest, FAILED_KEY);
+    const size_t n_failed = json_array_size(failed);
+    enum rc rc = RC_OK;
+    size_t i;
 
-    if (rc == RC_OK)
-        fprintf(stderr, "gradmark %s: %s is complete: nothing is left to run\n", call->verb->name, shown);
+    fprintf(stderr, "gradmark %s: %s is complete: nothing is left to run\n", call->verb->name, c->shown);
+    json_array_foreach(failed, i, why)
+    {
+        if (json_is_string(why))
+            fprintf(stderr, "gradmark %s: %s\n", call->verb->name, json_string_value(why));
+    }
     json_decref(manifest);
+    if (n_failed > 0) {
+        call->stage = STAGE_RUN;
+        rc = rc_raise(RC_PEER, "%zu simulation%s of %s failed; to run %s again, start with another --out", n_failed,
+                      n_failed == 1 ? "" : "s", c->shown, n_failed == 1 ? "it" : "them");
+    }
     return rc;
 }
 
 enum rc continued_run(struct verb_call *call, const struct continued_terms *terms)
 {
     struct continued c = { .goes_on = false };
-    char path[PATH_BYTES], other[PATH_BYTES];
+    char path[PATH_BYTES], other[PATH_BYTES], kind[KIND_BYTES];
     enum rc rc;
 
     if (!verb_given(call, "continue"))
         return terms->run(call, &c);
     TRY(find_plan(&c, path, terms->folder));
-    if (has_file(c.folder, "", terms->proof, other) && !has_file(c.folder, ".partial", PLAN_FILE, other))
-        TRY(tell_complete(call, terms->folder, c.folder));
+    find_kind(kind, &c);
+    TRY(check_kind(call->verb, kind, &c));
+    const bool is_complete = strcmp(kind, call->verb->name) == 0 && has_file(c.folder, "", terms->proof, other) &&
+                             !has_file(c.folder, ".partial", PLAN_FILE, other);
+    if (is_complete)
+        TRY(tell_complete(call, &c));
     else if (path[0])
         TRY(go_on(call, &c, path, terms));
     else
         FAIL(RC_INVAL,
              "--continue %s: holds nothing to continue: neither %s.partial/" PLAN_FILE " nor %s/" PLAN_FILE
-             " is there; remove %s.partial if it exists, and start again",
-             terms->folder, terms->folder, terms->folder, terms->folder);
+             " is there; start again with all options",
+             terms->folder, c.shown, c.shown);
 out:
     return rc;
 }

@@ -25,6 +25,9 @@ struct continued { /* zeroed: new work */
 };
 
 #define PLAN_FILE "plan.json"
+/* Key of manifest.json: the messages of simulations that failed; absent if none did. --continue of a complete folder
+ * prints them. */
+#define FAILED_KEY "failed_simulations"
 
 struct continued_terms { /* of a subcommand */
     const char *folder;  /* of --continue; "": not given */
@@ -35,8 +38,12 @@ struct continued_terms { /* of a subcommand */
 
 /* Check --continue and --continue-anyway against the other options. RC_INVAL. */
 enum rc continued_check(const struct verb_call *call, const char *folder, bool anyway) MUST_CHECK;
+/* Which subcommand has written the folder that --continue of v names? RC_INVAL: another one; the message names it, and
+ * the command that continues the folder, if there is one. RC_OK also if the folder does not tell. */
+enum rc continued_check_kind(const struct verb *v, const char *folder) MUST_CHECK;
 /* Call run with the call itself, or with the call of FOLDER's plan in the folder where it was typed. RC_INVAL: there is
- * nothing to continue, or something has changed since and anyway is not set. */
+ * nothing to continue, or something has changed since and anyway is not set. RC_PEER: the folder is complete, and some
+ * of its simulations had failed. */
 enum rc continued_run(struct verb_call *call, const struct continued_terms *terms) MUST_CHECK;
 /* Write FOLDER/plan.json. RC_INVAL: an input file cannot be read, or a word is not UTF-8. */
 enum rc continued_write_plan(const struct continued *c, const struct verb_call *call, const char *folder,

@@ -257,14 +257,12 @@ static int n_labs(void)
 /* Before the first lab runs: each will have its folder, and so will the slides. */
 static enum rc check_folders(const char *results, const char *const *name, int n_names)
 {
-    struct atomic_folder folder = { .path = NULL };
     char path[PATH_BYTES];
     enum rc rc = RC_OK;
 
     for (int i = 0; i <= n_names; i++) {
         snprintf(path, sizeof path, "%s/%s", results, i < n_names ? name[i] : "slides");
-        TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
-        atomic_folder_discard(&folder);
+        TRY(file_of_option(atomic_folder_check(path, NULL, NULL), "results"));
     }
 out:
     return rc;
@@ -278,6 +276,18 @@ static bool is_there(const char *results, const char *lab, const char *file)
     return access(path, F_OK) == 0;
 }
 
+/* Is results a place for new labs? */
+static enum rc check_results(const char *results, const char *const *name, int n_names)
+{
+    char command[CONTINUED_COMMAND_BYTES];
+
+    continued_command(command, "lab", results);
+    if (is_there(results, ".", PLAN_FILE))
+        return rc_raise(RC_INVAL, "--results %s: holds labs of a run that was stopped; to continue: %s", results,
+                        command);
+    return check_folders(results, name, n_names);
+}
+
 /* A folder for labs, with the plan by which they are continued. *is_new: nothing was there. */
 static enum rc begin_all(bool *is_new, int *lock, const struct verb_call *call, const struct continued *c,
                          const char *results, const char *const *name, int n_names)
@@ -287,10 +297,8 @@ static enum rc begin_all(bool *is_new, int *lock, const struct verb_call *call, 
 
     *is_new = access(results, F_OK) != 0;
     continued_command(command, "lab", results);
-    if (!c->goes_on && is_there(results, ".", PLAN_FILE))
-        FAIL(RC_INVAL, "--results %s: holds labs of a run that was stopped; to continue: %s", results, command);
     if (!c->goes_on)
-        TRY(check_folders(results, name, n_names));
+        TRY(check_results(results, name, n_names));
     TRY(file_of_option(file_make_folder(results), "results"));
     TRY(file_of_option(folder_lock(lock, results), c->goes_on ? "continue" : "results"));
     TRY(continued_write_plan(c, call, results, false));
@@ -344,10 +352,28 @@ out:
     return rc;
 }
 
+static const char *all_results(const struct lab_opts *o)
+{
+    return o->results[0] ? o->results : "labs";
+}
+
+static void name_labs(const char **name, int n_names)
+{
+    for (int i = 0; i < n_names; i++)
+        name[i] = lab_at(i)->name;
+}
+
+/* "lab-NAME" */
+static const char *lab_results(char *own, size_t n_bytes, const struct lab_opts *o, const char *name)
+{
+    snprintf(own, n_bytes, "lab-%s", name);
+    return o->results[0] ? o->results : own;
+}
+
 static enum rc run_all(struct verb_call *call, const struct continued *c)
 {
     const struct lab_opts *o = call->opts;
-    const char *given = o->results[0] ? o->results : "labs", *name[MOST_LABS];
+    const char *given = all_results(o), *name[MOST_LABS];
     const char *results = c->goes_on ? c->folder : given, *shown = c->goes_on ? c->shown : given;
     const int n_names = n_labs();
     char plan[PATH_BYTES];
@@ -355,8 +381,7 @@ static enum rc run_all(struct verb_call *call, const struct continued *c)
     bool is_new = false;
     enum rc rc;
 
-    for (int i = 0; i < n_names; i++)
-        name[i] = lab_at(i)->name;
+    name_labs(name, n_names);
     TRY(begin_all(&is_new, &lock, call, c, results, name, n_names));
     call->stage = STAGE_RUN;
     stop_catch();
@@ -375,13 +400,21 @@ out:
     return rc;
 }
 
-static enum rc print_plan(const char *name)
+/* --dry-run: what the run itself would refuse is refused. */
+static enum rc print_plan(const struct lab_opts *o, const char *name)
 {
     const bool is_all = strcmp(name, every_lab) == 0;
     const int n = is_all ? n_labs() : 1;
+    const char *names[MOST_LABS];
     const struct lab *lab;
-    enum rc rc = RC_OK;
+    char own[128];
+    enum rc rc;
 
+    name_labs(names, n);
+    if (is_all)
+        TRY(check_results(all_results(o), names, n));
+    else
+        TRY(file_of_option(atomic_folder_check(lab_results(own, sizeof own, o, name), NULL, NULL), "results"));
     printf("gradmark lab would run %d lab%s:\n", n, n == 1 ? "" : "s");
     for (int i = 0; i < n; i++) {
         lab = lab_at(i);
@@ -446,12 +479,11 @@ static enum rc run_any(struct verb_call *call, struct continued *c)
     if (o->check[0])
         return check_exercise(call);
     if (call->operand[0] && o->dry_run)
-        return print_plan(call->operand[0]);
+        return print_plan(o, call->operand[0]);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return run_all(call, c);
     if (call->operand[0]) {
-        snprintf(own, sizeof own, "lab-%s", call->operand[0]);
-        const char *path = o->results[0] ? o->results : own;
+        const char *path = lab_results(own, sizeof own, o, call->operand[0]);
         return run_lab(call, call->operand[0], path, path);
     }
     list(stdout);

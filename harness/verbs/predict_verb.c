@@ -99,7 +99,7 @@ static enum rc predict_run(struct verb_call *call)
         TRY(prediction_write(&p, o->json));
     if (o->out[0]) {
         TRY(keep(&p, folder.temporary_path));
-        TRY(simulating_write_manifest(call, folder.temporary_path, ""));
+        TRY(simulating_write_manifest(call, folder.temporary_path, "", NULL));
         TRY(atomic_folder_commit(&folder));
         TRY(simulating_tell_folder(o->out));
     }

@@ -144,7 +144,7 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
         TRY(reproduction_write(&r, o->json));
     if (o->out[0])
         TRY(keep(&r, o));
-    TRY(simulating_commit(&s, call));
+    TRY(simulating_commit(&s, call, &r.simulations));
     if (o->out[0])
         TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
     TRY(simulations_check(r.simulations.simulation, r.simulations.n));

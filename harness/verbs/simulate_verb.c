@@ -232,7 +232,7 @@ static enum rc compare_layouts(struct verb_call *call, struct continued *c, cons
         TRY(layouts_write(&l, o->json));
     if (o->out[0])
         TRY(keep_layouts(&l, w.folder.temporary_path));
-    TRY(simulating_commit(&w, call));
+    TRY(simulating_commit(&w, call, &l.base.simulations));
     TRY(simulations_check(l.base.simulations.simulation, l.base.simulations.n));
 out:
     layouts_close(&l);
@@ -253,7 +253,7 @@ static enum rc hand_out(struct verb_call *call, const struct continued *c, struc
         TRY(simulate_write(s, o->json));
     if (o->out[0])
         TRY(keep(s));
-    TRY(simulating_commit(w, call));
+    TRY(simulating_commit(w, call, &s->simulations));
     if (o->out[0])
         TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
     TRY(simulations_check(s->simulations.simulation, s->simulations.n));

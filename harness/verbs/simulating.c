@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/hold.h"
 #include "harness/base/partial_file.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
@@ -102,7 +103,25 @@ static void record_group(struct record *to, const struct opt_group *group)
     }
 }
 
-enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite)
+/* FAILED_KEY */
+static enum rc record_failures(struct record *r, const struct simulation_set *set)
+{
+    const char **why = calloc(set->n + 1, sizeof *why);
+    size_t n = 0;
+
+    if (!why)
+        return rc_raise(RC_NOMEM, "no memory for the failures of %zu simulations", set->n);
+    for (size_t i = 0; i < set->n; i++)
+        if (set->simulation[i].has_failed)
+            why[n++] = set->simulation[i].why;
+    if (n > 0)
+        record_text_array(r, FAILED_KEY, why, n);
+    free(why);
+    return RC_OK;
+}
+
+enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite,
+                                  const struct simulation_set *set)
 {
     struct record *r = NULL, *options = NULL;
     char path[FOLDER_BYTES + 32];
@@ -116,6 +135,8 @@ enum rc simulating_write_manifest(const struct verb_call *call, const char *fold
     record_child(r, "options", &options);
     if (despite[0])
         record_text(r, "continued_despite", despite);
+    if (set)
+        TRY(record_failures(r, set));
     manifest_fill(r, true);
     snprintf(path, sizeof path, "%s/manifest.json", folder);
     TRY(record_write_file(r, path));
@@ -145,12 +166,14 @@ enum rc simulating_open(struct simulating *s, const struct continued *c, const c
     enum rc rc;
 
     *s = (struct simulating){ .continued = c, .keeps = out[0] && !is_dry };
-    if (!s->keeps)
-        return atomic_folder_open_temporary(&s->folder, verb);
     if (strlen(out) >= FOLDER_BYTES)
         return rc_raise(RC_INVAL, "--out %.64s...: is too long a name", out);
+    if (out[0] && is_dry)
+        TRY(file_of_option(atomic_folder_check(out, KEPT_SIMULATIONS_FILE, PLAN_FILE), "out"));
+    if (!s->keeps)
+        return atomic_folder_open_temporary(&s->folder, verb);
     if (!c->goes_on) {
-        TRY(file_of_option(atomic_folder_open_partial(&s->folder, out), "out"));
+        TRY(file_of_option(atomic_folder_open_partial(&s->folder, out, KEPT_SIMULATIONS_FILE, PLAN_FILE), "out"));
         TRY(kept_simulations_open(&s->kept, s->folder.temporary_path));
         return RC_OK;
     }
@@ -180,6 +203,7 @@ static enum rc begin(struct simulating *s, const struct verb_call *call, const s
     char command[CONTINUED_COMMAND_BYTES];
     enum rc rc;
 
+    hold_at("plan", 0, 0);
     TRY(continued_write_plan(s->continued, call, s->folder.temporary_path, true));
     continued_command(command, call->verb->name, shown_folder(s));
     if (s->continued->goes_on) {
@@ -228,15 +252,15 @@ out:
     return rc;
 }
 
-enum rc simulating_commit(struct simulating *s, const struct verb_call *call)
+enum rc simulating_commit(struct simulating *s, const struct verb_call *call, const struct simulation_set *set)
 {
-    static const char *const of_the_run[] = { "simulations.jsonl.partial", PLAN_FILE };
+    static const char *const of_the_run[] = { KEPT_SIMULATIONS_FILE, PLAN_FILE };
     char path[FOLDER_BYTES + PATH_MAX], folder[PATH_MAX];
     enum rc rc = RC_OK;
 
     if (!s->keeps)
         return RC_OK;
-    TRY(simulating_write_manifest(call, s->folder.temporary_path, s->continued->despite));
+    TRY(simulating_write_manifest(call, s->folder.temporary_path, s->continued->despite, set));
     snprintf(folder, sizeof folder, "%s", s->folder.path);
     TRY(atomic_folder_commit(&s->folder));
     for (size_t i = 0; i < sizeof of_the_run / sizeof *of_the_run; i++) {

@@ -36,8 +36,10 @@ enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), cons
 enum rc simulating_tell_folder(const char *out) MUST_CHECK;
 /* folder/manifest.json: the subcommand, its operand, its options and the program. It has no fact of this machine, no
  * date, and no option about the place of files or the number of simulations at a time: equal predictions have equal
- * folders. despite: what had changed when the run was continued; "": nothing. */
-enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite) MUST_CHECK;
+ * folders. despite: what had changed when the run was continued; "": nothing. set: those that failed are
+ * named in it (FAILED_KEY); NULL: none. */
+enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite,
+                                  const struct simulation_set *set) MUST_CHECK;
 
 /* --- subcommands with --continue --- */
 
@@ -60,7 +62,8 @@ enum rc simulating_open(struct simulating *s, const struct continued *c, const c
 enum rc simulating_run_kept(struct simulating *s, struct verb_call *call, const struct simulation_set *set,
                             struct simulating_run r) MUST_CHECK;
 /* Write the manifest, and make FOLDER; without --out nothing. */
-enum rc simulating_commit(struct simulating *s, const struct verb_call *call) MUST_CHECK;
+enum rc simulating_commit(struct simulating *s, const struct verb_call *call,
+                          const struct simulation_set *set) MUST_CHECK;
 /* Accepts a zeroed one. If FOLDER was not made, finished simulations are kept. */
 void simulating_close(struct simulating *s);
 /* For --dry-run: print the simulations, the number that run at a time, and what is known about the time. */

@@ -11,8 +11,8 @@
 #include "data/dataset.h"
 #include "harness/base/file.h"
 #include "harness/base/text.h"
-#include "harness/cluster/cluster.h"
 #include "harness/report/chart.h"
+#include "harness/train/train.h"
 
 enum { SHOWN_BYTES = 400 };
 
@@ -44,14 +44,6 @@ static bool names_a_file(const char *what)
 static bool is_written(const struct named_file *f)
 {
     return f->use == OPT_WRITTEN || f->use == OPT_CHART;
-}
-
-/* A word that is a value of the option in place of a file. */
-static bool is_built_in(const struct opt *o, const char *value)
-{
-    const struct dataset_source *source = strcmp(o->name, "data") == 0 ? dataset_source_find(value) : NULL;
-
-    return (source && source->makes_images) || (strncmp(o->unit, "PRESET|", 7) == 0 && cluster_is_preset(value));
 }
 
 static enum rc add(struct named_files *to, const struct named_file *like, const char *path)
@@ -109,7 +101,7 @@ static enum rc add_option(struct named_files *to, const struct opt *o, const voi
 {
     struct named_file f = { .option = o->name, .value = opt_text(o, from), .use = o->file };
 
-    if (o->file == OPT_NO_FILE || f.value[0] == '\0' || is_built_in(o, f.value))
+    if (o->file == OPT_NO_FILE || f.value[0] == '\0' || train_is_built_in(o, f.value))
         return RC_OK;
     f.is_data = strcmp(o->unit, "PATH") == 0;
     if (o->file == OPT_CHART)

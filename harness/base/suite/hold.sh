@@ -36,6 +36,7 @@
 #   take             compare; N: the launches that are kept. One more has ended, and its records are not read yet; rank 0
 #   kept             compare; N: the launch that was just kept. Its own file still exists; rank 0
 #                    simulate, reproduce; N: the simulations that are kept
+#   plan             simulate, reproduce; N: 0. FOLDER.partial exists, and plan.json is not written yet
 #   warmup, measure  profile; N: the step that begins, from 0 in each of the two
 #   shard            pack; N: the shards that are written
 #   size             comm; N: the index in --bytes of the size that begins
