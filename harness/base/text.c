@@ -243,6 +243,18 @@ void text_shell_word(char *out, size_t n_bytes, const char *text)
         snprintf(out + n, n_bytes - n, "'");
 }
 
+bool text_has_control(char *shown, size_t n_bytes, const char *text)
+{
+    bool has_any = false;
+
+    for (const char *c = text; *c; c++)
+        has_any |= iscntrl((unsigned char)*c) != 0;
+    snprintf(shown, n_bytes, "%s", text);
+    for (char *c = shown; *c; c++)
+        *c = iscntrl((unsigned char)*c) ? '?' : *c;
+    return has_any;
+}
+
 void rate_text(char *out, size_t n_bytes, double per_s)
 {
     static const char *const prefix[] = { "", " k", " M", " G" };

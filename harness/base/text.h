@@ -43,6 +43,10 @@ void text_near_divisors(char *out, size_t n_bytes, uint64_t n, uint64_t whole);
  * ends of Windows. Ends the text with a zero byte, at text[n_bytes] at the latest. Returns the number of bytes left. */
 size_t text_drop_marks(char *text, size_t n_bytes);
 
+/* Has the text a control character, such as a line feed or a tab? shown[n_bytes] := the text, cut, with a question mark
+ * for each. */
+bool text_has_control(char *shown, size_t n_bytes, const char *text);
+
 /* out[n_bytes] := text as one word of a shell, in quotes if needed. 4 bytes for each letter of text, and 3 more, are
  * enough. */
 void text_shell_word(char *out, size_t n_bytes, const char *text);

@@ -123,18 +123,6 @@ out:
     return rc;
 }
 
-static bool is_utf8(const char *text)
-{
-    size_t n_left = strlen(text);
-
-    for (size_t n; n_left > 0; text += n, n_left -= n) {
-        n = utf8_sequence_bytes(text, n_left);
-        if (n == 0)
-            return false;
-    }
-    return true;
-}
-
 /* Will the plan hold the command line as it is? Bytes that are not UTF-8 have no place in it. Nothing continues from
  * where results go. */
 enum rc begun_check_words(const struct command_line *l)
@@ -147,7 +135,7 @@ enum rc begun_check_words(const struct command_line *l)
         bool is_free = false;
         for (size_t k = 0; k < sizeof free_option / sizeof *free_option; k++)
             is_free = is_free || strncmp(word, free_option[k], strlen(free_option[k])) == 0;
-        if (!is_free && !is_utf8(word))
+        if (!is_free && !utf8_is_valid(word))
             return rc_raise(RC_INVAL,
                             "%.*s %s: is not UTF-8; the campaign keeps it in a JSON file, and could not be continued; "
                             "give the file or folder a name in UTF-8",

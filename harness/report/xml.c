@@ -25,6 +25,18 @@ size_t utf8_sequence_bytes(const char *text, size_t n_bytes)
     return n;
 }
 
+bool utf8_is_valid(const char *text)
+{
+    size_t n_left = strlen(text);
+
+    for (size_t n; n_left > 0; text += n, n_left -= n) {
+        n = utf8_sequence_bytes(text, n_left);
+        if (n == 0)
+            return false;
+    }
+    return true;
+}
+
 /* U+FFFE and U+FFFF are no characters of XML. */
 static int has_no_place(const char *s, size_t n)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/opt.h"
+#include "harness/base/text.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/last_words.h"
 #include "harness/campaign/page.h"
@@ -114,11 +115,14 @@ out:
 static enum rc check_options(const struct verb_call *call)
 {
     const struct compare_opts *o = call->opts;
+    char name[160];
 
     if (verb_given(call, "continue") || o->continue_anyway)
         return continued_check(call, o->continued, o->continue_anyway);
     if (o->name[0] == '\0')
         return rc_raise(RC_INVAL, "--name: is empty; a campaign needs a name");
+    if (text_has_control(name, sizeof name, o->name))
+        return rc_raise(RC_INVAL, "--name %s: has a control character, shown as ?; give another name", name);
     if (strchr(o->name, '/'))
         return rc_raise(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
                         o->name);

@@ -14,6 +14,7 @@
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
+#include "harness/report/xml.h"
 
 enum { PATH_BYTES = PATH_MAX + 64 };
 
@@ -116,6 +117,35 @@ out:
     return rc;
 }
 
+/* The folder in which --continue runs the command line again. */
+static enum rc find_working_folder(char out[PATH_MAX])
+{
+    char name[RC_MESSAGE_BYTES / 2];
+
+    if (!getcwd(out, PATH_MAX))
+        return rc_raise(RC_IO, "the folder this runs in has no name that can be kept: %s", strerror(errno));
+    const bool has_control = text_has_control(name, sizeof name, out);
+    if (has_control || !utf8_is_valid(out))
+        return rc_raise(RC_INVAL,
+                        "the working folder %s: %s, and --continue could not find it again; work in a folder with "
+                        "another name",
+                        name, has_control ? "its name has a control character, shown as ?" : "its name is not UTF-8");
+    return RC_OK;
+}
+
+enum rc continued_check_plan(const struct verb_call *call)
+{
+    char here[PATH_MAX];
+    struct record *plan = NULL;
+    enum rc rc;
+
+    TRY(find_working_folder(here));
+    TRY(make_plan(&plan, call));
+out:
+    record_close(&plan);
+    return rc;
+}
+
 enum rc continued_write_plan(const struct continued *c, const struct verb_call *call, const char *folder,
                              bool is_virtual)
 {
@@ -123,8 +153,7 @@ enum rc continued_write_plan(const struct continued *c, const struct verb_call *
     struct record *r = NULL, *plan = NULL;
     enum rc rc;
 
-    if (!getcwd(here, sizeof here))
-        FAIL(RC_IO, "the folder this runs in has no name that can be kept: %s", strerror(errno));
+    TRY(find_working_folder(here));
     TRY(make_plan(&plan, call));
     TRY(record_open(&r, call->verb->name));
     record_text(r, "working_folder", here);

@@ -45,9 +45,12 @@ enum rc continued_check_kind(const struct verb *v, const char *folder) MUST_CHEC
  * nothing to continue, or something has changed since and anyway is not set. RC_PEER: the folder is complete, and some
  * of its simulations had failed. */
 enum rc continued_run(struct verb_call *call, const struct continued_terms *terms) MUST_CHECK;
-/* Write FOLDER/plan.json. RC_INVAL: an input file cannot be read, or a word is not UTF-8. */
+/* Write FOLDER/plan.json. RC_INVAL: an input file cannot be read, a word is not UTF-8, or the working folder has a name
+ * that a plan cannot keep. */
 enum rc continued_write_plan(const struct continued *c, const struct verb_call *call, const char *folder,
                              bool is_virtual) MUST_CHECK;
+/* Would that succeed? The same errors; writes nothing. */
+enum rc continued_check_plan(const struct verb_call *call) MUST_CHECK;
 /* "gradmark VERB --continue FOLDER", for a shell. */
 enum { CONTINUED_COMMAND_BYTES = 4 * PATH_MAX + 64 };
 void continued_command(char out[CONTINUED_COMMAND_BYTES], const char *verb, const char *folder);

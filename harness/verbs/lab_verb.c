@@ -277,15 +277,18 @@ static bool is_there(const char *results, const char *lab, const char *file)
 }
 
 /* Is results a place for new labs? */
-static enum rc check_results(const char *results, const char *const *name, int n_names)
+static enum rc check_results(const struct verb_call *call, const char *results, const char *const *name, int n_names)
 {
     char command[CONTINUED_COMMAND_BYTES];
+    enum rc rc;
 
     continued_command(command, "lab", results);
     if (is_there(results, ".", PLAN_FILE))
-        return rc_raise(RC_INVAL, "--results %s: holds labs of a run that was stopped; to continue: %s", results,
-                        command);
-    return check_folders(results, name, n_names);
+        FAIL(RC_INVAL, "--results %s: holds labs of a run that was stopped; to continue: %s", results, command);
+    TRY(continued_check_plan(call));
+    TRY(check_folders(results, name, n_names));
+out:
+    return rc;
 }
 
 /* A folder for labs, with the plan by which they are continued. *is_new: nothing was there. */
@@ -298,7 +301,7 @@ static enum rc begin_all(bool *is_new, int *lock, const struct verb_call *call, 
     *is_new = access(results, F_OK) != 0;
     continued_command(command, "lab", results);
     if (!c->goes_on)
-        TRY(check_results(results, name, n_names));
+        TRY(check_results(call, results, name, n_names));
     TRY(file_of_option(file_make_folder(results), "results"));
     TRY(file_of_option(folder_lock(lock, results), c->goes_on ? "continue" : "results"));
     TRY(continued_write_plan(c, call, results, false));
@@ -401,8 +404,9 @@ out:
 }
 
 /* --dry-run: what the run itself would refuse is refused. */
-static enum rc print_plan(const struct lab_opts *o, const char *name)
+static enum rc print_plan(const struct verb_call *call, const char *name)
 {
+    const struct lab_opts *o = call->opts;
     const bool is_all = strcmp(name, every_lab) == 0;
     const int n = is_all ? n_labs() : 1;
     const char *names[MOST_LABS];
@@ -412,7 +416,7 @@ static enum rc print_plan(const struct lab_opts *o, const char *name)
 
     name_labs(names, n);
     if (is_all)
-        TRY(check_results(all_results(o), names, n));
+        TRY(check_results(call, all_results(o), names, n));
     else
         TRY(file_of_option(atomic_folder_check(lab_results(own, sizeof own, o, name), NULL, NULL), "results"));
     printf("gradmark lab would run %d lab%s:\n", n, n == 1 ? "" : "s");
@@ -479,7 +483,7 @@ static enum rc run_any(struct verb_call *call, struct continued *c)
     if (o->check[0])
         return check_exercise(call);
     if (call->operand[0] && o->dry_run)
-        return print_plan(o, call->operand[0]);
+        return print_plan(call, call->operand[0]);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return run_all(call, c);
     if (call->operand[0]) {

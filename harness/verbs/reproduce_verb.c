@@ -107,6 +107,28 @@ out:
     return rc;
 }
 
+/* What is printed and written of finished predictions. */
+static enum rc hand_out(struct verb_call *call, const struct continued *c, struct simulating *s,
+                        const struct reproduction *r)
+{
+    const struct reproduce_opts *o = call->opts;
+    enum rc rc;
+
+    TRY(reproduction_print_answer(r, stdout));
+    if (!o->out[0])
+        TRY(reproduction_print_rest(r, stdout));
+    if (o->json[0])
+        TRY(reproduction_write(r, o->json));
+    if (o->out[0])
+        TRY(keep(r, o));
+    TRY(simulating_commit(s, call, &r->simulations));
+    if (o->out[0])
+        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
+    TRY(simulations_check(r->simulations.simulation, r->simulations.n));
+out:
+    return rc;
+}
+
 static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
 {
     const struct reproduce_opts *o = call->opts;
@@ -132,22 +154,12 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
     TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0], is_preset ? published : call->operand[0],
                           s.folder.temporary_path, &terms));
     if (o->dry_run) {
-        simulating_print_plan(call, &r.simulations, o->jobs, stdout);
+        TRY(simulating_print_plan(call, &r.simulations, o->jobs, stdout));
         goto out;
     }
     TRY(simulating_run_kept(&s, call, &r.simulations,
                             (struct simulating_run){ .run = run, .what = &r, .n_jobs = o->jobs }));
-    TRY(reproduction_print_answer(&r, stdout));
-    if (!o->out[0])
-        TRY(reproduction_print_rest(&r, stdout));
-    if (o->json[0])
-        TRY(reproduction_write(&r, o->json));
-    if (o->out[0])
-        TRY(keep(&r, o));
-    TRY(simulating_commit(&s, call, &r.simulations));
-    if (o->out[0])
-        TRY(simulating_tell_folder(c->goes_on ? c->shown : o->out));
-    TRY(simulations_check(r.simulations.simulation, r.simulations.n));
+    TRY(hand_out(call, c, &s, &r));
 out:
     reproduction_close(&r);
     simulating_close(&s);

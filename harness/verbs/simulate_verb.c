@@ -222,7 +222,7 @@ static enum rc compare_layouts(struct verb_call *call, struct continued *c, cons
     TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
     TRY(layouts_open(&l, w.folder.temporary_path, &terms));
     if (o->dry_run) {
-        simulating_print_plan(call, &l.base.simulations, o->jobs, stdout);
+        TRY(simulating_print_plan(call, &l.base.simulations, o->jobs, stdout));
         goto out;
     }
     TRY(simulating_run_kept(&w, call, &l.base.simulations,
@@ -298,7 +298,7 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
     TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
     TRY(simulate_open(&s, w.folder.temporary_path, &terms));
     if (o->dry_run) {
-        simulating_print_plan(call, &s.simulations, o->jobs, stdout);
+        TRY(simulating_print_plan(call, &s.simulations, o->jobs, stdout));
         goto out;
     }
     TRY(simulating_run_kept(&w, call, &s.simulations,

@@ -277,9 +277,15 @@ void simulating_close(struct simulating *s)
     atomic_folder_discard(&s->folder);
 }
 
-void simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs, FILE *to)
+enum rc simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs, FILE *to)
 {
     double n_messages = 0;
+
+    if (verb_given(call, "out")) {
+        const enum rc rc = continued_check_plan(call);
+        if (rc != RC_OK)
+            return rc;
+    }
 
     fprintf(to, "gradmark %s would run %zu simulation%s, %d at a time:\n", call->verb->name, set->n,
             set->n == 1 ? "" : "s", n_jobs_of(n_jobs));
@@ -298,4 +304,5 @@ void simulating_print_plan(const struct verb_call *call, const struct simulation
             "They have about %.2g messages in all. The time depends on this machine:\n"
             "it is not known before the first one has ended.\n",
             n_messages);
+    return RC_OK;
 }

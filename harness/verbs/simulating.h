@@ -66,7 +66,9 @@ enum rc simulating_commit(struct simulating *s, const struct verb_call *call,
                           const struct simulation_set *set) MUST_CHECK;
 /* Accepts a zeroed one. If FOLDER was not made, finished simulations are kept. */
 void simulating_close(struct simulating *s);
-/* For --dry-run: print the simulations, the number that run at a time, and what is known about the time. */
-void simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs, FILE *to);
+/* For --dry-run: print the simulations, the number that run at a time, and what is known about the time. RC_INVAL: no
+ * plan can be written for --out. */
+enum rc simulating_print_plan(const struct verb_call *call, const struct simulation_set *set, uint64_t n_jobs,
+                              FILE *to) MUST_CHECK;
 
 #endif

@@ -33,9 +33,7 @@ struct verb_call { /* one use of a subcommand, its options parsed */
                                                VERB_STOPPED + the signal that stopped it */
 };
 
-enum {
-    VERB_STOPPED = 128
-}; /* exit code of a subcommand that a signal stopped: this + the signal's number */
+enum { VERB_STOPPED = 128 }; /* exit code of a subcommand that a signal stopped: this + the signal's number */
 
 struct verb_group {
     const char *title; /* heading in --help-all, where there are no topics */

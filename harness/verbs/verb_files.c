@@ -97,16 +97,33 @@ out:
     return rc;
 }
 
+/* A line feed would cut the lines that name the file, and programs that draw charts cannot open it. */
+static enum rc check_name(const struct opt *o, const char *value)
+{
+    char name[SHOWN_BYTES];
+
+    if (o->file == OPT_READ || strcmp(o->name, "continue") == 0 || !text_has_control(name, sizeof name, value))
+        return RC_OK;
+    return rc_raise(RC_INVAL, "--%s %s: has a control character in its name, shown as ?; give it another name", o->name,
+                    name);
+}
+
 static enum rc add_option(struct named_files *to, const struct opt *o, const void *from)
 {
     struct named_file f = { .option = o->name, .value = opt_text(o, from), .use = o->file };
 
+    enum rc rc;
+
     if (o->file == OPT_NO_FILE || f.value[0] == '\0' || train_is_built_in(o, f.value))
         return RC_OK;
+    TRY(check_name(o, f.value));
     f.is_data = strcmp(o->unit, "PATH") == 0;
     if (o->file == OPT_CHART)
-        return add_chart(to, &f);
-    return strstr(o->unit, "...") ? add_list(to, &f) : add(to, &f, f.value);
+        TRY(add_chart(to, &f));
+    else
+        TRY(strstr(o->unit, "...") ? add_list(to, &f) : add(to, &f, f.value));
+out:
+    return rc;
 }
 
 static enum rc add_all(struct named_files *to, const struct verb_call *call)
