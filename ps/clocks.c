@@ -56,34 +56,6 @@ enum push_fate clocks_push(struct clocks *c, int w)
     return PUSH_IS_KEPT;
 }
 
-void clocks_skip(struct clocks *c, int w, uint32_t n)
-{
-    const bool was_slowest = c->clock[w] == c->slowest && !c->is_out[w];
-
-    c->clock[w] += n;
-    assert(c->rule.kind != CONSISTENCY_SYNC || c->clock[w] <= c->round);
-    if (n > 0 && was_slowest)
-        leave_slowest(c);
-}
-
-void clocks_restore(struct clocks *c, const uint32_t *clock, uint32_t round)
-{
-    const bool has_rounds = c->rule.kind == CONSISTENCY_SYNC;
-
-    assert(c->n_out == 0);
-    c->round = round;
-    c->n_kept = 0;
-    c->slowest = UINT32_MAX;
-    c->n_slowest = 0;
-    for (int w = 0; w < c->n_workers; w++) {
-        c->clock[w] = has_rounds && clock[w] > round ? round : clock[w];
-        if (c->clock[w] > c->slowest)
-            continue;
-        c->n_slowest = c->clock[w] < c->slowest ? 1 : c->n_slowest + 1;
-        c->slowest = c->clock[w];
-    }
-}
-
 bool clocks_round_is_full(const struct clocks *c)
 {
     const int n_wanted = c->n_workers - (int)c->rule.bound_count, n_there = c->n_workers - c->n_out;

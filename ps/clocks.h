@@ -48,11 +48,6 @@ void clocks_close(struct clocks *c); /* accepts a zeroed one, leaves it zeroed *
 /* Worker w pushes the step of its clock, which grows by one. Worker w may read and is not out. O(1), except every
  * n_workers-th call. */
 enum push_fate clocks_push(struct clocks *c, int w);
-/* Worker w advances n steps without a push; with sync at most to the round. Cost as clocks_push(). */
-void clocks_skip(struct clocks *c, int w, uint32_t n);
-/* Sets the clocks to clock[n_workers], and the round. Kept gradients are not restored: a worker that has pushed beyond
- * the round pushes again. No worker is out. O(n_workers). */
-void clocks_restore(struct clocks *c, const uint32_t *clock, uint32_t round);
 /* sync: has the round all gradients that it waits for, and at least one? */
 bool clocks_round_is_full(const struct clocks *c);
 /* The kept gradients have been applied. */

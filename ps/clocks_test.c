@@ -293,44 +293,9 @@ static void staleness_has_bins(void **state)
     assert_int_equal(staleness_bin(UINT64_MAX), 63);
 }
 
-/* Of a server that another one takes the place of (snapshot.N6). */
-static void steps_of_another_server(void **state)
-{
-    static const struct {
-        struct consistency rule;
-        uint32_t clock[3], round, restored[3], slowest;
-        bool may_read[3];
-    } cases[] = { { { CONSISTENCY_SSP, 1 }, { 7, 5, 6 }, 0, { 7, 5, 6 }, 5, { false, true, true } },
-                  { { CONSISTENCY_SYNC, 0 }, { 4, 4, 4 }, 4, { 4, 4, 4 }, 4, { true, true, true } },
-                  /* two have pushed the step of the round, which is not full: they push again */
-                  { { CONSISTENCY_SYNC, 0 }, { 5, 4, 5 }, 4, { 4, 4, 4 }, 4, { true, true, true } },
-                  { { CONSISTENCY_SYNC, 1 }, { 2, 4, 4 }, 4, { 2, 4, 4 }, 2, { true, true, true } } };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct clocks c;
-        assert_int_equal(clocks_open(&c, &cases[i].rule, 3), RC_OK);
-        clocks_restore(&c, cases[i].clock, cases[i].round);
-        assert_int_equal(c.slowest, cases[i].slowest);
-        assert_int_equal(c.round, cases[i].round);
-        for (int w = 0; w < 3; w++) {
-            assert_int_equal(c.clock[w], cases[i].restored[w]);
-            assert_int_equal(clocks_may_read(&c, w), cases[i].may_read[w]);
-        }
-        assert_false(clocks_round_is_full(&c));
-        if (cases[i].rule.kind == CONSISTENCY_SYNC && cases[i].rule.bound_count == 0) {
-            for (int w = 0; w < 3; w++)
-                assert_int_equal(clocks_push(&c, w), PUSH_IS_KEPT);
-            assert_true(clocks_round_is_full(&c));
-        }
-        clocks_close(&c);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_of_another_server),
         cmocka_unit_test(ssp_never_exceeds_its_bound_Q1),
         cmocka_unit_test(sync_drops_the_latest_of_each_step_Q2),
         cmocka_unit_test(a_lost_worker_holds_up_nobody_Q4),

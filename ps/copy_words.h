@@ -4,8 +4,8 @@
  *
  *   layout (layout.h), n_updates_before, n_granted, n_left, n_seen
  *   pushes by staleness, late pushes, the greatest lead, pushes refused as not finite, copies and their bytes (copy.Y5)
- *   per piece       clock, n_rolled_back, n_rounds_restored, round, slowest, n_slowest, n_kept; and per worker its
- *                   clock, and whether it is out (clocks.h)
+ *   per piece       clock, round, slowest, n_slowest, n_kept; and per worker its clock, and whether it is out
+ *                   (clocks.h)
  *   per worker      state, may_push, is_seen; and per slot its flags: used, waiting, with a kept gradient, not finite;
  *                   and the header of its answer (wire.h)
  *
@@ -15,8 +15,7 @@
  *   repeated parts, batches of late joiners, changes. For each of the first MOST_WORKER_CHANGES changes: what, worker,
  *                   n_done_count, own_count
  *   slice 0         n_begun, n_done, n_again, n_given. Per worker its batch and its batch ahead, each + 1 (0: none).
- *                   Batches given back, in order, then 0 up to most_given. The end of each round. With snapshots the
- *                   batch_set of undone batches.
+ *                   Batches given back, in order, then 0 up to most_given. The end of each round.
  *   per local piece its batch_set
  */
 #ifndef PS_COPY_WORDS_H

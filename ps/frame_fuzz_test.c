@@ -79,9 +79,10 @@ static void spoil(struct made *m, unsigned char *frame, size_t *n_bytes)
 
 static void add_frame(struct made *m, unsigned form)
 {
-    static const enum ps_op other[] = { PS_FETCH, PS_LEAVE, PS_LOOK,  PS_PULL,    PS_PULL,  PS_PARAMS,
-                                        PS_STATE, PS_LATE,  PS_TAKEN, PS_REFUSED, PS_BATCH, PS_NEXT,
-                                        PS_JOIN,  PS_COPY,  PS_LOST,  PS_HELD,    PS_AUDIT, PS_AUDITED };
+    static const enum ps_op other[] = {
+        PS_FETCH, PS_LEAVE,   PS_LOOK,  PS_PULL, PS_PULL, PS_PARAMS, PS_STATE, PS_LATE,
+        PS_TAKEN, PS_REFUSED, PS_BATCH, PS_NEXT, PS_JOIN, PS_COPY,   PS_LOST,  PS_HELD
+    };
     unsigned char frame[FRAME_BYTES] = { 0 };
     unsigned how = (unsigned)draw(m, FUZZ_N_WORKERS) | FUZZ_REPAIR_KIND | FUZZ_REPAIR_LAYOUT;
     size_t n_body = 0;

@@ -24,10 +24,10 @@ static inline int ps_home(int s, int n_servers)
  * holder of slice s is ps_living(env, s), and its standby is the next one, as far as this rank knows. */
 int ps_living(const struct sync_env *env, int from);
 
-/* Does a server replace a lost one? It uses a replica (replica.h) or a snapshot (snapshot.h). */
+/* Does a server replace a lost one? It uses a replica (replica.h). */
 static inline bool ps_has_heirs(const struct sync_env *env)
 {
-    return env->n_replicas > 0 || env->snapshots;
+    return env->n_replicas > 0;
 }
 
 /* rc is the result of a transfer with `rank`. Returns RC_OK if rc is RC_PEER, the rank is lost, and the run continues

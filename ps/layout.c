@@ -26,7 +26,7 @@ uint64_t ps_layout_digest(const struct sync_env *env, int server)
     digest = add(digest, (uint64_t)env->n_workers);
     digest = add(digest, (uint64_t)env->n_servers);
     digest = add(digest, (uint64_t)server);
-    digest = add(digest, (uint64_t)env->n_replicas + (env->snapshots ? 2 : 0)); /* do servers have heirs? */
+    digest = add(digest, (uint64_t)env->n_replicas);
     digest = add(digest, (uint64_t)env->consistency.kind);
     digest = add(digest, env->consistency.bound_count);
     digest = add(digest, (uint64_t)env->compression.kind);

@@ -10,20 +10,18 @@ enum { WORD_BITS = 64 };
 
 #define UNBEGUN (UINT64_C(1) << 62) /* of a batch that was given back */
 
-size_t leases_bytes(int most_workers, uint64_t n_batches)
+size_t leases_bytes(int most_workers)
 {
     const struct leases *l = NULL;
 
-    return (size_t)most_workers * (sizeof *l->of + sizeof *l->ahead + 2 * sizeof *l->given) +
-           batch_set_bytes(n_batches);
+    return (size_t)most_workers * (sizeof *l->of + sizeof *l->ahead + 2 * sizeof *l->given);
 }
 
 enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches)
 {
     struct leases l = { .most_workers = most_workers, .n_batches = n_batches, .most_given = 2 * most_workers };
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    TRY(batch_set_open(&l.undone, n_batches));
     l.of = calloc((size_t)most_workers, sizeof *l.of);
     l.ahead = calloc((size_t)most_workers, sizeof *l.ahead);
     l.given = calloc((size_t)l.most_given, sizeof *l.given);
@@ -46,7 +44,6 @@ void leases_close(struct leases *l)
     free(l->of);
     free(l->ahead);
     free(l->given);
-    batch_set_close(&l->undone);
     *l = (struct leases){ 0 };
 }
 
@@ -68,22 +65,11 @@ static uint64_t take_given(struct leases *l)
     return batch & ~UNBEGUN;
 }
 
-static uint64_t take_undone(struct leases *l)
-{
-    const uint64_t batch = batch_set_first(&l->undone);
-
-    batch_set_remove(&l->undone, batch);
-    l->n_again++;
-    return batch;
-}
-
 /* NO_BATCH: there is none. */
 static uint64_t take_any(struct leases *l)
 {
     if (l->n_given > 0)
         return take_given(l);
-    if (l->undone.n_in > 0)
-        return take_undone(l);
     return l->n_begun < l->n_batches ? l->n_begun++ : NO_BATCH;
 }
 
@@ -99,7 +85,7 @@ uint64_t leases_take(struct leases *l, int w)
 
 uint64_t leases_ahead(struct leases *l, int w)
 {
-    const uint64_t n_left = l->n_batches - l->n_begun + (uint64_t)l->n_given + l->undone.n_in;
+    const uint64_t n_left = l->n_batches - l->n_begun + (uint64_t)l->n_given;
 
     assert(l->of[w] != NO_BATCH);
     if (l->ahead[w] == NO_BATCH && n_left > (uint64_t)l->n_busy)
@@ -140,97 +126,6 @@ static uint64_t batch_in(const struct leases *l, int i)
     return i - 2 * n < l->n_given ? l->given[(l->first_given + i - 2 * n) % l->most_given] & ~UNBEGUN : NO_BATCH;
 }
 
-/* --- behind a snapshot --- */
-
-/* The place of it among all that are leased, ahead or given back; -1: it is in none. */
-static int place_of(const struct leases *l, uint64_t batch)
-{
-    for (int i = 0; i < 2 * l->most_workers + l->most_given; i++)
-        if (batch_in(l, i) == batch)
-            return i;
-    return -1;
-}
-
-bool leases_undo(struct leases *l, uint64_t batch)
-{
-    if (batch >= l->n_begun || place_of(l, batch) >= 0 || !batch_set_add(&l->undone, batch))
-        return false;
-    l->n_done--;
-    return true;
-}
-
-bool leases_redo(struct leases *l, uint64_t batch)
-{
-    if (!batch_set_has(&l->undone, batch))
-        return false;
-    batch_set_remove(&l->undone, batch);
-    l->n_done++;
-    return true;
-}
-
-void leases_forgo(struct leases *l, int w)
-{
-    uint64_t *const its[] = { &l->of[w], &l->ahead[w] };
-
-    l->n_busy -= l->of[w] != NO_BATCH;
-    for (size_t i = 0; i < sizeof its / sizeof *its; i++) {
-        if (*its[i] != NO_BATCH)
-            (void)batch_set_add(&l->undone, *its[i]);
-        *its[i] = NO_BATCH;
-    }
-}
-
-/* It was given back, in place i of these: those behind it move up. */
-static void remove_given(struct leases *l, int i)
-{
-    for (; i + 1 < l->n_given; i++)
-        l->given[(l->first_given + i) % l->most_given] = l->given[(l->first_given + i + 1) % l->most_given];
-    l->n_given--;
-}
-
-void leases_claim(struct leases *l, int w, uint64_t batch)
-{
-    const int place = place_of(l, batch), n = l->most_workers;
-
-    assert(l->of[w] == NO_BATCH && l->ahead[w] == NO_BATCH && batch < l->n_batches);
-    for (; l->n_begun <= batch; l->n_begun++)
-        (void)batch_set_add(&l->undone, l->n_begun);
-    if (place >= 2 * n)
-        remove_given(l, place - 2 * n);
-    else if (place >= n)
-        l->ahead[place - n] = NO_BATCH;
-    else if (place >= 0) {
-        l->n_busy--;
-        if (l->ahead[place] != NO_BATCH) /* B1: none without a lease */
-            (void)batch_set_add(&l->undone, l->ahead[place]);
-        l->of[place] = l->ahead[place] = NO_BATCH;
-    } else if (batch_set_has(&l->undone, batch))
-        batch_set_remove(&l->undone, batch);
-    else
-        l->n_done--;
-    l->of[w] = batch;
-    l->n_busy++;
-}
-
-int leases_holder(const struct leases *l, uint64_t batch)
-{
-    const int place = place_of(l, batch);
-
-    return place < 0 || place >= 2 * l->most_workers ? -1 : place % l->most_workers;
-}
-
-/* B1, B2: no batch that is undone is in another place, too. */
-static bool undone_fit(const struct leases *l)
-{
-    for (int i = 0; i < 2 * l->most_workers + l->most_given; i++)
-        if (batch_in(l, i) != NO_BATCH && batch_set_has(&l->undone, batch_in(l, i)))
-            return false;
-    for (uint64_t batch = l->n_begun; batch < l->n_batches && l->undone.n_in > 0; batch++)
-        if (batch_set_has(&l->undone, batch))
-            return false;
-    return true;
-}
-
 bool leases_fit(const struct leases *l)
 {
     const int n_places = 2 * l->most_workers + l->most_given;
@@ -251,7 +146,7 @@ bool leases_fit(const struct leases *l)
                 return false;
     }
     return l->n_begun <= l->n_batches && n_busy == l->n_busy && n_in <= l->most_given && l->n_done <= l->n_begun &&
-           l->n_done + (uint64_t)n_in + l->undone.n_in == l->n_begun && undone_fit(l);
+           l->n_done + (uint64_t)n_in == l->n_begun;
 }
 
 void leases_clear(struct leases *l)
@@ -259,8 +154,6 @@ void leases_clear(struct leases *l)
     for (int w = 0; w < l->most_workers; w++)
         l->of[w] = l->ahead[w] = NO_BATCH;
     l->n_busy = l->n_given = 0;
-    memset(l->undone.word, 0, batch_set_bytes(l->n_batches));
-    l->undone.n_in = 0;
 }
 
 size_t batch_set_bytes(uint64_t n_batches)

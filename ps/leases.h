@@ -28,9 +28,6 @@
  *   leased       its worker is lost, or leaves without a     done         leases_end(), by server_end_lease()
  *                report; a single server has all of it
  *   leased       the same, else                              given back   leases_give_back()
- *   done         an audit (audit.h) finds it missing in a    undone       leases_undo()
- *                slice restored from a snapshot
- *   undone       a worker asks, and none is given back       leased       leases_take(), and counted in n_again
  *
  *   a worker     event                                       it is        by
  *   absent       JOIN of a late joiner; batches remain       joined       server_join()
@@ -74,15 +71,7 @@
  *       another one gives no batch to a second worker. It takes no batch as new that a worker has, or has done. A
  *       worker gets the same answers again (replica.R4).
  *  B11  A round ends when n_workers more batches are done. The queue has the time of its end, by the clock of the
- *       queue's owner at that time. No round ends before the one before it. If batches are undone and done again, a
- *       round has the later time.
- *  B12  With snapshots (snapshot.h) the queue is saved with slice 0, at the same moment as the parameters. So a
- *       restored queue lacks later assignments. Its server assigns nothing until each present worker has reported its
- *       batch, by its next push of one, NEXT, LEAVE or FETCH (`has_reported`). Workers forget the batch ahead when they
- *       find the first server lost. The batch that a worker reports is its own from then on, whatever the queue had.
- *       The batch that the queue had for it is done if slice 0 has all parts of it, else undone. A batch that ends in
- *       slice 0 without parts that were pushed before the loss is undone too. An audit (audit.h) finds what other
- *       slices lack. Until one has found each batch in each slice, no worker learns that every batch is done.
+ *       queue's owner at that time. No round ends before the one before it.
  */
 #ifndef PS_LEASES_H
 #define PS_LEASES_H
@@ -95,7 +84,7 @@
 
 #define NO_BATCH UINT64_MAX
 
-/* A set of batches: those that a part of the parameters has gradients of (B4), or those that are undone. */
+/* A set of batches: those that a part of the parameters has gradients of (B4). */
 struct batch_set {            /* owned */
     uint64_t n_batches, n_in; /* n_in: number in the set */
     uint64_t *word;
@@ -111,11 +100,10 @@ struct leases { /* the work queue; owned */
     uint64_t *given; /* [most_given]: batches given back, in that order; each worker is gone once */
     int most_given, first_given, n_given;
     int n_busy; /* workers with a lease */
-    struct batch_set undone;
 };
 
 /* What leases_open() allocates. Pure. */
-size_t leases_bytes(int most_workers, uint64_t n_batches);
+size_t leases_bytes(int most_workers);
 /* n_first of the workers begin with the run. RC_NOMEM. */
 enum rc leases_open(struct leases *out, int most_workers, int n_first, uint64_t n_batches) MUST_CHECK;
 void leases_close(struct leases *l); /* accepts a zeroed one, leaves it zeroed */
@@ -131,17 +119,6 @@ void leases_return(struct leases *l, int w);
 /* Worker w is gone, whether it has a lease or not. */
 void leases_give_back(struct leases *l, int w);
 
-/* For a restored queue (B12). A batch that was done becomes undone; false: it was not done. */
-bool leases_undo(struct leases *l, uint64_t batch);
-/* A batch that was undone becomes done; false: it was not undone. */
-bool leases_redo(struct leases *l, uint64_t batch);
-/* The batch of worker w, and its batch ahead, become undone. */
-void leases_forgo(struct leases *l, int w);
-/* Worker w, which has nothing, gets this batch, whichever worker had it. New batches before it become undone. */
-void leases_claim(struct leases *l, int w, uint64_t batch);
-/* The worker that has the batch, or has it ahead; -1: none. */
-int leases_holder(const struct leases *l, uint64_t batch);
-
 /* Is this a state that the queue can reach (B1, B2)? For a queue that was read from a message or a file. */
 bool leases_fit(const struct leases *l);
 /* Removes all leases and all batches given back: for a queue that does not fit, and is not used any more. */
@@ -150,7 +127,7 @@ void leases_clear(struct leases *l);
 /* Could a worker without a batch get one? */
 static inline bool leases_has_some(const struct leases *l)
 {
-    return l->n_given > 0 || l->undone.n_in > 0 || l->n_begun < l->n_batches;
+    return l->n_given > 0 || l->n_begun < l->n_batches;
 }
 
 static inline bool leases_are_done(const struct leases *l)

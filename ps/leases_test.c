@@ -249,7 +249,9 @@ static void facts_are_of_the_part_that_has_least(void **state)
     struct piece_state all = { .part = { 0, 4 } };
     struct buckets one = { .n_pieces = 1 };
     struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5, .n_workers = 2 }, .piece = piece, .has = has };
-    struct ps_server followed = { .env = s.env, .piece = &all, .has = &none, .is_replica = true, .slice = 1 };
+    struct ps_server followed = {
+        .env = s.env, .piece = &all, .has = &none, .is_replica = true, .is_partial = true, .slice = 1
+    };
     struct ps_server *here[] = { &s, &followed };
     struct server_facts facts = { 0 };
 

@@ -23,11 +23,10 @@ struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
 
     /* leases.h: of each piece at each server which batches are in it; of all, the book of the first one, and when
      * rounds ended. With a replica the same of the server that this one follows, and once more as words of a copy. */
-    const size_t n_book_bytes = facts->n_batches > 0
-                                    ? facts->n_pieces * batch_set_bytes(facts->n_batches) +
-                                          leases_bytes(facts->n_workers, facts->n_batches) +
-                                          (size_t)facts->n_batches / (size_t)facts->n_workers * sizeof(uint64_t)
-                                    : 0;
+    const size_t n_book_bytes =
+        facts->n_batches > 0 ? facts->n_pieces * batch_set_bytes(facts->n_batches) + leases_bytes(facts->n_workers) +
+                                   (size_t)facts->n_batches / (size_t)facts->n_workers * sizeof(uint64_t)
+                             : 0;
 
     (void)opts;
     return (struct memory_need){ .worker_bytes = 2 * (facts->n_params + facts->n_scattered_params) * sizeof(float),

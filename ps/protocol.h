@@ -10,7 +10,6 @@
 #define PS_TAG_REPLY 0x40u
 #define PS_TAG_FORWARD (TAG_ANY | 0x50u)
 #define PS_TAG_HELD (TAG_ANY | 0x51u)
-#define PS_TAG_AUDIT (TAG_ANY | 0x52u)
 /* Added to the tags of requests and replies once for each server from the slice's home to its holder. */
 #define PS_TAG_PLACE 0x100u
 

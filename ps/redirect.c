@@ -26,11 +26,8 @@ enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
 static int next_holder(const struct ps *p, int server)
 {
     const struct sync_env *env = &p->base.env;
-    const int next = ps_living(env, server);
 
-    if (env->n_replicas == 0 && next != ps_heir(server, env->n_servers)) /* the snapshot is read by nobody else */
-        return -1;
-    return next;
+    return ps_living(env, server);
 }
 
 static enum rc post_all(struct ps *p, int server)
@@ -57,8 +54,6 @@ enum rc ps_redirect(struct ps *p, int server, enum rc rc)
         if (next < 0)
             FAIL(RC_PEER, "%s", message); /* replica.R9 */
         link->holder = next;
-        if (server == 0 && p->base.env.n_replicas == 0)
-            p->next = 0; /* leases.B12 */
         rc = post_all(p, server);
     }
 out:

@@ -83,10 +83,8 @@ void replica_close(struct ps_server *s);
 enum rc replica_forward(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Forwards once that a worker is lost. */
 enum rc replica_forward_loss(struct ps_server *s, int worker) MUST_CHECK;
-/* R8: a worker has left a slice whose home is another server. Forwards that if there is a standby. n_pushed:
- * snapshot.N5
- */
-enum rc replica_leave(struct ps_server *s, int worker, uint64_t n_pushed) MUST_CHECK;
+/* R8: a worker has left a slice whose home is another server. Forwards that if there is a standby. */
+enum rc replica_leave(struct ps_server *s, int worker) MUST_CHECK;
 /* Takes a message of a standby or a holder to the rank s, and releases it. RC_MISMATCH: it is invalid here; *why. */
 enum rc replica_take_held(struct ps_server *s, struct message *m, enum refused *why) MUST_CHECK;
 enum rc replica_take_forward(struct ps_server *s, struct message *m, enum refused *why) MUST_CHECK;

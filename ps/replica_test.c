@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replica_test.c points|copies|snapshots WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N - servers and workers
+ * replica_test.c points|copies WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N - servers and workers
  * that die at any call of the transport, with a replica of each server: nothing is lost, nothing counts twice, and the
  * others end.
  *
@@ -16,8 +16,6 @@
  *   copies     a server dies in the middle, or late, and then another one at its 1st, (1 + STRIDE)th, ... call since:
  *              before, while and behind new replicas are made, in a third of the cases with pulls apart. The run ends
  *              only where a slice was in one place, and says so
- *   snapshots  a server dies as in points, and has written snapshots in place of a replica: what was rolled back is
- *              counted to the push, or with sync to the round
  *
  * A gradient is of small integers that step, worker and parameter give, at rate 1 and without momentum: sums are exact
  * in any order. With sync the update has a momentum, and is the same to the bit in every run.
@@ -290,58 +288,6 @@ static int copies(int stride)
     return n_failures > 0 || t.n_ended == 0 || t.n_ended == t.n_runs;
 }
 
-/* What is missing in a parameter is rolled back, and no more is said to be. Parts of a piece on a server are missing
- * alike, so one parameter of each is looked at. */
-static bool check_rolled_back(const struct outcome *o)
-{
-    uint64_t n_missing = 0;
-    const int n_all = plan_is_sync() ? N_STEPS : N_WORKERS * N_STEPS;
-    const int n_slice = N_PARAMS / plan.n_servers, n_piece = N_PARAMS / plan.n_pieces;
-
-    for (int i = 0; i < N_PARAMS; i++)
-        if (i % n_slice == 0 || i % n_piece == 0)
-            n_missing += (uint64_t)(n_all - (int)(plan_initial(i) - o->final[i]));
-    if (plan.rule.kind == CONSISTENCY_SSP && o->lead_max > plan.rule.bound_count)
-        return says(false, "steps ahead in run", 0, (double)o->lead_max, (double)plan.rule.bound_count);
-    return says(o->n_rolled_back == n_missing, "rolled back in run", 0, (double)o->n_rolled_back, (double)n_missing);
-}
-
-/* In place of replicas servers write snapshots. */
-static int snapshots(int stride)
-{
-    char folder[] = "gm_replica_test.XXXXXX", path[64];
-    int n_failures = 0, n_runs = 0, n_rolled_back = 0;
-    struct outcome even, o;
-
-    if (!mkdtemp(folder))
-        return 1;
-    for (int i = 0; i < N_UNSTOPPED_RULES * N_SIZES * N_CUTS * 2; i++) {
-        const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES;
-        choose(i / (N_CUTS * N_SIZES) % N_UNSTOPPED_RULES, FEWEST_SERVERS + size, cut);
-        plan.snapshots = folder;
-        plan.splits = i >= N_UNSTOPPED_RULES * N_SIZES * N_CUTS;
-        const int every = stride * (cut == FINE ? FINE_STRIDES : 1) * (plan.splits ? 2 : 1);
-        plan.seed = (uint64_t)i + 1; /* pauses, so that some workers are ahead of others */
-        if (!says(replica_run(&even), even.message, 0, 0, 0) || !check_rolled_back(&even) || even.n_rolled_back != 0)
-            return 1;
-        plan.victim[0].rank = N_WORKERS + size;
-        for (int n = size % every; n < even.n_calls[N_WORKERS + size]; n += every) {
-            plan.victim[0].n_call = n;
-            n_runs++;
-            const bool has_ended = replica_run(&o);
-            n_failures += !(says(has_ended, o.message, 0, 0, 0) && check_rolled_back(&o));
-            n_rolled_back += has_ended ? (int)o.n_rolled_back : 0;
-        }
-    }
-    for (int s = 0; s < 2 * MOST_SERVERS; s++) {
-        (void)snprintf(path, sizeof path, "%s/server-%d%s", folder, s / 2, s % 2 == 1 ? ".clocks" : "");
-        (void)unlink(path);
-    }
-    n_failures += rmdir(folder) != 0;
-    printf("%d runs with snapshots, %d pushes rolled back, %d failures\n", n_runs, n_rolled_back, n_failures);
-    return n_failures > 0 || n_rolled_back == 0;
-}
-
 static int drawn(uint64_t seed, uint64_t what, int below)
 {
     return (int)(rng_u64(seed, RNG_TEST, what) % (uint64_t)below);
@@ -426,8 +372,7 @@ static int seeds(uint64_t first, uint64_t n)
 int main(int argc, char **argv)
 {
     if (argc < 5 || world_find(&plan.world, argv[2]) != RC_OK || transport_find(&plan.transport, argv[3]) != RC_OK) {
-        fprintf(stderr,
-                "usage: replica_test points|copies|snapshots WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N\n");
+        fprintf(stderr, "usage: replica_test points|copies WORLD TRANSPORT STRIDE | seeds WORLD TRANSPORT FIRST N\n");
         return 2;
     }
     if (!replica_kit_open())
@@ -436,7 +381,5 @@ int main(int argc, char **argv)
         return points(atoi(argv[4]));
     if (strcmp(argv[1], "copies") == 0)
         return copies(atoi(argv[4]));
-    if (strcmp(argv[1], "snapshots") == 0)
-        return snapshots(atoi(argv[4]));
     return argc == 6 ? seeds(strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)) : 2;
 }

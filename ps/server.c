@@ -40,7 +40,6 @@
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 
 /* Allocate parameters and the body of STATE. */
 static enum rc open_params(struct ps_server *s)
@@ -58,7 +57,7 @@ static enum rc open_params(struct ps_server *s)
                            (size_t)(1 + sums) * arena_floats_bytes(n_elems) + arena_floats_bytes(n_state * n_elems),
                            env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
-    if (env->slice_param) /* else it is there with a snapshot */
+    if (env->slice_param)
         memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, n_state * n_elems);
     if (sums)
@@ -151,7 +150,6 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
     if (ps_has_heirs(env))
         TRY(server_open_slice(&replica, &before, ps_home(own, env->n_servers), s));
     s->chain.is_on = env->n_replicas > 0;
-    TRY(snapshot_begin(s));
     *out = s;
     s = NULL;
 out:
@@ -169,7 +167,6 @@ void ps_server_close(struct ps_server **sp)
         ps_server_close(&s->here[i]);
     free(s->here);
     replica_close(s);
-    snapshot_close(s);
     server_close_leases(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);
@@ -192,7 +189,7 @@ static enum rc check_slot(const struct ps_server *s, const struct arrival *a, en
 
     if (slot >= PS_CREDITS || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
-    if (server_awaits_answer(s, worker))
+    if (s->client[worker].asks)
         return rc_raise(RC_MISMATCH, "worker %d sent op %d before it got a batch", worker, (int)op);
     for (uint32_t i = 0; i < PS_CREDITS; i++) {
         const struct request *r = &s->client[worker].request[i];
@@ -214,8 +211,8 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
     if (!ps_is_push(h->op))
         return server_is_elastic(s) && server_lease_is_again(s, a, h);
     return c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
-           (s->is_restored || h->piece == c->request[a->slot].answer.piece) &&
-           h->n_elems == s->piece[h->piece].part.n_elems && h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
+           h->piece == c->request[a->slot].answer.piece && h->n_elems == s->piece[h->piece].part.n_elems &&
+           h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
 }
 
 /* replica.R8: the worker has left every slice, and has all answers. */
@@ -275,9 +272,6 @@ static enum rc leave(struct ps_server *s, int worker)
         TRY(server_begin_request(s, worker, 0));
     server_leave(s, worker);
     server_note_change(s, worker, WORKER_LEFT);
-    for (int i = 1; s == s->rank && server_is_elastic(s) && i < s->n_here; i++) /* snapshot.N8 */
-        if (s->here[i]->is_restored && s->here[i]->slice > s->slice)
-            server_leave_unheard(s->here[i], worker);
     if (server_is_elastic(s))
         TRY(server_answer_alone(s, worker, &h));
 out:
@@ -307,8 +301,6 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return server_join(s, a);
     server_end_batch(s, a->worker, h);
     server_return_batch(s, a->worker);
-    if (server_is_elastic(s))
-        snapshot_end_worker(s, a->worker, h->staleness);
     if (h->op == PS_FETCH) {
         s->client[0].state = FETCHING;
         s->client[0].request[0].is_silent = server_is_silent(s);
@@ -318,18 +310,6 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
     return leave(s, a->worker);
 }
 
-void server_leave_unheard(struct ps_server *s, int worker)
-{
-    struct request *r = &s->client[worker].request[0];
-
-    if (s->client[worker].state != TRAINING)
-        return;
-    server_forgo_batches(s, worker);
-    server_leave(s, worker);
-    r->answer = (struct ps_header){ .op = PS_BATCH, .is_last = true };
-    r->is_silent = true;
-}
-
 /* replica.R8 */
 static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
@@ -337,10 +317,9 @@ static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct p
     enum rc rc = RC_OK;
 
     s->client[a->worker].has_left_all = true;
-    s->client[a->worker].n_pushed_before = h->clock;
     for (int i = 1; i < s->n_here; i++)
         if (server_is_holder(s->here[i]))
-            TRY(replica_leave(s->here[i], a->worker, h->clock));
+            TRY(replica_leave(s->here[i], a->worker));
     if (!is_last)
         TRY(replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h));
 out:
@@ -368,9 +347,7 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
         s->env.on_push(s->env.on_push_arg, h.step);
     if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
         if (ps_is_push(h.op))
-            return server_push_again(s, a, &h);
-        if (h.op == PS_LEAVE)
-            snapshot_end_worker(s, a->worker, h.staleness);
+            return server_push_again(s, a);
         if (h.op != PS_FETCH)
             return server_lease_again(s, a);
         s->client[0].request[0].is_silent = false;

@@ -16,9 +16,6 @@ int ps_server_silence_ms(int timeout_ms, uint64_t step_ns);
 /* Serves until every worker has left. Errors name the worker: RC_TIMEOUT (no message from any rank for
  * ps_server_silence_ms()), RC_MISMATCH (P1, or a message out of order). */
 enum rc ps_server_run(struct ps_server *s, uint64_t step_ns) MUST_CHECK;
-/* Call after ps_server_run(). With snapshots: learns the final work queue if its owner was lost at the very end
- * (audit.U2). */
-void ps_server_learn(struct ps_server *s);
 /* What it has served so far. */
 void ps_server_facts(const struct ps_server *s, struct server_facts *out);
 void ps_server_close(struct ps_server **s); /* NULL-safe, nulls */

@@ -46,12 +46,10 @@ static enum rc check_order(const struct ps_server *s, int worker, const struct p
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
                         h->piece, h->n_elems, p->part.n_elems);
     *why = h->step < p->clocks.clock[worker] ? REFUSED_REPLAYED : REFUSED_OUT_OF_ORDER;
-    const bool is_in_rounds = s->env.consistency.kind != CONSISTENCY_SYNC || h->step <= p->clocks.round;
-    const bool may_skip = s->is_restored && h->step > p->clocks.clock[worker] && is_in_rounds; /* snapshot.N3, N6 */
-    if (h->clock > p->clock && !s->is_restored)
+    if (h->clock > p->clock)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
                         (unsigned long long)h->clock, (unsigned long long)p->clock);
-    if (h->step != p->clocks.clock[worker] && !may_skip)
+    if (h->step != p->clocks.clock[worker])
         return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
                         h->piece, h->step, p->clocks.clock[worker]);
     if (waits_for_piece(s, worker, h->piece))

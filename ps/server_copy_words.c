@@ -46,8 +46,6 @@ static size_t n_batch_words(const struct ps_server *s)
         return 0;
     if (server_has_book(s))
         n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->leases.most_given + n_rounds(s);
-    if (server_has_book(s) && s->env.snapshots)
-        n += batch_set_bytes(s->env.n_batches) / sizeof(uint64_t);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
     return n;
@@ -55,7 +53,7 @@ static size_t n_batch_words(const struct ps_server *s)
 
 size_t copy_words_bytes(const struct ps_server *s)
 {
-    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 7, OF_PIECE_WORKER = 2, OF_WORKER = 3 };
+    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 5, OF_PIECE_WORKER = 2, OF_WORKER = 3 };
     const size_t n_workers = (size_t)sync_most_workers(&s->env), n_pieces = s->env.buckets->n_pieces;
 
     return WORD_BYTES * (OF_ALL + OF_FACTS + n_pieces * (OF_PIECE + OF_PIECE_WORKER * n_workers) +
@@ -94,8 +92,6 @@ static void pass_clocks(struct cursor *c, struct clocks *of)
 static void pass_piece(struct cursor *c, struct piece_state *p)
 {
     p->clock = pass(c, p->clock, UINT64_MAX);
-    p->n_rolled_back = pass(c, p->n_rolled_back, UINT64_MAX);
-    p->n_rounds_restored = (uint32_t)pass(c, p->n_rounds_restored, UINT32_MAX);
     pass_clocks(c, &p->clocks);
 }
 
@@ -230,8 +226,6 @@ static bool batches_fit(const struct ps_server *s)
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         if (!ends_with_last(&s->has[k]))
             return false;
-    if (server_has_book(s) && !ends_with_last(&s->leases.undone))
-        return false;
     return !server_has_book(s) || leases_fit(&s->leases);
 }
 
@@ -268,7 +262,7 @@ static void pass_set(struct cursor *c, struct batch_set *of)
     }
 }
 
-/* leases.h, B1 to B3, B12 */
+/* leases.h, B1 to B3 */
 static void pass_book(struct cursor *c, struct ps_server *s)
 {
     struct leases *l = &s->leases;
@@ -292,8 +286,6 @@ static void pass_book(struct cursor *c, struct ps_server *s)
     }
     for (size_t i = 0; i < n_rounds(s); i++)
         s->round_ns[i] = pass(c, s->round_ns[i], UINT64_MAX);
-    if (s->env.snapshots)
-        pass_set(c, &l->undone);
 }
 
 static void pass_changes(struct cursor *c, struct ps_server *s)

@@ -8,8 +8,8 @@ static uint64_t least_updates(const struct ps_server *s)
     uint64_t n_least = UINT64_MAX;
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && server_n_updates(&s->piece[k]) < n_least)
-            n_least = server_n_updates(&s->piece[k]);
+        if (s->piece[k].part.n_elems > 0 && s->piece[k].clock < n_least)
+            n_least = s->piece[k].clock;
     return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
 }
 

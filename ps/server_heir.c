@@ -6,7 +6,6 @@
 #include "harness/world/world.h"
 #include "ps/copy.h"
 #include "ps/replica.h"
-#include "ps/snapshot.h"
 
 static bool heir_is_due(const struct ps_server *s)
 {
@@ -48,26 +47,18 @@ static enum rc take_place(struct ps_server *r)
     char line[RC_MESSAGE_BYTES];
     enum rc rc = RC_OK;
 
-    if (r->env.n_replicas == 0)
-        TRY(snapshot_restore(r));
     TRY(server_open_versions(r));
     replica_end_held(r, DO_NOT_WAIT);
     r->is_heir = true;
     for (int w = 0; w < sync_most_workers(&r->env); w++) {
         if (r->client[w].state != LOST && world_is_lost(r->env.world, sync_rank_of(&r->env, w)))
             server_drop_now(r, w);
-        else if (r->is_restored && server_is_elastic(r) && w > 0 && own->client[w].state == LEFT)
-            server_leave_unheard(r, w);       /* snapshot.N8 */
         else if (own->client[w].has_left_all) /* R8 */
-            TRY(replica_leave(r, w, own->client[w].n_pushed_before));
+            TRY(replica_leave(r, w));
     }
-    if (r->is_restored && server_has_book(r))
-        server_tell_rounds(r);
     TRY(server_settle_all(r));
     (void)snprintf(line, sizeof line, "server %d takes the place of server %d, which is lost%s", own->slice, from,
-                   r->env.n_replicas == 0 ? ", from its last snapshot"
-                   : from != r->slice     ? ", of what that held"
-                                          : "");
+                   from != r->slice ? ", of what that held" : "");
     server_tell(own, line);
 out:
     return rc;

@@ -57,41 +57,13 @@ bool server_has_whole(const struct ps_server *s, uint64_t batch)
 
 /* --- checks --- */
 
-/* leases.B12: a book from a snapshot, which does not know yet what this worker has. */
-static bool is_unreported(const struct ps_server *s, int worker)
-{
-    return server_has_book(s) && s->is_restored && !s->client[worker].has_reported;
-}
-
-bool server_awaits_answer(const struct ps_server *s, int worker)
-{
-    return s->client[worker].asks && !is_unreported(s, worker);
-}
-
-/* May a worker say of this batch, which is one of the run, that it has it, or has done it? */
-static bool may_claim(const struct ps_server *s, int worker, uint64_t batch)
-{
-    const int holder = leases_holder(&s->leases, batch);
-
-    return holder < 0 || holder == worker || is_unreported(s, holder);
-}
-
 /* leases.B5, at the server that has the book */
 static bool may_push_of(const struct ps_server *s, int worker, uint64_t batch)
 {
     const struct leases *l = &s->leases;
     const uint64_t own = l->of[worker];
 
-    if (is_unreported(s, worker))
-        return may_claim(s, worker, batch);
-    return own == batch ||
-           (own != NO_BATCH && l->ahead[worker] == batch && (s->is_restored || server_has_whole(s, own))); /* B12 */
-}
-
-/* The same of what it says is done, + 1, or 0. */
-static bool may_be_done(const struct ps_server *s, int worker, uint64_t done)
-{
-    return done == 0 || (done <= s->env.n_batches && may_claim(s, worker, done - 1));
+    return own == batch || (own != NO_BATCH && l->ahead[worker] == batch && server_has_whole(s, own));
 }
 
 enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
@@ -106,8 +78,7 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
                         (long long)(h->batch - 1), (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
-    if (server_has_book(s) &&
-        ((!c->has_begun && !is_unreported(s, a->worker)) || !may_push_of(s, a->worker, h->batch - 1)))
+    if (server_has_book(s) && (!c->has_begun || !may_push_of(s, a->worker, h->batch - 1)))
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %llu, which it has not", a->worker,
                         (unsigned long long)h->batch - 1);
     return RC_OK;
@@ -126,9 +97,7 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
         return RC_OK;
     const uint64_t done = c->has_begun ? s->leases.of[a->worker] + 1 : 0; /* NO_BATCH: 0, too: nothing ends then */
     const bool gives_back = !asks && h->clock == 0, is_over = asks && c->has_begun && done == 0;
-    const bool fits = is_unreported(s, a->worker) ? may_be_done(s, a->worker, h->clock)
-                                                  : (h->clock == done || gives_back) && !is_over;
-    if (!fits)
+    if ((h->clock != done && !gives_back) || is_over)
         return rc_raise(RC_MISMATCH, "worker %d says that batch %lld is done, which it has not", a->worker,
                         (long long)(h->clock - 1));
     *why = REFUSED_MALFORMED;
@@ -188,7 +157,6 @@ enum rc server_lease_again(struct ps_server *s, const struct arrival *a)
     enum rc rc = RC_OK;
 
     c->request[0].is_silent = false;
-    c->has_reported = true; /* it has what the book says */
     if (c->asks)
         return RC_OK;
     TRY(server_end_reply(s, &c->request[0]));
@@ -207,25 +175,9 @@ static enum rc answer_one(struct ps_server *s, int w, uint64_t batch)
     return server_answer_alone(s, w, &h);
 }
 
-bool server_collects_leases(const struct ps_server *s)
-{
-    if (!server_has_book(s) || !s->is_restored)
-        return false;
-    for (int w = 0; w < sync_most_workers(&s->env); w++)
-        if (s->client[w].state == TRAINING && !s->client[w].has_reported)
-            return true;
-    return false;
-}
-
-/* May workers be told that all batches are done? */
-static bool is_over(const struct ps_server *s)
-{
-    return s->env.snapshots ? s->audit.is_closed : leases_are_done(&s->leases); /* audit.U1 */
-}
-
 bool server_leases_are_due(const struct ps_server *s)
 {
-    return s->n_asking > 0 && (leases_has_some(&s->leases) || is_over(s)) && !server_collects_leases(s);
+    return s->n_asking > 0 && (leases_has_some(&s->leases) || leases_are_done(&s->leases));
 }
 
 enum rc server_answer_next(struct ps_server *s)
@@ -309,60 +261,16 @@ static void note_done(struct ps_server *s)
 
 static void end_batch(struct ps_server *s, int worker)
 {
-    const uint64_t batch = s->leases.of[worker];
-
     leases_end(&s->leases, worker);
     s->client[worker].n_batches++;
     s->facts.guest_batches_count += worker >= s->env.n_workers;
-    if (s->is_restored && !server_has_whole(s, batch))
-        (void)leases_undo(&s->leases, batch); /* B12 */
-    else
-        note_done(s);
-}
-
-/* B12: of what the book had for a worker. */
-static void end_if_whole(struct ps_server *s, uint64_t batch)
-{
-    if (batch != NO_BATCH && server_has_whole(s, batch) && leases_redo(&s->leases, batch))
-        note_done(s);
-}
-
-static void forgo(struct ps_server *s, int worker)
-{
-    const uint64_t own = s->leases.of[worker], ahead = s->leases.ahead[worker];
-
-    leases_forgo(&s->leases, worker);
-    end_if_whole(s, own);
-    end_if_whole(s, ahead);
-}
-
-/* B12: the worker says which batch it has, or has done, + 1; 0: none. */
-static void take_report(struct ps_server *s, int worker, uint64_t batch)
-{
-    struct client *c = &s->client[worker];
-
-    if (!is_unreported(s, worker))
-        return;
-    c->has_reported = true;
-    stop_asking(s, c);
-    c->has_begun = c->has_begun || batch > 0;
-    if (batch == 0 || s->leases.of[worker] == batch - 1)
-        return;
-    forgo(s, worker);
-    leases_claim(&s->leases, worker, batch - 1);
-}
-
-void server_forgo_batches(struct ps_server *s, int worker)
-{
-    if (server_has_book(s))
-        forgo(s, worker);
+    note_done(s);
 }
 
 void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h)
 {
     if (!server_has_book(s))
         return;
-    take_report(s, worker, h->clock);
     if (h->clock > 0)
         end_batch(s, worker);
 }
@@ -377,7 +285,6 @@ void server_begin_batch(struct ps_server *s, int worker, const struct ps_header 
 {
     if (!server_has_book(s))
         return;
-    take_report(s, worker, h->batch);
     if (s->leases.of[worker] == h->batch - 1)
         return;
     end_batch(s, worker);
@@ -386,7 +293,7 @@ void server_begin_batch(struct ps_server *s, int worker, const struct ps_header 
 
 uint64_t server_next_batch(struct ps_server *s, int worker)
 {
-    if (!server_has_book(s) || server_collects_leases(s))
+    if (!server_has_book(s))
         return 0;
     return leases_ahead(&s->leases, worker) + 1; /* NO_BATCH: 0, too */
 }
@@ -402,7 +309,7 @@ enum rc server_next(struct ps_server *s, const struct arrival *a, const struct p
     c->has_begun = c->asks = true;
     c->asked = h->clock;
     s->n_asking++;
-    const uint64_t batch = server_collects_leases(s) ? NO_BATCH : leases_take(&s->leases, a->worker);
+    const uint64_t batch = leases_take(&s->leases, a->worker);
     if (batch != NO_BATCH)
         return answer_one(s, a->worker, batch);
     TRY(server_answer_next(s)); /* it was the last one */
@@ -456,13 +363,10 @@ static void add_parts(const struct ps_server *s, struct server_facts *out)
     }
 }
 
-/* Is what this slice has of the book that of the run's end? A replica's always is (replica.R3), a snapshot's where it
- * is closed (audit.U2). */
+/* Is what this slice has of the book that of the run's end (replica.R3)? */
 static bool knows_book(const struct ps_server *s)
 {
-    if (server_is_holder(s))
-        return true;
-    return s->is_restored ? leases_are_done(&s->leases) : s->env.n_replicas > 0 && !s->is_partial;
+    return server_is_holder(s) || (s->env.n_replicas > 0 && !s->is_partial);
 }
 
 void server_batch_facts(const struct ps_server *s, struct server_facts *out)

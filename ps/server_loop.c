@@ -14,19 +14,15 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/audit.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 
 /* The slice of server i is nowhere any more; with replicas who would hold it knows (replica.R9). */
 static bool slice_is_lost(const struct ps_server *s, int i)
 {
     const struct sync_env *env = &s->env;
 
-    if (env->n_replicas > 0 || !world_is_lost(env->world, env->n_workers + i))
-        return false;
-    return !env->snapshots || world_is_lost(env->world, env->n_workers + ps_heir(i, env->n_servers));
+    return env->n_replicas == 0 && world_is_lost(env->world, env->n_workers + i);
 }
 
 static enum rc lose_worker(struct ps_server *s, int worker)
@@ -118,8 +114,6 @@ static enum rc take_of_server(struct ps_server *s, struct message *m)
         rc = replica_take_forward(s, m, &why);
     else if (s->env.n_replicas > 0 && m->tag == PS_TAG_HELD)
         rc = replica_take_held(s, m, &why);
-    else if (m->tag == PS_TAG_AUDIT)
-        rc = audit_take(s, m, &why);
     else
         rc = rc_raise(RC_MISMATCH, "it is of another server");
     if (m->peer >= 0) /* it was not taken */
@@ -204,8 +198,7 @@ out:
 static bool has_news(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->has_new_left || audit_is_due(s->here[i]) ||
-            (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
+        if (s->here[i]->has_new_left || (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
             return true;
     return replica_is_due(s);
 }
@@ -266,7 +259,6 @@ static enum rc settle_slice(struct ps_server *s)
     enum rc rc;
 
     TRY(server_settle_all(s));
-    TRY(audit_look(s));
     TRY(server_answer_next(s));
     TRY(server_answer_fetch(s));
 out:
@@ -335,7 +327,6 @@ static enum rc end_run(struct ps_server *s, enum rc rc)
     (void)snprintf(message, sizeof message, "%s", rc_message());
     for (int i = 0; i < s->n_here; i++) {
         replica_end(s->here[i], rc != RC_OK);
-        audit_end(s->here[i], rc != RC_OK);
         drop_rest(s->here[i], rc != RC_OK || i > 0);
     }
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", message);
@@ -351,7 +342,6 @@ enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
         TRY(settle_slices(s));
         TRY(take_arrivals(s)); /* waits, where there is nothing to do */
         TRY(serve_slices(s));
-        TRY(snapshot_if_due(s));
     }
     for (int i = 0; i < s->n_here; i++)
         TRY(end_all_replies(s->here[i]));
@@ -369,8 +359,6 @@ static void add_taken(struct server_facts *out, const struct ps_server *s)
     for (int i = 0; i < N_REFUSED; i++)
         out->refused_count[i] += taken->refused_count[i];
     out->late_count += taken->late_count;
-    if (s->has_given_state) /* else its home had, and all of it */
-        out->rolled_back_count += taken->rolled_back_count;
     out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
     out->replicated_count += taken->replicated_count;
     out->replicate_ns += taken->replicate_ns;
@@ -382,24 +370,7 @@ static void add_taken(struct server_facts *out, const struct ps_server *s)
 
 bool server_is_left_with(const struct ps_server *s)
 {
-    const bool is_whole = s->env.n_replicas > 0 ? !s->is_partial : s->is_restored;
-
-    return !server_is_holder(s) && is_whole && world_is_lost(s->env.world, s->chain.home);
-}
-
-void ps_server_learn(struct ps_server *s)
-{
-    struct ps_server *slice = server_of_slice(s, 0);
-
-    if (!is_over(s) || !server_is_elastic(s) || !s->env.snapshots || !slice || server_is_holder(slice) ||
-        slice->is_restored || !world_is_lost(s->env.world, slice->chain.home))
-        return;
-    if (snapshot_restore(slice) != RC_OK) {
-        server_tell(s, rc_message()); /* the report says that it is not known */
-        rc_clear();
-        return;
-    }
-    server_tell_rounds(slice);
+    return !server_is_holder(s) && !s->is_partial && world_is_lost(s->env.world, s->chain.home);
 }
 
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)

@@ -25,7 +25,6 @@
 #include "ps/protocol.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 
 enum rc server_end_reply(struct ps_server *s, struct request *r)
 {
@@ -143,7 +142,7 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
     struct ps_header *answer = &request_of(s, a)->answer;
     enum rc rc;
 
-    answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2; less only behind a snapshot */
+    answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2 */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
     TRY(server_apply(s, h->piece, server_unpacked(s, &body, a->message.ptr), 1,
                      lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
@@ -260,10 +259,8 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         r->answer.op = PS_REFUSED;
         r->answer.why = REFUSED_NOT_FINITE;
     }
-    const bool was_counted = h->step < s->piece[h->piece].n_rounds_restored; /* snapshot.N6 */
     switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
     case PUSH_COUNTS:
-        TRY(snapshot_note(s, h->piece));
         if (!is_first)
             r->answer.op = PS_LATE;
         else if (!r->is_refused)
@@ -277,8 +274,6 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         a->message = (struct message){ .peer = -1 };
         break;
     case PUSH_IS_LATE:
-        if (was_counted)
-            break;
         if (!r->is_refused)
             r->answer.op = PS_LATE;
         s->facts.late_count += !r->is_refused;
@@ -342,8 +337,6 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     const uint64_t served_ns = world_now_ns(s->env.world);
     s->rank->served_step = h->step;
     TRY(begin_of_piece(s, worker, slot, h->piece));
-    snapshot_catch_up(s, worker, h->piece, h->step);
-    s->is_saved = false;
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
@@ -355,17 +348,12 @@ out:
     return rc;
 }
 
-enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+enum rc server_push_again(struct ps_server *s, const struct arrival *a)
 {
     struct request *r = request_of(s, a);
 
-    r->is_silent = false;                     /* replica.R4 */
-    s->client[a->worker].has_reported = true; /* leases.B12: it has what the book says */
-    if (s->is_restored)                       /* what it was answered with is not in the snapshot */
-        r->answer = answer_to(h);
-    if (r->waits)
-        return RC_OK;
-    return s->is_restored ? settle_request(s, a->worker, (int)a->slot) : answer_request(s, a->worker, (int)a->slot);
+    r->is_silent = false; /* replica.R4 */
+    return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
 }
 
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)

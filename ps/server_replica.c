@@ -8,7 +8,6 @@
 #include "harness/world/world.h"
 #include "ps/copy.h"
 #include "ps/replica.h"
-#include "ps/snapshot.h"
 
 enum rc replica_open(struct ps_server *s)
 {
@@ -125,11 +124,10 @@ enum rc replica_forward_loss(struct ps_server *s, int worker)
     return forward_alone(s, &c->loss, worker, PS_LOST);
 }
 
-enum rc replica_leave(struct ps_server *s, int worker, uint64_t n_pushed)
+enum rc replica_leave(struct ps_server *s, int worker)
 {
     struct client *c = &s->client[worker];
 
-    snapshot_end_worker(s, worker, n_pushed);
     if (!replica_is_kept(s)) {
         server_leave(s, worker);
         return RC_OK;

@@ -5,7 +5,6 @@
 #include "harness/world/world.h"
 #include "ps/replica.h"
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 
 /* Of a block that is summed or copied, and updated there: it is in a cache then. */
 enum { BLOCK_ELEMS = 16384 };
@@ -15,7 +14,7 @@ static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
 {
     s->optimizer.lr = lr;
     s->optimizer.grad_scale = 1.0f / (float)n_grads;
-    s->optimizer.n_updates = s->n_updates_before + server_n_updates(&s->piece[k]);
+    s->optimizer.n_updates = s->n_updates_before + s->piece[k].clock;
 }
 
 /* Elements [at, at + n) of piece k, by grad[n], NULL: hollow; into version v, which may be another than the newest. */
@@ -35,7 +34,6 @@ static void note_update(struct ps_server *s, size_t k, int v)
 {
     s->piece[k].version = v;
     s->piece[k].clock++;
-    s->n_unsaved++;
 }
 
 /* The body at `from`, NULL: hollow, into s->sum, or added to it. */
@@ -208,7 +206,6 @@ enum rc server_end_round(struct ps_server *s, size_t k)
         r->waits_since_ns = end_ns;
     }
     clocks_end_round(&p->clocks);
-    TRY(snapshot_note(s, k));
 out:
     return rc;
 }

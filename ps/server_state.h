@@ -3,8 +3,6 @@
 #ifndef PS_SERVER_STATE_H
 #define PS_SERVER_STATE_H
 
-#include <stdio.h>
-
 #include "harness/base/arena.h"
 #include "harness/base/range.h"
 #include "harness/compute/optimizer.h"
@@ -51,18 +49,16 @@ struct request {         /* the last request of a worker in one of its slots (P4
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push;            /* exchange.E11: a push that it has not sent yet is granted */
-    bool is_ending;           /* its LEAVE, FETCH or loss is forwarded ... */
-    bool loss_is_told;        /* ... its loss, by `loss` */
-    uint64_t n_pushed_before; /* as its LEAVE says: pushes to the server before, of all its pieces */
-    bool has_left_all;        /* it needs no server any more, by its last LEAVE to this server (replica.R8) */
+    bool may_push;     /* exchange.E11: a push that it has not sent yet is granted */
+    bool is_ending;    /* its LEAVE, FETCH or loss is forwarded ... */
+    bool loss_is_told; /* ... its loss, by `loss` */
+    bool has_left_all; /* it needs no server any more, by its last LEAVE to this server (replica.R8) */
     struct request request[PS_CREDITS];
     struct request refusal;     /* the last REFUSED of P5, which may be sent while a request in its slot waits */
     struct request loss, leave; /* only their forwards are used */
     int n_refused;              /* its refused messages (P5) */
     uint64_t n_batches;         /* leases.h, server 0: batches that it has done */
     bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is unanswered */
-    bool has_reported;          /* leases.B12 */
     uint64_t asked;             /* leases.h: the batch that its last NEXT reports done, + 1 */
     bool is_seen;               /* it is counted in n_seen */
 };
@@ -73,10 +69,8 @@ struct piece_state {
     int *n_readers; /* [1 + versions.n_others]: replies that are sent from each; NULL: there is one version, or none is
                      */
     uint64_t clock; /* updates of it so far (P2) */
-    uint64_t n_rolled_back;     /* of that, updates that are not in the parameters (snapshot.N3) */
-    uint32_t n_rounds_restored; /* sync: rounds that a lost server has ended (snapshot.N6) */
-    uint64_t min_transit_ns;    /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
-    struct clocks clocks;       /* of the workers */
+    uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
+    struct clocks clocks;    /* of the workers */
 };
 
 struct chain {               /* replica.h: for a slice, at its holder towards the standby, or at the standby from the
@@ -94,25 +88,6 @@ struct chain {               /* replica.h: for a slice, at its holder towards th
         struct xfer tx;
         unsigned char header[PS_HEADER_BYTES];
     } * held;
-};
-
-enum { AUDIT_BYTES = 4000 }; /* of an answer; with its header within any plan (transport.T13) */
-
-struct audit {                /* audit.h */
-    bool is_closed;           /* queue's owner: an audit has found every batch everywhere */
-    bool is_on, is_asked;     /* queue's owner: an audit is in progress; AUDIT is posted, and unanswered */
-    bool is_last;             /* it started when every batch was done */
-    int n_lost;               /* servers lost when the last one started */
-    int slice, peer;          /* of the current or next question ... */
-    uint64_t first, number;   /* ... batches from this one on; AUDIT sent so far */
-    struct xfer ask;          /* where is_asked */
-    bool is_due, is_answered; /* at the rank: an AUDIT is unanswered; AUDITED is posted */
-    struct audit_question {   /* where is_due */
-        int slice, peer;      /* rank */
-        uint64_t first, number;
-    } due;
-    struct xfer answer; /* where is_answered */
-    unsigned char ask_header[PS_HEADER_BYTES], answer_header[PS_HEADER_BYTES], body[AUDIT_BYTES];
 };
 
 struct versions {   /* server_version.c */
@@ -147,23 +122,17 @@ struct ps_server {
     struct chain chain;      /* with replicas */
     struct ps_server **here; /* at the rank's own slice: [n_here], all slices that are here; its own first */
     int n_here;
-    struct ps_server *rank;   /* the server of the rank's own slice; it may be this one */
-    uint32_t served_step;     /* of that server: step of the last push here, for the timeline */
-    bool is_replica;          /* it has another server's slice ... */
-    bool is_heir;             /* ... and has replaced that server */
-    bool is_partial;          /* replica: part of its copy has not arrived yet (copy.h) */
-    bool has_given_state;     /* the answer to FETCH has been sent */
-    bool is_restored;         /* standby: restored from a snapshot (snapshot.h) */
-    struct audit audit;       /* audit.h; with snapshots */
-    bool is_saved;            /* likewise: no push since the last one was written */
-    uint64_t n_unsaved;       /* updates since the last one, of all pieces */
-    FILE *notes;              /* snapshot.N6; NULL: none */
-    unsigned char *noted_row; /* likewise: room for one */
-    struct leases leases;     /* leases.h: of slice 0 and its replica; else zeros */
-    int n_asking;             /* workers with a waiting NEXT */
-    uint64_t *round_ns;       /* [n_batches / n_workers], beside the queue: when each further n_workers batches were
+    struct ps_server *rank; /* the server of the rank's own slice; it may be this one */
+    uint32_t served_step;   /* of that server: step of the last push here, for the timeline */
+    bool is_replica;        /* it has another server's slice ... */
+    bool is_heir;           /* ... and has replaced that server */
+    bool is_partial;        /* replica: part of its copy has not arrived yet (copy.h) */
+    bool has_given_state;   /* the answer to FETCH has been sent */
+    struct leases leases;   /* leases.h: of slice 0 and its replica; else zeros */
+    int n_asking;           /* workers with a waiting NEXT */
+    uint64_t *round_ns;     /* [n_batches / n_workers], beside the queue: when each further n_workers batches were
                                  done */
-    struct batch_set *has;    /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
+    struct batch_set *has;  /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
     size_t counted_piece; /* exchange.E11: each push of it grants its worker another push; n_pieces: none is counted */
     uint64_t n_granted;   /* pushes that workers have sent or may send */
     int silence_ms;       /* maximum time without any message while a rank must send one */
@@ -192,12 +161,6 @@ bool server_is_left_with(const struct ps_server *s);
 static inline bool server_is_silent(const struct ps_server *s)
 {
     return !server_is_holder(s);
-}
-
-/* Updates of this run that are in the parameters of the piece. */
-static inline uint64_t server_n_updates(const struct piece_state *p)
-{
-    return p->clock - p->n_rolled_back;
 }
 
 static inline bool server_is_hollow(const struct ps_server *s)
@@ -229,9 +192,8 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
  * answers the workers that may now read.
  */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Push a, with header h, is in this server already; its home was lost before it answered. Answers it as soon as its
- * worker may read. */
-enum rc server_push_again(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Push a is in this server already; its home was lost before it answered. Answers it as soon as its worker may read. */
+enum rc server_push_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
 /* Serves pull a: answers it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Every worker may push once (exchange.E11). */
@@ -321,14 +283,8 @@ void server_begin_batch(struct ps_server *s, int worker, const struct ps_header 
 uint64_t server_next_batch(struct ps_server *s, int worker);
 /* Serves NEXT: answers it once there is a batch, or every batch is done. */
 enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* leases.B12: are there workers that have not reported their batch to this queue? */
-bool server_collects_leases(const struct ps_server *s);
-/* The worker has left: its batch in the restored queue is done if it is whole, else undone. */
-void server_forgo_batches(struct ps_server *s, int worker);
 /* Does this slice have all its parts of the batch? */
 bool server_has_whole(const struct ps_server *s, uint64_t batch);
-/* Does a NEXT of the worker wait? Not one from a snapshot that the worker does not send again. */
-bool server_awaits_answer(const struct ps_server *s, int worker);
 /* Can a waiting NEXT be answered? Cheap. */
 bool server_leases_are_due(const struct ps_server *s);
 /* Answers the waiting NEXTs. */
@@ -381,8 +337,6 @@ enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
-/* The same for a slice restored from a snapshot of an elastic run, as known from another slice: snapshot.N8. */
-void server_leave_unheard(struct ps_server *s, int worker);
 /* Drops the worker, which is not lost. RC_MISMATCH: it is worker 0, which cannot be replaced. */
 enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
 /* The worker is lost: drops it now, or after its replica has dropped it. */

@@ -118,16 +118,6 @@ out:
     return rc;
 }
 
-/* Pushes to the server, of all its pieces. */
-static uint64_t n_pushed(const struct ps *p, int server)
-{
-    uint64_t n = 0;
-
-    for (size_t k = 0; k < p->base.env.buckets->n_pieces; k++)
-        n += p->link[server].piece[k].step;
-    return n;
-}
-
 static bool is_elastic(const struct ps *p)
 {
     return p->base.env.n_batches > 0;
@@ -139,7 +129,7 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n; i++) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = is_elastic(p) ? 0 : n_pushed(p, ps_home(i, n)) };
+        const struct ps_header h = { .op = PS_LEAVE };
         if (p->link[i].holder != i) /* whoever took its place gets one of its own */
             continue;
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -159,7 +149,7 @@ static enum rc leave_elastic(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = p->base.env.n_servers; i-- > 0;) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch, .staleness = n_pushed(p, i) };
+        const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch };
         TRY(ps_post_answer(p, i, 0, NULL, 0));
         TRY(ps_post_request(p, i, 0, &h, NULL));
         TRY(ps_end_answer(p, i, 0, &want, p->base.env.timeout_ms, &answer));
@@ -219,7 +209,7 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, struct optimizer
         FAIL(RC_NOMEM, "mode ps: no memory for the state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
         const struct link *l = &p->link[i];
-        const struct ps_header h = { .op = op, .clock = ends ? p->batch : 0, .staleness = ends ? n_pushed(p, i) : 0 };
+        const struct ps_header h = { .op = op, .clock = ends ? p->batch : 0 };
         TRY(ps_post_answer(p, i, 0, ps_is_real(p) ? state + state_elems(p, l->first_elem) : NULL,
                            state_elems(p, l->n_elems)));
         TRY(ps_post_request(p, i, 0, &h, NULL));
@@ -333,10 +323,7 @@ static enum rc ps_serve(struct sync *s, uint64_t step_ns)
 
 static void ps_served(const struct sync *s, struct server_facts *out)
 {
-    struct ps_server *server = ((const struct ps *)s)->server;
-
-    ps_server_learn(server);
-    ps_server_facts(server, out);
+    ps_server_facts(((const struct ps *)s)->server, out);
 }
 
 static uint64_t ps_full_bytes_of(const struct sync *s)

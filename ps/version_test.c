@@ -20,7 +20,6 @@
 #include "ps/ps.h"
 #include "ps/server.h"
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 #include "ps/suite/ps_rank.h"
 
 enum {
@@ -47,7 +46,6 @@ struct bench { /* two servers, which never run, the second one the heir of the f
     float grad[N_WORKERS][N_LONG]; /* of each worker's last push */
     /* What is to be: of the slice; and at each worker's last answer with LONG. */
     float param[N_SLICE], velocity[N_SLICE], read[N_WORKERS][N_LONG];
-    char folder[32];
 };
 
 /* --- a transport that keeps where a body is --- */
@@ -106,9 +104,7 @@ static void open_server(struct bench *b, const struct terms *terms, int i)
                                   .n_workers = N_WORKERS,
                                   .n_servers = N_SERVERS,
                                   .n_steps = 99,
-                                  .slice_param = b->param,
-                                  .snapshots = b->folder,
-                                  .snapshot_every = 1 };
+                                  .slice_param = b->param };
     if (ps_server_open(&b->server[i], &env) != RC_OK)
         fail_msg("%s", rc_message());
 }
@@ -121,8 +117,6 @@ static struct bench *open_bench(const struct terms *terms)
     struct bench *b = calloc(1, sizeof *b);
 
     assert_non_null(b);
-    (void)snprintf(b->folder, sizeof b->folder, "gm_version_test.XXXXXX");
-    assert_non_null(mkdtemp(b->folder));
     b->ops = (struct transport_ops){ .module.name = "bench",
                                      .module.caps = terms->caps,
                                      .post_send = keep_sent,
@@ -146,19 +140,11 @@ static struct bench *open_bench(const struct terms *terms)
 
 static void close_bench(struct bench *b)
 {
-    static const char *const suffix[] = { "0", "0.clocks", "1", "1.clocks" };
-
     for (int i = 0; i < N_SERVERS; i++)
         ps_server_close(&b->server[i]);
     placement_close(&b->rank.placement);
     buckets_close(&b->rank.buckets);
     compute_close(&b->rank.compute);
-    for (int i = 0; i < 4; i++) {
-        char path[64];
-        (void)snprintf(path, sizeof path, "%s/server-%s", b->folder, suffix[i]);
-        (void)unlink(path);
-    }
-    assert_int_equal(rmdir(b->folder), 0);
     free(b);
 }
 
@@ -352,20 +338,17 @@ static void others_have_one_version_V2(void **state)
         assert_ptr_equal(b->reply[w][0], b->server[0]->param + N_LONG);
     }
     expect_slice(b);
-    assert_int_equal(b->server[1]->here[1]->versions.n_others, 0); /* that only follows */
     close_bench(b);
 }
 
-/* Pieces in different versions are whole in what worker 0 looks at, and in a snapshot. */
+/* Pieces in different versions are whole in what worker 0 looks at. */
 static void a_slice_is_gathered(void **state)
 {
     const struct ps_header look = { .op = PS_LOOK };
     struct arrival a = { .message.peer = 0, .worker = 0 };
     struct bench *b = open_bench(&async);
-    float *restored = malloc(N_SLICE * sizeof *restored);
 
     (void)state;
-    assert_non_null(restored);
     slow_reader(b);
     for (int w = 1; w < N_WORKERS; w++) {
         push(b, w, 6, SHORT, 0);
@@ -375,12 +358,6 @@ static void a_slice_is_gathered(void **state)
     assert_int_equal(server_serve(b->server[0], &a, &look), RC_OK);
     assert_memory_equal(b->reply[0][0], b->param, sizeof b->param);
     assert_memory_equal(b->reply[0][0] + N_SLICE, b->velocity, sizeof b->velocity);
-    assert_int_equal(snapshot_if_due(b->server[0]), RC_OK);
-    struct ps_server *heir = b->server[1]->here[1];
-    assert_int_equal(snapshot_restore(heir), RC_OK);
-    server_gather(heir, restored);
-    assert_memory_equal(restored, b->param, sizeof b->param);
-    free(restored);
     close_bench(b);
 }
 

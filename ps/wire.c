@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 13 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 14 }; /* "GMPS" */
 enum {                                     /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -98,7 +98,7 @@ static enum rc decode_kind(enum ps_op *op, const unsigned char *from, size_t n_b
         return REFUSE(REFUSED_VERSION, "version %u, this program speaks %d",
                       (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned number = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (number < PS_PUSH || number > PS_AUDITED)
+    if (number < PS_PUSH || number > PS_COPY)
         return REFUSE(REFUSED_MALFORMED, "op %u is unknown", number);
     *op = (enum ps_op)number;
     return RC_OK;
@@ -109,8 +109,7 @@ static enum rc check_fields(const struct ps_header *h, uint64_t reason, uint32_t
 {
     if (!ps_is_push(h->op) && !ps_is_answer(h->op) && h->step != 0)
         return REFUSE(REFUSED_MALFORMED, "step %u of op %u, which has none", h->step, h->op);
-    const bool has_no_time =
-        ps_op_is_request(h->op) || h->op == PS_LOST || h->op == PS_COPY || h->op == PS_AUDIT || h->op == PS_AUDITED;
+    const bool has_no_time = ps_op_is_request(h->op) || h->op == PS_LOST || h->op == PS_COPY;
     if ((has_no_time && h->apply_ns != 0) || h->batch > UINT32_MAX)
         return REFUSE(REFUSED_MALFORMED, "op %u says how long applying took", h->op);
     if (h->op == PS_REFUSED && (reason <= NOT_REFUSED || reason >= N_REFUSED))

@@ -14,14 +14,12 @@
  *       16  u64   PUSH: clock of the parameters that the gradient was made with (P2). PARAMS: newest clock of the
  *                 piece. STATE: updates of the piece with the fewest, over all training. HELD: number of forwards; a
  *                 copy counts as the first. COPY: number of parts.
- *                 LEAVE: pushes to the server before the receiver, of all pieces (snapshot.N5). NEXT, and in an elastic
- *                 run (leases.h) LEAVE and FETCH: the batch that is done, + 1; 0: none was assigned, or none is done.
- *                 BATCH: the batch; 0 if is_last is 1. AUDIT, AUDITED: the first batch.
+ *                 NEXT, and in an elastic run (leases.h) LEAVE and FETCH: the batch that is done, + 1; 0: none was
+ *                 assigned, or none is done. BATCH: the batch; 0 if is_last is 1.
  *       24  u64   PARAMS, LATE: u32 staleness, the updates by other workers between that pull and this update. At 28:
  *                 u32 the worker's next batch + 1, in answers to a PUSH of an elastic run (leases.B1), else 0.
  *                 PUSH: u32 form and, at 28, u32 n_pairs of the body (push_body.h). STATE: n_moments.
- *                 REFUSED: u32 why (exchange/refused.h), and 0. LEAVE and FETCH of an elastic run: pushes to the slice
- *                 (snapshot.N5). AUDIT, AUDITED: number of the AUDIT.
+ *                 REFUSED: u32 why (exchange/refused.h), and 0.
  *       32  u64   PARAMS: queue_ns, from arrival at the server until it was served. If the transport does not know the
  *                 arrival: since sent_ns plus the shortest transit time of all pushes so far. Requests: layout, the
  *                 digest of layout.h. Forwards between servers: the origin of the request, see below.
@@ -29,7 +27,7 @@
  *                 1, below 2^32, else 0. Other requests: 0.
  *       48  u64   PUSH: sent_ns, by the clock that all ranks share. PARAMS, LATE: held_ns, the wait for other workers.
  *       56  u32   PUSH, PARAMS: piece, an index of exchange/buckets.h; the floats are its part of the server's slice.
- *                 COPY: number of the part. HELD, AUDIT, AUDITED: number of the slice.
+ *                 COPY: number of the part. HELD: number of the slice.
  *       60  u32   step of the piece. PUSH: of the worker, its pushes before. PARAMS, LATE, REFUSED: of the slowest
  *                 worker.
  *
@@ -52,12 +50,10 @@
  *   HELD    standby   number of forwards in the replica   -
  *   COPY    server    to its new standby: a part of the   HELD, when the whole copy has arrived
  *                     slice as it is now (copy.h)
- *   AUDIT   server    which batches from this one on      AUDITED (audit.h): a bit for each
- *                     does the slice have?
  *
  * A server forwards to its standby (replica.h) a request as it came, or a LEAVE, LOST or COPY. A forward has its origin
  * at 32: u16 slot, u16 slice, u32 worker + 1. Requests that change nothing are not forwarded: LOOK, PULL, and a JOIN
- * that comes too late. With standbys or snapshots (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when
+ * that comes too late. With standbys (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when
  * it has every STATE. That LEAVE covers all slices that the server holds, and has no answer. The same holds for the
  * LEAVE of other workers. But in an elastic run a worker first sends each slice a separate LEAVE, by its tag
  * (protocol.h), which is answered.
@@ -117,9 +113,7 @@ enum ps_op {
     PS_NEXT,
     PS_BATCH,
     PS_JOIN,
-    PS_COPY,
-    PS_AUDIT,
-    PS_AUDITED
+    PS_COPY
 };
 enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 

@@ -162,7 +162,7 @@ static void what_a_campaign_knew(void **state)
     assert_true(
         kit_write(k, "manifest.json",
                   "{\"options\":{\"mode\":\"ps,single\",\"launches\":5,\"bucket-bytes\":4096,\"overlap\":\"on\","
-                  "\"server-save\":\"\",\"priority\":\"auto\",\"batch\":64,\"reducer\":null}}"));
+                  "\"priority\":\"auto\",\"batch\":64,\"reducer\":null}}"));
     FILE *to = fopen(kit_path(k, "runs.jsonl"), "a");
     assert_non_null(to);
     fprintf(to, "{\"kind\":\"tuning\",\"model\":\"lenet\",\"mode\":\"ps\",\"workers\":\"2\",\"learning_rate\":0.5,"

@@ -293,8 +293,6 @@ static enum rc open_mode(struct exchange *x)
                                    .slice_state = { x->slice[0].moments, x->n_updates_before },
                                    .n_in_flight = (int)x->flight.most_pieces,
                                    .n_replicas = env->opts.n_replicas,
-                                   .snapshots = env->opts.snapshots,
-                                   .snapshot_every = env->opts.snapshot_every,
                                    .before_param = x->slice[1].param,
                                    .before_moments = x->slice[1].moments,
                                    .on_push = env->on_push,

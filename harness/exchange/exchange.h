@@ -51,9 +51,8 @@
  *       independent.
  *  E13  With opts.n_batches N the run is elastic: it has N batches, which are assigned while it runs. Before each step
  *       a worker takes one (exchange_next_batch()); it waits for one that was not assigned ahead. The batches of a lost
- *       worker are assigned again, so that each parameter counts the gradient of each batch once (ps/leases.h). If a
- *       server is restored from a snapshot, lost batches are computed again. Without overlap and periods, which delay
- *       gradients, and only with consistency async.
+ *       worker are assigned again, so that each parameter counts the gradient of each batch once (ps/leases.h).
+ *       Without overlap and periods, which delay gradients, and only with consistency async.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
  *       one, and no bucket has both; the update divides each sum by the number of all workers. Each rank has written
@@ -96,8 +95,6 @@ struct exchange_opts {
     uint64_t n_batches;              /* likewise, E13; 0: each worker has the same number of batches */
     int n_guests;                    /* with n_batches, E15 */
     int n_replicas;                  /* likewise: standbys of each server (sync_mode.h) */
-    const char *snapshots;           /* likewise; NULL: none */
-    uint64_t snapshot_every;
     int n_in_flight;    /* E12; 0: one */
     bool shared_memory; /* other workers of its host can map a worker's parameters and gradients */
 };

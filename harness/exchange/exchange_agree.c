@@ -13,7 +13,7 @@ enum { NAME_BYTES = 32 };
 struct way { /* in which a rank exchanges */
     uint64_t digest, n_pieces, n_ordered, overlap, priority, cycle_ns, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
-    uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, snapshot_every, n_in_flight;
+    uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, n_in_flight;
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
@@ -70,7 +70,6 @@ static struct way own_way(const struct exchange *x)
                        .n_batches = o->n_batches,
                        .n_guests = (uint64_t)o->n_guests,
                        .n_replicas = (uint64_t)o->n_replicas,
-                       .snapshot_every = o->snapshots ? o->snapshot_every : 0,
                        .n_in_flight = x->flight.most_pieces,
                        .n_pairs = compression_pairs(&o->compression, x->buckets.n_params) };
 
@@ -125,8 +124,7 @@ static bool has_same_servers(const struct way *its, const struct way *first)
            its->lr_staleness == first->lr_staleness && its->push_every == first->push_every &&
            its->pull_every == first->pull_every && its->stop_at == first->stop_at &&
            its->n_batches == first->n_batches && its->n_guests == first->n_guests &&
-           its->n_replicas == first->n_replicas && its->snapshot_every == first->snapshot_every &&
-           its->n_in_flight == first->n_in_flight;
+           its->n_replicas == first->n_replicas && its->n_in_flight == first->n_in_flight;
 }
 
 /* E14: and those that have the same shard cut it alike. */
@@ -166,7 +164,7 @@ enum rc exchange_compare_plans(struct exchange *x)
         if (!has_same_servers(&all[r], &all[0]))
             FAIL(RC_MISMATCH,
                  "rank %d has another placement, consistency, rate of stale gradients, period, end, "
-                 "replicas, snapshots or number of pieces under way than rank 0: " MUST_BE_EQUAL,
+                 "replicas or number of pieces under way than rank 0: " MUST_BE_EQUAL,
                  r);
     }
     TRY(compare_shards(x));

@@ -31,9 +31,6 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
           "where workers come and go none waits for the steps of the others; needs --consistency async" },
-        { x->snapshots && x->n_guests > 0, "who joins is asked by no server for its batches when one goes on from a "
-                                           "snapshot; leave out --most-workers or "
-                                           "--server-save" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
@@ -103,8 +100,7 @@ enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, in
         return RC_OK;
     TRY(refuse_others(job, aborts));
     const size_t n_batches = job->n_steps * (size_t)job->n_workers;
-    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers) ||
-        n_batches + elastic_most_again(job, n_batches) > TRAIN_MAX_STEPS)
+    if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",
              job->n_workers, job->n_steps, TRAIN_MAX_STEPS);
     job->opts.on_loss = "report";
@@ -115,19 +111,9 @@ out:
 
 /* --- what came of it --- */
 
-size_t elastic_most_again(const struct train_job *job, size_t n_batches)
-{
-    const size_t most_lost = (size_t)job->n_servers / 2; /* of two beside each other the run ends */
-    const size_t n_written = (size_t)job->exchange.snapshot_every + 2 * (size_t)job->n_workers;
-
-    return job->exchange.snapshots ? most_lost * (n_batches < n_written ? n_batches : n_written) : 0;
-}
-
 size_t train_most_steps(const struct train_job *job)
 {
-    const size_t n_batches = (size_t)job->exchange.n_batches;
-
-    return elastic_is_on(job) ? n_batches + elastic_most_again(job, n_batches) : job->n_steps;
+    return elastic_is_on(job) ? (size_t)job->exchange.n_batches : job->n_steps;
 }
 
 int train_n_counted(const struct train_job *job, const struct train_result *r)

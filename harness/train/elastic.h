@@ -23,9 +23,6 @@
  *       may end with different numbers of steps (stop.Z4).
  *   V5  A worker that joins (exchange.E15, world.W9) runs with the same options as the other workers, and compares all
  *       that must be equal with rank 0. It does not probe and writes no report: its work is in the work queue.
- *   V6  With --server-save, work that a lost server had not saved is done again, by any worker that asks (ps/audit.h).
- *       Workers then do more steps than there are batches, at most elastic_most_again() more. Throughput (V1) counts
- *       each completed batch once, over the whole time.
  */
 #ifndef HARNESS_TRAIN_ELASTIC_H
 #define HARNESS_TRAIN_ELASTIC_H
@@ -37,10 +34,6 @@
 /* Check and apply --elastic, for a job whose steps are known. opts: as given; it implies --on-loss report. RC_INVAL
  * names the option that --elastic cannot be combined with. */
 enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
-
-/* With --server-save: at most this many of n_batches are assigned again after losses of servers, and one worker may
- * have to do them all. For each server: what it has not saved yet, and each worker's current and previous batch. */
-size_t elastic_most_again(const struct train_job *job, size_t n_batches);
 
 static inline bool elastic_is_on(const struct train_job *job)
 {

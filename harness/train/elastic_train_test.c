@@ -116,27 +116,23 @@ static size_t server_bytes_of(const char *options)
     return n_bytes;
 }
 
-/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, a bit for each
- * batch, and when each round ended; with a replica it has the same of another server, and once more on its way to a new
- * one; with snapshots of the server whose place it would take, and once more on its way to a file. */
+/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each round ended; with a replica it has the same of another server, and once more on its way to a new
+ * one. */
 static void memory_of_servers_is_counted(void **state)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
     const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
     const size_t n_many =
         server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic --bucket-bytes 4");
-    const size_t n_book = 2 * (2 * 64000 / 8 + 8) + 2 * 4 * 8 + 64000 * 8;
+    const size_t n_book = 2 * 64000 / 8 + 8 + 2 * 4 * 8 + 64000 * 8;
     const size_t n_followed = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 "
                                               "--on-loss report --replicas 1");
     const size_t n_both =
         server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic --replicas 1");
-    const size_t n_saved = server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic "
-                                           "--server-save .");
 
     (void)state;
     assert_int_equal(n_one - n_plain, n_book);
     assert_int_equal(n_both - n_followed, 3 * n_book);
-    assert_int_equal(n_saved, n_both);
     assert_int_equal(n_many - n_one, 7 * (2 * 64000 / 8 + 8)); /* LeNet has 8 segments: weights and biases */
 }
 
@@ -277,8 +273,8 @@ static void throughput_is_of_all_batches_V1(void **state)
                         "41: 40 of 42 batches, 1 handed out again, 5 samples lost");
 }
 
-/* A worker that is left alone does all, and again what servers that are lost had not written. */
-static void a_worker_may_do_batches_again(void **state)
+/* A worker that is left alone does all. */
+static void a_worker_may_do_all_batches(void **state)
 {
     static const struct {
         const char *options;
@@ -286,9 +282,6 @@ static void a_worker_may_do_batches_again(void **state)
     } cases[] = {
         { "--servers 4 --steps 40", 120 },
         { "--servers 4 --steps 40 --replicas 1", 120 },
-        { "--servers 4 --steps 40 --server-save . --server-save-every 7", 120 + 2 * (7 + 2 * 3) },
-        { "--servers 3 --steps 40 --server-save . --server-save-every 7", 120 + 7 + 2 * 3 },
-        { "--servers 4 --steps 2 --server-save . --server-save-every 7", 6 + 2 * 6 },
     };
 
     (void)state;
@@ -336,7 +329,7 @@ static void a_book_is_that_of_its_follower_or_not_known(void **state)
                         "counted them was lost behind the last one");
 }
 
-/* Who may take a server's place has its parameters, too: by a replica, or room for those of a snapshot. */
+/* Who may take a server's place has its parameters, too. */
 static void memory_of_a_slice_to_take_over_is_counted(void **state)
 {
     const char *const run =
@@ -346,8 +339,6 @@ static void memory_of_a_slice_to_take_over_is_counted(void **state)
 
     (void)state;
     (void)snprintf(text, sizeof text, "%s --replicas 1", run);
-    assert_int_equal(server_bytes_of(text), 2 * n_plain);
-    (void)snprintf(text, sizeof text, "%s --server-save .", run);
     assert_int_equal(server_bytes_of(text), 2 * n_plain);
     struct train_job job = { 0 };
     assert_int_equal(kit_prepare(&job, run), RC_OK);
@@ -431,7 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_servers_is_counted),
         cmocka_unit_test(memory_of_a_slice_to_take_over_is_counted),
         cmocka_unit_test(a_book_is_that_of_its_follower_or_not_known),
-        cmocka_unit_test(a_worker_may_do_batches_again),
+        cmocka_unit_test(a_worker_may_do_all_batches),
     };
     const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
 

@@ -236,7 +236,6 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
         { "schedule", opts->stages <= 1, "needs --stages 2 or more, whose micro-batches it orders" },
-        { "server-save-every", opts->server_save[0] == '\0', "needs --server-save FOLDER, in which it saves" },
         { "flip-step", !opt_given(group, n_groups, "flip-bit"), "needs --flip-bit, the rank whose gradient changes" },
         { "slow-ratio", !opt_given(group, n_groups, "slow-rank"), "needs --slow-rank, the rank that is slow" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
@@ -288,7 +287,7 @@ struct job_facts train_job_facts(const struct train_job *job)
                                .n_server_params = placement_most_elems(&job->placement),
                                .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0,
                                .n_moments = optimizer_n_moments(&job->optimizer),
-                               .n_replicas = job->exchange.n_replicas > 0 || job->exchange.snapshots,
+                               .n_replicas = job->exchange.n_replicas,
                                .sends_in_tasks =
                                    mode_exchanges(&job->mode->module) && strcmp(job->opts.overlap, "on") == 0,
                                .outlives_losses = job->on_loss == ON_LOSS_REPORT };

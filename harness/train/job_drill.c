@@ -191,7 +191,7 @@ enum rc job_on_loss_resolve(struct train_job *job)
     job->on_loss = reports ? ON_LOSS_REPORT : ON_LOSS_ABORT;
     if (job->opts.elastic) /* elastic.h has what it does not go with */
         return RC_OK;
-    if (reports && job->n_workers == 1 && job->exchange.n_replicas == 0 && !job->exchange.snapshots)
+    if (reports && job->n_workers == 1 && job->exchange.n_replicas == 0)
         return rc_raise(RC_INVAL, "--on-loss report: there is one worker; without it nothing goes on");
     return RC_OK;
 }

@@ -107,7 +107,7 @@ static size_t servers_bytes(const struct train_job *job, size_t n_here, size_t s
 static size_t stamp_bytes(const struct train_job *job, size_t n_ranks)
 {
     const size_t n_batches = job->opts.steps * (size_t)job->n_workers;
-    const size_t n_steps = job->opts.elastic ? n_batches + elastic_most_again(job, n_batches) : job->opts.steps;
+    const size_t n_steps = job->opts.elastic ? n_batches : job->opts.steps;
     const size_t n_bytes = n_ranks * n_steps * sizeof(struct step_stamp);
 
     return job->opts.trajectory[0] ? n_bytes + n_ranks * (job->opts.steps + 1) * floats(job->n_params) : n_bytes;

@@ -17,7 +17,7 @@ static bool has_servers(const struct train_job *job)
     return job->mode->module.caps & MODE_SERVERS;
 }
 
-/* What --replicas, or --server-save, does not go with: NULL, it is right. */
+/* What --replicas does not go with: NULL, it is right. */
 static const char *why_no_heirs(const struct train_job *job)
 {
     if (job->n_servers < 2)
@@ -25,26 +25,6 @@ static const char *why_no_heirs(const struct train_job *job)
     if (strcmp(job->opts.on_loss, "report") != 0 && !job->opts.elastic) /* which implies it */
         return "with --on-loss abort the loss of a server ends the run; report goes on";
     return NULL;
-}
-
-static const char *why_no_snapshots(const struct train_job *job)
-{
-    if (job->exchange.n_replicas > 0)
-        return "with --replicas 1 nothing is lost that would be read from there; leave out one of the two";
-    if (job->opts.stop_at_step > 0)
-        return "--stop-at-step counts updates, and what is rolled back is none; leave out one of the two";
-    if (!job->compute->touches_memory)
-        return "a hollow run has no parameters; use --compute cpu";
-    return NULL;
-}
-
-/* The hosts of servers have the folder of --server-save. Is this surely one of them? Where processes of a launcher are
- * on several hosts, no process knows that before the run. */
-static bool has_servers_here(const struct train_job *job)
-{
-    const struct launcher l = world_launcher();
-
-    return !l.name || l.n_host_ranks == l.n_ranks || (l.is_by_hand && l.rank >= job->n_workers);
 }
 
 /* In place of a server that is lost. */
@@ -56,18 +36,6 @@ static enum rc parse_heirs(struct train_job *job)
     job->exchange.n_replicas = (int)o->replicas;
     if (o->replicas > 0 && why)
         return rc_raise(RC_INVAL, "--servers %d --replicas 1: %s", job->n_servers, why);
-    if (o->server_save[0] == '\0')
-        return RC_OK;
-    why = why ? why : why_no_snapshots(job);
-    if (why)
-        return rc_raise(RC_INVAL, "--servers %d --server-save %s: %s", job->n_servers, o->server_save, why);
-    if (has_servers_here(job)) {
-        const enum rc rc = file_of_option(file_check_folder(o->server_save), "server-save");
-        if (rc != RC_OK)
-            return rc;
-    }
-    job->exchange.snapshots = o->server_save;
-    job->exchange.snapshot_every = o->server_save_every;
     return RC_OK;
 }
 

@@ -5,9 +5,9 @@
 
 #include "harness/train/train.h"
 
-/* Fill exchange.placement, consistency, lr_staleness, n_replicas, snapshots and n_in_flight, for a job whose mode and
- * ranks are known. In a mode without servers they stay zeroed. RC_INVAL: --placement, --consistency, --replicas,
- * --server-save or --in-flight; names the value and valid ones. */
+/* Fill exchange.placement, consistency, lr_staleness, n_replicas and n_in_flight, for a job whose mode and
+ * ranks are known. In a mode without servers they stay zeroed. RC_INVAL: --placement, --consistency, --replicas or
+ * --in-flight; names the value and valid ones. */
 enum rc job_servers_parse(struct train_job *job) MUST_CHECK;
 /* RC_INVAL: deadlock: a worker would wait for a piece that another worker sends later, while that one waits for it
  * (clocks.h covers one piece). Call once job->exchange is filled. */

@@ -118,12 +118,6 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "number of standbys of each server. With 1 the next server repeats every change. It replaces a lost "
              "server, so that no update is lost, and a new standby is made. Needs --on-loss report or --elastic"),
-    OPT_FILE_(struct train_opts, server_save, "server-save", OPT_FOLDER, "", "FOLDER",
-              "folder in which servers save what they hold. If a server is lost, the next one continues from its last "
-              "file. All servers' hosts need the folder. Needs --on-loss report or --elastic. It cannot be combined "
-              "with --replicas"),
-    OPT_U64_(struct train_opts, server_save_every, "server-save-every", "100", 1, 100000000, "",
-             "updates from one --server-save to the next. Workers wait meanwhile"),
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "",
              "local SGD: average the parameters every N steps. Workers use their own gradients in between. They also "
@@ -280,8 +274,8 @@ const struct opt train_run_table[] = {
                 "permits, and names the lost rank"),
     OPT_BOOL_(struct train_opts, elastic, "elastic", "false",
               "assign batches one by one, so that workers may be lost. The first server assigns the batches of all "
-              "workers. Other workers get the batches of a lost worker. With --replicas 1 or --server-save servers may "
-              "be lost, too. Only in mode ps. It implies --on-loss report"),
+              "workers. Other workers get the batches of a lost worker. With --replicas 1 servers may be lost, "
+              "too. Only in mode ps. It implies --on-loss report"),
     OPT_U64_(struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "",
              "number of workers that an elastic run may ever have. The run starts with --workers. Others join it later "
              "(--join), up to N in all. A worker that returns counts once more. Only with --elastic in world tcp"),
@@ -330,8 +324,6 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "consistency", "mode", NULL, MODE_SERVERS },
     { "lr-staleness", "mode", NULL, MODE_SERVERS },
     { "replicas", "mode", NULL, MODE_SERVERS },
-    { "server-save", "mode", NULL, MODE_SERVERS },
-    { "server-save-every", "mode", NULL, MODE_SERVERS },
     { "push-every", "mode", NULL, MODE_SERVERS },
     { "pull-every", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },

@@ -122,7 +122,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, "      \
     "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, 'lr_staleness': " \
     "null, 'late_gradients_count': null, 'lead_max_count': null, 'refused_count': null, 'refused': null, "         \
-    "'replicas_count': null, 'servers_replaced_count': null, 'rolled_back_updates_count': null, "                  \
+    "'replicas_count': null, 'servers_replaced_count': null, "                                                     \
     "'servers_without_replica_count': null, 'replicas_copied_count': null, 'replicas_copied_bytes': null, "        \
     "'replicate_mean_s': null, 'pieces_in_flight_count': null, "                                                   \
     "'push_steps_count': null, "
@@ -283,7 +283,7 @@ static void ps_summary(void **state)
         "'hot_server_bytes': 8, 'imbalance_ratio': 1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': "
         "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, 'lead_max_count': 3, 'refused_count': 3, "
         "'refused': 'stranger 1, not_finite 2', 'replicas_count': 1, 'servers_replaced_count': 1, "
-        "'rolled_back_updates_count': 0, 'servers_without_replica_count': 1, 'replicas_copied_count': 2, "
+        "'servers_without_replica_count': 1, 'replicas_copied_count': 2, "
         "'replicas_copied_bytes': 3000, 'replicate_mean_s': 0.0005, "
         "'pieces_in_flight_count': 3, 'push_steps_count': 15, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': "
         "null, 'slope': 1.5, 'offset': -0.25, 'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, "

@@ -123,16 +123,6 @@ static double replicate_mean_s(const struct train_result *result)
     return n > 0 ? 1e-9 * (double)all_ns / (double)n : NAN;
 }
 
-/* Pushes of parts of pieces that were answered, and then rolled back. */
-static uint64_t n_rolled_back(const struct train_result *result)
-{
-    uint64_t n = 0;
-
-    for (int s = result->n_workers; s < result->n_ranks; s++)
-        n += result->rank[s].served.rolled_back_count;
-    return n;
-}
-
 /* Servers whose parameters are in one place alone at the end. */
 static uint64_t n_alone(const struct train_job *job, const struct train_result *result)
 {
@@ -178,22 +168,15 @@ const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_
                                   const struct train_result *result)
 {
     const unsigned long long n = n_replaced(result);
-    int n_written;
 
     out[0] = '\0';
-    if (job->exchange.n_replicas == 0 && !job->exchange.snapshots)
+    if (job->exchange.n_replicas == 0)
         return out;
-    if (job->exchange.n_replicas > 0)
-        n_written = snprintf(out, n_bytes, "1 of each server, on the next one");
-    else
-        n_written = snprintf(out, n_bytes, "none, but a snapshot of each server every %llu updates",
-                             (unsigned long long)job->exchange.snapshot_every);
+    const int n_written = snprintf(out, n_bytes, "1 of each server, on the next one");
     if (n > 0)
-        snprintf(out + n_written, n_bytes - (size_t)n_written,
-                 "; %llu server%s lost and replaced, %llu updates were rolled back", n, n == 1 ? " was" : "s were",
-                 (unsigned long long)n_rolled_back(result));
-    if (job->exchange.n_replicas > 0)
-        replicas_left_text(out, n_bytes, job, result);
+        snprintf(out + n_written, n_bytes - (size_t)n_written, "; %llu server%s lost and replaced", n,
+                 n == 1 ? " was" : "s were");
+    replicas_left_text(out, n_bytes, job, result);
     return out;
 }
 
@@ -235,7 +218,6 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_count(r, "servers_replaced_count", has, n_replaced(result));
     record_count(r, "servers_without_replica_count", has && job->exchange.n_replicas > 0, n_alone(job, result));
     record_copies(r, has && job->exchange.n_replicas > 0, result);
-    record_count(r, "rolled_back_updates_count", has, n_rolled_back(result));
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
     record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);
     record_elastic(r, job, result);

@@ -27,7 +27,7 @@ const char *servers_refused_text(char *out, size_t n_bytes, const struct train_r
 void servers_consistency_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
 
 /* "1 of each server, on the next one; 1 server was lost and replaced, 0 updates were rolled back; 2 replicas were made
- * again, by 0.33 MB"; "": there are no replicas and no snapshots. */
+ * again, by 0.33 MB"; "": there are no replicas. */
 const char *servers_replicas_text(char *out, size_t n_bytes, const struct train_job *job,
                                   const struct train_result *result);
 

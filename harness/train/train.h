@@ -60,7 +60,7 @@ struct train_opts { /* as given; the tables define the meanings */
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps,
-        *trajectory, *messages, *drill_at, *on_loss, *interface, *omit, *split, *server_save;
+        *trajectory, *messages, *drill_at, *on_loss, *interface, *omit, *split;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
@@ -68,7 +68,7 @@ struct train_opts { /* as given; the tables define the meanings */
         flip_bit, flip_step, slow_rank;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
-    uint64_t push_every, pull_every, stop_at_step, replicas, server_save_every, in_flight;
+    uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
@@ -82,7 +82,7 @@ extern const struct opt_topic train_opt_topics[], train_run_topics[];
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
 enum { TRAIN_MAX_STEPS = 100000000 };      /* of --steps */
-enum { TRAIN_N_OPT_RULES = 23 };
+enum { TRAIN_N_OPT_RULES = 21 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, for parsing into *opts; returns the number of groups. */

@@ -188,15 +188,9 @@ bool plan_is_sync(void)
     return plan.rule.kind == CONSISTENCY_SYNC;
 }
 
-/* Else a parameter tells how many updates it has had. */
-static bool plan_has_momentum(void)
-{
-    return plan_is_sync() && !plan.snapshots;
-}
-
 float plan_gradient(int worker, int step, int i)
 {
-    if (plan.stops || (plan.snapshots && !plan.is_elastic))
+    if (plan.stops)
         return 1;
     return (float)((worker * 7 + step * 3 + i * 5 + worker * step) % 11 - 4);
 }
@@ -224,7 +218,7 @@ static enum rc rank_open(struct ps_rank *r)
     const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1,
               before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
-    const bool has_replicas = !plan.snapshots && (!plan.is_elastic || plan.replicates);
+    const bool has_replicas = !plan.is_elastic || plan.replicates;
     float param[N_PARAMS];
     enum rc rc;
 
@@ -243,7 +237,7 @@ static enum rc rank_open(struct ps_rank *r)
                                   .buckets = &r->buckets,
                                   .placement = &r->placement,
                                   .consistency = plan.rule,
-                                  .optimizer = optimizer_sgd(plan_has_momentum() ? 0.9 : 0, 0),
+                                  .optimizer = optimizer_sgd(plan_is_sync() ? 0.9 : 0, 0),
                                   .n_workers = N_WORKERS,
                                   .n_servers = n,
                                   .n_guests = plan.is_elastic ? MOST_GUESTS : 0,
@@ -253,8 +247,6 @@ static enum rc rank_open(struct ps_rank *r)
                                   .n_batches = plan.is_elastic ? N_BATCHES : 0,
                                   .n_replicas = has_replicas,
                                   .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
-                                  .snapshots = plan.snapshots,
-                                  .snapshot_every = plan.snapshot_every > 0 ? plan.snapshot_every : 5,
                                   .tell = note_line,
                                   .timeout_ms = 1000 * LIMIT_S };
     TRY(sync_ps.open(&r->sync, &env));
@@ -295,7 +287,7 @@ static enum rc exchange_all(struct ps_rank *r, unsigned parts, float *param, flo
     enum rc rc = RC_OK;
 
     for (int k = 0; k < n; k++) {
-        const struct piece_work work = { (size_t)k, parts, plan_has_momentum() ? 0.25f : 1.0f, param, grad };
+        const struct piece_work work = { (size_t)k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
         TRY(ps_post(r->sync, &work));
         if (k + 1 - n_ended == plan.n_in_flight) {
             TRY(end_one(r, param, is_last));
@@ -341,10 +333,9 @@ static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is
 
 static enum rc work(struct ps_rank *r)
 {
-    const int most_again = plan.snapshots ? plan.n_servers / 2 * N_BATCHES : 0; /* of each that is lost at most all */
-    const int n_steps = plan.is_elastic ? N_BATCHES + most_again + 1 : plan.stops ? STOPS_AT : N_STEPS;
+    const int n_steps = plan.is_elastic ? N_BATCHES + 1 : plan.stops ? STOPS_AT : N_STEPS;
     float *param = outcome->param[worker_of(r)], looked[N_PARAMS];
-    struct optimizer_state state = { .moments = plan_has_momentum() ? outcome->moment : NULL }, unused = { 0 };
+    struct optimizer_state state = { .moments = plan_is_sync() ? outcome->moment : NULL }, unused = { 0 };
     uint64_t batch;
     bool is_last = false;
     enum rc rc = RC_OK;
@@ -458,7 +449,6 @@ static void run_here(void)
         for (int i = 0; i < STALENESS_BINS; i++)
             outcome->n_pushes += facts[r].pushes_count[i];
         outcome->n_late += facts[r].late_count;
-        outcome->n_rolled_back += facts[r].rolled_back_count;
         outcome->n_taken_over += facts[r].n_taken_over;
         outcome->n_copies += (int)facts[r].copies_count;
         outcome->n_copied_bytes += facts[r].copied_bytes;

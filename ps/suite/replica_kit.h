@@ -58,15 +58,12 @@ struct plan { /* of a run */
     struct guest guest[MOST_GUESTS];
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
     int leaves_after;
-    int late_hearer;       /* a worker of an elastic run that looks for the answer to its LEAVE of slice 0 when worker 0
+    int late_hearer; /* a worker of an elastic run that looks for the answer to its LEAVE of slice 0 when worker 0
                             * has all it needs; 0: none does */
-    uint64_t seed;         /* of pauses; 0: none */
-    const char *snapshots; /* a folder, in place of replicas: gradients are 1 then, unless it is elastic; NULL: replicas
-                            */
-    uint64_t snapshot_every; /* updates; 0: 5 */
-    bool is_elastic;         /* in place of replicas, unless it replicates: N_BATCHES are handed out, and batch b is
+    uint64_t seed;   /* of pauses; 0: none */
+    bool is_elastic; /* in place of replicas, unless it replicates: N_BATCHES are handed out, and batch b is
                                 step b / N_WORKERS of worker b modulo that */
-    bool replicates;         /* such a run has replicas, too */
+    bool replicates; /* such a run has replicas, too */
 };
 
 struct outcome { /* in memory that a copy of this process shares */
@@ -77,7 +74,7 @@ struct outcome { /* in memory that a copy of this process shares */
     int n_begun[MOST_WORKERS], n_ended[MOST_WORKERS];
     atomic_int n_joined, n_late_guests, n_left;
     uint64_t n_pushes; /* that servers which are left have counted, by themselves or for another one */
-    uint64_t n_late, n_rolled_back;
+    uint64_t n_late;
     uint32_t n_taken_over, lead_max; /* lead_max: steps that a worker was ahead of the slowest when it was answered */
     uint64_t n_batches_done, n_again, n_held, n_repeated; /* of an elastic run: server_facts; n_held: the least */
     bool knows_book;                                      /* likewise: some server that is left has it, or follows it */

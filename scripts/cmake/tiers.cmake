@@ -29,7 +29,7 @@ gradmark_names(GRADMARK_QUICK [[
     # the program, as a user types it
     cli\.help\.(brief|whole|examples|pages|formats|options_page)
     cli\.(worlds_agree|checkpoints|info|bad_input_is_refused|summary_has_its_keys|compare_in_threads)
-    cli\.(launch\.agree|drills\.threads\.ps|stop\.threads|replicas\.snapshots|elastic\.drills|accept\.healthy)
+    cli\.(launch\.agree|drills\.threads\.ps|stop\.threads|replicas\.refused|elastic\.drills|accept\.healthy)
     cli\.(simulate\.golden|reproduce\.golden|predict\.exact|comm\.threads|comm_ps\.sim_values|profile\.published)
     cli\.(autotune\.sim_defaults_stay|calibrate\.sim_recovers_tcp|integrity|pack|input\.threads)
     cli\.(lab\.(list|batch_size|ring)|exercise\.no_mpi|report\.report_of_a_campaign|cluster\.info)
@@ -49,7 +49,7 @@ gradmark_names(GRADMARK_NIGHTLY [[
 gradmark_names(GRADMARK_ADDRESS [[
     (base|cluster|data|report|measure|models|bench|labs|verbs|cuda|nccl)\..* accept\.(criteria|acceptance|rank_order_files|host_list|heat_map).*
     compute\.(registry|allocation|suite|emulated|narrow).* campaign\.(kept|recorded|reload|page|published|diff).*
-    .*fuzz.* net\.(zmq_(address|files|frame|gate)|curve_keys|byte_ring|shm_lines) ps\.(wire_and_server|push_body|copy|snapshot|rogue)
+    .*fuzz.* net\.(zmq_(address|files|frame|gate)|curve_keys|byte_ring|shm_lines) ps\.(wire_and_server|push_body|copy|rogue)
     world\.(beat_frame|tcp\.(stream|gang|hub)|span\..*) train\.checkpoint allreduce\.nccl\..*
 ]])
 gradmark_names(GRADMARK_THREAD [[
