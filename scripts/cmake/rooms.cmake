@@ -28,6 +28,7 @@ function(gradmark_test_program target)
   add_executable(${target} ${PROGRAM_SOURCES})
   target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GRADMARK_SHORT_BUILD}>)
+  target_link_options(${target} PRIVATE ${GRADMARK_TEST_LINKER})
 endfunction()
 
 # gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/suite/test_allocations.h).
