@@ -53,11 +53,12 @@ gradmark_names(GRADMARK_ADDRESS [[
     world\.(beat_frame|tcp\.(stream|gang|hub)|span\..*) train\.checkpoint allreduce\.nccl\..*
 ]])
 gradmark_names(GRADMARK_THREAD [[
-    (world|net|exchange|allreduce|ps|train|lib)\..* compute\.(suite\.cpu|races.*|allocation) models\.(pipeline|shard|stage_shard|golden\..*\.2|lenet\.threads)
+    (world|net|exchange|allreduce|ps|train|lib)\..* compute\.(suite\.cpu|races.*|allocation) models\.(pipeline|shard|golden\..*\.2|lenet\.threads)
     data\.(loader|feed) accept\.stages\.threads
 ]])
-# Not there: what says nothing of memory or threads, or takes minutes under a sanitizer. What hands bytes from thread to
-# thread of a process by sockets is in libzmq, into which it does not see.
+# Not there: what says nothing of memory or threads, what another one there shows too (options that do not change how ranks
+# share memory: train.exchange.*; the choice of an algorithm: one transport), and what takes minutes under a sanitizer. What
+# hands bytes from thread to thread of a process by sockets is in libzmq, into which it does not see.
 gradmark_names(GRADMARK_NOT_ADDRESS [[
     models\.(whole\..*|packed|upload\.on_host|run|shard|stage_shard.*|pipeline.*|lenet\.(learns|late)|inception3\.errors)
     models\.(golden\.(inception3|resnet50).*|training\.(inception3|reference)) compute\.emulated\.control.* .*\.long
@@ -67,7 +68,9 @@ gradmark_names(GRADMARK_NOT_THREAD [[
     train\.(pairs|lenet_learns).* .*fuzz.* net\.(ipc|tcp)\..* net\.zmq_flood ps\.(slots|round)\.(ipc|tcp) lib\.launch\..*
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
     (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc) ps\.replica\.shm allreduce\.ring\.segments\.fault\..*
-    train\.(optimizer.*|shard|compression|staging\..*|input\..*|integrity\.threads|periods|servers\.lenet.*|save_every|local_sgd|accumulate|resume.*)
+    train\.(optimizer.*|shard|compression|staging\..*|input\..*|integrity\.threads|periods|servers\.lenet.*|save_every|local_sgd|accumulate|resume.*|parts|omission|alternation|sync\.(none|single))
+    train\.exchange\..*\.(fp16|topk_0\.25) allreduce\.auto\.(inproc\.(2|5)|zmq\.3|over_shm\.3)
+    allreduce\.ring\.segments\.(100|4096)\..*
 ]])
 
 foreach(tier quick full nightly) # what to build for each
