@@ -38,7 +38,7 @@ function(gradmark_count_allocations target)
 endfunction()
 
 # gradmark_slots(OUT N)
-#   Slots of ctest that a test of N ranks takes. scripts/test has three for each core, for most tests wait most of the time,
+#   Slots of ctest that a test of N ranks takes. scripts/test has three for each core: most tests wait most of the time,
 #   and so do ranks: for each other, or for one that is silent.
 function(gradmark_slots out n)
   math(EXPR n_slots "(${n} + 2) / 2")

@@ -51,8 +51,8 @@ if(GRADMARK_SANITIZE)
   add_link_options(-fsanitize=${GRADMARK_SANITIZE})
   add_compile_options(-g1) # what the stack of a report names: functions and lines
 endif()
-# Programs of tests are hundreds, and gold links one in a third of the time of the default linker. What users get is linked
-# by the default linker.
+# There are hundreds of test programs, and gold links one in less than half the time of the default linker. What users get
+# is linked by the default linker.
 include(CheckLinkerFlag)
 set(GRADMARK_TEST_LINKER "")
 check_linker_flag(C -fuse-ld=gold GRADMARK_HAVE_GOLD)
