@@ -279,6 +279,50 @@ out:
     return rc;
 }
 
+/* A training of a table; NULL record: none reached the target. */
+struct first {
+    const struct training_record *record;
+    const char *batch;
+    int n_workers, n_hosts;
+};
+
+static void take_sooner(struct first *f, const struct training_record *r, const char *batch, int n_workers, int n_hosts)
+{
+    if (!isnan(r->seconds_to_target_s) && (!f->record || r->seconds_to_target_s < f->record->seconds_to_target_s))
+        *f = (struct first){ r, batch, n_workers, n_hosts };
+}
+
+/* most_workers 1: of the rows of one worker only. */
+static struct first find_first(const struct cnn *l, int n, int most_workers)
+{
+    struct first f = { .record = NULL };
+
+    for (int s = 0; s < N_SERIES; s++)
+        for (int c = 0; c < N_COUNTS && counts[c] <= most_workers; c++)
+            take_sooner(&f, &l->of_series[n][s][c], series[s].name, counts[c], counts[c]);
+    for (int h = 0; h < N_HOSTS && most_workers >= counts[N_COUNTS - 1]; h++)
+        take_sooner(&f, on_hosts(l, n, h), series[0].name, counts[N_COUNTS - 1], hosts[h]);
+    return f;
+}
+
+static void tell_first(const struct cnn *l, struct lesson *lesson, int n)
+{
+    const struct first best = find_first(l, n, counts[N_COUNTS - 1]), alone = find_first(l, n, 1);
+    char others[CAPTION_BYTES / 2] = "One worker does not reach it.";
+
+    if (!best.record) {
+        lesson_say(lesson, "%s: no training reaches a loss of %s.", nets[n].name, nets[n].target);
+        return;
+    }
+    if (alone.record)
+        snprintf(others, sizeof others, "One worker needs at least %.1f ms (%s).",
+                 1e3 * alone.record->seconds_to_target_s, alone.batch);
+    lesson_say(lesson, "%s reaches a loss of %s first with %d worker%s on %d host%s, %s: after %.1f ms. %s",
+               nets[n].name, nets[n].target, best.n_workers, best.n_workers == 1 ? "" : "s", best.n_hosts,
+               best.n_hosts == 1 ? "" : "s", best.batch, 1e3 * best.record->seconds_to_target_s,
+               best.n_workers == 1 ? "" : others);
+}
+
 static enum rc write_page(const struct cnn *l)
 {
     static const char *const question[] = {
@@ -308,6 +352,8 @@ static enum rc write_page(const struct cnn *l)
                 "Networks compute with their own arithmetic, so that samples to the target are those of a real "
                 "training; time is that of a simulated cluster, desktop machines on 1 Gbit/s. The learning rate "
                 "is in proportion to the samples of a step everywhere.");
+    for (int n = 0; n < N_NETS; n++)
+        tell_first(l, &lesson, n);
     for (int n = 0; n < N_NETS; n++) {
         TRY(show_table(l, &lesson, n));
         TRY(show_lines(l, &lesson, n, true));

@@ -38,9 +38,7 @@ static const struct {
                   { "rate x W, warm-up", " --lr-scaling linear --warmup-epochs 4" } };
 enum { UNSCALED = 0, TIMES_W = 2 };
 #define LR 0.005
-#define TEXT_OF_(number) #number
-#define TEXT_OF(number) TEXT_OF_(number)
-#define LR_TEXT TEXT_OF(LR) /* "0.005" */
+#define LR_TEXT LESSON_DIGITS(LR) /* "0.005" */
 #define TARGET 0.3
 #define T_4 2.776 /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
 #define NETWORK "link_bits_per_s=1e11,link_latency_s=2e-6"
@@ -410,6 +408,29 @@ static void write_curves(FILE *to, const void *arg)
     fputs("]}", to);
 }
 
+/* What the table says of W times the rate, and of one worker's. */
+static void tell_found(const struct learning_rate *r, struct lesson *l)
+{
+    const int n_held = held_up_to(r);
+    const double ratio = samples_ratio(r, 0, UNSCALED);
+    int next = 0; /* the crowd after those */
+
+    while (next < N_CROWDS && crowd[next] <= n_held)
+        next++;
+    if (n_held > 1)
+        lesson_say(l, "At W times the rate up to %d workers have the loss curve of one worker.", n_held);
+    if (next < N_CROWDS)
+        lesson_say(l,
+                   "At %d times the rate %d workers do not: their loss is within the range of one worker in %d of %d "
+                   "windows.",
+                   crowd[next], crowd[next], n_inside(r, run_of(next, TIMES_W)), (int)N_WINDOWS);
+    if (isnan(ratio))
+        lesson_say(l, "At the rate of one worker %d workers do not reach a loss of %g.", crowd[0], TARGET);
+    else
+        lesson_say(l, "At the rate of one worker %d workers need %.1f times its samples to a loss of %g.", crowd[0],
+                   ratio, TARGET);
+}
+
 /* Of four workers at one worker's rate. */
 static void first_question(char out[TEXT_BYTES], const struct learning_rate *r)
 {
@@ -462,6 +483,7 @@ static enum rc write_page(const struct learning_rate *r)
                 "momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All "
                 "trainings see as many samples; what differs is how many workers share them, and by what the rate is "
                 "multiplied.");
+    tell_found(r, &l);
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));
     TRY(interactive_show(&l, &sliders));

@@ -2,6 +2,7 @@
 /* lesson.c - see lesson.h. */
 #include "harness/labs/lesson.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "harness/labs/parts.h"
 #include "harness/labs/squares.h"
 
-enum { PATH_BYTES = 4096, MOST_PICTURE_BYTES = 4 << 20 };
+enum { PATH_BYTES = 4096, SENTENCE_BYTES = 512, MOST_PICTURE_BYTES = 4 << 20 };
 
 extern const char lesson_style[]; /* page/: built by embed_text.cmake */
 
@@ -110,17 +111,25 @@ enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, co
     return lesson_picture(l, "path", name, caption, var, 6);
 }
 
+void lesson_say(struct lesson *l, const char *format, ...)
+{
+    char text[SENTENCE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    lesson_text(l, text);
+    fprintf(parts_text(l->env), "%s\n", text);
+}
+
 void lesson_say_histories(struct lesson *l, int n_workers)
 {
-    char text[256];
-
-    snprintf(text, sizeof text,
-             "Files slope_hist_0 and offset_hist_0%s: slope and offset of %s before every step and behind the last, a "
-             "number a line, for plots of your own.",
-             n_workers > 1 ? " (and _1 ...)" : "",
-             n_workers > 1 ? "each worker of the last training" : "the full batch");
-    lesson_text(l, text);
-    fprintf(l->env->to, "%s\n", text);
+    lesson_say(l,
+               "Files slope_hist_0 and offset_hist_0%s: slope and offset of %s before every step and after the last, "
+               "one number per line, for your own plots.",
+               n_workers > 1 ? " (and _1 ...)" : "",
+               n_workers > 1 ? "each worker of the last training" : "the full batch");
 }
 
 void lesson_list(struct lesson *l, const char *heading, const char *const *item)

@@ -15,6 +15,10 @@ struct atomic_file;
 struct squares;
 struct training_path;
 
+/* The digits of a macro, for texts and options. */
+#define LESSON_DIGITS_(number) #number
+#define LESSON_DIGITS(number) LESSON_DIGITS_(number)
+
 struct lesson {
     const struct lab_env *env; /* borrowed */
     struct html page;
@@ -47,6 +51,8 @@ enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *
 /* A picture of the data of DATA.tsv under another name: PICTURE.svg and PICTURE.png. Otherwise as lesson_picture(). */
 enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data, const char *picture,
                           const char *caption, const struct chart_var *var, int n_vars) MUST_CHECK;
+/* A finding, with its figures: on the page and, before the tables, on the terminal. */
+void lesson_say(struct lesson *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Explain the files slope_hist_R and offset_hist_R of training_histories(). On the page and on the terminal. */
 void lesson_say_histories(struct lesson *l, int n_workers);
 /* A heading and a list; item is NULL-terminated. On the page only. */

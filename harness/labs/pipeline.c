@@ -140,6 +140,25 @@ out:
     return rc;
 }
 
+static void tell_found(const struct pipeline *l, struct lesson *lesson)
+{
+    enum { LEAST = 0, MOST = PIPELINE_COUNTS - 1, GPIPE = 0, ONE_F_ONE_B = 1 };
+    const struct pipeline_run(*equal)[PIPELINE_WAYS] = l->run[PIPELINE_EQUAL];
+    const struct pipeline_run *network = l->run[PIPELINE_NETWORK][MOST];
+
+    lesson_say(lesson,
+               "From %d to %d micro-batches the time that %d equal stages wait changes from %.1f %% to %.1f %% of a "
+               "step (GPipe).",
+               pipeline_count[LEAST], pipeline_count[MOST], (int)PIPELINE_STAGES,
+               100 * equal[LEAST][GPIPE].bubble_ratio, 100 * equal[MOST][GPIPE].bubble_ratio);
+    lesson_say(lesson,
+               "With %d micro-batches of %s a stage holds activations of up to %.2f MB under GPipe and %.2f MB under "
+               "1F1B. A step takes %.1f ms and %.1f ms.",
+               pipeline_count[MOST], pipeline_kind[PIPELINE_NETWORK].shown, 1e-6 * pipeline_bytes_most(&network[GPIPE]),
+               1e-6 * pipeline_bytes_most(&network[ONE_F_ONE_B]), pipeline_step_ms(&network[GPIPE]),
+               pipeline_step_ms(&network[ONE_F_ONE_B]));
+}
+
 static enum rc write_page(const struct pipeline *l)
 {
     static const char *const question[] = {
@@ -179,6 +198,7 @@ static enum rc write_page(const struct pipeline *l)
                 "micro-batches it is in all of them, but for the bubble, the time in which stages wait. The pictures "
                 "are drawn from the timelines of trainings in simulated time; these stages take as long as each "
                 "other, 1 ms forward and 2 ms backward for 8 samples, and the batch is of 64.");
+    tell_found(l, &lesson);
     TRY(show_equal(l, &lesson));
     lesson_text(&lesson,
                 "The same with a network that is trained: resnet152 with a sixteenth of its channels, on links of 10 "

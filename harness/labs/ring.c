@@ -294,9 +294,12 @@ out:
 
 static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
 {
-    static const struct column column[] = { { "workers", ALIGN_RIGHT },        { "way", ALIGN_LEFT },
-                                            { "a worker sends", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
-                                            { "the busiest", ALIGN_RIGHT },    { "by formula", ALIGN_RIGHT },
+    static const struct column column[] = { { "workers", ALIGN_RIGHT },
+                                            { "way", ALIGN_LEFT },
+                                            { "a worker sends bytes", ALIGN_RIGHT },
+                                            { "by formula bytes", ALIGN_RIGHT },
+                                            { "the busiest bytes", ALIGN_RIGHT },
+                                            { "by formula bytes", ALIGN_RIGHT },
                                             { "took ms", ALIGN_RIGHT } };
     static const struct chart_var bytes[] = { { "heading",
                                                 "what the busiest rank sends: line by formula, points measured" },
@@ -322,6 +325,18 @@ static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
 out:
     table_close(&t);
     return rc;
+}
+
+static void tell_busiest(const struct ring *l, struct lesson *lesson)
+{
+    char text[TEXT_BYTES];
+    int n = snprintf(text, sizeof text, "With %d workers the busiest rank sends", counts[N_COUNTS - 1]);
+
+    for (int w = 0; w < N_WAYS; w++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %.2f%s by %s", w > 0 ? "," : "",
+                      (double)l->sum[N_COUNTS - 1][w].busiest_bytes / l->gradient_bytes, w == 0 ? " gradients" : "",
+                      ways[w].name + strlen("by-"));
+    lesson_say(lesson, "%s.", text);
 }
 
 static enum rc write_page(const struct ring *l)
@@ -352,6 +367,7 @@ static enum rc write_page(const struct ring *l)
                 "Every worker has a gradient, and all want the sum. The pictures are drawn from the messages of one "
                 "training step of lenet on a simulated cluster, four workers on links of 1 Gbit/s: each message was "
                 "noted with sender, receiver, time, and the place of the gradient that it came from.");
+    tell_busiest(l, &lesson);
     TRY(show_slides(l, &lesson));
     TRY(show_steps(l, &lesson));
     lesson_text(
@@ -367,18 +383,6 @@ out:
     return rc;
 }
 
-static void tell_busiest(const struct ring *l)
-{
-    FILE *to = parts_text(l->env);
-
-    fprintf(to, "With %d workers the busiest rank sends", counts[N_COUNTS - 1]);
-    for (int w = 0; w < N_WAYS; w++)
-        fprintf(to, "%s %.2f%s by %s", w > 0 ? "," : "",
-                (double)l->sum[N_COUNTS - 1][w].busiest_bytes / l->gradient_bytes, w == 0 ? " gradients" : "",
-                ways[w].name + strlen("by-"));
-    fprintf(to, ".\n");
-}
-
 static enum rc ring_run(const struct lab_env *env)
 {
     struct ring *l = calloc(1, sizeof *l);
@@ -390,7 +394,6 @@ static enum rc ring_run(const struct lab_env *env)
     parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_drawn(l));
     TRY(train_ways(l));
-    tell_busiest(l);
     TRY(write_steps(l));
     TRY(write_bytes(l));
     TRY(write_page(l));

@@ -256,14 +256,11 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
                                             { "ytitle", "of a mean step, us of virtual time" },
                                             { "axes", "plain" },
                                             { "marks", "1" } };
-    char text[RC_MESSAGE_BYTES + 128];
     struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!s->has_sim) {
-        snprintf(text, sizeof text, "Who waits for whom is shown in world sim, which is not here: %s", s->why_no_sim);
-        lesson_text(l, text);
-        fprintf(parts_text(s->env), "%s\n", text);
+        lesson_say(l, "The waiting times need world sim, which is missing: %s", s->why_no_sim);
         return RC_OK;
     }
     TRY(table_open(&t, column, sizeof column / sizeof *column));
@@ -317,6 +314,21 @@ static void tell_commands(const struct split_lab *s, struct lesson *l)
         lesson_command(l, s->load[i].command);
 }
 
+static void tell_found(const struct split_lab *s, struct lesson *l)
+{
+    enum { IID = 0, BY_LABEL = N_SPLITS - 1 };
+    const int shown[2] = { 0, N_PERIODS - 1 };
+
+    for (int i = 0; i < 2; i++) {
+        char every[32] = "";
+        if (periods[shown[i]] > 1)
+            snprintf(every, sizeof every, "%d steps", periods[shown[i]]);
+        lesson_say(l, "Averaging every %s: %.1f %% of the test images are wrong with split %s, and %.1f %% with %s.",
+                   every[0] ? every : "step", 100 * (1 - s->local[IID][shown[i]].accuracy_ratio), splits[IID],
+                   100 * (1 - s->local[BY_LABEL][shown[i]].accuracy_ratio), splits[BY_LABEL]);
+    }
+}
+
 static enum rc write_page(const struct split_lab *s)
 {
     struct lesson l = { .env = NULL };
@@ -327,6 +339,7 @@ static enum rc write_page(const struct split_lab *s)
                 "1438 images of digits for 4 workers, lenet, 120 steps of batch 32 each. Samples go to workers in turn "
                 "(iid), by labels drawn from a Dirichlet distribution, or in the order of their labels. Workers go by "
                 "their own gradients and average their parameters every so many steps (local SGD).");
+    tell_found(s, &l);
     lesson_heading(&l, "Who has which digits");
     TRY(show_labels(&l));
     lesson_heading(&l, "How long a worker may go alone");

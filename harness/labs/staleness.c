@@ -24,9 +24,7 @@ enum { N_PICTURES = 6, N_CROWDS = 5, FIRST_REPAIRED = 2, BATCH = 10, N_UPDATES =
 
 static const int crowd[N_CROWDS] = { 1, 4, 16, 64, 512 };
 #define LR 0.04
-#define TEXT_OF_(number) #number
-#define TEXT_OF(number) TEXT_OF_(number)
-#define LR_TEXT TEXT_OF(LR)                            /* "0.04" */
+#define LR_TEXT LESSON_DIGITS(LR)                      /* "0.04" */
 #define HOST "flops_per_s=4e3,server_flops_per_s=2e10" /* a gradient of 10 samples takes 10 ms, an update nothing */
 #define MOST_DRAWN 10.0                                /* loss, beyond which a path has left */
 
@@ -303,6 +301,32 @@ static const struct interactive sliders = {
     .arg = NULL,
 };
 
+/* Names the workers of crowds whose paths diverge, or converge. */
+static void list_crowds(char *out, size_t n_bytes, const struct staleness_lab *s, const struct server_path *p,
+                        bool diverging)
+{
+    out[0] = '\0';
+    for (int k = 0; k < N_CROWDS; k++)
+        if (p[k].n_points > 0 && has_left(s, &p[k]) == diverging)
+            snprintf(out + strlen(out), n_bytes - strlen(out), "%s%d", out[0] ? ", " : "", crowd[k]);
+}
+
+static void tell_found(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
+{
+    enum { LAST = N_CROWDS - 1 };
+    char converging[64], diverging[64], repaired[64];
+
+    lesson_say(l, "A gradient of %d workers is %.1f updates late on average, and one of %d workers %.1f.",
+               crowd[LAST - 1], c->staleness_count[LAST - 1], crowd[LAST], c->staleness_count[LAST]);
+    list_crowds(converging, sizeof converging, s, c->plain, false);
+    list_crowds(diverging, sizeof diverging, s, c->plain, true);
+    list_crowds(repaired, sizeof repaired, s, c->repaired, false);
+    lesson_say(l,
+               "At learning rate " LR_TEXT " the training converges with %s workers and diverges with %s. With "
+               "--lr-staleness inverse it converges with %s.",
+               converging[0] ? converging : "no", diverging[0] ? diverging : "none", repaired[0] ? repaired : "none");
+}
+
 static enum rc write_page(const struct staleness_lab *s, const struct crowds *c, const struct momentum_part *momentum,
                           const struct slow_part *slow)
 {
@@ -314,6 +338,7 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
                     "time and with real arithmetic: each worker pulls the parameters, makes a gradient of 10 samples, "
                     "which takes it 10 ms, and pushes it; the server applies it at once. While a worker computes, the "
                     "others push: its gradient is that of parameters which are not there any more.");
+    tell_found(s, c, &l);
     TRY(show_table(s, c, &l));
     TRY(show_curves(s, c, &l));
     TRY(momentum_part_show(momentum, &l));

@@ -257,42 +257,29 @@ out:
     return rc;
 }
 
-static void say(struct lesson *lesson, const char *text)
-{
-    fprintf(parts_text(lesson->env), "%s\n", text);
-    lesson_text(lesson, text);
-}
-
 static void show_verdict(const struct why_not *l, struct lesson *lesson)
 {
     const struct worth *v = &l->verdict;
     char text[512];
 
     worth_print(text, sizeof text, v);
-    say(lesson, text);
-    snprintf(text, sizeof text,
-             "Start-up is the real time of %d launches for each number of workers on this machine's %d cores: on "
-             "another, or "
-             "on a busy one, it differs, and the verdict may.",
-             (int)N_STARTS, cores_allowed_count());
-    say(lesson, text);
-    if (v->several && isfinite(v->pays_from_s)) {
-        snprintf(
-            text, sizeof text,
-            "With the start-up measured here %d workers are sooner than one where the training takes one more than "
-            "%.3f s (%.3f to %.3f, by the intervals); this one takes %.3f s.",
-            v->several->n_workers, v->pays_from_s, v->pays_from_least_s, v->pays_from_most_s, l->way[0].to_target_s);
-        say(lesson, text);
-    }
+    lesson_say(lesson, "%s", text);
+    lesson_say(lesson,
+               "Start-up is the real time of %d launches for each number of workers on this machine's %d cores. On "
+               "another machine, or a busy one, it differs, and the verdict may differ too.",
+               (int)N_STARTS, cores_allowed_count());
+    if (v->several && isfinite(v->pays_from_s))
+        lesson_say(lesson,
+                   "With the start-up measured here %d workers are sooner than one where the training takes one more "
+                   "than %.3f s (%.3f to %.3f, by the intervals); this one takes %.3f s.",
+                   v->several->n_workers, v->pays_from_s, v->pays_from_least_s, v->pays_from_most_s,
+                   l->way[0].to_target_s);
     const double at_once_s = all_at_once_s(l), by_turns_s = one_by_one_s(l);
-    if (!isnan(at_once_s) && !isnan(by_turns_s)) {
-        snprintf(
-            text, sizeof text,
-            "Four experiments on four machines: each on its own, all have ended after %.3f s; distributed, one after "
-            "the other, after %.3f s.",
-            at_once_s, by_turns_s);
-        say(lesson, text);
-    }
+    if (!isnan(at_once_s) && !isnan(by_turns_s))
+        lesson_say(lesson,
+                   "Four experiments on four machines: each on its own, all have ended after %.3f s; distributed, one "
+                   "after the other, after %.3f s.",
+                   at_once_s, by_turns_s);
 }
 
 static enum rc write_page(const struct why_not *l)
