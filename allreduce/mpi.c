@@ -86,7 +86,7 @@ static enum rc mpi_check(const void *opts, const struct job_facts *facts)
     const struct mpi_opts *o = opts;
 
     if (facts->outlives_losses)
-        return rc_raise(RC_INVAL, "--reducer mpi: with --on-loss report ranks go on without a lost one, and MPI's "
+        return rc_raise(RC_INVAL, "--reducer mpi: with --on-loss report ranks continue without a lost one, and MPI's "
                                   "collectives do not; --on-loss abort, or another --reducer");
     if (facts->sends_in_tasks && !o->nonblocking)
         return rc_raise(RC_INVAL, "--reducer mpi: with --overlap on a task exchanges, and a call that waits inside MPI "

@@ -204,8 +204,9 @@ static enum rc refuse(const struct autotune_opts *opts, const struct train_job *
                                   "--autotune-file FILE, and give it with that" },
         { job->opts.restarts > 0, "--restarts would tune each start anew; tune first, into --autotune-file FILE, and "
                                   "give --restarts with that" },
-        { job->on_loss == ON_LOSS_REPORT, "--on-loss report goes on without lost ranks, but not in trials; tune first, "
-                                          "into --autotune-file FILE" },
+        { job->on_loss == ON_LOSS_REPORT,
+          "--on-loss report continues without lost ranks, but not in trials; tune first, "
+          "into --autotune-file FILE" },
     };
 
     (void)opts;

@@ -16,8 +16,8 @@ static const char VERDICT[] =
     "linear, 2 workers: ps runs 1 server on the workers' cores.\n"
     "linear, at 2 cores each (allreduce: 2 workers, ps: 1 worker + 1 server): allreduce is faster than ps: 3.03 x the "
     "samples/s (95 %: 2.62 to 3.51).\n"
-    "linear, 2 workers: allreduce keeps 46 % of the throughput of no exchange at all (95 %: 38 to 56).\n"
-    "linear, 2 workers: ps keeps 18 % of the throughput of no exchange at all (95 %: 16 to 21).\n"
+    "linear, 2 workers: allreduce keeps 46 % of the throughput without exchange (95 %: 38 to 56).\n"
+    "linear, 2 workers: ps keeps 18 % of the throughput without exchange (95 %: 16 to 21).\n"
     "linear: target loss after 0.00068 s with allreduce, 2 workers, and 0.000317 s alone: later (0.47 x, 95 %: 0.40 to "
     "0.57).\n"
     "linear: target loss after 0.00098 s with ps, 2 workers, and 0.000317 s alone: later (0.32 x, 95 %: 0.30 to "
@@ -27,15 +27,15 @@ static const char VERDICT[] =
     "lenet, 2 workers: ps runs 1 server on the workers' cores.\n"
     "lenet, at 2 cores each (allreduce: 2 workers, ps: 1 worker + 1 server): allreduce is faster than ps: 1.74 x the "
     "samples/s (95 %: 1.57 to 1.92).\n"
-    "lenet, 2 workers: allreduce keeps 87 % of the throughput of no exchange at all (95 %: 83 to 92).\n"
-    "lenet, 2 workers: the price of ps is not resolved (+-14 %): 90 to 118 % of the throughput of no exchange at all.\n"
+    "lenet, 2 workers: allreduce keeps 87 % of the throughput without exchange (95 %: 83 to 92).\n"
+    "lenet, 2 workers: the price of ps is not resolved (+-14 %): 90 to 118 % of the throughput without exchange.\n"
     "lenet: target loss after 0.108 s with allreduce, 2 workers, and 0.111 s alone: cannot tell which is sooner (1.03 "
     "x, 95 %: 0.92 to 1.15).\n"
     "lenet: target loss after 0.0848 s with ps, 2 workers, and 0.111 s alone: sooner (1.32 x, 95 %: 1.14 to 1.53).\n"
     "The target loss is compared as declared: each mode at its largest worker count with a core for every worker, "
     "against one worker alone.\n"
-    "Of 12 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of launches "
-    "in the same block.\n";
+    "Of 12 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+    "over pairs of launches in the same block.\n";
 
 static const char *text_at(const json_t *r, const char *key)
 {

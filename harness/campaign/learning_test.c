@@ -101,9 +101,8 @@ static void what_is_kept_without_learning(void **state)
 
     made_open(&c, *state, point, 2, false);
     c.point[1].launch[2].did_not_learn = true;
-    assert_verdict(&c,
-                   "lenet, 2 workers: ps keeps 85 % of the throughput of no exchange at all (95 %: 81 to 89); but ps "
-                   "did not learn in 1 of 3 launches.\n");
+    assert_verdict(&c, "lenet, 2 workers: ps keeps 85 % of the throughput without exchange (95 %: 81 to 89); but ps "
+                       "did not learn in 1 of 3 launches.\n");
     campaign_close(&c);
 }
 
@@ -119,8 +118,8 @@ static void simulations_without_learning(void **state)
     assert_verdict(&c,
                    "lenet, 2 workers: ps trains 1.70 x as many samples/s as allreduce (simulated: no spread); but ps "
                    "did not learn in 1 of 1 launch.\n"
-                   "lenet, 2 workers: allreduce keeps 50 % of the throughput of no exchange at all.\n"
-                   "lenet, 2 workers: ps keeps 85 % of the throughput of no exchange at all; but ps did not learn in "
+                   "lenet, 2 workers: allreduce keeps 50 % of the throughput without exchange.\n"
+                   "lenet, 2 workers: ps keeps 85 % of the throughput without exchange; but ps did not learn in "
                    "1 of 1 launch.\n");
     campaign_close(&c);
 }

@@ -216,7 +216,7 @@ static void verdicts_on_marked_pairs_are_withheld(void **state)
     } cases[] = {
         { { QUIET, BUSY, QUIET, QUIET },
           { QUIET, BUSY, QUIET, QUIET STATE("switch") },
-          "lenet, 2 workers: allreduce keeps 50 % of the throughput of no exchange at all (95 %: 49 to 51).\n"
+          "lenet, 2 workers: allreduce keeps 50 % of the throughput without exchange (95 %: 49 to 51).\n"
           "lenet: of 4 pairs of allreduce (2) and none (2) 1 have launches on a disturbed machine, 1 without a steady "
           "state.\n" },
         { { QUIET, BUSY, QUIET, QUIET },

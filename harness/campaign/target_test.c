@@ -59,9 +59,8 @@ static const struct target_case {
       "gradients.\n"
       "lenet: target loss after 16 s with ps, 2 workers, and 8 s alone: later (0.50 x, 95 %: 0.48 to 0.52), of which "
       "throughput 1.00 x and samples needed 2.00 x; ps makes 2 updates a round, each of one worker's "
-      "gradient.\n" DECLARED
-      "Of 3 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of "
-      "launches in the same block.\n" },
+      "gradient.\n" DECLARED "Of 3 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval "
+      "alone is a 95 % interval, over pairs of launches in the same block.\n" },
     { true, /* small ratios keep their digits */
       { { "lenet", "single", 1, 0, 1, 1000, 1, 0.02, 1 }, { "lenet", "allreduce", 2, 0, 1, 1000, 1, 5, 2 } },
       { 0 },

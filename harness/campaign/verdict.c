@@ -426,7 +426,7 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
 
     tell_who(k->a, to);
     if (all->campaign->is_virtual || isnan(k->x.ratio_low)) {
-        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all", k->a->mode->name,
+        fprintf(to, "%s keeps %s %% of the throughput without exchange", k->a->mode->name,
                 percent_text(number[0], kept));
         points_tell_unlearned(k->a, k->b, to);
         fprintf(to, ".\n");
@@ -441,12 +441,11 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
     percent_text(number[1], k->x.ratio_low);
     percent_text(number[2], k->x.ratio_high);
     if (!k->holds) {
-        fprintf(to,
-                "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput of no exchange at all.\n",
+        fprintf(to, "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput without exchange.\n",
                 k->a->mode->name, 100 * (k->x.ratio_high / k->x.ratio - 1), number[1], number[2]);
         return;
     }
-    fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)", k->a->mode->name, number[0],
+    fprintf(to, "%s keeps %s %% of the throughput without exchange (95 %%: %s to %s)", k->a->mode->name, number[0],
             number[1], number[2]);
     points_tell_unlearned(k->a, k->b, to);
     fprintf(to, ".\n");
@@ -528,9 +527,8 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
     claims_tell_rule(&all, to);
     if (all.n_tested > 1)
         fprintf(to,
-                "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "
-                "pairs of "
-                "launches in the same block.\n",
+                "Of %zu verdicts none is wrong in 95 %% of campaigns (Holm's correction). Each interval alone is a 95 "
+                "%% interval, over pairs of launches in the same block.\n",
                 all.n_tested);
 out:
     claims_close(&all);

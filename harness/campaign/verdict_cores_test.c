@@ -9,9 +9,9 @@ struct cores_case {
 };
 
 #define IN_MODEL "lenet", /* the one of all cases */
-#define HOLM                                                                                                   \
-    "Of 2 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of " \
-    "launches in the same block.\n"
+#define HOLM                                                                                                         \
+    "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, " \
+    "over pairs of launches in the same block.\n"
 
 static const struct cores_case CASES[] = {
     /* 2 + 1 on two cores beside 1 + 1: the second is the comparison at equal cores */

@@ -10,9 +10,9 @@ struct layouts_case {
 };
 
 #define IN_MODEL "lenet", /* the one of all cases */
-#define HOLM(n)                                                                                                     \
-    "Of " #n " verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of " \
-    "launches in the same block.\n"
+#define HOLM(n)                                                                                                 \
+    "Of " #n " verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % " \
+    "interval, over pairs of launches in the same block.\n"
 
 #define MOVES_3_AND_1                                                                                             \
     "lenet, 2 ranks: 2x1x2 moves 3 MB of activations and 6 MB of gradients a rank and step; 2x1x1 moves 4 MB of " \
@@ -102,8 +102,8 @@ static const struct layouts_case CASES[] = {
       "25 % of it in the bubble, stages being 1.5 x the mean at most; allreduce:2x2x1 moves 2 MB of activations and 4 "
       "MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. A "
       "worker's rank needs 3 MB, there 6.\n"
-      "lenet, layout 2x2x1: ps keeps 75 % of the throughput of no exchange at all.\n"
-      "lenet, layout 2x2x1: allreduce keeps 50 % of the throughput of no exchange at all.\n" },
+      "lenet, layout 2x2x1: ps keeps 75 % of the throughput without exchange.\n"
+      "lenet, layout 2x2x1: allreduce keeps 50 % of the throughput without exchange.\n" },
     /* the target loss: the fastest need not be the first there */
     { 2,
       { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, 8, 1 }, 1, 1 },

@@ -93,14 +93,14 @@ static const struct verdict_case LARGEST[] = {
         { IN_MODEL "ps", 1, 1, 1, 3000, 1, NAN, 4 },
         { IN_MODEL "none", 1, 0, 1, 4000, 1, NAN, 4 } },
       "lenet, 1 worker: ps trains 3.00 x as many samples/s as allreduce (simulated: no spread).\n"
-      "lenet, 1 worker: allreduce keeps 25 % of the throughput of no exchange at all.\n"
-      "lenet, 1 worker: ps keeps 75 % of the throughput of no exchange at all.\n" },
+      "lenet, 1 worker: allreduce keeps 25 % of the throughput without exchange.\n"
+      "lenet, 1 worker: ps keeps 75 % of the throughput without exchange.\n" },
     { true, /* one of them has more */
       { { IN_MODEL "allreduce", 1, 0, 1, 1000, 1, NAN, 2 },
         { IN_MODEL "ps", 1, 1, 1, 3000, 1, NAN, 4 },
         { IN_MODEL "ps", 2, 1, 1, 3000, 1, NAN, 4 },
         { IN_MODEL "none", 1, 0, 1, 4000, 1, NAN, 4 } },
-      "lenet, 1 worker: allreduce keeps 25 % of the throughput of no exchange at all.\n" },
+      "lenet, 1 worker: allreduce keeps 25 % of the throughput without exchange.\n" },
     { false, /* though not the cores for them */
       { { IN_MODEL "allreduce", 1, 0, 3, 1000, 1.01, NAN, 2 },
         { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, NAN, 3 },
@@ -129,7 +129,7 @@ static const struct verdict_case LARGEST[] = {
         { IN_MODEL "none", 4, 0, 0, 1, 1, NAN, 2 },
         { IN_MODEL "ps", 2, 1, 1, 1000, 1, NAN, 4 },
         { IN_MODEL "ps", 4, 1, 1, 5000, 1, NAN, 5 } },
-      "lenet, 2 workers: ps keeps 50 % of the throughput of no exchange at all.\n" },
+      "lenet, 2 workers: ps keeps 50 % of the throughput without exchange.\n" },
     { true,
       { { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "ps", 2, 1, 0, 1, 1, NAN, 4 } },
       "lenet, 2 workers: cannot tell whether allreduce or ps is faster: there is no launch of ps.\n" },
@@ -141,20 +141,20 @@ static const struct verdict_case LARGEST[] = {
 static const struct verdict_case PRICE[] = {
     { false,
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 1700, 1.01, NAN, 2 } },
-      "lenet, 2 workers: allreduce keeps 85 % of the throughput of no exchange at all (95 %: 81 to 89).\n" },
+      "lenet, 2 workers: allreduce keeps 85 % of the throughput without exchange (95 %: 81 to 89).\n" },
     { false, /* a slow exchange keeps something, too */
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 8, 1.01, NAN, 2 } },
-      "lenet, 2 workers: allreduce keeps 0.4 % of the throughput of no exchange at all (95 %: 0.38 to 0.42).\n" },
+      "lenet, 2 workers: allreduce keeps 0.4 % of the throughput without exchange (95 %: 0.38 to 0.42).\n" },
     { true, /* from 10 % on whole ones */
       { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 198.8, 1, NAN, 2 } },
-      "lenet, 2 workers: allreduce keeps 9.9 % of the throughput of no exchange at all.\n" },
+      "lenet, 2 workers: allreduce keeps 9.9 % of the throughput without exchange.\n" },
     { true,
       { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 199.2, 1, NAN, 2 } },
-      "lenet, 2 workers: allreduce keeps 10 % of the throughput of no exchange at all.\n" },
+      "lenet, 2 workers: allreduce keeps 10 % of the throughput without exchange.\n" },
     { false,
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1980, 1.01, NAN, 2 } },
-      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 95 to 103 % of the throughput of no exchange at "
-      "all.\n" },
+      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 95 to 103 % of the throughput without "
+      "exchange.\n" },
     { false, /* 1.1 x, and 1.054 x at least */
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 2200, 1.01, NAN, 2 } },
       "lenet, 2 workers: cannot tell what exchanging gradients costs ps: " NO_SENSE(
@@ -164,19 +164,19 @@ static const struct verdict_case PRICE[] = {
         { IN_MODEL "ps", 2, 1, 3, 2200, 1.01, NAN, 2 },
         { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.001, NAN, 3 } },
       "lenet, 2 workers: cannot tell whether allreduce or ps is faster: " NO_SENSE(
-          "1.07 to 1.13") "lenet, 2 workers: allreduce keeps 50 % of the throughput of no exchange at all (95 %: 50 to "
+          "1.07 to 1.13") "lenet, 2 workers: allreduce keeps 50 % of the throughput without exchange (95 %: 50 to "
                           "50).\n"
                           "lenet, 2 workers: cannot tell what exchanging gradients costs ps: " NO_SENSE(
                               "1.07 to 1.13") "2 verdicts are" RULE
-                                              "Of 3 verdicts all are right in 95 % of campaigns (Holm); each interval "
-                                              "is 95 % by itself, over pairs of "
-                                              "launches in the same block.\n" },
+                                              "Of 3 verdicts none is wrong in 95 % of campaigns (Holm's correction). "
+                                              "Each interval alone is a 95 % interval, over pairs of launches in the "
+                                              "same block.\n" },
     { true, /* of the control with as many workers */
       { { IN_MODEL "none", 1, 0, 1, 500, 1, NAN, 1 },
         { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 2 },
         { IN_MODEL "none", 4, 0, 1, 8000, 1, NAN, 3 },
         { IN_MODEL "allreduce", 2, 0, 1, 1700, 1, NAN, 4 } },
-      "lenet, 2 workers: allreduce keeps 85 % of the throughput of no exchange at all.\n" },
+      "lenet, 2 workers: allreduce keeps 85 % of the throughput without exchange.\n" },
     { false, /* a single launch shows no spread: no price */
       { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 1700, 1.01, NAN, 4 } },
       "" },
@@ -227,29 +227,25 @@ static const struct where_case {
 static const struct verdict_case TOGETHER[] = {
     { false, /* alone */
       { { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } },
-      "lenet, 2 workers: ps keeps 95 % of the throughput of no exchange at all (95 %: 91 to 99).\n" },
+      "lenet, 2 workers: ps keeps 95 % of the throughput without exchange (95 %: 91 to 99).\n" },
     { false, /* with one that does not hold it has to be at most 0.025 */
       { { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 },
         { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 },
         { "linear", "none", 2, 0, 3, 1000, 1.01, NAN, 3 },
         { "linear", "ps", 2, 1, 3, 1000, 1.01, NAN, 4 } },
-      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 91 to 99 % of the throughput of no exchange at "
-      "all.\n"
-      "linear, 2 workers: the price of ps is not resolved (+-4.4 %): 96 to 104 % of the throughput of no exchange at "
-      "all.\n"
-      "Of 2 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of "
-      "launches "
-      "in the same block.\n" },
+      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 91 to 99 % of the throughput without exchange.\n"
+      "linear, 2 workers: the price of ps is not resolved (+-4.4 %): 96 to 104 % of the throughput without exchange.\n"
+      "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+      "over pairs of launches in the same block.\n" },
     { false, /* with one that does, 0.05 is enough */
       { { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 },
         { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 },
         { "linear", "none", 2, 0, 3, 1050, 1.002, NAN, 3 },
         { "linear", "ps", 2, 1, 3, 1000, 1.002, NAN, 4 } },
-      "lenet, 2 workers: ps keeps 95 % of the throughput of no exchange at all (95 %: 91 to 99).\n"
-      "linear, 2 workers: ps keeps 95 % of the throughput of no exchange at all (95 %: 94 to 96).\n"
-      "Of 2 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of "
-      "launches "
-      "in the same block.\n" },
+      "lenet, 2 workers: ps keeps 95 % of the throughput without exchange (95 %: 91 to 99).\n"
+      "linear, 2 workers: ps keeps 95 % of the throughput without exchange (95 %: 94 to 96).\n"
+      "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+      "over pairs of launches in the same block.\n" },
     { false, /* the faster one of a pair, too */
       { { IN_MODEL "allreduce", 2, 0, 3, 1050, 1.01, NAN, 1 },
         { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 },
@@ -259,9 +255,8 @@ static const struct verdict_case TOGETHER[] = {
       "for one of 2 verdicts; 1 more launch would tell such a difference in 4 of 5 campaigns.\n"
       "linear, 2 workers: cannot tell whether allreduce or ps is faster: 1.00 x (95 %: 0.96 to 1.04): they may well be "
       "equal.\n"
-      "Of 2 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of "
-      "launches "
-      "in the same block.\n" },
+      "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+      "over pairs of launches in the same block.\n" },
 };
 
 static void check_verdicts(struct kit *k, const struct verdict_case *cases, size_t n_cases)
@@ -356,8 +351,8 @@ static void verdict_of_each_model(void **state)
         text,
         "lenet, 2 workers: allreduce is faster than ps: 1.18 x the samples/s (95 %: 1.13 to 1.23).\n"
         "lenet, 2 workers: difference lies in exchange: 37 us a step, less 2 us of compute.\n"
-        "lenet, 2 workers: allreduce keeps 85 % of the throughput of no exchange at all (95 %: 81 to 89).\n"
-        "lenet, 2 workers: ps keeps 72 % of the throughput of no exchange at all (95 %: 69 to 75).\n"
+        "lenet, 2 workers: allreduce keeps 85 % of the throughput without exchange (95 %: 81 to 89).\n"
+        "lenet, 2 workers: ps keeps 72 % of the throughput without exchange (95 %: 69 to 75).\n"
         "lenet: target loss after 6 s with allreduce, 2 workers, and 8.13 s alone: cannot tell which is sooner (1.33 "
         "x, 95 %: 0.79 to 2.26), of which throughput 1.70 x and samples needed 1.27 x; allreduce makes one update a "
         "round, of the mean of 2 gradients.\n"
@@ -371,9 +366,8 @@ static void verdict_of_each_model(void **state)
         "linear: target loss reached in 0 of 3 launches with ps, 2 workers, and in 0 of 3 alone: no verdict.\n"
         "The target loss is compared as declared: each mode at its largest worker count with a core for every worker, "
         "against one worker alone.\n"
-        "Of 5 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of "
-        "launches "
-        "in the same block.\n");
+        "Of 5 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+        "over pairs of launches in the same block.\n");
     free(text);
     campaign_close(&c);
 }

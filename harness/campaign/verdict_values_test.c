@@ -31,9 +31,9 @@ static void verdict(const struct campaign *c, FILE *to)
     assert_int_equal(campaign_verdict(c, to), RC_OK);
 }
 
-#define HOLM                                                                                                   \
-    "Of 2 verdicts all are right in 95 % of campaigns (Holm); each interval is 95 % by itself, over pairs of " \
-    "launches in the same block.\n"
+#define HOLM                                                                                                         \
+    "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, " \
+    "over pairs of launches in the same block.\n"
 
 /* Each value against the first, in the order given, at the largest number of workers. */
 static void each_value_against_the_first(void **state)

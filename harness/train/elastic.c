@@ -30,7 +30,7 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
         const char *why;
     } rule[] = {
         { x->consistency.kind != CONSISTENCY_ASYNC,
-          "where workers come and go none waits for the steps of the others; needs --consistency async" },
+          "workers come and go, and none waits for the steps of others; needs --consistency async" },
         { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
         { periods_are_on(&x->periods),
           "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
@@ -45,7 +45,7 @@ static enum rc refuse_others(const struct train_job *job, bool aborts)
           "in the middle of the run there is no step of which all batches are done; leave out --save-every" },
         { o->trajectory[0] || o->messages[0],
           "--trajectory and --messages are of steps that each worker was to do; leave them out" },
-        { aborts, "goes on without a worker that is lost, and --on-loss abort does not; leave out one of the two" },
+        { aborts, "continues without a lost worker, and --on-loss abort does not; leave out one of the two" },
     };
 
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)

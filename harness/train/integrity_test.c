@@ -342,7 +342,7 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode allreduce --workers 2 --steps 5 --flip-bit 1 --flip-step 5", "--flip-step 5: the last step is 4" },
         { "--mode allreduce --workers 2 --flip-step 5", "--flip-step: needs --flip-bit" },
         { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit: --average-every" },
-        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: workers hold other parameters anyhow" },
+        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: workers have different parameters" },
         { "--mode none --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
         { "--mode ps --workers 2 --slow-rank 2", "--slow-rank 2: workers are 0 to 1" },
         { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio: needs --slow-rank" },

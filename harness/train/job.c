@@ -233,7 +233,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "a run that --restarts begins again has no messages of the steps before; leave out one of the two" },
         { "feed-queue", job->n_drivers == 0, "needs --input feed, whose driver fills it" },
         { "restarts", opts->save[0] == '\0',
-          "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
+          "needs --save FILE (and --save-every N), the checkpoint from which it continues" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
         { "schedule", opts->stages <= 1, "needs --stages 2 or more, whose micro-batches it orders" },
         { "flip-step", !opt_given(group, n_groups, "flip-bit"), "needs --flip-bit, the rank whose gradient changes" },

@@ -67,7 +67,8 @@ static enum rc check_leave(const struct train_job *job)
     const struct train_drill *d = &job->drill;
 
     if (!job->opts.elastic)
-        return rc_raise(RC_INVAL, "--leave-rank %d: the others can go on without it only with --elastic", d->rank);
+        return rc_raise(RC_INVAL, "--leave-rank %d: the others continue without it only with --elastic; add --elastic",
+                        d->rank);
     if (d->rank >= job->n_workers || job->n_workers == 1)
         return rc_raise(RC_INVAL, "--leave-rank %d: worker 0 and servers cannot leave; workers 1 to %d can", d->rank,
                         job->n_workers - 1);
@@ -112,9 +113,9 @@ out:
 static const char *why_no_flip(const struct train_job *job)
 {
     if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
-        return "workers hold other parameters anyhow; --consistency sync, or --mode allreduce";
+        return "workers have different parameters in this mode; use --consistency sync or --mode allreduce";
     if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
-        return "flips a bit of the sum of all workers' gradients, which this mode has not; --mode allreduce";
+        return "flips a bit of the sum of all workers' gradients, and this mode makes no sum; use --mode allreduce";
     if (job->omitted & OMIT_AVERAGE)
         return "--omit average sums no gradients; leave out one of the two";
     if (job->opts.average_every > 0)
@@ -192,7 +193,7 @@ enum rc job_on_loss_resolve(struct train_job *job)
     if (job->opts.elastic) /* elastic.h has what it does not go with */
         return RC_OK;
     if (reports && job->n_workers == 1 && job->exchange.n_replicas == 0)
-        return rc_raise(RC_INVAL, "--on-loss report: there is one worker; without it nothing goes on");
+        return rc_raise(RC_INVAL, "--on-loss report: needs at least 2 workers, as one has to remain");
     return RC_OK;
 }
 

@@ -23,7 +23,7 @@ static const char *why_no_heirs(const struct train_job *job)
     if (job->n_servers < 2)
         return "2 servers or more would be right";
     if (strcmp(job->opts.on_loss, "report") != 0 && !job->opts.elastic) /* which implies it */
-        return "with --on-loss abort the loss of a server ends the run; report goes on";
+        return "with --on-loss abort the loss of a server ends the run; --on-loss report continues";
     return NULL;
 }
 

@@ -41,7 +41,7 @@ static const char *why_not(const struct train_job *job)
         { o->alternate_exchange > 0, "--alternate-exchange lets workers part, and those of a group compute together" },
         { o->verify_every > 0, "--verify-every compares parameters, of which workers have different ones" },
         { o->messages[0] != '\0', "--messages notes those of gradients alone" },
-        { job->on_loss == ON_LOSS_REPORT, "a group cannot go on without one of its shards; --on-loss abort" },
+        { job->on_loss == ON_LOSS_REPORT, "a group cannot continue without one of its shards; use --on-loss abort" },
     };
 
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)

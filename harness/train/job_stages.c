@@ -32,7 +32,7 @@ const char *job_stages_why_not(const struct train_job *job)
         { o->average_every > 0, "--average-every averages what each rank has of a whole network" },
         { o->trajectory[0] != '\0' || o->messages[0] != '\0',
           "--trajectory and --messages are of the ranks of one stage" },
-        { job->on_loss == ON_LOSS_REPORT, "a pipeline cannot go on without one of its stages; --on-loss abort" },
+        { job->on_loss == ON_LOSS_REPORT, "a pipeline cannot continue without one of its stages; use --on-loss abort" },
         { o->colocate, "--colocate puts servers beside workers, which are several ranks here" },
         { o->stop_at_step > 0, "--stop-at-step counts the updates of one stage's servers" },
     };

@@ -28,8 +28,8 @@ enum rc omission_parse(unsigned *out, const char *list, const char *option)
         if (!name_of[i]) {
             const char *near = text_nearest(word, name_of);
             return rc_raise(RC_INVAL,
-                            "--%s %.80s: '%s' is no step of the recipe%s%s%s; broadcast, shard, average, scaling and "
-                            "rank0-save are",
+                            "--%s %.80s: '%s' is not a step that can be left out%s%s%s; the steps are broadcast, "
+                            "shard, average, scaling and rank0-save",
                             option, list, word, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
         }
         *out |= 1u << i;
@@ -54,22 +54,22 @@ void omission_mark(char *out, size_t n_bytes, const struct train_job *job)
     omission_text(omitted, sizeof omitted, job->omitted);
     out[0] = '\0';
     if (job->omitted)
-        snprintf(out, n_bytes, "LEFT OUT: %s; its figures are no measure of mode %s", omitted, job->opts.mode);
+        snprintf(out, n_bytes, "LEFT OUT: %s; the figures do not measure mode %s", omitted, job->opts.mode);
 }
 
 /* Of this job, whatever is left out. */
 static const char *why_none(const struct train_job *job)
 {
     if (job->n_workers == 1)
-        return "of one worker; each of these steps is between workers, --workers 2";
+        return "with one worker, as these steps are between workers; --workers 2";
     if (job->profile || !job->compute->touches_memory)
-        return "of a run that computes nothing; needs a model that learns, and --compute cpu";
+        return "with a run that computes nothing; needs a model that learns, and --compute cpu";
     if (job->opts.forward_only)
-        return "of --forward-only, which learns nothing";
+        return "with --forward-only, which learns nothing";
     if (job->opts.elastic)
-        return "with --elastic, where a worker takes what another one had";
+        return "with --elastic, where a worker takes over samples of another one";
     if (job->on_loss == ON_LOSS_REPORT)
-        return "with --on-loss report, which takes workers back to a step that they have in common";
+        return "with --on-loss report, which sets workers back to their last common step";
     return NULL;
 }
 
@@ -79,10 +79,11 @@ static const char *why_no_resume(const struct train_job *job, enum omission o)
     switch (o) {
     case OMIT_BROADCAST:
     case OMIT_AVERAGE:
-        return "every worker has parameters of its own, and a checkpoint has those of one; no --resume, no --restarts";
+        return "every worker has its own parameters, and a checkpoint has those of one worker; leave out --resume and "
+               "--restarts";
     case OMIT_RANK0_SAVE:
-        return job->n_state > 0 ? "the checkpoint has the last worker's running means, and the run would go on with "
-                                  "rank 0's; no --resume, no --restarts"
+        return job->n_state > 0 ? "the checkpoint has the running means of the last worker, not of rank 0; leave out "
+                                  "--resume and --restarts"
                                 : NULL;
     case OMIT_SHARD:
     case OMIT_SCALING:
@@ -91,20 +92,19 @@ static const char *why_no_resume(const struct train_job *job, enum omission o)
     return NULL;
 }
 
-void omission_goes_on(char *out, size_t n_bytes, const struct train_job *job)
+void omission_resume_text(char *out, size_t n_bytes, const struct train_job *job)
 {
     const char *save = job->opts.save;
 
     out[0] = '\0';
     if (save[0] == '\0')
         return;
-    snprintf(out, n_bytes, "--resume %.200s goes on", save);
+    snprintf(out, n_bytes, "--resume %.200s continues", save);
     for (int i = 0; name_of[i]; i++)
         if (job->omitted & (1u << i) && why_no_resume(job, (enum omission)(1 << i))) {
-            snprintf(
-                out, n_bytes,
-                "no run with --omit %s goes on from %.200s, which holds what one worker had, and not what each had",
-                name_of[i], save);
+            snprintf(out, n_bytes,
+                     "a run with --omit %s cannot continue from %.200s: it has the state of one worker, not of each",
+                     name_of[i], save);
             return;
         }
 }
@@ -121,22 +121,22 @@ static const char *why_not(const struct train_job *job, enum omission o)
     switch (o) {
     case OMIT_BROADCAST:
         return job->mode->module.caps & MODE_SERVERS
-                   ? "workers get their parameters from servers in every step; --mode allreduce or none"
+                   ? "workers get their parameters from servers in every step; use --mode allreduce or none"
                    : NULL;
     case OMIT_SHARD:
         return NULL;
     case OMIT_AVERAGE:
-        return is_synchronous ? NULL : "no gradients are averaged between workers; --mode allreduce";
+        return is_synchronous ? NULL : "no gradients are averaged between workers; use --mode allreduce";
     case OMIT_SCALING:
         return job->scaling->caps & SCALING_CHANGES_RATE
                    ? NULL
-                   : "the rate is not scaled anyway; with --lr-scaling linear or sqrt it is";
+                   : "the learning rate is not scaled in this run; add --lr-scaling linear or sqrt";
     case OMIT_RANK0_SAVE:
         if (!is_synchronous)
-            return "workers have no parameters in common to save; --mode allreduce";
+            return "workers have no common parameters to save; use --mode allreduce";
         if (opts->save[0] == '\0')
-            return "nothing is saved; needs --save FILE";
-        return opts->save_every > 0 ? "is of the checkpoint at the end; leave out --save-every" : NULL;
+            return "no checkpoint is saved; add --save FILE";
+        return opts->save_every > 0 ? "concerns only the checkpoint at the end; leave out --save-every" : NULL;
     }
     return NULL;
 }
@@ -150,7 +150,7 @@ enum rc omission_check(const struct train_job *job)
         return RC_OK;
     const char *why = why_none(job);
     if (why)
-        FAIL(RC_INVAL, "--omit %s: has no meaning %s", list, why);
+        FAIL(RC_INVAL, "--omit %s: cannot be used %s", list, why);
     for (int i = 0; name_of[i]; i++) {
         why = job->omitted & (1u << i) ? why_not(job, (enum omission)(1 << i)) : NULL;
         if (why)

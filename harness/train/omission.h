@@ -31,7 +31,7 @@ enum omission {
     OMIT_SCALING = 1 << 3,
     OMIT_RANK0_SAVE = 1 << 4
 };
-enum { N_OMISSIONS = 5, OMISSIONS_BYTES = 64, GOES_ON_BYTES = 320 };
+enum { N_OMISSIONS = 5, OMISSIONS_BYTES = 64, RESUME_TEXT_BYTES = 320 };
 
 /* Name of omission 1 << i; NULL after the last. */
 const char *omission_name(int i);
@@ -41,8 +41,8 @@ enum rc omission_parse(unsigned *out, const char *list, const char *option) MUST
 void omission_text(char *out, size_t n_bytes, unsigned set);
 /* O1: "LEFT OUT: broadcast, shard; ..."; "" if nothing is omitted. */
 void omission_mark(char *out, size_t n_bytes, const struct train_job *job);
-/* "--resume c goes on", with c what this run saves; or that no run can resume it; "": it saves nothing. */
-void omission_goes_on(char *out, size_t n_bytes, const struct train_job *job);
+/* "--resume c continues", with c what this run saves; or that no run can resume it; "": it saves nothing. */
+void omission_resume_text(char *out, size_t n_bytes, const struct train_job *job);
 /* O2, for a job whose mode, workers, scaling and compute are known; job->omitted is set. RC_INVAL. */
 enum rc omission_check(const struct train_job *job) MUST_CHECK;
 

@@ -194,23 +194,23 @@ static void says_what_goes_on(void **state)
     } c[] = {
         { "", "" },
         { "--omit average", "" },
-        { "--save f --omit shard", "--resume f goes on" },
-        { "--save f --omit rank0-save", "--resume f goes on" },
+        { "--save f --omit shard", "--resume f continues" },
+        { "--save f --omit rank0-save", "--resume f continues" },
         { "--save f --omit shard,average",
-          "no run with --omit average goes on from f, which holds what one worker had, and not what each had" },
+          "a run with --omit average cannot continue from f: it has the state of one worker, not of each" },
         { "--save f --omit broadcast",
-          "no run with --omit broadcast goes on from f, which holds what one worker had, and not what each had" },
+          "a run with --omit broadcast cannot continue from f: it has the state of one worker, not of each" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        char options[256], text[GOES_ON_BYTES];
+        char options[256], text[RESUME_TEXT_BYTES];
         struct train_job job;
         (void)snprintf(options, sizeof options, "--model linear --steps 5 --mode allreduce --workers 2%s%s",
                        c[i].options[0] ? " " : "", c[i].options);
         assert_int_equal(kit_prepare(&job, options), RC_OK);
         job.opts.save = strstr(c[i].options, "--save") ? "f" : ""; /* the text that it was read from is gone */
-        omission_goes_on(text, sizeof text, &job);
+        omission_resume_text(text, sizeof text, &job);
         assert_string_equal(text, c[i].text);
         train_job_free(&job);
     }
@@ -222,26 +222,27 @@ static void refuses(void **state)
         const char *options, *message;
     } c[] = {
         { "--mode allreduce --workers 2 --omit brodcast",
-          "--omit brodcast: 'brodcast' is no step of the recipe, did you mean broadcast?" },
-        { "--mode single --omit shard", "--omit shard: has no meaning of one worker" },
-        { "--mode allreduce --workers 1 --omit average", "has no meaning of one worker" },
+          "--omit brodcast: 'brodcast' is not a step that can be left out, did you mean broadcast?" },
+        { "--mode single --omit shard", "--omit shard: cannot be used with one worker" },
+        { "--mode allreduce --workers 1 --omit average", "cannot be used with one worker" },
         { "--mode ps --workers 2 --omit broadcast", "--omit broadcast: mode ps: workers get their parameters" },
         { "--mode ps --workers 2 --omit average", "--omit average: mode ps: no gradients are averaged" },
         { "--mode none --workers 2 --omit average", "--omit average: mode none: no gradients are averaged" },
-        { "--mode allreduce --workers 2 --omit scaling", "--omit scaling: mode allreduce: the rate is not scaled" },
+        { "--mode allreduce --workers 2 --omit scaling",
+          "--omit scaling: mode allreduce: the learning rate is not scaled" },
         { "--mode allreduce --workers 2 --omit shard,rank0-save",
-          "--omit rank0-save: mode allreduce: nothing is saved" },
+          "--omit rank0-save: mode allreduce: no checkpoint is saved" },
         { "--mode ps --workers 2 --save f --omit rank0-save", "--omit rank0-save: mode ps: workers have no" },
         { "--mode allreduce --workers 2 --save f --save-every 3 --omit rank0-save", "leave out --save-every" },
         { "--mode allreduce --workers 2 --on-loss report --omit shard", "with --on-loss report" },
         { "--mode allreduce --workers 2 --resume f --omit average",
-          "--omit average: mode allreduce: every worker has parameters of its own, and a checkpoint has those of one; "
-          "no --resume" },
+          "--omit average: mode allreduce: every worker has its own parameters, and a checkpoint has those of one "
+          "worker; leave out --resume" },
         { "--mode allreduce --workers 2 --resume f --omit shard,broadcast", "--omit broadcast: mode allreduce: every" },
-        { "--mode allreduce --workers 2 --save f --restarts 1 --omit average", "no --restarts" },
+        { "--mode allreduce --workers 2 --save f --restarts 1 --omit average", "leave out --resume and --restarts" },
         { "--model resnet8 --image-size 16 --mode allreduce --workers 2 --save f --resume f --omit rank0-save",
-          "--omit rank0-save: mode allreduce: the checkpoint has the last worker's running means" },
-        { "--mode none --workers 2 --forward-only --omit shard", "of --forward-only" },
+          "--omit rank0-save: mode allreduce: the checkpoint has the running means of the last worker" },
+        { "--mode none --workers 2 --forward-only --omit shard", "with --forward-only" },
         { "--world sim --compute hollow --mode allreduce --workers 2 --omit shard", "a run that computes nothing" },
     };
 

@@ -215,11 +215,11 @@ enum rc train_explain_lost_root(const struct train_job *job, enum rc ran)
     if (ran != RC_PEER || job->on_loss != ON_LOSS_REPORT || !is_lost)
         return ran;
     if (has_saved)
-        return rc_raise(ran, "%.300s; nobody takes the place of rank 0: --resume %s goes on from its last checkpoint",
+        return rc_raise(ran, "%.300s; rank 0 cannot be replaced: --resume %s continues from the last checkpoint",
                         message, job->opts.save);
     return rc_raise(ran,
-                    "%.300s; nobody takes the place of rank 0: with --save FILE --save-every N, --resume FILE goes on "
-                    "from its last checkpoint",
+                    "%.300s; rank 0 cannot be replaced: with --save FILE --save-every N, --resume FILE continues from "
+                    "the last checkpoint",
                     message);
 }
 

@@ -132,7 +132,7 @@ static enum rc next_image(struct packing *p, struct part *part, bool *found, uin
             p->n_broken++;
         } else if (rc == RC_INVAL && p->folders) {
             snprintf(why, sizeof why, "%s", rc_message());
-            return rc_raise(rc, "%.440s; --skip-broken goes on without such files", why);
+            return rc_raise(rc, "%.440s; --skip-broken leaves such files out and continues", why);
         } else if (rc != RC_OK) {
             return rc;
         } else {
@@ -286,7 +286,7 @@ static enum rc check_no_crop(const struct verb_call *call, const char *path)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
             return rc_raise(RC_INVAL,
-                            "--%s: is of folders of JPEG or PNG files; the images of %s are taken as they are",
+                            "--%s: works only with folders of JPEG or PNG files; the images of %s stay as they are",
                             names[i], path);
     return RC_OK;
 }

@@ -52,17 +52,16 @@ static enum rc check_training(const struct verb_call *call, const struct train_o
     const unsigned long long n = most;
 
     if (opts->save[0] == '\0')
-        return rc_raise(RC_INVAL,
-                        "--restarts %llu: train needs --save FILE (and --save-every N), the checkpoint that it goes on "
-                        "from",
-                        n);
+        return rc_raise(
+            RC_INVAL,
+            "--restarts %llu: train needs --save FILE (and --save-every N), the checkpoint from which it continues", n);
     if (opts->restarts > 0)
-        return rc_raise(RC_INVAL, "--restarts %llu: is given to launch and to train; leave out that behind the --", n);
+        return rc_raise(RC_INVAL, "--restarts %llu: is given to launch and to train; leave out the one after --", n);
     if (opts->sets > 0 || opts->stages > 1)
         return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s", n, opts->sets > 0 ? "sets" : "stages");
     for (size_t i = 0; i < sizeof of_one_start / sizeof *of_one_start; i++)
         if (verb_given(call, of_one_start[i]))
-            return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s, which each start would begin anew", n,
+            return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s, as each restart would begin it again", n,
                             of_one_start[i]);
     return RC_OK;
 }
@@ -76,7 +75,7 @@ static enum rc check_command(struct verb_call *call, const struct launch_opts *l
     enum rc rc;
 
     if (strcmp(command[0], verb_train.name) != 0)
-        return rc_raise(RC_INVAL, "--restarts %llu: behind the -- stands %.80s, not train, which has checkpoints", n,
+        return rc_raise(RC_INVAL, "--restarts %llu: the command after -- is %.80s; only train has checkpoints", n,
                         command[0]);
     while (command[argc])
         argc++;

@@ -579,13 +579,13 @@ static bool losses_stopped(const struct train_job *job, const struct train_resul
 
 void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r)
 {
-    char text[96], goes_on[GOES_ON_BYTES];
+    char text[96], resume[RESUME_TEXT_BYTES];
 
     if (r->stop_signal == 0)
         return;
     stopped_text(text, sizeof text, job, r);
-    omission_goes_on(goes_on, sizeof goes_on, job);
-    fprintf(to, "gradmark train: stopped %s; results are of these%s%s\n", text, goes_on[0] ? "; " : "", goes_on);
+    omission_resume_text(resume, sizeof resume, job);
+    fprintf(to, "gradmark train: stopped %s; results are of these%s%s\n", text, resume[0] ? "; " : "", resume);
 }
 
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)
@@ -612,5 +612,5 @@ enum rc train_check_stopped(const struct train_job *job, const struct train_resu
     const bool saves = job->opts.save[0] != '\0';
     done_text(done, sizeof done, job, r);
     return rc_raise(RC_PEER, "%s; the others stopped after %s%s%s%s%s%s", text, done, saves ? "; --resume " : "",
-                    job->opts.save, saves ? " goes on" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
+                    job->opts.save, saves ? " continues" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
 }

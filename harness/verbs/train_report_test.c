@@ -478,11 +478,11 @@ static void a_stopped_run_names_rank_and_step(void **state)
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
     assert_string_equal(rc_message(),
                         "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
-                        "others stopped after 105 of 112 steps; --resume half goes on");
+                        "others stopped after 105 of 112 steps; --resume half continues");
     m.result.timeline_rc = RC_IO;
     snprintf(m.result.timeline_error, sizeof m.result.timeline_error, "t.json: no space left");
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
-    assert_non_null(strstr(rc_message(), "105 of 112 steps; --resume half goes on; t.json: no space left"));
+    assert_non_null(strstr(rc_message(), "105 of 112 steps; --resume half continues; t.json: no space left"));
     m.result.n_steps = 12;
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_IO);
     assert_string_equal(rc_message(), "t.json: no space left");
@@ -503,7 +503,7 @@ static void a_stop_says_whether_it_goes_on(void **state)
     train_tell_stop(p.to, &m.job, &m.result);
     char *text = printed_end(&p);
     assert_string_equal(text, "gradmark train: stopped by SIGINT after 105 of 112 steps; results are of these; "
-                              "--resume half goes on\n");
+                              "--resume half continues\n");
     free(text);
     made_free(&m);
 }
