@@ -133,20 +133,18 @@ static void suites_are_stages_and_cases_criteria(void **state)
     has(text, "<testsuites name=\"gradmark accept\" tests=\"10\" failures=\"3\" errors=\"1\" "
               "time=\"32.000\">\n");
     has(text, "<testsuite name=\"pairwise\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"3.500\">\n");
-    has(text,
-        "<testcase classname=\"gradmark.accept.pairwise\" name=\"pair_bytes_per_s\" time=\"0\">\n"
-        "<failure message=\"the worst is beyond the limit\" type=\"fail\">measured 50.5 M byte/s, limit at least 90 "
-        "M byte/s&#10;the worst is beyond the limit</failure>\n<system-out>measured: 50500000\nleast: 90000000\n"
-        "unit: byte/s\nsamples: 24\n</system-out>\n</testcase>\n");
+    has(text, "<testcase classname=\"gradmark.accept.pairwise\" name=\"pair_bytes_per_s\" time=\"0\">\n"
+              "<failure message=\"the worst is beyond the limit\" type=\"fail\">measured 50.5 MB/s, limit at least 90 "
+              "MB/s&#10;the worst is beyond the limit</failure>\n<system-out>measured: 50500000\nleast: 90000000\n"
+              "unit: byte/s\nsamples: 24\n</system-out>\n</testcase>\n");
     has(text, "low: 88000000\nhigh: 92000000\n");
     has(text, "<testcase classname=\"gradmark.accept.ps\" name=\"the stage\" time=\"0\">\n<error message=\"there is no "
               "server\" type=\"no data\">there is no server</error>\n");
     has(text,
         "<testcase classname=\"gradmark.accept.soak\" name=\"the stage\" time=\"0\">\n<skipped message=\"left out by "
         "--stages\">left out by --stages</skipped>\n");
-    has(text,
-        "<system-out>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: "
-        "60.0 %; false-discovery rate 1e-09)&#10;link host1 - host4 (pairwise");
+    has(text, "<system-out>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s, expected 101 MB/s: "
+              "60.0 %; false-discovery rate 1e-09)&#10;link host1 - host4 (pairwise");
     assert_int_equal(n_of(text, "<testsuite "), ACCEPT_N_STAGES);
     assert_int_equal(n_of(text, "<testcase "), 10);
 }
@@ -183,7 +181,7 @@ static void the_verdict_is_first_on_the_page(void **state)
     const char *const order[] = { verdict,
                                   "<h2>Criteria</h2>",
                                   "<h2>Findings</h2>",
-                                  "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 M byte/s",
+                                  "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s",
                                   "<h2>Not judged, or in part</h2>",
                                   "<li>ps: no data: there is no server</li>\n<li>skipped: soak</li>",
                                   "<h2>Pairs of nodes</h2>",
@@ -210,8 +208,8 @@ static void the_page_has_every_figure(void **state)
     static const char *const parts[] = {
         /* a criterion with measured value, limit and interval */
         "<tr><td>collectives</td><td>allreduce_busbw_bytes_per_s 1048576</td><td>pass</td><td class=\"n\" "
-        "data-n=\"90000000\">90 M byte/s</td><td class=\"n\">at least 80 M byte/s</td><td class=\"n\" "
-        "data-n=\"88000000\">88 M byte/s to 92 M byte/s</td><td class=\"n\" data-n=\"24\">24</td><td></td></tr>\n",
+        "data-n=\"90000000\">90 MB/s</td><td class=\"n\">at least 80 MB/s</td><td class=\"n\" "
+        "data-n=\"88000000\">88 MB/s to 92 MB/s</td><td class=\"n\" data-n=\"24\">24</td><td></td></tr>\n",
         /* pairs: slowest first */
         "<tbody>\n<tr><td>host1</td><td>host4</td><td class=\"n\" data-n=\"50.5\">50.5</td><td class=\"n\" "
         "data-n=\"50\">50</td><td class=\"n\" data-n=\"40\">40</td></tr>\n<tr><td>host4</td><td>host1</td>",
@@ -230,8 +228,8 @@ static void the_page_has_every_figure(void **state)
         "<td class=\"n\" data-n=\"0.1005\">0.1005</td>",
         "<tr><td>kernel</td><td>FAIL</td><td>6.1.0</td><td>host4</td><td>6.0.9</td></tr>\n",
         "<tr><td>cores</td><td>pass</td><td>2</td><td>-</td><td>-</td></tr>\n",
-        "<tr><td class=\"n\" data-n=\"1048576\">1048576</td><td class=\"n\" data-n=\"90000000\">90 M byte/s</td><td "
-        "class=\"n\" data-n=\"88000000\">88 M byte/s to 92 M byte/s</td><td class=\"n\" data-n=\"90\">90 %</td><td "
+        "<tr><td class=\"n\" data-n=\"1048576\">1048576</td><td class=\"n\" data-n=\"90000000\">90 MB/s</td><td "
+        "class=\"n\" data-n=\"88000000\">88 MB/s to 92 MB/s</td><td class=\"n\" data-n=\"90\">90 %</td><td "
         "class=\"n\" data-n=\"5\">5</td></tr>\n",
         "<tr><td class=\"n\" data-n=\"4\">4</td><td class=\"n\" data-n=\"8\">8</td><td class=\"n\" "
         "data-n=\"3720\">3720 samples/s</td><td class=\"n\" data-n=\"3650\">3650 samples/s to 3790 samples/s</td><td "
@@ -251,7 +249,7 @@ static void the_page_has_every_figure(void **state)
     write_faulty(k, 0);
     page = kit_read(k, "report.html");
     has(page, "<p class=\"pass\">PASS: 7 criteria hold on 4 nodes and 8 ranks</p>");
-    has(page, "data-n=\"180000000\">180 M byte/s</td>"); /* push and pull */
+    has(page, "data-n=\"180000000\">180 MB/s</td>"); /* push and pull */
     assert_null(strstr(page, "<h2>Findings</h2>"));
 }
 

@@ -44,7 +44,7 @@ static void equal_ones_have_no_difference(void **state)
         "B is worse in 0 points.\nA: FAIL: 1 node is slow: host3\nB: FAIL: 1 node is slow: host3\n\nEvery criterion "
         "has the same outcome.\n"
         "\nThe findings are the same: 1.\n",
-        "rate out            host3                 60.6 M byte/s         60.6 M byte/s  0.991 to 1.009  1.000\n", NULL
+        "rate out            host3                     60.6 MB/s             60.6 MB/s  0.991 to 1.009  1.000\n", NULL
     };
     struct acceptance a, b;
 
@@ -58,17 +58,17 @@ static void what_became_worse_is_counted(void **state)
 {
     static const char *const parts[] = {
         "\nCriteria with another outcome:\n"
-        "stage     criterion         A                A  B                 B  B is\n"
-        "--------  ----------------  ----  ------------  ----  -------------  -----\n"
-        "compute   flops_per_s       pass   50 G flop/s  fail    35 G flop/s  worse\n"
-        "pairwise  pair_bytes_per_s  pass  101 M byte/s  fail  60.6 M byte/s  worse\n"
+        "stage     criterion         A              A  B              B  B is\n"
+        "--------  ----------------  ----  ----------  ----  ----------  -----\n"
+        "compute   flops_per_s       pass  50 Gflop/s  fail  35 Gflop/s  worse\n"
+        "pairwise  pair_bytes_per_s  pass    101 MB/s  fail   60.6 MB/s  worse\n"
         "\nFound in B alone:\n  host3: it sends",
-        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %;\n"
+        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 Gflop/s, expected 50 Gflop/s: 70.0 %;\n"
         "    false-discovery rate 0.002).\n\nFigures:\n",
         "  0.595 to 0.605  0.600\n",
-        "flops_per_s         host2                   50 G flop/s           35 G flop/s               -  0.700\n",
-        "collective          1048576 bytes           90 M byte/s           90 M byte/s  0.957 to 1.045  1.000\n",
-        "push and pull       1048576 bytes          180 M byte/s          180 M byte/s               -  1.000\n",
+        "flops_per_s         host2                    50 Gflop/s            35 Gflop/s               -  0.700\n",
+        "collective          1048576 bytes               90 MB/s               90 MB/s  0.957 to 1.045  1.000\n",
+        "push and pull       1048576 bytes              180 MB/s              180 MB/s               -  1.000\n",
         "training            4 nodes              3720 samples/s        3720 samples/s  0.963 to 1.038  1.000\n",
         "B is worse in 4 points.\n",
         NULL
@@ -83,7 +83,7 @@ static void what_became_worse_is_counted(void **state)
 
 static void what_became_better_is_not_worse(void **state)
 {
-    static const char *const parts[] = { "fail  60.6 M byte/s  pass  101 M byte/s  better\n",
+    static const char *const parts[] = { "fail  60.6 MB/s  pass  101 MB/s  better\n",
                                          "\nFound in A alone:\n  host3: it sends", "1.667\n",
                                          "B is worse in 0 points.\n", NULL };
     struct acceptance a, b;
@@ -180,7 +180,7 @@ static void figures_without_a_difference_are_counted(void **state)
 static void small_changes_of_large_fleets_are_counted_only(void **state)
 {
     static const char *const parts[] = {
-        "rate out  node007  100 M byte/s  90 M byte/s  0.900 to 0.900  0.900\n",
+        "rate out  node007  100 MB/s  90 MB/s  0.900 to 0.900  0.900\n",
         "\n79 of 80 figures changed by less than 5 %. All of them: gradmark diff A B --all\n", NULL
     };
     struct acceptance a, b;
@@ -199,9 +199,9 @@ static void small_changes_of_large_fleets_are_counted_only(void **state)
 static void orders_of_ranks_are_compared(void **state)
 {
     static const char *const parts[] = {
-        "order of ranks      launcher                90 M byte/s           90 M byte/s  0.978 to 1.022  1.000\n",
-        "order of ranks      pack                    90 M byte/s           90 M byte/s  0.978 to 1.022  1.000\n",
-        "order of ranks      spread                  45 M byte/s           90 M byte/s  1.956 to 2.045  2.000\n", NULL
+        "order of ranks      launcher                    90 MB/s               90 MB/s  0.978 to 1.022  1.000\n",
+        "order of ranks      pack                        90 MB/s               90 MB/s  0.978 to 1.022  1.000\n",
+        "order of ranks      spread                      45 MB/s               90 MB/s  1.956 to 2.045  2.000\n", NULL
     };
     struct acceptance a, b;
 

@@ -9,6 +9,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/report_tables.h"
 #include "harness/accept/report_words.h"
+#include "harness/base/terminal.h"
 #include "harness/report/markdown.h"
 
 enum { MOST_FINDINGS = 40 };
@@ -96,6 +97,7 @@ static enum rc check_written(FILE *to)
 
 enum rc acceptance_print(const struct acceptance *a, FILE *to)
 {
+    struct terminal_text reasons = { .lines = NULL };
     struct table *t = NULL;
     enum rc rc;
 
@@ -108,9 +110,13 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
         table_print(t, to);
     }
     TRY(print_rank_orders(a, to));
-    TRY(print_reasons(a, to));
+    TRY(terminal_text_open(&reasons));
+    TRY(print_reasons(a, reasons.lines));
+    TRY(terminal_text_close(&reasons, to));
     TRY(check_written(to));
 out:
+    if (terminal_text_close(&reasons, NULL) != RC_OK && rc == RC_OK)
+        rc = RC_NOMEM;
     table_close(&t);
     return rc;
 }
@@ -210,16 +216,14 @@ out:
     return rc;
 }
 
-/* One word of letters, digits and underscores; "1" for an empty one, as the unit of a number. */
-static void word_of(char *out, size_t n_bytes, const char *text)
+/* One word: what is neither a letter nor a digit, nor one of the others, is an underscore. */
+static void word_of(char *out, size_t n_bytes, const char *text, const char *others)
 {
     size_t n = 0;
 
     for (; *text && n + 1 < n_bytes; text++)
-        out[n++] = isalnum((unsigned char)*text) ? *text : '_';
+        out[n++] = isalnum((unsigned char)*text) || strchr(others, *text) ? *text : '_';
     out[n] = '\0';
-    if (n == 0)
-        snprintf(out, n_bytes, "1");
 }
 
 enum rc acceptance_print_figures(const struct acceptance *a, FILE *to)
@@ -230,8 +234,8 @@ enum rc acceptance_print_figures(const struct acceptance *a, FILE *to)
         const struct criterion *c = &a->criterion[i];
         if (!isfinite(c->measured))
             continue;
-        word_of(name, sizeof name, c->name);
-        word_of(unit, sizeof unit, c->unit);
+        word_of(name, sizeof name, c->name, "");
+        word_of(unit, sizeof unit, c->unit[0] ? c->unit : "1", "/");
         fprintf(to, "accept: %s %.9g %s\n", name, c->measured, unit);
     }
     fprintf(to, "accept: verdict %s\n", accept_outcome_name(a->outcome));

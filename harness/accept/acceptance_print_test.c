@@ -28,36 +28,36 @@ static void a_faulty_cluster_is_told_in_the_first_line(void **state)
     static const char expected[] =
         "FAIL: 1 node, 1 rank and 1 link are slow: host3; link host1 - host4; rank 3 on host2\n"
         "\n"
-        "stage        criterion                            outcome              measured                    limit      "
-        "         95 % interval   n\n"
-        "-----------  -----------------------------------  -------  --------------------  -----------------------  "
-        "--------------------------  --\n"
-        "compute      flops_per_s                          FAIL              35 G flop/s     at least 40 G flop/s      "
-        "                     -  24\n"
-        "noise        detour_ratio                         pass     0.1005 % of the time  at most 1 % of the time      "
-        "                     -  24\n"
-        "pairwise     pair_latency_s                       pass                    40 us            at most 50 us      "
-        "                     -  24\n"
-        "pairwise     pair_bytes_per_s                     FAIL            50.5 M byte/s     at least 90 M byte/s      "
-        "                     -  24\n"
-        "collectives  allreduce_busbw_bytes_per_s 1048576  pass              90 M byte/s     at least 80 M byte/s  88 "
-        "M byte/s to 92 M byte/s  24\n"
-        "training     efficiency_ratio                     pass                     93 %            at least 80 %      "
-        "                     -  24\n"
-        "integrity    corruptions                          pass                        0                at most 0      "
-        "                     -  24\n"
+        "stage        criterion                            outcome              measured                    limit"
+        "       95 % interval   n\n"
+        "-----------  -----------------------------------  -------  --------------------  -----------------------"
+        "  ------------------  --\n"
+        "compute      flops_per_s                          FAIL               35 Gflop/s      at least 40 Gflop/s"
+        "                   -  24\n"
+        "noise        detour_ratio                         pass     0.1005 % of the time  at most 1 % of the time"
+        "                   -  24\n"
+        "pairwise     pair_latency_s                       pass                    40 us            at most 50 us"
+        "                   -  24\n"
+        "pairwise     pair_bytes_per_s                     FAIL                50.5 MB/s         at least 90 MB/s"
+        "                   -  24\n"
+        "collectives  allreduce_busbw_bytes_per_s 1048576  pass                  90 MB/s         at least 80 MB/s"
+        "  88 MB/s to 92 MB/s  24\n"
+        "training     efficiency_ratio                     pass                     93 %            at least 80 %"
+        "                   -  24\n"
+        "integrity    corruptions                          pass                        0                at most 0"
+        "                   -  24\n"
         "\n"
         "Failed:\n"
         "  flops_per_s: the worst is beyond the limit.\n"
         "  pair_bytes_per_s: the worst is beyond the limit.\n"
         "\n"
         "Findings:\n"
-        "  host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: 60.0 %; "
-        "false-discovery rate 1e-09).\n"
-        "  link host1 - host4 (pairwise, bytes_per_s: 50.5 M byte/s, expected 101 M byte/s: 50.0 %; false-discovery "
-        "rate 0.0012).\n"
-        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %; "
-        "false-discovery rate 0.002).\n"
+        "  host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s, expected 101 MB/s: 60.0 %;\n"
+        "    false-discovery rate 1e-09).\n"
+        "  link host1 - host4 (pairwise, bytes_per_s: 50.5 MB/s, expected 101 MB/s: 50.0 %; false-discovery\n"
+        "    rate 0.0012).\n"
+        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 Gflop/s, expected 50 Gflop/s: 70.0 %;\n"
+        "    false-discovery rate 0.002).\n"
         "\n"
         "Not judged, or in part:\n"
         "  ps: no data: there is no server\n"
@@ -241,11 +241,10 @@ static void a_name_takes_one_line(void **state)
     kit_acceptance(&a, FAULT_IN_NODE);
     snprintf(a.node[2].name, sizeof a.node[2].name, "h\n\x1b[31m<3>");
     a.n_criteria = 0;
-    prints(
-        &a, print,
-        "FAIL: 1 node is slow: h??[31m<3>\n\nFindings:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
-        "bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: 60.0 %; false-discovery rate 1e-09).\n\nNot judged, or in "
-        "part:\n  skipped: soak\n");
+    prints(&a, print,
+           "FAIL: 1 node is slow: h??[31m<3>\n\nFindings:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
+           "bytes_per_s: 60.6 MB/s, expected 101 MB/s:\n    60.0 %; false-discovery rate 1e-09).\n\nNot judged, or in "
+           "part:\n  skipped: soak\n");
 }
 
 static void quantities_are_in_units_for_people(void **state)
@@ -254,11 +253,11 @@ static void quantities_are_in_units_for_people(void **state)
         double value;
         const char *unit, *text;
     } known[] = {
-        { 117.44e6, "byte/s", "117.4 M byte/s" },
-        { 1.5e12, "flop/s", "1500 G flop/s" },
-        { 12345, "byte/s", "12.35 k byte/s" },
+        { 117.44e6, "byte/s", "117.4 MB/s" },
+        { 1.5e12, "flop/s", "1500 Gflop/s" },
+        { 12345, "byte/s", "12.35 kB/s" },
         { 9999, "samples/s", "9999 samples/s" },
-        { 0, "byte/s", "0 byte/s" },
+        { 0, "byte/s", "0 B/s" },
         { 12, "cores", "12 cores" },
         { 2.5, "s", "2.5 s" },
         { 0.00235, "s", "2.35 ms" },
@@ -305,20 +304,20 @@ static void orders_of_ranks_are_told(void **state)
 {
     static const char expected[] = "\n"
                                    "Allreduce of 4194304 bytes by order of ranks; rank_order.hosts has switches:\n"
-                                   "order of ranks  bus bandwidth                    95 % interval  of the launcher's  "
-                                   "     95 % interval  repeats  which\n"
-                                   "--------------  -------------  -------------------------------  -----------------  "
-                                   "------------------  -------  --------------------------------------\n"
-                                   "launcher          90 M byte/s       89 M byte/s to 91 M byte/s              100 %  "
-                                   "     99 % to 101 %        7\n"
-                                   "pack              90 M byte/s       89 M byte/s to 91 M byte/s              100 %  "
-                                   "     99 % to 101 %        7  as launcher\n"
-                                   "spread            45 M byte/s   44.5 M byte/s to 45.5 M byte/s               50 %  "
-                                   "  49.5 % to 50.5 %        7\n"
-                                   "switches          99 M byte/s  97.9 M byte/s to 100.1 M byte/s              110 %  "
-                                   "108.9 % to 111.1 %        7  the best; switches as Slurm knows them\n"
-                                   "shortest                    -                                -                  -  "
-                                   "                 -        0  rates are not known\n";
+                                   "order of ranks  bus bandwidth            95 % interval  of the launche"
+                                   "r's       95 % interval  repeats  which\n"
+                                   "--------------  -------------  -----------------------  --------------"
+                                   "---  ------------------  -------  --------------------------------------\n"
+                                   "launcher              90 MB/s       89 MB/s to 91 MB/s              10"
+                                   "0 %       99 % to 101 %        7\n"
+                                   "pack                  90 MB/s       89 MB/s to 91 MB/s              10"
+                                   "0 %       99 % to 101 %        7  as launcher\n"
+                                   "spread                45 MB/s   44.5 MB/s to 45.5 MB/s               5"
+                                   "0 %    49.5 % to 50.5 %        7\n"
+                                   "switches              99 MB/s  97.9 MB/s to 100.1 MB/s              11"
+                                   "0 %  108.9 % to 111.1 %        7  the best; switches as Slurm knows them\n"
+                                   "shortest                    -                        -                "
+                                   "  -                   -        0  rates are not known\n";
     struct acceptance a;
 
     (void)state;

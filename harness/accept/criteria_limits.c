@@ -7,6 +7,7 @@
 
 #include "harness/accept/criteria_keys.h"
 #include "harness/accept/evidence.h"
+#include "harness/accept/report_words.h"
 #include "harness/accept/worst.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
@@ -223,12 +224,13 @@ out:
 static void limit_by_rate(const struct limiting *l, const struct acceptance *h)
 {
     const struct worst w = worst_pair(&h->tournament, false);
-    char of[CRITERIA_SOURCE_BYTES];
+    char of[CRITERIA_SOURCE_BYTES], rate[QUANTITY_BYTES];
 
     if (w.a < 0)
         return;
-    snprintf(of, sizeof of, "healthy run: the worst of %d pairs, %s -> %s, had %.4g byte/s", w.n_subjects,
-             h->node[w.a].name, h->node[w.b].name, w.value);
+    quantity_text(rate, sizeof rate, w.value, "byte/s");
+    snprintf(of, sizeof of, "healthy run: the worst of %d pairs, %s -> %s, had %s", w.n_subjects, h->node[w.a].name,
+             h->node[w.b].name, rate);
     set_limit(l, "least_pair_bytes_per_s", &l->criteria->least_pair_bytes_per_s, w.value, true, of);
 }
 
@@ -237,12 +239,13 @@ static void limit_by_size(const struct limiting *l, const struct sized_rate *rat
                           double *member, const char *ratio_key, double *ratio_member)
 {
     const struct sized_rate *largest = n > 0 ? &rate[n - 1] : NULL;
-    char of[CRITERIA_SOURCE_BYTES];
+    char of[CRITERIA_SOURCE_BYTES], rate_text[QUANTITY_BYTES];
 
     if (!largest)
         return;
     const double worst = largest->low_bytes_per_s > 0 ? largest->low_bytes_per_s : largest->bytes_per_s;
-    snprintf(of, sizeof of, "healthy run: %.4g byte/s of %zu bytes, in the worst case", worst, largest->n_bytes);
+    quantity_text(rate_text, sizeof rate_text, worst, "byte/s");
+    snprintf(of, sizeof of, "healthy run: %s with %zu bytes, in the worst case", rate_text, largest->n_bytes);
     set_limit(l, key, member, worst, true, of);
     snprintf(of, sizeof of, "healthy run: %.4g of the bound, of %zu bytes", largest->bound_ratio, largest->n_bytes);
     set_limit(l, ratio_key, ratio_member, largest->bound_ratio, true, of);
@@ -350,15 +353,16 @@ static void limit_by_links(const struct limiting *l, const struct cluster *clust
     const double ratio = protocol ? protocol->rate_ratio : 1, process = protocol ? protocol->process_bytes_per_s : 0;
     const double carried = cluster->link_bytes_per_s * ratio;
     const bool is_bound = process > 0 && process < carried;
-    char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES];
+    char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES], rate[QUANTITY_BYTES];
 
     say_declared(of, cluster, "link_bits_per_s");
     snprintf(text, sizeof text, "%.120s, of a card; of the interface in use, or with MPI of the fastest active port",
              of);
     set_limit(l, "least_link_bits_per_s", &l->criteria->least_link_bits_per_s, 8 * cluster->link_bytes_per_s, true,
               text);
+    quantity_text(rate, sizeof rate, process, "byte/s");
     if (is_bound)
-        snprintf(text, sizeof text, "%.120s, of which a process of its protocol carries %.4g byte/s", of, process);
+        snprintf(text, sizeof text, "%.120s, of which a process of its protocol carries %s", of, rate);
     else
         snprintf(text, sizeof text, "%.180s, of which its protocol carries %g", of, ratio);
     set_limit(l, "least_pair_bytes_per_s", &l->criteria->least_pair_bytes_per_s, is_bound ? process : carried, true,

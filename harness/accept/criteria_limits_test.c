@@ -109,7 +109,7 @@ static void limits_are_the_worst_with_a_margin(void **state)
                         "healthy run: the worst of 4 ranks, rank 3 on host1, had 1.7e+10 flop/s; 10 % below that");
     assert_true(c.least_pair_bytes_per_s == 8.1e7);
     assert_string_equal(source_of("least_pair_bytes_per_s"),
-                        "healthy run: the worst of 2 pairs, host1 -> host0, had 9e+07 byte/s; 10 % below that");
+                        "healthy run: the worst of 2 pairs, host1 -> host0, had 90 MB/s; 10 % below that");
     assert_true(c.most_pair_latency_s == 2.2e-5);
     assert_true(c.least_busbw_bytes_per_s == 9e7 && c.least_busbw_bound_ratio == 0.81);
     assert_true(c.least_efficiency_ratio == 0.72 && c.most_exposed_ratio == 0.22);
@@ -158,7 +158,7 @@ static void limits_follow_from_a_declared_cluster(void **state)
     assert_true(c.least_pair_bytes_per_s == 4e8); /* what one process carries, whatever the card does */
     assert_string_equal(source_of("least_pair_bytes_per_s"),
                         "declared: link_bits_per_s of four is 1e+10 bits/s, of which a process of its protocol carries "
-                        "5e+08 byte/s; 20 % below that");
+                        "500 MB/s; 20 % below that");
 }
 
 /* The test multiplies in fp32: what tensor cores do with other numbers is no limit of that. */

@@ -257,7 +257,7 @@ static void draw_title(const struct map *m)
         snprintf(note, sizeof note, "; a cell is the %s of %d x %d pairs",
                  m->figure == PAIR_RATE ? "slowest" : "longest", m->group, m->group);
     fprintf(m->to, "<text x=\"16\" y=\"32\" font-size=\"20\">%s of %d nodes, median of %d repeat%s%s</text>\n",
-            m->figure == PAIR_RATE ? "Rate from row to column, Mbyte/s," : "One-way latency, us,", m->of->n_nodes,
+            m->figure == PAIR_RATE ? "Rate from row to column, MB/s," : "One-way latency, us,", m->of->n_nodes,
             m->of->tournament.n_repeats, m->of->tournament.n_repeats == 1 ? "" : "s", note);
 }
 
@@ -296,7 +296,7 @@ static void draw_legend(const struct map *m)
     char text[96];
 
     snprintf(text, sizeof text, "Of the best quarter, %.4g %s", m->best * (m->figure == PAIR_RATE ? 1e-6 : 1e6),
-             m->figure == PAIR_RATE ? "Mbyte/s" : "us");
+             m->figure == PAIR_RATE ? "MB/s" : "us");
     fprintf(m->to, "<text x=\"%d\" y=\"%d\" font-size=\"14\">%s</text>\n", LEGEND_X, GRID_Y + 14, text);
     for (int class = 0; class < HEAT_MAP_N_CLASSES; class ++) {
         class_text(text, sizeof text, m, class);

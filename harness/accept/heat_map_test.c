@@ -117,10 +117,10 @@ static void cells_are_where_their_pairs_are(void **state)
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             assert_int_equal(class_of(svg, 4, i, j), i == 3 && j == 1 ? 1 : of_rate[i][j]);
-    has(svg, ">Rate from row to column, Mbyte/s, of 4 nodes, median of 3 repeats</text>");
+    has(svg, ">Rate from row to column, MB/s, of 4 nodes, median of 3 repeats</text>");
     has(svg, ">sending node</text>");
     has(svg, ">receiving node</text>");
-    has(svg, ">Of the best quarter, 101 Mbyte/s</text>");
+    has(svg, ">Of the best quarter, 101 MB/s</text>");
     has(svg, ">at least 95 %  (95.95)</text>");
     has(svg, ">60 % to 70 %  (60.6 to 70.7)</text>");
     has(svg, ">below 50 %  (50.5)</text>");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/accept/judge_parts.h"
+#include "harness/accept/report_words.h"
 
 /* Of three nodes half of a node's pairs are with one that may be slow: a slow one is not told from the others. */
 enum { MOST_UNJUDGED = 3 };
@@ -50,7 +51,7 @@ static enum rc judge_blame(struct judging *j)
     struct acceptance *a = j->a;
     const struct worst w = worst_of(a, false);
     const int first = a->n_findings;
-    char no_data[ACCEPT_TEXT_BYTES], well[ACCEPT_TEXT_BYTES + 32], who[ACCEPT_TEXT_BYTES];
+    char no_data[ACCEPT_TEXT_BYTES], well[ACCEPT_TEXT_BYTES + 32], who[ACCEPT_TEXT_BYTES], value[QUANTITY_BYTES];
     enum rc rc = RC_OK;
 
     say_too_few(no_data, j, &w);
@@ -70,7 +71,8 @@ static enum rc judge_blame(struct judging *j)
     row->n_samples = w.n_samples;
     row->unit = "byte/s";
     say_worst(who, a, &w);
-    snprintf(well, sizeof well, "none; %.280s, has %.4g byte/s", who, w.value);
+    quantity_text(value, sizeof value, w.value, row->unit);
+    snprintf(well, sizeof well, "none; %.280s, has %s", who, value);
     row_findings(a, row, first, no_data, well);
 out:
     return rc;
@@ -106,14 +108,17 @@ static bool is_explained(const struct acceptance *a, int i, int j)
 
 static enum rc add_broken(struct acceptance *a, const struct pair_limit *l, struct finding f, double measured)
 {
+    char is[QUANTITY_BYTES], limit[QUANTITY_BYTES];
+
     f.stage = ACCEPT_PAIRWISE;
     f.metric = l->metric;
     f.unit = l->unit;
     f.measured = measured;
     f.expected = l->limit;
-    snprintf(f.text, sizeof f.text, "%s%.4g %s; the limit is %s %.4g",
-             f.subject == SUBJECT_LINK ? "" : "every pair: ", measured, l->unit, l->at_least ? "at least" : "at most",
-             l->limit);
+    quantity_text(is, sizeof is, measured, l->unit);
+    quantity_text(limit, sizeof limit, l->limit, l->unit);
+    snprintf(f.text, sizeof f.text, "%s%s; the limit is %s %s", f.subject == SUBJECT_LINK ? "" : "every pair: ", is,
+             l->at_least ? "at least" : "at most", limit);
     return acceptance_add_finding(a, &f);
 }
 

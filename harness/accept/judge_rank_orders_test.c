@@ -57,15 +57,15 @@ static void the_launchers_order_has_a_limit(void **state)
     set_two(f);
     judge_it(f);
     assert_row(f, "rank_order_ratio", OUTCOME_PASS,
-               "no order is surely better than the launcher's: 1 of the best, above the limit of 0.9");
+               "no order is surely better than the launcher's: 100 % of the best, above the limit of 90 %");
     assert_true(isnan(row_of(f, "rank_order_ratio")->low));
     set_order(f, RANK_ORDER_SWITCHES, RANK_ORDER_SWITCHES, 1.25);
     f->a.rank_order[RANK_ORDER_LAUNCHER].is_best = false;
     f->a.rank_order[RANK_ORDER_SWITCHES].is_best = true;
     judge_it(f);
     assert_row(f, "rank_order_ratio", OUTCOME_FAIL,
-               "the launcher's order beside switches, as rank_order.hosts has it: 0.8 of the best, below the limit of "
-               "0.9; the interval holds the limit");
+               "the launcher's order beside switches, as rank_order.hosts has it: 80 % of the best, below the limit of "
+               "90 %; the interval holds the limit");
     assert_int_equal(f->a.n_findings, 0); /* nobody's fault */
     assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_FAIL, OUTCOME_FAIL);
     limits(f, "least_rank_order_ratio=0.75");

@@ -6,6 +6,7 @@
 
 #include "harness/accept/judge_parts.h"
 #include "harness/accept/outliers.h"
+#include "harness/accept/report_words.h"
 #include "harness/measure/disturbance.h"
 
 enum { LEAST_RANKS = 4 }; /* of fewer one that is slow is half of what the others are compared with */
@@ -75,7 +76,7 @@ static enum rc judge_outliers(struct judging *j, int metric, const char *name, f
     static const enum accept_stage stage_of[ACCEPT_N_METRICS] = { ACCEPT_COMPUTE, ACCEPT_COMPUTE,  ACCEPT_NOISE,
                                                                   ACCEPT_NOISE,   ACCEPT_TRAINING, ACCEPT_TRAINING };
     const struct worst w = worst_rank(j->a, metric);
-    char no_data[ACCEPT_TEXT_BYTES], well[ACCEPT_TEXT_BYTES + 32], who[ACCEPT_TEXT_BYTES];
+    char no_data[ACCEPT_TEXT_BYTES], well[ACCEPT_TEXT_BYTES + 32], who[ACCEPT_TEXT_BYTES], value[QUANTITY_BYTES];
     const int first = j->a->n_findings;
     enum rc rc = RC_OK;
 
@@ -90,7 +91,8 @@ static enum rc judge_outliers(struct judging *j, int metric, const char *name, f
         TRY(find(j->a, metric, &j->terms));
     set_worst(row, &j->a->metric[metric], &w);
     say_worst(who, j->a, &w);
-    snprintf(well, sizeof well, "none; %.280s, has %.4g %s", who, w.value, row->unit);
+    quantity_text(value, sizeof value, w.value, row->unit);
+    snprintf(well, sizeof well, "none; %.280s, has %s", who, value);
     row_findings(j->a, row, first, no_data, well);
 out:
     return rc;
@@ -129,10 +131,12 @@ static enum rc add_broken(struct acceptance *a, const struct rank_limit *l, enum
                          .measured = measured,
                          .expected = l->limit,
                          .q_value = 0 };
+    char is[QUANTITY_BYTES], limit[QUANTITY_BYTES];
 
-    snprintf(f.text, sizeof f.text, "%s%.4g %s; the limit is %s %.4g",
-             subject == SUBJECT_RANK ? "" : "every rank: ", measured, l->metric->unit,
-             l->metric->higher_is_better ? "at least" : "at most", l->limit);
+    quantity_text(is, sizeof is, measured, l->metric->unit);
+    quantity_text(limit, sizeof limit, l->limit, l->metric->unit);
+    snprintf(f.text, sizeof f.text, "%s%s; the limit is %s %s", subject == SUBJECT_RANK ? "" : "every rank: ", is,
+             l->metric->higher_is_better ? "at least" : "at most", limit);
     return acceptance_add_finding(a, &f);
 }
 

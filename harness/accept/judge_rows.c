@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/accept/judge_parts.h"
+#include "harness/accept/report_words.h"
 
 void row_end(struct criterion *row, enum accept_outcome outcome, const char *fmt, ...)
 {
@@ -24,6 +25,8 @@ bool breaks_limit(double value, double limit, bool at_least)
 
 bool row_limit(struct criterion *row, double measured, double limit, bool at_least, const char *unit, const char *who)
 {
+    char is[QUANTITY_BYTES], least[QUANTITY_BYTES];
+
     row->measured = measured;
     row->limit = limit;
     row->at_least = at_least;
@@ -34,11 +37,13 @@ bool row_limit(struct criterion *row, double measured, double limit, bool at_lea
     }
     const bool breaks = breaks_limit(measured, limit, at_least);
     const bool holds = row->low <= limit && row->high >= limit; /* NaN: false */
-    row_end(row, breaks ? OUTCOME_FAIL : OUTCOME_PASS, "%s: %.4g %s, %s the limit of %.4g%s", who, measured, unit,
+    quantity_text(is, sizeof is, measured, unit);
+    quantity_text(least, sizeof least, limit, strncmp(unit, "of ", 3) == 0 ? "ratio" : unit);
+    row_end(row, breaks ? OUTCOME_FAIL : OUTCOME_PASS, "%s: %s, %s the limit of %s%s", who, is,
             measured < limit   ? "below"
             : measured > limit ? "above"
                                : "at",
-            limit, holds ? "; the interval holds the limit" : "");
+            least, holds ? "; the interval holds the limit" : "");
     return !breaks;
 }
 

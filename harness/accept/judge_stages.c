@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/accept/judge_parts.h"
+#include "harness/accept/report_words.h"
 
 static enum rc find_difference(struct acceptance *a, const struct preflight_row *p, const struct node_difference *d)
 {
@@ -89,7 +90,7 @@ static const struct sized_rate *rate_of(const struct sized_terms *t, size_t n_by
 static void judge_size(struct judging *j, const struct sized_terms *t, size_t n_bytes, double limit)
 {
     const struct sized_rate *rate = rate_of(t, n_bytes);
-    char text[ACCEPT_NAME_BYTES];
+    char text[ACCEPT_NAME_BYTES], value[QUANTITY_BYTES];
 
     snprintf(text, sizeof text, "%s %zu", t->metric, n_bytes);
     struct criterion *row = acceptance_add_criterion(j->a, t->stage, text);
@@ -108,7 +109,8 @@ static void judge_size(struct judging *j, const struct sized_terms *t, size_t n_
         row_limit(row, rate->bytes_per_s, limit, true, "byte/s", text);
     else {
         row->measured = rate->bytes_per_s;
-        row_end(row, OUTCOME_NO_LIMIT, "%s: %.4g byte/s, without a limit", text, rate->bytes_per_s);
+        quantity_text(value, sizeof value, rate->bytes_per_s, row->unit);
+        row_end(row, OUTCOME_NO_LIMIT, "%s: %s, without a limit", text, value);
     }
 }
 

@@ -16,7 +16,7 @@ static void a_slow_node_fails(void **state)
     judge_it(f);
     assert_row(f, "slow nodes and links", OUTCOME_FAIL, "1 found: host3: it is slow with everybody");
     assert_row(f, "least_pair_bytes_per_s", OUTCOME_FAIL,
-               "the worst of 12 pairs, host0 -> host3: 1e+07 byte/s, below the limit of 9e+07");
+               "the worst of 12 pairs, host0 -> host3: 10 MB/s, below the limit of 90 MB/s");
     assert_int_equal(f->a.n_findings, 1); /* its pairs are explained */
     assert_outcomes(f, ACCEPT_PAIRWISE, OUTCOME_FAIL, OUTCOME_FAIL);
 }
@@ -56,12 +56,12 @@ static void latency_has_a_limit(void **state)
     limits(f, "most_pair_latency_s=3e-5");
     judge_it(f);
     assert_row(f, "most_pair_latency_s", OUTCOME_PASS,
-               "the worst of 12 pairs, host0 -> host1: 2e-05 s, below the limit of 3e-05");
+               "the worst of 12 pairs, host0 -> host1: 20 us, below the limit of 30 us");
     for (int i = 0; i < N_REPEATS; i++)
         *tournament_latency(&f->a.tournament, i, 3, 0) = 4e-5;
     judge_it(f);
     assert_row(f, "most_pair_latency_s", OUTCOME_FAIL,
-               "the worst of 12 pairs, host3 -> host0: 4e-05 s, above the limit of 3e-05");
+               "the worst of 12 pairs, host3 -> host0: 40 us, above the limit of 30 us");
     assert_finding(f, 0, SUBJECT_LINK, 3, 4e-5, 3e-5);
 }
 
@@ -199,15 +199,13 @@ static void the_largest_size_keeps_the_limit(void **state)
     limits(f, "least_busbw_bytes_per_s=8.5e7,least_busbw_bound_ratio=0.95,least_goodput_bytes_per_s=9.5e7,"
               "least_goodput_bound_ratio=0.85");
     judge_it(f);
-    assert_row(f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_NO_LIMIT, "4096 bytes: 1e+06 byte/s, without a limit");
-    assert_row(
-        f, "allreduce_busbw_bytes_per_s 4194304", OUTCOME_PASS,
-        "4194304 bytes, the largest size: 9e+07 byte/s, above the limit of 8.5e+07; the interval holds the limit");
+    assert_row(f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_NO_LIMIT, "4096 bytes: 1 MB/s, without a limit");
+    assert_row(f, "allreduce_busbw_bytes_per_s 4194304", OUTCOME_PASS,
+               "4194304 bytes, the largest size: 90 MB/s, above the limit of 85 MB/s; the interval holds the limit");
     assert_row(f, "least_busbw_bound_ratio", OUTCOME_FAIL,
-               "the largest size: 0.9 of the bound, below the limit of 0.95");
-    assert_row(
-        f, "ps_goodput_bytes_per_s 4194304", OUTCOME_FAIL,
-        "4194304 bytes, the largest size: 9e+07 byte/s, below the limit of 9.5e+07; the interval holds the limit");
+               "the largest size: 90 % of the bound, below the limit of 95 %");
+    assert_row(f, "ps_goodput_bytes_per_s 4194304", OUTCOME_FAIL,
+               "4194304 bytes, the largest size: 90 MB/s, below the limit of 95 MB/s; the interval holds the limit");
     assert_int_equal(row_of(f, "least_goodput_bound_ratio")->outcome, OUTCOME_PASS);
     const struct criterion *row = row_of(f, "allreduce_busbw_bytes_per_s 4194304");
     assert_true(row->measured == 9e7 && row->low == 8e7 && row->high == 1e8 && row->limit == 8.5e7);
@@ -241,8 +239,8 @@ static void training_is_judged_at_all_nodes(void **state)
 
     limits(f, "least_efficiency_ratio=0.7,most_exposed_ratio=0.2");
     judge_it(f);
-    assert_row(f, "least_efficiency_ratio", OUTCOME_PASS, "4 nodes: 0.8 of one node's, above the limit of 0.7");
-    assert_row(f, "most_exposed_ratio", OUTCOME_FAIL, "4 nodes: 0.25 of a step, above the limit of 0.2");
+    assert_row(f, "least_efficiency_ratio", OUTCOME_PASS, "4 nodes: 80 % of one node's, above the limit of 70 %");
+    assert_row(f, "most_exposed_ratio", OUTCOME_FAIL, "4 nodes: 25 % of a step, above the limit of 20 %");
     assert_row(f, "samples_per_s", OUTCOME_NO_LIMIT, "4 nodes: 320 sample/s, without a limit");
     f->a.n_training = 1; /* one node alone */
     judge_it(f);
@@ -299,7 +297,7 @@ static void rows_show_the_steps_that_were_measured(void **state)
     judge_it(f);
     assert_row(f, "samples_per_s", OUTCOME_NO_LIMIT, "4 nodes (10 of 60 steps): 320 sample/s, without a limit");
     assert_row(f, "least_efficiency_ratio", OUTCOME_PASS,
-               "4 nodes (10 of 60 steps): 0.8 of one node's, above the limit of 0.7");
+               "4 nodes (10 of 60 steps): 80 % of one node's, above the limit of 70 %");
     assert_int_equal(row_of(f, "samples_per_s")->n_samples, 10);
     assert_int_equal(row_of(f, "least_efficiency_ratio")->n_samples, 10);
     assert_int_equal(row_of(f, "most_exposed_ratio")->n_samples, 10);
@@ -345,14 +343,14 @@ static void the_soak_drifts_and_straggles(void **state)
 
     judge_it(f);
     assert_row(f, "most_drift_ratio", OUTCOME_PASS,
-               "the end beside the beginning: 0.02 of a step, below the limit of 0.1");
+               "the end beside the beginning: 2 % of a step, below the limit of 10 %");
     f->a.soak.drift_ratio = 0.11;
     f->a.soak.worst_ratio = 1.25;
     judge_it(f);
     assert_row(f, "most_drift_ratio", OUTCOME_FAIL,
-               "the end beside the beginning: 0.11 of a step, above the limit of 0.1");
+               "the end beside the beginning: 11 % of a step, above the limit of 10 %");
     assert_row(f, "most_straggling_ratio", OUTCOME_FAIL,
-               "the worst minute beside all: 0.25 of a step, above the limit of 0.2");
+               "the worst minute beside all: 25 % of a step, above the limit of 20 %");
     f->a.soak = (struct soak){ 4, 0.02, 1.1, 800, 8 };
     judge_it(f);
     assert_row(f, "soak_minutes", OUTCOME_NO_DATA, "800 steps in 8 trainings, in 4 of 5 minutes");

@@ -17,9 +17,8 @@ static void a_healthy_fleet_passes(void **state)
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         assert_int_equal(f->a.stage[s].outcome, OUTCOME_PASS);
     assert_row(f, "outliers of flops_per_s", OUTCOME_PASS,
-               "none; the worst of 8 ranks, rank 0 on host0, has 2.02e+10 flop/s");
-    assert_row(f, "slow nodes and links", OUTCOME_PASS,
-               "none; the worst of 12 pairs, host0 -> host1, has 1e+08 byte/s");
+               "none; the worst of 8 ranks, rank 0 on host0, has 20.2 Gflop/s");
+    assert_row(f, "slow nodes and links", OUTCOME_PASS, "none; the worst of 12 pairs, host0 -> host1, has 100 MB/s");
     assert_row(f, "all nodes agree", OUTCOME_PASS, "2 facts of 4 nodes");
     assert_row(f, "parameters are the same on all ranks", OUTCOME_PASS, "at 4 checks, of 8 ranks");
     const struct criterion *row = row_of(f, "outliers of flops_per_s");
@@ -199,24 +198,24 @@ static void a_rank_below_the_limit_is_named(void **state)
     limits(f, "least_flops_per_s=1.9e10,most_detour_ratio=0.002,most_longest_detour_s=0.01");
     judge_it(f);
     assert_row(f, "least_flops_per_s", OUTCOME_PASS,
-               "the worst of 8 ranks, rank 0 on host0: 2.02e+10 flop/s, above the limit of 1.9e+10");
+               "the worst of 8 ranks, rank 0 on host0: 20.2 Gflop/s, above the limit of 19 Gflop/s");
     set_metric(f, METRIC_GEMM, 6, 1.8e10); /* no outlier */
     set_metric(f, METRIC_LONGEST_DETOUR, 2, 0.02);
     judge_it(f);
     assert_row(f, "least_flops_per_s", OUTCOME_FAIL,
-               "the worst of 8 ranks, rank 6 on host3: 1.8e+10 flop/s, below the limit of 1.9e+10");
+               "the worst of 8 ranks, rank 6 on host3: 18 Gflop/s, below the limit of 19 Gflop/s");
     assert_int_equal(row_of(f, "outliers of flops_per_s")->outcome, OUTCOME_PASS);
     const struct criterion *row = row_of(f, "least_flops_per_s");
     assert_true(row->measured == 1.8e10 && row->limit == 1.9e10 && row->at_least && row->n_samples == 24);
     assert_string_equal(row->unit, "flop/s");
     assert_row(f, "most_longest_detour_s", OUTCOME_FAIL,
-               "the worst of 8 ranks, rank 2 on host1: 0.02 s, above the limit of 0.01");
+               "the worst of 8 ranks, rank 2 on host1: 20 ms, above the limit of 10 ms");
     assert_false(row_of(f, "most_longest_detour_s")->at_least);
     assert_int_equal(row_of(f, "most_detour_ratio")->outcome, OUTCOME_PASS);
     assert_int_equal(f->a.n_findings, 2);
     assert_finding(f, 0, SUBJECT_RANK, 6, 1.8e10, 1.9e10);
     assert_int_equal(f->a.finding[0].b, 3);
-    assert_string_equal(f->a.finding[0].text, "1.8e+10 flop/s; the limit is at least 1.9e+10");
+    assert_string_equal(f->a.finding[0].text, "18 Gflop/s; the limit is at least 19 Gflop/s");
     assert_finding(f, 1, SUBJECT_RANK, 2, 0.02, 0.01);
 }
 
@@ -228,12 +227,12 @@ static void an_interval_that_holds_the_limit_is_said(void **state)
     limits(f, "least_flops_per_s=2.0e10"); /* rank 0: 2, 2.02, 2.04e10 */
     judge_it(f);
     assert_row(f, "least_flops_per_s", OUTCOME_PASS,
-               "the worst of 8 ranks, rank 0 on host0: 2.02e+10 flop/s, above the limit of 2e+10; the interval holds "
+               "the worst of 8 ranks, rank 0 on host0: 20.2 Gflop/s, above the limit of 20 Gflop/s; the interval holds "
                "the limit");
     set_metric(f, METRIC_GEMM, 0, 2.0e10);
     judge_it(f);
     assert_row(f, "least_flops_per_s", OUTCOME_PASS, /* at the limit is within it */
-               "the worst of 8 ranks, rank 0 on host0: 2e+10 flop/s, at the limit of 2e+10; the interval holds the "
+               "the worst of 8 ranks, rank 0 on host0: 20 Gflop/s, at the limit of 20 Gflop/s; the interval holds the "
                "limit");
 }
 

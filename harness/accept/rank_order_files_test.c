@@ -115,9 +115,9 @@ static void the_page_has_every_order(void **state)
     write_best(k, RANK_ORDER_SWITCHES);
     const char *page = kit_read(k, "report.html");
     has(page, "<h2>Orders of ranks</h2>");
-    has(page, "<tr><td>pack</td><td class=\"n\" data-n=\"90000000\">90 M byte/s</td><td class=\"n\" "
-              "data-n=\"89000000\">89 M byte/s to 91 M byte/s</td><td class=\"n\" data-n=\"100\">100 %</td>");
-    has(page, "<td>as launcher</td></tr>\n<tr><td>spread</td><td class=\"n\" data-n=\"45000000\">45 M byte/s</td>");
+    has(page, "<tr><td>pack</td><td class=\"n\" data-n=\"90000000\">90 MB/s</td><td class=\"n\" "
+              "data-n=\"89000000\">89 MB/s to 91 MB/s</td><td class=\"n\" data-n=\"100\">100 %</td>");
+    has(page, "<td>as launcher</td></tr>\n<tr><td>spread</td><td class=\"n\" data-n=\"45000000\">45 MB/s</td>");
     has(page, "<td>the best; switches as Slurm knows them</td></tr>\n");
     has(page, "<tr><td>shortest</td><td class=\"n\">-</td>");
     has(page, "rank_order.hosts has the order switches, a host for each rank.</p>");

@@ -143,9 +143,9 @@ out:
 enum rc nodes_table(struct table **out, const struct acceptance *a)
 {
     static const struct column column[] = { { "node", ALIGN_LEFT },           { "blamed for", ALIGN_LEFT },
-                                            { "ranks", ALIGN_RIGHT },         { "out, Mbyte/s", ALIGN_RIGHT },
-                                            { "in, Mbyte/s", ALIGN_RIGHT },   { "latency, us", ALIGN_RIGHT },
-                                            { "GEMM, Gflop/s", ALIGN_RIGHT }, { "memory, Gbyte/s", ALIGN_RIGHT },
+                                            { "ranks", ALIGN_RIGHT },         { "out, MB/s", ALIGN_RIGHT },
+                                            { "in, MB/s", ALIGN_RIGHT },      { "latency, us", ALIGN_RIGHT },
+                                            { "GEMM, Gflop/s", ALIGN_RIGHT }, { "memory, GB/s", ALIGN_RIGHT },
                                             { "detours, %", ALIGN_RIGHT },    { "longest detour, us", ALIGN_RIGHT },
                                             { "step, ms", ALIGN_RIGHT },      { "wait, ms", ALIGN_RIGHT } };
     struct node_figures *f = malloc((size_t)a->n_nodes * sizeof *f);
@@ -213,7 +213,7 @@ enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size
 {
     static const struct column column[] = { { "from", ALIGN_LEFT },
                                             { "to", ALIGN_LEFT },
-                                            { "rate, Mbyte/s", ALIGN_RIGHT },
+                                            { "rate, MB/s", ALIGN_RIGHT },
                                             { "of the best quarter, %", ALIGN_RIGHT },
                                             { "latency, us", ALIGN_RIGHT } };
     const size_t n_all = (size_t)a->n_nodes * (size_t)a->n_nodes;

@@ -39,14 +39,16 @@ static void prefixed_text(char *out, size_t n_bytes, double value, const char *u
     static const struct {
         double least;
         const char *prefix;
-    } scale[] = { { 1e9, "G " }, { 1e6, "M " }, { 1e4, "k " }, { 0, "" } };
+    } scale[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" }, { 0, "" } };
+    const bool is_bytes = strcmp(unit, "byte/s") == 0, takes_prefix = is_bytes || strcmp(unit, "flop/s") == 0;
     char number[32];
     size_t i = 0;
 
     while (fabs(value) < scale[i].least)
         i++;
     number_text(number, sizeof number, scale[i].least > 0 ? value / (i == 2 ? 1e3 : scale[i].least) : value);
-    snprintf(out, n_bytes, "%s %s%s", number, scale[i].prefix, unit);
+    snprintf(out, n_bytes, "%s %s%s%s", number, scale[i].prefix, takes_prefix || scale[i].least == 0 ? "" : " ",
+             is_bytes ? "B/s" : unit);
 }
 
 void quantity_text(char *out, size_t n_bytes, double value, const char *unit)

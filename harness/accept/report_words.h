@@ -10,11 +10,11 @@
 
 enum { QUANTITY_BYTES = 64, SUBJECT_BYTES = 3 * ACCEPT_NAME_BYTES };
 
-/* "117.4 M byte/s", "2.35 ms", "93.1 %", "0.52 % of the time", "12 cores"; NaN: "-". Four digits; html.W4 sorts it. */
+/* "117.4 MB/s", "2.35 ms", "93.1 %", "0.52 % of the time", "12 cores"; NaN: "-". Four digits; html.W4 sorts it. */
 void quantity_text(char *out, size_t n_bytes, double value, const char *unit);
-/* "at least 100 M byte/s"; no limit: "-". */
+/* "at least 100 MB/s"; no limit: "-". */
 void limit_text(char *out, size_t n_bytes, const struct criterion *c);
-/* "93 M byte/s to 95.2 M byte/s"; none: "-". */
+/* "93 MB/s to 95.2 MB/s"; none: "-". */
 void interval_text(char *out, size_t n_bytes, double low, double high, const char *unit);
 /* text in one line: control characters, which a name may contain, become question marks. */
 void line_text(char *out, size_t n_bytes, const char *text);
@@ -28,7 +28,7 @@ const char *outcome_title(enum accept_outcome outcome);
 void verdict_print(const struct acceptance *a, FILE *to);
 /* Additional facts about the verdict: injected faults, a signal. One line each. */
 void verdict_print_notes(const struct acceptance *a, FILE *to);
-/* "host3: it sends at 60 % of what others do (pairwise, bytes_per_s: 70.4 M byte/s, expected 117 M byte/s: 60.2 %;
+/* "host3: it sends at 60 % of what others do (pairwise, bytes_per_s: 70.4 MB/s, expected 117 MB/s: 60.2 %;
  * false-discovery rate 0.0012)", without a line feed. */
 void finding_print(const struct acceptance *a, const struct finding *f, FILE *to);
 /* Does the row only say that its stage was left out? Such rows are printed together. */

@@ -184,6 +184,12 @@ static bool is_share(const char *behind)
     return strncmp(behind, " of ", 4) == 0;
 }
 
+/* "12 k", "12 k samples/s", "90 MB/s", "50 Gflop/s" */
+static bool is_after_prefix(const char *text)
+{
+    return text[0] == '\0' || text[0] == ' ' || strncmp(text, "B/s", 3) == 0 || strncmp(text, "flop/s", 6) == 0;
+}
+
 /* The number that text begins with, and what is behind it; false: none. */
 static bool number_of(const char *text, double *out, const char **behind)
 {
@@ -199,7 +205,7 @@ static bool number_of(const char *text, double *out, const char **behind)
     if (end == text)
         return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (end[0] == ' ' && end[1] == prefixes[i].prefix && (end[2] == '\0' || end[2] == ' '))
+        if (end[0] == ' ' && end[1] == prefixes[i].prefix && is_after_prefix(end + 2))
             *out *= prefixes[i].factor;
     *behind = end;
     return true;

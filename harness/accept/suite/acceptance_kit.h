@@ -3,8 +3,8 @@
  * acceptance_kit.h - a known acceptance test of host1 to host4, of two ranks each, with faults as one likes. Tests
  * only.
  *
- * Three repeats, of which the second has the median: 100, 101 and 102 Mbyte/s between nodes, 20 us one way, 50 Gflop/s
- * and 10 Gbyte/s of each rank (100, 101 and 99 % of it), 0.1 % of the time in detours.
+ * Three repeats, of which the second has the median: 100, 101 and 102 MB/s between nodes, 20 us one way, 50 Gflop/s
+ * and 10 GB/s of each rank (100, 101 and 99 % of it), 0.1 % of the time in detours.
  */
 #ifndef HARNESS_ACCEPT_SUITE_ACCEPTANCE_KIT_H
 #define HARNESS_ACCEPT_SUITE_ACCEPTANCE_KIT_H
@@ -31,9 +31,9 @@ enum {
 /* The caller closes it. */
 void kit_acceptance(struct acceptance *out, int faults);
 /* Orders of ranks of a kit_acceptance(): launcher and pack 90, spread 45, switches (host1, host3, host2, host4) 99
- * Mbyte/s and the best, none shortest. */
+ * MB/s and the best, none shortest. */
 void kit_add_rank_orders(struct acceptance *a);
-/* n_nodes of one rank each, whose tournament has one repeat, 100 Mbyte/s and 20 us everywhere. */
+/* n_nodes of one rank each, whose tournament has one repeat, 100 MB/s and 20 us everywhere. */
 void kit_fleet(struct acceptance *out, int n_nodes);
 /* What a function prints of a, in memory of the caller. */
 char *kit_printed(const struct acceptance *a, void (*print)(const struct acceptance *a, FILE *to));
