@@ -133,12 +133,14 @@ static void print_titles(FILE *to)
             "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/* As "%g" with nccl-tests, but always in decimals: programs that look for the line know no exponent. */
+/* As "%g" with nccl-tests, but always in decimals: programs that look for the line know no exponent. They take its last
+ * word as the number, so that the unit has a line of its own. */
 static void print_average(FILE *to, double gb_per_s)
 {
     const int n_before = gb_per_s > 0 && isfinite(gb_per_s) ? (int)floor(log10(gb_per_s)) + 1 : 1;
     const int n_decimals = n_before < SIGNIFICANT_DIGITS ? SIGNIFICANT_DIGITS - n_before : 0;
 
+    fputs("# The average is in GB/s (1e9 bytes per second):\n", to);
     fprintf(to, "# Avg bus bandwidth    : %.*f\n#\n", n_decimals, gb_per_s);
 }
 
@@ -190,6 +192,15 @@ static void print_lane(FILE *to, const struct comm_about *about, int lane)
 
 /* --- beside the ceiling --- */
 
+/* Columns of a lane beside the ceiling: for "0.04088  58 %" and for its name. */
+static int lane_width(const struct comm_about *about, int lane)
+{
+    enum { LEAST = 15 };
+    const int n = (int)strlen(lane_name(about, lane));
+
+    return n > LEAST ? n : LEAST;
+}
+
 /* Rows of a size stand before its ceiling. */
 static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling)
 {
@@ -201,7 +212,7 @@ static void print_size(FILE *to, const struct comm_about *about, const struct co
         row--;
     for (; row != ceiling; row++) {
         const double busbw = busbw_bytes_per_s(about, row, comm_row_main(row));
-        fprintf(to, "  %9.4g %3.0f %%", busbw * 1e-9, 100 * busbw / limit);
+        fprintf(to, "  %*.4g %3.0f %%", lane_width(about, row->lane) - 6, busbw * 1e-9, 100 * busbw / limit);
     }
     fputc('\n', to);
 }
@@ -219,7 +230,7 @@ static void print_ceiling(FILE *to, const struct comm_about *about)
     fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
     for (int lane = 0; lane < n_lanes; lane++)
         if (!r->why_not[lane][0])
-            fprintf(to, "  %15.15s", lane_name(about, lane));
+            fprintf(to, "  %*s", lane_width(about, lane), lane_name(about, lane));
     fputc('\n', to);
     for (int i = 0; i < r->n_rows; i++)
         if (is_ceiling(about, &r->row[i]))
