@@ -294,12 +294,9 @@ out:
 
 static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
 {
-    static const struct column column[] = { { "workers", ALIGN_RIGHT },
-                                            { "way", ALIGN_LEFT },
-                                            { "a worker sends bytes", ALIGN_RIGHT },
-                                            { "by formula bytes", ALIGN_RIGHT },
-                                            { "the busiest bytes", ALIGN_RIGHT },
-                                            { "by formula bytes", ALIGN_RIGHT },
+    static const struct column column[] = { { "workers", ALIGN_RIGHT },          { "way", ALIGN_LEFT },
+                                            { "bytes per worker", ALIGN_RIGHT }, { "bytes by formula", ALIGN_RIGHT },
+                                            { "bytes of busiest", ALIGN_RIGHT }, { "bytes by formula", ALIGN_RIGHT },
                                             { "took ms", ALIGN_RIGHT } };
     static const struct chart_var bytes[] = { { "heading",
                                                 "what the busiest rank sends: line by formula, points measured" },
