@@ -128,6 +128,31 @@ static void numbers_are_whole_and_finite(void **state)
     assert_true(text_to_f64("-2.5e-3", &real) && real == -2.5e-3);
 }
 
+/* Each reads back as the same value, and no digit is there for nothing. */
+static void numbers_are_written_short(void **state)
+{
+    static const struct {
+        double value;
+        const char *text, *of_float;
+    } cases[] = { { 0.1, "0.1", "0.1" },
+                  { 1.0 / 3, "0.3333333333333333", "0.33333334" },
+                  { 150000, "150000", "150000" },
+                  { 0.1 + 0.2, "0.30000000000000004", "0.3" },
+                  { 16777217, "16777217", "16777216" },
+                  { 2.5e-7, "2.5e-07", "2.5e-07" } };
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_of_f64(text, cases[i].value);
+        assert_string_equal(text, cases[i].text);
+        assert_true(strtod(text, NULL) == cases[i].value);
+        text_of_f32(text, (float)cases[i].value);
+        assert_string_equal(text, cases[i].of_float);
+        assert_true(strtof(text, NULL) == (float)cases[i].value);
+    }
+}
+
 static void lists_are_stepped_through(void **state)
 {
     const char *rest = "1,,abcdef";
@@ -532,6 +557,7 @@ int main(void)
         cmocka_unit_test(rc_trace_names_every_frame),
         cmocka_unit_test(nearest_is_near_or_nothing),
         cmocka_unit_test(numbers_are_whole_and_finite),
+        cmocka_unit_test(numbers_are_written_short),
         cmocka_unit_test(lists_are_stepped_through),
         cmocka_unit_test(shell_words_are_quoted),
         cmocka_unit_test(what_fits_is_near),

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -253,6 +254,24 @@ bool text_has_control(char *shown, size_t n_bytes, const char *text)
     for (char *c = shown; *c; c++)
         *c = iscntrl((unsigned char)*c) ? '?' : *c;
     return has_any;
+}
+
+void text_of_f64(char out[32], double value)
+{
+    for (int n = DBL_DIG; n <= DBL_DECIMAL_DIG; n++) { /* any decimal of DBL_DIG digits survives; %g ends its zeros */
+        snprintf(out, 32, "%.*g", n, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+}
+
+void text_of_f32(char out[32], float value)
+{
+    for (int n = FLT_DIG; n <= FLT_DECIMAL_DIG; n++) {
+        snprintf(out, 32, "%.*g", n, (double)value);
+        if (strtof(out, NULL) == value)
+            break;
+    }
 }
 
 void rate_text(char *out, size_t n_bytes, double per_s)

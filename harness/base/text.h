@@ -50,6 +50,10 @@ bool text_has_control(char *shown, size_t n_bytes, const char *text);
 /* out[n_bytes] := text as one word of a shell, in quotes if needed. 4 bytes for each letter of text, and 3 more, are
  * enough. */
 void text_shell_word(char *out, size_t n_bytes, const char *text);
+/* The shortest decimal number that reads back as value: 0.1, not 0.10000000000000001. */
+void text_of_f64(char out[32], double value);
+/* The same for a value that was a float: 0.1, not 0.10000000149011612. */
+void text_of_f32(char out[32], float value);
 /* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix if there is one; "-":
  * not finite. */
 void rate_text(char *out, size_t n_bytes, double per_s);

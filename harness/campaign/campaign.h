@@ -286,7 +286,11 @@ bool campaign_has_mark(const struct campaign *c, enum launch_mark mark);
 /* A comparison has no verdict if more than this part of the launches, or of the pairs of launches, have the same mark.
  */
 #define WITHHELD_RATIO 0.25
-/* Has a point too many launches with one of the marks? */
+bool point_is_marked(const struct point *p, enum launch_mark mark);
+/* For the column "marks" of tables, in which a point has the letter of each mark that it is marked with. */
+char mark_letter(enum launch_mark mark);
+const char *mark_meaning(enum launch_mark mark);
+/* Is a point marked with one of the marks? */
 bool point_is_doubtful(const struct point *p);
 /* Number of pairs of launches in the same block with the mark on at least one of them. */
 size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);

@@ -159,22 +159,40 @@ static void tell_which(const struct recorded *k, char letter, FILE *to)
     fprintf(to, "%s\n", json_is_true(json_object_get(recorded_manifest(k), "git_dirty")) ? " with changes" : "");
 }
 
-static size_t n_marked(const struct diff *d, const struct pair *p, enum launch_mark mark)
+/* In one of the campaigns. */
+static bool is_marked(const struct diff *d, const struct pair *p, enum launch_mark mark)
 {
-    return point_n_marked(point_of(d, 0, p), mark) + point_n_marked(point_of(d, 1, p), mark);
+    return point_is_marked(point_of(d, 0, p), mark) || point_is_marked(point_of(d, 1, p), mark);
+}
+
+static size_t n_marked(const struct diff *d, enum launch_mark mark)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_pairs; i++)
+        n += is_marked(d, &d->pair[i], mark);
+    return n;
 }
 
 static bool has_marks(const struct diff *d)
 {
-    for (size_t i = 0; i < d->n_pairs; i++)
-        if (n_marked(d, &d->pair[i], MARK_DISTURBED) + n_marked(d, &d->pair[i], MARK_UNSTEADY) > 0)
-            return true;
-    return false;
+    return n_marked(d, MARK_DISTURBED) + n_marked(d, MARK_UNSTEADY) > 0;
 }
 
 static bool is_shown(const struct diff *d, const struct pair *p)
 {
     return d->all_rows || p->outcome == BETTER || p->outcome == WORSE || is_untold_withheld(d, p);
+}
+
+static enum rc cell_of_marks(struct table *t, const struct diff *d, const struct pair *p)
+{
+    char letters[N_MARKS + 1] = "";
+    size_t n = 0;
+
+    for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
+        if (is_marked(d, p, mark))
+            letters[n++] = mark_letter(mark);
+    return table_cell(t, "%s", letters);
 }
 
 static enum rc add_pair(struct table *t, const struct diff *d, const struct pair *p)
@@ -201,8 +219,7 @@ static enum rc add_pair(struct table *t, const struct diff *d, const struct pair
     TRY(table_cell(t, "%s", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]));
     TRY(table_cell(t, "%zu, %zu", a->n_launches, b->n_launches));
     if (has_marks(d))
-        TRY(table_cell(t, "%s%s", n_marked(d, p, MARK_DISTURBED) > 0 ? "d" : "",
-                       n_marked(d, p, MARK_UNSTEADY) > 0 ? "u" : ""));
+        TRY(cell_of_marks(t, d, p));
 out:
     return rc;
 }
@@ -210,16 +227,10 @@ out:
 /* A line for each mark in the table: its meaning, and how many points have it. */
 static void tell_marks(const struct diff *d, FILE *to)
 {
-    static const char *const meaning[N_MARKS] = {
-        [MARK_DISTURBED] = "d  other programs disturbed some runs", [MARK_UNSTEADY] = "u  some runs had no steady state"
-    };
-
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
-        size_t n = 0;
-        for (size_t i = 0; i < d->n_pairs; i++)
-            n += n_marked(d, &d->pair[i], mark) > 0;
+        const size_t n = n_marked(d, mark);
         if (n > 0)
-            fprintf(to, "%s (%zu of %zu points)\n", meaning[mark], n, d->n_pairs);
+            fprintf(to, "%c  %s in A or B (%zu of %zu points)\n", mark_letter(mark), mark_meaning(mark), n, d->n_pairs);
     }
 }
 

@@ -357,7 +357,9 @@ static void doubtful_launches_are_told(void **state)
     assert_non_null(strstr(text, " B is runs marks\n"));
     assert_non_null(
         strstr(text, "\n 1 verdict is withheld: lenet none, 2 workers. In A or B, more than 25 % of the runs "));
-    assert_non_null(strstr(text, " withheld 3, 3 d\nd other programs disturbed some runs (1 of 1 points)\n"));
+    assert_non_null(strstr(
+        text,
+        " withheld 3, 3 d\nd other programs disturbed more than a quarter of the runs in A or B (1 of 1 points)\n"));
     assert_non_null(strstr(text, "\nlenet none, 2 workers: did not learn in 0 of 3 launches of A, in 3 of 3 of B\n"));
     free(text);
 }

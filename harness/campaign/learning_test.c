@@ -75,6 +75,33 @@ static void assert_verdict(const struct campaign *c, const char *expected)
     free(text);
 }
 
+/* The mark of a point says "some" only where some learned. */
+static void marks_tell_some_from_all(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "allreduce", 2, 0, 3, 850, 1.01, NAN, 1 },
+                                               { "lenet", "none", 2, 0, 3, 1000, 1.01, NAN, 2 } };
+    static const struct {
+        size_t n_unlearned[2]; /* of 3 launches of each point */
+        const char *text;
+    } cases[] = { { { 0, 0 }, "" },
+                  { { 1, 0 }, "n  some runs did not learn (1 of 2 rows)\n" },
+                  { { 3, 0 }, "n  no run learned (1 of 2 rows)\n" },
+                  { { 3, 3 }, "n  no run learned (2 of 2 rows)\n" },
+                  { { 3, 2 }, "n  some runs did not learn (2 of 2 rows; in 1 of them no run learned)\n" } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 2, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t p = 0; p < 2; p++)
+            for (size_t k = 0; k < 3; k++)
+                c.point[p].launch[k].did_not_learn = k < cases[i].n_unlearned[p];
+        char *text = made_told(&c, campaign_print_short_marks);
+        assert_string_equal(text, cases[i].text);
+        free(text);
+    }
+    campaign_close(&c);
+}
+
 /* The line that says who is faster says who did not learn: of the slower one, of the faster one, of both. */
 static void who_is_faster_without_learning(void **state)
 {
@@ -127,9 +154,9 @@ static void simulations_without_learning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(nothing_is_said_of_others),      MADE_TEST(launches_are_counted),
-        MADE_TEST(who_is_faster_without_learning), MADE_TEST(what_is_kept_without_learning),
-        MADE_TEST(simulations_without_learning),
+        MADE_TEST(nothing_is_said_of_others),     MADE_TEST(launches_are_counted),
+        MADE_TEST(marks_tell_some_from_all),      MADE_TEST(who_is_faster_without_learning),
+        MADE_TEST(what_is_kept_without_learning), MADE_TEST(simulations_without_learning),
     };
 
     return cmocka_run_group_tests_name("learning", tests, NULL, NULL);

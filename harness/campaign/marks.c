@@ -57,11 +57,29 @@ size_t point_n_marked(const struct point *p, enum launch_mark mark)
     return n;
 }
 
+bool point_is_marked(const struct point *p, enum launch_mark mark)
+{
+    return (double)point_n_marked(p, mark) > WITHHELD_RATIO * (double)p->n_launches;
+}
+
 bool point_is_doubtful(const struct point *p)
 {
-    const double most = WITHHELD_RATIO * (double)p->n_launches;
+    return point_is_marked(p, MARK_DISTURBED) || point_is_marked(p, MARK_UNSTEADY);
+}
 
-    return (double)point_n_marked(p, MARK_DISTURBED) > most || (double)point_n_marked(p, MARK_UNSTEADY) > most;
+char mark_letter(enum launch_mark mark)
+{
+    return mark_name[mark][0];
+}
+
+const char *mark_meaning(enum launch_mark mark)
+{
+    static const char *const meaning[N_MARKS] = {
+        [MARK_DISTURBED] = "other programs disturbed more than a quarter of the runs",
+        [MARK_UNSTEADY] = "more than a quarter of the runs had no steady state",
+    };
+
+    return meaning[mark];
 }
 
 bool campaign_has_mark(const struct campaign *c, enum launch_mark mark)

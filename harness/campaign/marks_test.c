@@ -120,6 +120,19 @@ static void frequencies_differ_within_a_point(void **state)
     campaign_close(&c);
 }
 
+/* More than a quarter of its launches, and one mark is not the other. */
+static void points_are_marked(void **state)
+{
+    struct launch launch[8] = { { .switched = true }, { .never_settled = true } };
+    struct point p = { .launch = launch, .n_launches = 8 };
+
+    (void)state;
+    assert_false(point_is_marked(&p, MARK_UNSTEADY) || point_is_doubtful(&p));
+    p.n_launches = 7;
+    assert_true(point_is_marked(&p, MARK_UNSTEADY) && point_is_doubtful(&p));
+    assert_false(point_is_marked(&p, MARK_DISTURBED));
+}
+
 static void launches_that_are_not_steady(void **state)
 {
     struct campaign c;
@@ -260,13 +273,10 @@ static void nothing_is_said_of_single_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(nothing_is_said_of_quiet_launches),
-        MADE_TEST(by_what_a_point_was_disturbed),
-        MADE_TEST(frequencies_differ_within_a_point),
-        MADE_TEST(launches_that_are_not_steady),
-        MADE_TEST(the_table_marks_points),
-        MADE_TEST(verdicts_on_marked_pairs_are_withheld),
-        MADE_TEST(nothing_is_said_of_single_pairs),
+        MADE_TEST(nothing_is_said_of_quiet_launches),     MADE_TEST(by_what_a_point_was_disturbed),
+        MADE_TEST(frequencies_differ_within_a_point),     MADE_TEST(points_are_marked),
+        MADE_TEST(launches_that_are_not_steady),          MADE_TEST(the_table_marks_points),
+        MADE_TEST(verdicts_on_marked_pairs_are_withheld), MADE_TEST(nothing_is_said_of_single_pairs),
     };
 
     return cmocka_run_group_tests_name("marks", tests, NULL, NULL);

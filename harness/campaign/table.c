@@ -421,9 +421,9 @@ static bool has_short_mark(const struct point *p, enum short_mark mark)
     case SHORT_BESIDE:
         return p->servers_share;
     case SHORT_DISTURBED:
-        return (double)point_n_marked(p, MARK_DISTURBED) > WITHHELD_RATIO * (double)p->n_launches;
+        return point_is_marked(p, MARK_DISTURBED);
     case SHORT_UNSTEADY:
-        return (double)point_n_marked(p, MARK_UNSTEADY) > WITHHELD_RATIO * (double)p->n_launches;
+        return point_is_marked(p, MARK_UNSTEADY);
     case SHORT_UNLEARNED:
         return point_n_unlearned(p) > 0;
     case SHORT_FAILED:
@@ -487,23 +487,47 @@ out:
     return rc;
 }
 
+/* Does the mark hold for all launches of a point that has it? */
+static bool has_short_mark_whole(const struct point *p, enum short_mark mark)
+{
+    return mark == SHORT_UNLEARNED ? point_n_unlearned(p) == p->n_launches : p->n_launches == 0;
+}
+
+/* "some runs failed (2 of 4 rows; all in 1)" */
+static void tell_some(const struct campaign *c, enum short_mark mark, const char *some, const char *all, size_t n,
+                      FILE *to)
+{
+    size_t n_whole = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        n_whole += has_short_mark(&c->point[i], mark) && has_short_mark_whole(&c->point[i], mark);
+    fprintf(to, "%c  %s (%zu of %zu rows", short_mark_letter[mark], n_whole == n ? all : some, n, c->n_points);
+    if (n_whole > 0 && n_whole < n)
+        fprintf(to, "; in %zu of them %s", n_whole, all);
+    fputs(")\n", to);
+}
+
 void campaign_print_short_marks(const struct campaign *c, FILE *to)
 {
-    static const char *const meaning[N_SHORT] = {
-        [SHORT_SHARED] = "more threads of workers than cores: no statement about scaling",
-        [SHORT_BESIDE] = "the servers share the workers' cores",
-        [SHORT_DISTURBED] = "other programs disturbed more than a quarter of the runs",
-        [SHORT_UNSTEADY] = "more than a quarter of the runs had no steady state",
-        [SHORT_UNLEARNED] = "some runs did not learn",
-        [SHORT_FAILED] = "some runs failed",
+    const struct {
+        const char *meaning, *of_all; /* of_all: NULL: the meaning is the same for all launches */
+    } of[N_SHORT] = {
+        [SHORT_SHARED] = { "more threads of workers than cores: no statement about scaling", NULL },
+        [SHORT_BESIDE] = { "the servers share the workers' cores", NULL },
+        [SHORT_DISTURBED] = { mark_meaning(MARK_DISTURBED), NULL },
+        [SHORT_UNSTEADY] = { mark_meaning(MARK_UNSTEADY), NULL },
+        [SHORT_UNLEARNED] = { "some runs did not learn", "no run learned" },
+        [SHORT_FAILED] = { "some runs failed", "all runs failed" },
     };
 
     for (int mark = 0; mark < N_SHORT; mark++) {
         size_t n = 0;
         for (size_t i = 0; i < c->n_points; i++)
             n += has_short_mark(&c->point[i], (enum short_mark)mark);
-        if (n > 0)
-            fprintf(to, "%c  %s (%zu of %zu rows)\n", short_mark_letter[mark], meaning[mark], n, c->n_points);
+        if (n > 0 && of[mark].of_all)
+            tell_some(c, (enum short_mark)mark, of[mark].meaning, of[mark].of_all, n, to);
+        else if (n > 0)
+            fprintf(to, "%c  %s (%zu of %zu rows)\n", short_mark_letter[mark], of[mark].meaning, n, c->n_points);
     }
 }
 

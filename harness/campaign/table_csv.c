@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_csv.c - a campaign as one table for programs: a row for each point, all digits, nothing where a value is not
- * known. */
+/* table_csv.c - a campaign as one table for programs: a row for each point, nothing where a value is not known. Numbers read
+ * back as the same values. */
 #include <math.h>
+#include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/target.h"
 #include "harness/report/table.h"
@@ -100,11 +102,20 @@ static enum rc cells_of_numbers(struct table *t, const struct campaign *c, const
         MEAN(p, apply_s),
         MEAN(p, rest_s),
     };
+    char text[32];
     enum rc rc = RC_OK;
 
     _Static_assert(sizeof value / sizeof *value == N_NUMBERS, "a value for each title");
     for (size_t i = 0; i < N_NUMBERS; i++)
-        TRY(isfinite(value[i]) ? table_cell(t, "%.17g", value[i]) : table_cell(t, "%s", ""));
+        if (!isfinite(value[i]))
+            TRY(table_cell(t, "%s", ""));
+        else {
+            if (strcmp(titles[i], "learning_rate") == 0)
+                text_of_f32(text, (float)value[i]);
+            else
+                text_of_f64(text, value[i]);
+            TRY(table_cell(t, "%s", text));
+        }
 out:
     return rc;
 }
