@@ -36,29 +36,35 @@ static int columns_of(const char *text, size_t n_bytes)
     return n;
 }
 
+/* Prints the words of text in lines of at most n_columns, of which the first has n_used before them. The following lines
+ * begin with n_indent blanks. A longer word stands alone. */
+static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, int n_indent, int n_columns)
+{
+    size_t at = strspn(text, " ");
+
+    for (bool is_first = true; at < n_bytes; is_first = false) {
+        const size_t n_word = strcspn(text + at, " \n");
+        const int n = columns_of(text + at, n_word);
+        if (!is_first && n_used + 1 + n > n_columns) {
+            fprintf(to, "\n%*s", n_indent, "");
+            n_used = n_indent;
+        } else if (!is_first) {
+            fputc(' ', to);
+            n_used++;
+        }
+        fwrite(text + at, 1, n_word, to);
+        n_used += n;
+        at += n_word + strspn(text + at + n_word, " ");
+    }
+}
+
+/* The blanks of the line, then its words. */
 static void wrap_line(FILE *to, const char *line, size_t n_bytes, int n_columns)
 {
     const size_t n_blanks = strspn(line, " ");
-    int used = (int)n_blanks;
-    size_t at = n_blanks;
-    bool is_first = true;
 
     fprintf(to, "%*s", (int)n_blanks, "");
-    while (at < n_bytes) {
-        const size_t n_word = strcspn(line + at, " \n");
-        const int n = columns_of(line + at, n_word);
-        if (!is_first && used + 1 + n > n_columns) {
-            fprintf(to, "\n%*s", (int)n_blanks + 2, "");
-            used = (int)n_blanks + 2;
-        } else if (!is_first) {
-            fputc(' ', to);
-            used++;
-        }
-        fwrite(line + at, 1, n_word, to);
-        used += n;
-        at += n_word + strspn(line + at + n_word, " ");
-        is_first = false;
-    }
+    print_words(to, line + n_blanks, n_bytes - n_blanks, (int)n_blanks, (int)n_blanks + 2, n_columns);
 }
 
 void terminal_wrap(FILE *to, const char *text, int n_columns)
@@ -77,21 +83,7 @@ void terminal_wrap(FILE *to, const char *text, int n_columns)
 
 void terminal_fill(FILE *to, const char *text, int n_before, int n_columns)
 {
-    int used = n_before;
-
-    for (size_t n_word; text += strspn(text, " "), (n_word = strcspn(text, " ")) > 0; text += n_word) {
-        const int n = columns_of(text, n_word);
-        const bool is_first = used == n_before;
-        if (!is_first && used + 1 + n > n_columns) {
-            fprintf(to, "\n%*s", n_before, "");
-            used = n_before;
-        } else if (!is_first) {
-            fputc(' ', to);
-            used++;
-        }
-        fwrite(text, 1, n_word, to);
-        used += n;
-    }
+    print_words(to, text, strlen(text), n_before, n_before, n_columns);
     fputc('\n', to);
 }
 
