@@ -40,6 +40,7 @@ struct progress;
 /* Outstanding messages between servers and workers, GPUs x servers: the most that was tested. */
 enum { REPRODUCE_MOST_MESSAGES = 65536 };
 enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320 };
+struct column;
 struct table;
 
 struct reproduce_terms {                 /* borrowed; equal for all rows */
@@ -101,6 +102,17 @@ bool reproduction_has_bands(const struct reproduction *r);
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Table of the rows. RC_NOMEM. */
 enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
+/* The same of other columns: those of `of`, without column n_band where no row has a band. add_row fills a row. */
+struct reproduction_columns {
+    const struct column *column;
+    size_t n_columns, n_band;
+    enum rc (*add_row)(struct table *t, const struct reproduction *r, const struct point_of_row *p);
+};
+enum rc reproduction_table_of(struct table **out, const struct reproduction *r,
+                              const struct reproduction_columns *of) MUST_CHECK;
+/* The cells that each of them begins with: model, GPUs, mode, servers, network, published. */
+enum rc reproduction_point_cells(struct table *t, const struct reproduction *r,
+                                 const struct point_of_row *p) MUST_CHECK;
 /* The errors in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In reproduce_answer.c, with the
  * next function. */
 enum rc reproduction_print_answer(const struct reproduction *r, FILE *to) MUST_CHECK;

@@ -70,12 +70,7 @@ static enum rc print_row(struct table *t, const struct reproduction *r, const st
 {
     enum rc rc;
 
-    TRY(table_cell(t, "%s", p->row->model));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
-    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
-    TRY(table_cell(t, "%s", point_transport(r, p)));
-    TRY(table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio));
+    TRY(reproduction_point_cells(t, r, p));
     TRY(isnan(p->predicted_ratio) ? table_cell(t, "failed") : table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
     if (!isnan(p->band.high))
         TRY(table_cell(t, "%.1f-%.1f", 100 * p->band.low, 100 * p->band.high));
@@ -99,19 +94,11 @@ static enum rc print_table(const struct reproduction *r, FILE *to)
                                             { "predicted", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT },     { "counted", ALIGN_LEFT },
                                             { "line", ALIGN_RIGHT } };
-    enum { BAND = 7 };
-    struct column used[sizeof column / sizeof *column];
+    const struct reproduction_columns few = { column, sizeof column / sizeof *column, 7, print_row };
     struct table *t = NULL;
-    size_t n = 0;
     enum rc rc;
 
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
-        if (reproduction_has_bands(r) || i != BAND)
-            used[n++] = column[i];
-    TRY(table_open(&t, used, n));
-    for (size_t i = 0; i < r->n_points; i++)
-        if (r->point[i].row)
-            TRY(print_row(t, r, &r->point[i]));
+    TRY(reproduction_table_of(&t, r, &few));
     table_print(t, to);
 out:
     table_close(&t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce_report.c - predicted against published: the table, what it comes to, what is assumed, and the records. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,21 +32,52 @@ out:
     return rc;
 }
 
-static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+enum rc reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    const struct published_row *row = p->row;
     enum rc rc;
 
-    TRY(table_cell(t, "%s", row->model));
+    TRY(table_cell(t, "%s", p->row->model));
     TRY(table_cell(t, "%d", p->n_gpus));
     TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
     TRY(table_cell(t, "%s", point_transport(r, p)));
-    TRY(table_cell(t, "%.1f %%", 100 * row->efficiency_ratio));
-    TRY(print_prediction(t, r, p));
-    TRY(table_cell(t, "%s", row->is_counted ? "" : "no"));
-    TRY(table_cell(t, "%s", row->table));
+    TRY(table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio));
 out:
+    return rc;
+}
+
+static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    enum rc rc;
+
+    TRY(reproduction_point_cells(t, r, p));
+    TRY(print_prediction(t, r, p));
+    TRY(table_cell(t, "%s", p->row->is_counted ? "" : "no"));
+    TRY(table_cell(t, "%s", p->row->table));
+out:
+    return rc;
+}
+
+enum rc reproduction_table_of(struct table **out, const struct reproduction *r, const struct reproduction_columns *of)
+{
+    enum { MOST_COLUMNS = 16 };
+    struct column used[MOST_COLUMNS];
+    struct table *t = NULL;
+    size_t n = 0;
+    enum rc rc;
+
+    assert(of->n_columns <= MOST_COLUMNS);
+    for (size_t i = 0; i < of->n_columns; i++)
+        if (reproduction_has_bands(r) || i != of->n_band)
+            used[n++] = of->column[i];
+    TRY(table_open(&t, used, n));
+    for (size_t i = 0; i < r->n_points; i++)
+        if (r->point[i].row)
+            TRY(of->add_row(t, r, &r->point[i]));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
     return rc;
 }
 
@@ -57,24 +89,9 @@ enum rc reproduction_table(struct table **out, const struct reproduction *r)
                                             { "predicted", ALIGN_RIGHT }, { "band", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT },     { "images/s", ALIGN_RIGHT },
                                             { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };
-    enum { BAND = 7 };
-    struct column used[sizeof column / sizeof *column];
-    struct table *t = NULL;
-    size_t n = 0;
-    enum rc rc;
+    const struct reproduction_columns all = { column, sizeof column / sizeof *column, 7, print_row };
 
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
-        if (reproduction_has_bands(r) || i != BAND)
-            used[n++] = column[i];
-    TRY(table_open(&t, used, n));
-    for (size_t i = 0; i < r->n_points; i++)
-        if (r->point[i].row)
-            TRY(print_row(t, r, &r->point[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return reproduction_table_of(out, r, &all);
 }
 
 static void print_error(const struct reproduction *r, bool has_servers, FILE *to)

@@ -46,6 +46,7 @@
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/placement.h"
 
+struct column;
 struct table;
 
 enum {
@@ -230,6 +231,13 @@ void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, cons
 
 /* Table of the points. RC_NOMEM. */
 enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
+/* The same of other columns. add_row fills the cells of a point. */
+typedef enum rc simulate_add_row(struct table *t, const struct simulate *s, const struct simulate_point *p);
+enum rc simulate_table_of(struct table **out, const struct simulate *s, const struct column *column, size_t n_columns,
+                          simulate_add_row *add_row) MUST_CHECK;
+/* The cells that each of them begins with: model, way, GPUs, servers; and "failed", then n_after "-", if p failed. */
+enum rc simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
+                             int n_after) MUST_CHECK;
 /* All tables, and assumptions: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
 /* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In simulate_answer.c. */

@@ -203,20 +203,14 @@ void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, con
 
 static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
+    enum { N_AFTER = 3 };
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
     enum rc rc;
 
     simulate_way_short(way, sizeof way, s, &s->way[p->way]);
-    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
-    TRY(table_cell(t, "%s", way));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
-    if (simulate_failure(s, p)) {
-        TRY(table_cell(t, "failed"));
-        for (int i = 0; i < 3; i++)
-            TRY(table_cell(t, "-"));
+    TRY(simulate_point_cells(t, s, p, way, N_AFTER));
+    if (simulate_failure(s, p))
         goto out;
-    }
     simulate_bottleneck_short(bottleneck, sizeof bottleneck, s, p);
     TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
     if (!isnan(p->efficiency.high))
@@ -238,12 +232,7 @@ static enum rc print_table(const struct simulate *s, FILE *to)
     struct table *t = NULL;
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    for (size_t i = 0; i < s->n_points; i++) {
-        if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
-            TRY(table_rule(t));
-        TRY(print_point(t, s, &s->point[i]));
-    }
+    TRY(simulate_table_of(&t, s, column, sizeof column / sizeof *column, print_point));
     table_print(t, to);
 out:
     table_close(&t);

@@ -11,12 +11,19 @@
 
 enum { MOST_ASSUMPTIONS = 3 }; /* of a prediction, on a terminal */
 
-static enum rc print_failed(struct table *t)
+enum rc simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
+                             int n_after)
 {
     enum rc rc;
 
+    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
+    TRY(table_cell(t, "%s", way));
+    TRY(table_cell(t, "%d", p->n_gpus));
+    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    if (!simulate_failure(s, p))
+        goto out;
     TRY(table_cell(t, "failed"));
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < n_after; i++)
         TRY(table_cell(t, "-"));
 out:
     return rc;
@@ -24,16 +31,14 @@ out:
 
 static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
+    enum { N_AFTER = 6 };
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
     enum rc rc;
 
     simulate_way_name(way, sizeof way, &s->way[p->way]);
-    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
-    TRY(table_cell(t, "%s", way));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    TRY(simulate_point_cells(t, s, p, way, N_AFTER));
     if (simulate_failure(s, p))
-        return print_failed(t);
+        goto out;
     simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
     if (!isnan(p->efficiency.high))
@@ -46,6 +51,25 @@ static enum rc print_point(struct table *t, const struct simulate *s, const stru
     TRY(table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s));
     TRY(table_cell(t, "%s", bottleneck));
 out:
+    return rc;
+}
+
+enum rc simulate_table_of(struct table **out, const struct simulate *s, const struct column *column, size_t n_columns,
+                          simulate_add_row *add_row)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, n_columns));
+    for (size_t i = 0; i < s->n_points; i++) {
+        if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
+            TRY(table_rule(t));
+        TRY(add_row(t, s, &s->point[i]));
+    }
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
     return rc;
 }
 
@@ -62,20 +86,8 @@ enum rc simulate_table(struct table **out, const struct simulate *s)
                                             { "exposed ms", ALIGN_RIGHT },
                                             { "of step", ALIGN_RIGHT },
                                             { "bottleneck, busy for", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    for (size_t i = 0; i < s->n_points; i++) {
-        if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
-            TRY(table_rule(t));
-        TRY(print_point(t, s, &s->point[i]));
-    }
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return simulate_table_of(out, s, column, sizeof column / sizeof *column, print_point);
 }
 
 static void print_line(void *to, const char *line)
