@@ -109,3 +109,15 @@ void calibration_spread_text(char *out, size_t n_bytes, const struct calibrated_
         at += (size_t)snprintf(out + at, n_bytes - at, "%s%s %.1f %%", i > 0 ? ", " : "",
                                cluster_keys[value[i].key].name, 100 * value[i].ratio);
 }
+
+void calibration_band_text(char *out, size_t n_bytes, const struct calibrated_value *value, size_t n)
+{
+    char spread[CALIBRATION_MOST_VALUES * 48];
+
+    calibration_spread_text(spread, sizeof spread, value, n);
+    snprintf(
+        out, n_bytes,
+        "The calibration measured some values with a spread. The band shows how far the efficiency moves when each "
+        "of them is wrong by its spread, up or down (root of the sum of squares): %s.",
+        spread);
+}

@@ -34,5 +34,7 @@ void calibration_setting(char out[CALIBRATION_SETTING_BYTES], const struct clust
                          const struct calibrated_value *value, bool is_higher);
 /* "link_bits_per_s 10.0 %, link_latency_s 3.2 %" */
 void calibration_spread_text(char *out, size_t n_bytes, const struct calibrated_value *value, size_t n);
+/* What a band of these values shows, as sentences that end with a point. n is not 0. */
+void calibration_band_text(char *out, size_t n_bytes, const struct calibrated_value *value, size_t n);
 
 #endif

@@ -115,12 +115,11 @@ static char *notes(const struct prediction *p, bool has_checks)
     }
     fprintf(
         to,
-        "predicted: simulated parts times these ratios; band: of the spread between sizes (at as many doublings), a "
-        "quarter of what steps took longer than simulated for every doubling of workers (assumed), the 95 %% "
-        "interval over launches, and links whose rate is %.1f %% off, the largest residual of the calibration's fit of "
-        "long "
-        "messages; what nobody "
-        "measured is not in it\n",
+        "predicted: the simulated parts times these ratios. band: from four independent parts: the spread between "
+        "sizes (at "
+        "as many doublings); a quarter of what steps took longer than simulated, for every doubling of workers "
+        "(assumed); the 95 %% interval over launches; and links whose rate is %.1f %% off, the largest residual of the "
+        "calibration's fit of long messages. Assumed values of the cluster are not in it\n",
         100 * p->residual_ratio);
     fprintf(to, "assumed of the cluster:");
     for (size_t i = 0; i < n_assumed; i++)

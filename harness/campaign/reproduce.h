@@ -98,6 +98,8 @@ const char *point_exchange(const struct point_of_row *p);
 /* Transport of a point: "rdma". */
 const char *point_transport(const struct reproduction *r, const struct point_of_row *p);
 bool reproduction_has_bands(const struct reproduction *r);
+/* Print buckets, overlap and the terms of servers: two lines. */
+void reproduction_print_exchange(const struct reproduction *r, FILE *to);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Table of the rows. RC_NOMEM. */

@@ -211,7 +211,6 @@ static void print_once(void *arg, const char *line)
 
 enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
 {
-    const struct reproduce_terms *terms = r->terms;
     struct terminal_text text;
     struct lines once = { .n = 0 };
     enum rc rc;
@@ -220,11 +219,7 @@ enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
     once.to = text.lines;
     fputc('\n', text.lines);
     tell_hot_spots(r, text.lines);
-    fprintf(text.lines, "ring: buckets of %llu bytes (0: one), overlap %s\n", (unsigned long long)terms->bucket_bytes,
-            terms->overlap);
-    fprintf(text.lines,
-            "parameter server: consistency %s (of rows ps), placement %s, buckets of %llu bytes (0: one), overlap %s\n",
-            terms->consistency, terms->placement, (unsigned long long)terms->ps_bucket_bytes, terms->overlap);
+    reproduction_print_exchange(r, text.lines);
     reproduction_band_lines(r, print_once, &once);
     for (size_t i = 0; i < r->n_clusters; i++)
         tell_assumed(r, i, text.lines);

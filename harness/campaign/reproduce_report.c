@@ -119,29 +119,28 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
     }
 }
 
-static void print_exchange(const struct reproduction *r, FILE *to)
+void reproduction_print_exchange(const struct reproduction *r, FILE *to)
 {
     const struct reproduce_terms *t = r->terms;
+    char buckets[2][SIMULATED_BUCKETS_BYTES];
 
-    fprintf(to, "ring: buckets of %llu bytes (0: one), overlap %s\n", (unsigned long long)t->bucket_bytes, t->overlap);
-    fprintf(to,
-            "parameter server: consistency %s (of rows ps), placement %s, buckets of %llu bytes (0: one), overlap %s\n",
-            t->consistency, t->placement, (unsigned long long)t->ps_bucket_bytes, t->overlap);
+    simulated_buckets_text(buckets[0], t->bucket_bytes);
+    simulated_buckets_text(buckets[1], t->ps_bucket_bytes);
+    fprintf(to, "ring: %s, overlap %s\n", buckets[0], t->overlap);
+    fprintf(to, "parameter server: consistency %s (of rows ps), placement %s, %s, overlap %s\n", t->consistency,
+            t->placement, buckets[1], t->overlap);
 }
 
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
 {
-    char spread[CALIBRATION_MOST_VALUES * 48], line[ROW_CLUSTER_BYTES + sizeof spread + 320];
+    char band[CALIBRATION_MOST_VALUES * 48 + 320], line[ROW_CLUSTER_BYTES + sizeof band + 64];
 
     for (size_t i = 0; i < r->n_clusters; i++) {
         const struct used_cluster *c = &r->cluster[i];
-        calibration_spread_text(spread, sizeof spread, c->calibrated, c->n_calibrated);
-        if (c->n_calibrated > 0)
-            snprintf(line, sizeof line,
-                     "%s: band: how far efficiency moves when a value of the calibration alone is as far off, up or "
-                     "down, as its source tells, the root of the sum of squares: %s; no draws of chance are in it",
-                     c->name, spread);
-        else
+        if (c->n_calibrated > 0) {
+            calibration_band_text(band, sizeof band, c->calibrated, c->n_calibrated);
+            snprintf(line, sizeof line, "%s: band: %s It has no random draws.", c->name, band);
+        } else
             snprintf(line, sizeof line, "%s: no band: no value was calibrated with a spread", c->name);
         print(arg, line);
     }
@@ -162,7 +161,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     print_error(r, false, to);
     print_error(r, true, to);
     print_hot_spots(r, to);
-    print_exchange(r, to);
+    reproduction_print_exchange(r, to);
     if (r->terms->has_charts)
         fputs("lines of servers have as many for a GPU as the published row with the most GPUs; where no tensor is "
               "cut, at "

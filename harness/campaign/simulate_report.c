@@ -104,9 +104,8 @@ static void print_terms(const struct simulate *s, FILE *to)
     fprintf(to, "%s\n", band);
     fprintf(
         to,
-        "efficiency: the time of a step of one GPU alone / the time of a step of all. exposed: the part of a step in "
-        "which a GPU does not compute, in the mean: exchange that nothing hides, its update, waiting for slower "
-        "ones\n");
+        "efficiency: step time of one GPU alone / step time of all. exposed: the mean part of a step in which a GPU "
+        "does not compute: exchange that is not hidden, its update, and waiting for slower GPUs\n");
     if (t->cluster_set[0])
         fprintf(to, "values of the description that were set: %s\n", t->cluster_set);
     for (size_t i = 0; i < s->profiles.n; i++)

@@ -55,38 +55,41 @@ static void chance_text(char *out, size_t n_bytes, const struct used_cluster *c)
 /* What half its width is of (M5), or why there is none. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
 {
-    static const char unsure[] = "how far efficiency moves when a value of the calibration alone is as far off, up or "
-                                 "down, as its source tells, the root of the sum of squares: ";
     const struct used_cluster *c = &s->cluster[s->n_clusters - 1]; /* of servers: all that workers use, and more */
     const bool is_random = simulate_is_random(&s->cluster[0].cluster);
-    const char *why = is_random ? "one seed was simulated; --seeds 5 gives one"
-                                : "nothing in the description is random: no jitter, no stragglers, no random placement";
-    char chance[SIMULATE_SENTENCE_BYTES / 4], spread[SIMULATE_SENTENCE_BYTES / 4];
+    const char *why = is_random
+                          ? "One seed was simulated; --seeds 5 gives a band of random draws."
+                          : "Nothing in the description is random: no jitter, no stragglers, no random placement.";
+    char chance[SIMULATE_SENTENCE_BYTES / 4], spread[SIMULATE_SENTENCE_BYTES / 2];
 
     chance_text(chance, sizeof chance, &s->cluster[0]);
-    calibration_spread_text(spread, sizeof spread, c->calibrated, c->n_calibrated);
+    if (c->n_calibrated > 0)
+        calibration_band_text(spread, sizeof spread, c->calibrated, c->n_calibrated);
+    else
+        snprintf(spread, sizeof spread, "No value was calibrated with a spread.");
     if (!simulate_has_bands(s))
-        snprintf(out, n_bytes, "band: there is none, as %s; and no value was calibrated with a spread", why);
+        snprintf(out, n_bytes, "band: none. %s %s", why, spread);
     else if (s->n_seeds == 1)
-        snprintf(out, n_bytes, "band: %s%s; no draws of chance are in it, as %s", unsure, spread, why);
+        snprintf(out, n_bytes, "band: %s It has no random draws. %s", spread, why);
     else
         snprintf(out, n_bytes,
-                 "band: between its ends one more run with as many steps is expected in 95 of 100 cases, from %d "
-                 "simulations with other draws (Student's t) of %s; %s%s%s; what else the description assumes is not "
-                 "in it",
-                 s->n_seeds, chance[0] ? chance : "nothing, as nothing is random",
-                 spread[0] ? "beside that " : "no value was calibrated with a spread", spread[0] ? unsure : "", spread);
+                 "band: in 95 of 100 cases, one more run with as many steps is inside it. It comes from %d simulations "
+                 "with different random draws (Student's t) of %s. %s Other assumptions of the description are not in "
+                 "it.",
+                 s->n_seeds, chance[0] ? chance : "nothing, as nothing is random", spread);
 }
 
 void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg)
 {
     const struct simulate_terms *t = s->terms;
-    char line[SIMULATE_SENTENCE_BYTES];
+    char line[SIMULATE_SENTENCE_BYTES], buckets[2][SIMULATED_BUCKETS_BYTES];
 
+    simulated_buckets_text(buckets[0], t->bucket_bytes);
+    simulated_buckets_text(buckets[1], t->ps_bucket_bytes);
     snprintf(line, sizeof line,
-             "buckets of %llu bytes, with servers of %llu (0: one); overlap %s; transport %s, with servers %s",
-             (unsigned long long)t->bucket_bytes, (unsigned long long)t->ps_bucket_bytes, t->overlap,
-             used_cluster_transport(&s->cluster[0]), used_cluster_transport(&s->cluster[s->n_clusters - 1]));
+             "exchange: without servers %s, transport %s; with servers %s, transport %s; overlap with computing: %s",
+             buckets[0], used_cluster_transport(&s->cluster[0]), buckets[1],
+             used_cluster_transport(&s->cluster[s->n_clusters - 1]), t->overlap);
     print(arg, line);
     if (s->n_left_out == 0)
         return;
@@ -97,24 +100,22 @@ void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, 
 
 const char *simulate_what_if_text(void)
 {
-    return "network: of the cards, with what leaves groups, not of software; latency: of network, groups and protocol; "
-           "half "
-           "the bytes: as if every link, copy and process carried twice as many; -: there is nothing to change, or too "
-           "little of it";
+    return "network x 2: cards and the links between groups are twice as fast, software is not; latency: of network, "
+           "groups and protocol; half the bytes: every link, copy and process carries half; -: nothing to change, or "
+           "too little of it";
 }
 
 const char *simulate_assumptions_text(void)
 {
-    return "each value that nobody measured or published alone, doubled and halved within its range, or chosen "
-           "otherwise, "
-           "all else and the draws of chance as they were: how much faster or slower all GPUs together are then";
+    return "each assumed value alone is doubled and halved within its range, or chosen otherwise; all else and the "
+           "random draws stay the same. The change of the throughput of all GPUs";
 }
 
 const char *simulate_systems_text(void)
 {
-    return "MB: what network cards send a GPU and step; busiest card: for so much of a step; staleness: updates "
-           "between a pull and its push, the mean; slow link: throughput with the cards of one host of workers, which "
-           "the seed draws, at a tenth of their rate, over that without";
+    return "MB: sent by network cards for each GPU and step; busiest card: the part of a step in which it is at work; "
+           "staleness: mean number of updates between a pull and its push; slow link: throughput with the cards of "
+           "one random host at a tenth of their rate, divided by the throughput without";
 }
 
 /* --- crossovers --- */

@@ -28,6 +28,14 @@ const char *simulated_exchange(enum row_mode mode, const char *reducer)
     return reducer[0] ? reducer : row_mode_name(mode);
 }
 
+void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes)
+{
+    if (n_bytes == 0)
+        snprintf(out, SIMULATED_BUCKETS_BYTES, "one bucket of all gradients");
+    else
+        snprintf(out, SIMULATED_BUCKETS_BYTES, "buckets of %llu bytes", (unsigned long long)n_bytes);
+}
+
 enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus)
 {
     const struct collective_ops *ops;
