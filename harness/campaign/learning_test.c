@@ -88,6 +88,9 @@ static void marks_tell_some_from_all(void **state)
                   { { 3, 0 }, "n  no run learned (1 of 2 rows)\n" },
                   { { 3, 3 }, "n  no run learned (2 of 2 rows)\n" },
                   { { 3, 2 }, "n  some runs did not learn (2 of 2 rows; in 1 of them no run learned)\n" } };
+    static const char no_rate[] =
+        "s  no throughput: in some run the workers never trained all at once; use more --steps "
+        "(1 of 2 rows)\n";
     struct campaign c;
 
     made_open(&c, *state, point, 2, false);
@@ -99,6 +102,13 @@ static void marks_tell_some_from_all(void **state)
         assert_string_equal(text, cases[i].text);
         free(text);
     }
+    for (size_t k = 0; k < 3; k++) {
+        c.point[0].launch[k].did_not_learn = c.point[1].launch[k].did_not_learn = false;
+        c.point[0].launch[k].throughput_samples_per_s = NAN;
+    }
+    char *text = made_told(&c, campaign_print_short_marks);
+    assert_string_equal(text, no_rate);
+    free(text);
     campaign_close(&c);
 }
 

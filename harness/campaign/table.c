@@ -411,7 +411,16 @@ out:
 
 /* --- in short --- */
 
-enum short_mark { SHORT_SHARED, SHORT_BESIDE, SHORT_DISTURBED, SHORT_UNSTEADY, SHORT_UNLEARNED, SHORT_FAILED, N_SHORT };
+enum short_mark {
+    SHORT_SHARED,
+    SHORT_BESIDE,
+    SHORT_DISTURBED,
+    SHORT_UNSTEADY,
+    SHORT_TOO_SHORT,
+    SHORT_UNLEARNED,
+    SHORT_FAILED,
+    N_SHORT
+};
 
 static bool has_short_mark(const struct point *p, enum short_mark mark)
 {
@@ -424,6 +433,8 @@ static bool has_short_mark(const struct point *p, enum short_mark mark)
         return point_is_marked(p, MARK_DISTURBED);
     case SHORT_UNSTEADY:
         return point_is_marked(p, MARK_UNSTEADY);
+    case SHORT_TOO_SHORT:
+        return p->n_launches > 0 && !isfinite(point_throughput(p).mean);
     case SHORT_UNLEARNED:
         return point_n_unlearned(p) > 0;
     case SHORT_FAILED:
@@ -434,7 +445,7 @@ static bool has_short_mark(const struct point *p, enum short_mark mark)
     return false;
 }
 
-static const char short_mark_letter[N_SHORT + 1] = "*+dunf";
+static const char short_mark_letter[N_SHORT + 1] = "*+dusnf";
 
 static void short_marks(char out[N_SHORT + 1], const struct point *p)
 {
@@ -516,6 +527,8 @@ void campaign_print_short_marks(const struct campaign *c, FILE *to)
         [SHORT_BESIDE] = { "the servers share the workers' cores", NULL },
         [SHORT_DISTURBED] = { mark_meaning(MARK_DISTURBED), NULL },
         [SHORT_UNSTEADY] = { mark_meaning(MARK_UNSTEADY), NULL },
+        [SHORT_TOO_SHORT] = { "no throughput: in some run the workers never trained all at once; use more --steps",
+                              NULL },
         [SHORT_UNLEARNED] = { "some runs did not learn", "no run learned" },
         [SHORT_FAILED] = { "some runs failed", "all runs failed" },
     };
