@@ -36,7 +36,7 @@ static int columns_of(const char *text, size_t n_bytes)
     return n;
 }
 
-/* Prints the words of text in lines of at most n_columns, of which the first has n_used before them. The following lines
+/* Prints the words of text in lines of at most n_columns. The first has n_used columns before them, the following ones
  * begin with n_indent blanks. A longer word stands alone. */
 static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, int n_indent, int n_columns)
 {

@@ -504,7 +504,7 @@ static bool has_short_mark_whole(const struct point *p, enum short_mark mark)
     return mark == SHORT_UNLEARNED ? point_n_unlearned(p) == p->n_launches : p->n_launches == 0;
 }
 
-/* "some runs failed (2 of 4 rows; all in 1)" */
+/* "f  some runs failed (2 of 4 rows; in 1 of them all runs failed)" */
 static void tell_some(const struct campaign *c, enum short_mark mark, const char *some, const char *all, size_t n,
                       FILE *to)
 {

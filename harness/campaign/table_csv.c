@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_csv.c - a campaign as one table for programs: a row for each point, nothing where a value is not known. Numbers read
- * back as the same values. */
+/* table_csv.c - a campaign as one table for programs: a row for each point, nothing where a value is not known. Numbers
+ * read back as the same values. */
 #include <math.h>
 #include <string.h>
 
