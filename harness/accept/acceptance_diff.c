@@ -10,6 +10,7 @@
 #include "harness/accept/report_words.h"
 #include "harness/base/terminal.h"
 #include "harness/measure/independent.h"
+#include "harness/report/record.h"
 #include "harness/report/table.h"
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
@@ -22,6 +23,7 @@ struct diff {
     const struct acceptance *a, *b;
     bool all_rows;
     FILE *to;
+    struct report *records; /* NULL: none are written */
     int n_worse, n_figures, n_left_out;
 };
 
@@ -33,6 +35,29 @@ static const struct criterion *criterion_of(const struct acceptance *x, const st
         if (x->criterion[i].stage == like->stage && strcmp(x->criterion[i].name, like->name) == 0)
             return &x->criterion[i];
     return NULL;
+}
+
+static enum rc write_change(const struct diff *d, const struct criterion *a, const struct criterion *b,
+                            const char *b_is)
+{
+    struct record *r = NULL;
+    enum rc rc = RC_OK;
+
+    if (!d->records)
+        goto out;
+    TRY(record_open(&r, "criterion"));
+    record_text(r, "stage", accept_stage_name(a ? a->stage : b->stage));
+    record_text(r, "criterion", a ? a->name : b->name);
+    record_text(r, "a_outcome", a ? accept_outcome_name(a->outcome) : NULL);
+    record_text(r, "b_outcome", b ? accept_outcome_name(b->outcome) : NULL);
+    record_f64(r, "a_measured", a ? a->measured : NAN);
+    record_f64(r, "b_measured", b ? b->measured : NAN);
+    record_text(r, "unit", a ? a->unit : b->unit);
+    record_text(r, "b_is", b_is);
+    TRY(report_write(d->records, r));
+out:
+    record_close(&r);
+    return rc;
 }
 
 /* x NULL: the test has no such criterion. */
@@ -65,6 +90,7 @@ static enum rc add_change(struct diff *d, struct table *t, const struct criterio
     TRY(add_side(t, a));
     TRY(add_side(t, b));
     TRY(table_cell(t, "%s", is_worse ? "worse" : is_better ? "better" : "-"));
+    TRY(write_change(d, a, b, is_worse ? "worse" : is_better ? "better" : NULL));
 out:
     return rc;
 }
@@ -117,32 +143,57 @@ static bool blames_same(const struct acceptance *x, const struct finding *f, con
     return strcmp(mine, other) == 0;
 }
 
-/* Findings of x that y has not, a line each; returns how many. */
-static int tell_gone(const struct acceptance *x, const struct acceptance *y, const char *title, FILE *to)
+static enum rc write_finding(const struct diff *d, const struct acceptance *x, const struct finding *f)
 {
-    int n_gone = 0;
+    char subject[SUBJECT_BYTES];
+    struct record *r = NULL;
+    enum rc rc = RC_OK;
 
+    if (!d->records)
+        goto out;
+    accept_subject_text(subject, sizeof subject, x, f);
+    TRY(record_open(&r, "finding"));
+    record_text(r, "found_in", x == d->a ? "a" : "b");
+    record_text(r, "subject", subject);
+    record_text(r, "stage", accept_stage_name(f->stage));
+    record_text(r, "metric", f->metric);
+    TRY(report_write(d->records, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+/* Findings of x that y has not, a line each: *n_gone of them. */
+static enum rc tell_gone(const struct diff *d, const struct acceptance *x, const struct acceptance *y,
+                         const char *title, FILE *to, int *n_gone)
+{
+    enum rc rc = RC_OK;
+
+    *n_gone = 0;
     for (int i = 0; i < x->n_findings; i++) {
         bool is_in_both = false;
         for (int k = 0; k < y->n_findings && !is_in_both; k++)
             is_in_both = blames_same(x, &x->finding[i], y, &y->finding[k]);
         if (is_in_both)
             continue;
-        fprintf(to, "%s  ", n_gone++ == 0 ? title : "");
+        fprintf(to, "%s  ", (*n_gone)++ == 0 ? title : "");
         finding_print(x, &x->finding[i], to);
         fputs(".\n", to);
+        TRY(write_finding(d, x, &x->finding[i]));
     }
-    return n_gone;
+out:
+    return rc;
 }
 
 static enum rc diff_findings(struct diff *d)
 {
     struct terminal_text text;
+    int n_new, n_gone;
     enum rc rc;
 
     TRY(terminal_text_open(&text));
-    const int n_new = tell_gone(d->b, d->a, "\nFound in B alone:\n", text.lines);
-    const int n_gone = tell_gone(d->a, d->b, "\nFound in A alone:\n", text.lines);
+    TRY(tell_gone(d, d->b, d->a, "\nFound in B alone:\n", text.lines, &n_new));
+    TRY(tell_gone(d, d->a, d->b, "\nFound in A alone:\n", text.lines, &n_gone));
     d->n_worse += n_new;
     if (n_new + n_gone == 0)
         fprintf(text.lines, "\nThe findings are the same: %d.\n", d->a->n_findings);
@@ -206,12 +257,36 @@ static bool is_left_out(struct diff *d, double a, double b, double low, double h
     return is_left_out;
 }
 
+static enum rc write_figure(const struct diff *d, const char *what, const char *which, double a, double b,
+                            const char *unit, double low, double high)
+{
+    struct record *r = NULL;
+    enum rc rc = RC_OK;
+
+    if (!d->records)
+        goto out;
+    TRY(record_open(&r, "figure"));
+    record_text(r, "what", what);
+    record_text(r, "of", which);
+    record_f64(r, "a", a);
+    record_f64(r, "b", b);
+    record_text(r, "unit", unit);
+    record_f64(r, "b_over_a_ratio", a > 0 ? b / a : NAN);
+    record_f64(r, "b_over_a_low_ratio", low);
+    record_f64(r, "b_over_a_high_ratio", high);
+    TRY(report_write(d->records, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
 /* A row, where the figure differs. */
 static enum rc add_figure(struct diff *d, struct table *t, const char *what, const char *which, double a, double b,
                           const char *unit, double low, double high)
 {
-    enum rc rc = RC_OK;
+    enum rc rc;
 
+    TRY(write_figure(d, what, which, a, b, unit, low, high));
     if (is_left_out(d, a, b, low, high))
         goto out;
     TRY(add_pair_of(t, what, which, a, b, unit));
@@ -410,6 +485,30 @@ static enum rc print_answer(const struct diff *d, FILE *to)
     print_missing(d->b, d->a, "Nodes of B alone: ", text.lines);
     TRY(terminal_text_close(&text, to));
 out:
+    return rc;
+}
+
+enum rc acceptance_diff_write(const struct acceptance *a, const struct acceptance *b, struct report *to, int *n_worse)
+{
+    struct diff d = { .a = a, .b = b, .to = fopen("/dev/null", "we"), .records = to };
+    struct record *r = NULL;
+    enum rc rc;
+
+    if (!d.to)
+        FAIL(RC_IO, "/dev/null: %s", strerror(errno));
+    TRY(diff_criteria(&d));
+    TRY(diff_findings(&d));
+    TRY(diff_rates(&d));
+    TRY(record_open(&r, "diff"));
+    record_text(r, "a_outcome", accept_outcome_name(a->outcome));
+    record_text(r, "b_outcome", accept_outcome_name(b->outcome));
+    record_i64(r, "worse_count", d.n_worse);
+    TRY(report_write(to, r));
+    *n_worse = d.n_worse;
+out:
+    record_close(&r);
+    if (d.to)
+        fclose(d.to);
     return rc;
 }
 

@@ -34,6 +34,8 @@
 #include "harness/accept/acceptance.h"
 #include "harness/accept/criteria.h"
 
+struct report;
+
 struct record;
 
 /* Print verdict, criteria, findings, and missing data for a terminal. RC_NOMEM, RC_IO. */
@@ -71,5 +73,9 @@ enum rc acceptance_page(const struct acceptance *a, const char *path) MUST_CHECK
  * is not worse. RC_NOMEM, RC_IO. */
 enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, bool all_rows, FILE *to,
                         int *n_worse) MUST_CHECK;
+/* Write records instead: "criterion" for each with another outcome, "finding" for each of one test alone, "figure" for
+ * each that both have, then "diff". */
+enum rc acceptance_diff_write(const struct acceptance *a, const struct acceptance *b, struct report *to,
+                              int *n_worse) MUST_CHECK;
 
 #endif

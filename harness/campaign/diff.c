@@ -434,6 +434,32 @@ static void tell_answer(const struct diff *d, const struct diff_counts *n, const
     fputc('\n', to);
 }
 
+static enum rc write_pair(struct report *to, const struct diff *d, const struct pair *p)
+{
+    const struct point *a = point_of(d, 0, p), *b = point_of(d, 1, p);
+    const bool is_compared = p->differs[0] == '\0';
+    struct record *r = NULL;
+    char name[LAUNCH_NAME_BYTES];
+    enum rc rc;
+
+    point_name(name, sizeof name, a);
+    TRY(record_open(&r, "pair"));
+    record_text(r, "point", name);
+    record_text(r, "b_is", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]);
+    record_f64(r, "a_samples_per_s", point_throughput(a).mean);
+    record_f64(r, "b_samples_per_s", point_throughput(b).mean);
+    record_f64(r, "b_over_a_ratio", is_compared ? p->x.ratio : NAN);
+    record_f64(r, "b_over_a_low_ratio", is_compared ? p->x.ratio_low : NAN);
+    record_f64(r, "b_over_a_high_ratio", is_compared ? p->x.ratio_high : NAN);
+    record_u64(r, "a_launches_count", a->n_launches);
+    record_u64(r, "b_launches_count", b->n_launches);
+    record_text(r, "differs", is_compared ? NULL : p->differs);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
 static void tell_left_out(const struct diff *d, FILE *to)
 {
     const size_t n = d->n_pairs - n_shown(d);
@@ -509,20 +535,54 @@ out:
     return rc;
 }
 
+static enum rc compare(struct diff *d, struct diff_counts *out)
+{
+    const struct recorded *a = d->of[0], *b = d->of[1];
+    enum rc rc;
+
+    if (a->campaign.is_virtual != b->campaign.is_virtual)
+        return rc_raise(RC_INVAL, "%s is simulated, %s was measured: they cannot be compared",
+                        (a->campaign.is_virtual ? a : b)->name, (a->campaign.is_virtual ? b : a)->name);
+    TRY(pair_points(d));
+    TRY(judge(d));
+    count(d, out);
+out:
+    return rc;
+}
+
 enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
                       FILE *to)
 {
     struct diff d = { .of = { a, b }, .all_rows = all_rows };
     enum rc rc;
 
-    if (a->campaign.is_virtual != b->campaign.is_virtual)
-        return rc_raise(RC_INVAL, "%s is simulated, %s was measured: they cannot be compared",
-                        (a->campaign.is_virtual ? a : b)->name, (a->campaign.is_virtual ? b : a)->name);
-    TRY(pair_points(&d));
-    TRY(judge(&d));
-    count(&d, out);
+    TRY(compare(&d, out));
     TRY(print_diff(&d, out, to));
 out:
+    free(d.pair);
+    return rc;
+}
+
+enum rc campaign_diff_write(const struct recorded *a, const struct recorded *b, struct diff_counts *out,
+                            struct report *to)
+{
+    struct diff d = { .of = { a, b } };
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(compare(&d, out));
+    for (size_t i = 0; i < d.n_pairs; i++)
+        TRY(write_pair(to, &d, &d.pair[i]));
+    TRY(record_open(&r, "diff"));
+    record_text(r, "a", a->name);
+    record_text(r, "b", b->name);
+    record_u64(r, "better_count", out->n_better);
+    record_u64(r, "worse_count", out->n_worse);
+    record_u64(r, "no_difference_count", out->n_untold);
+    record_u64(r, "not_compared_count", out->n_not_compared);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
     free(d.pair);
     return rc;
 }

@@ -24,6 +24,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/campaign/recorded.h"
+#include "harness/report/record.h"
 
 struct diff_counts { /* of points in both */
     size_t n_better, n_worse, n_untold, n_not_compared;
@@ -33,5 +34,8 @@ struct diff_counts { /* of points in both */
  * differences. RC_INVAL: N2 leaves nothing to compare; then nothing is printed. RC_NOMEM. */
 enum rc campaign_diff(const struct recorded *a, const struct recorded *b, bool all_rows, struct diff_counts *out,
                       FILE *to) MUST_CHECK;
+/* Write records instead: "pair" for each point of both, then "diff" with the counts. Errors as above. */
+enum rc campaign_diff_write(const struct recorded *a, const struct recorded *b, struct diff_counts *out,
+                            struct report *to) MUST_CHECK;
 
 #endif

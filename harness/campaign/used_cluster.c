@@ -147,3 +147,23 @@ out:
     record_close(&values);
     return rc;
 }
+
+enum rc used_cluster_print_json(const char *option, const char *name, const char *settings)
+{
+    struct used_cluster c = { .sources = NULL };
+    struct report *to = NULL;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(used_cluster_open(&c, option, name, "", settings));
+    TRY(record_open(&r, "cluster"));
+    TRY(used_cluster_record(r, &c));
+    TRY(report_open(&to, "-"));
+    TRY(report_write(to, r));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    record_close(&r);
+    used_cluster_close(&c);
+    return rc;
+}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/output.h"
 #include "harness/report/xml.h"
 
 struct record {
@@ -307,9 +308,7 @@ static enum rc commit_to_stdout(struct report *rep)
     rep->memory = NULL;
     if (failed)
         return rc_raise(RC_NOMEM, "no memory for a report");
-    if (fwrite(rep->text, 1, rep->n_text_bytes, stdout) != rep->n_text_bytes || fflush(stdout) != 0)
-        return rc_raise(RC_IO, "standard output: %s", strerror(errno));
-    return RC_OK;
+    return output_write(rep->text, rep->n_text_bytes);
 }
 
 enum rc report_commit(struct report *rep)

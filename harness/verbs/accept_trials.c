@@ -301,6 +301,8 @@ static enum rc finish(struct verb_call *call, const struct self_test *t)
 
     TRY(self_test_print(t->result, t->n_done, stdout));
     TRY(write_results(t));
+    if (call->output.json)
+        TRY(verb_copy_records(t->start.folder));
     call->exit_code = exit_code_of(t);
 out:
     return rc;

@@ -263,6 +263,8 @@ static enum rc report(struct test *t, struct verb_call *call)
     TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
+    if (call->output.json)
+        TRY(verb_copy_records(t->start.folder));
     call->exit_code = exit_code_of(&t->result);
 out:
     record_close(&manifest);
@@ -399,6 +401,7 @@ const struct verb verb_accept = {
     .example = examples,
     .basics = basics,
     .page = "accept",
+    .has_records = true,
     .opts_bytes = sizeof(struct accept_opts),
     .group = groups,
     .rule = machine_opt_rules,

@@ -7,6 +7,7 @@
 #include "harness/base/hold.h"
 #include "harness/bench/calibration.h"
 #include "harness/campaign/last_words.h"
+#include "harness/campaign/used_cluster.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_write.h"
 #include "harness/report/manifest.h"
@@ -197,6 +198,8 @@ static enum rc calibrate_run(struct verb_call *call)
     last_words_set(NULL);
     if (run.is_root)
         TRY(write_results(&run));
+    if (run.is_root && call->output.json)
+        TRY(used_cluster_print_json("out", run.opts->out, ""));
 out:
     last_words_set(NULL);
     return rc;
@@ -227,6 +230,7 @@ const struct verb verb_calibrate = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .has_records = true,
     .opts_bytes = sizeof(struct calibrate_opts),
     .group = groups,
     .rule = machine_opt_rules,

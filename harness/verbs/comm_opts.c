@@ -53,7 +53,7 @@ static const struct opt table[] = {
              "array. Without --workers there is 1 worker, or all other ranks that were started"),
     OPT_U64_(struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
              "largest chunk in comm ps (default: whole array). Several chunks are outstanding at once"),
-    OPT_FILE_(struct comm_opts, json, "json", OPT_WRITTEN, "", "FILE",
+    OPT_FILE_(struct comm_opts, records, "records", OPT_WRITTEN, "", "FILE",
               "file for the records: a manifest, then one for each row"),
     OPT_FILE_(
         struct comm_opts, chart, "chart", OPT_CHART, "", "FILE.png",
@@ -72,9 +72,9 @@ enum rc comm_check_files(const struct comm_opts *o)
 {
     enum rc rc = RC_OK;
 
-    if (strcmp(o->json, "-") == 0)
-        FAIL(RC_INVAL, "--json -: name a file for the records; the table goes to standard output");
-    TRY(file_of_option(file_check_writable(o->json), "json"));
+    if (strcmp(o->records, "-") == 0)
+        FAIL(RC_INVAL, "--records -: name a file for the records; the table goes to standard output");
+    TRY(file_of_option(file_check_writable(o->records), "records"));
     if (o->chart[0])
         TRY(comm_check_chart(o->chart));
 out:

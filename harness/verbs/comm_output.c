@@ -167,8 +167,10 @@ enum rc comm_output_report(const struct comm_output *out, struct verb_call *call
 
     TRY(print(out));
     TRY(manifest_of(&manifest, out, call));
-    if (o->json[0])
-        TRY(write_records(out, manifest, o->json));
+    if (o->records[0])
+        TRY(write_records(out, manifest, o->records));
+    if (call->output.json)
+        TRY(write_records(out, manifest, "-"));
     if (o->chart[0])
         TRY(draw(out, o->chart));
     if (out->end->stop_signal)

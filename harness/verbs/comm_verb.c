@@ -353,7 +353,7 @@ static const struct verb_basics basics[] = {
     { "parameter server", "servers partition-bytes" },
     { "ranks", "workers interface transport compute wait" },
     { "simulation", "world cluster cluster-set" },
-    { "output", "json chart" },
+    { "output", "records chart" },
     { NULL, NULL },
 };
 
@@ -372,6 +372,7 @@ const struct verb verb_comm = {
     .example = examples,
     .basics = basics,
     .page = "collectives",
+    .has_records = true,
     .opts_bytes = sizeof(struct comm_opts),
     .group = comm_groups,
     .kinds = comm_kinds,

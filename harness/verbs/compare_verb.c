@@ -387,6 +387,8 @@ static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool an
         rc = sweep_finish(&s, launched, &options, o->charts, stdout);
         if (o->page)
             TRY(add_page(&s.campaign, rc));
+        if (call->output.json && rc == RC_OK)
+            TRY(verb_copy_records(s.campaign.dir));
     } else
         TRY(launched);
 out:
@@ -411,6 +413,7 @@ static enum rc continue_campaign(struct verb_call *call)
     TRY(begun_open(&begun, o->continued, &launcher));
     TRY(verb_call_open(&again, &verb_compare, begun.n_words, begun.word));
     call->every_rank_tells = false;
+    again.output = call->output;
     rc = run_campaign(&again, &begun, o->continue_anyway);
     call->stage = again.stage; /* the exit code of a failure depends on nothing else */
 out:
@@ -461,6 +464,7 @@ const struct verb verb_compare = {
     .example = examples,
     .basics = basics,
     .page = "compare",
+    .has_records = true,
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,

@@ -333,6 +333,7 @@ static enum rc go_on(struct verb_call *call, struct continued *c, const char *pa
         FAIL(RC_INVAL, "--continue %s: the plan in its " PLAN_FILE " is damaged", terms->folder);
     TRY(check_facts(c, &again, terms->anyway));
     c->goes_on = true;
+    again.output = call->output;
     rc = terms->run(&again, c);
     call->stage = again.stage;
     call->exit_code = again.exit_code;

@@ -6,6 +6,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/base/opt.h"
 #include "harness/campaign/diff.h"
+#include "harness/report/record.h"
 #include "harness/verbs/verb.h"
 
 enum { EXIT_WORSE = 1 };
@@ -24,18 +25,25 @@ static enum rc diff_acceptances(struct verb_call *call)
 {
     struct acceptance of[2] = { { .n_nodes = 0 }, { .n_nodes = 0 } };
     const struct diff_opts *opts = call->opts;
+    struct report *to = NULL;
     int n_worse;
     enum rc rc;
 
     for (int i = 0; i < 2; i++)
         TRY(acceptance_read(&of[i], call->operand[i]));
-    TRY(acceptance_diff(&of[0], &of[1], opts->all, stdout, &n_worse));
+    if (call->output.json) {
+        TRY(report_open(&to, "-"));
+        TRY(acceptance_diff_write(&of[0], &of[1], to, &n_worse));
+        TRY(report_commit(to));
+    } else
+        TRY(acceptance_diff(&of[0], &of[1], opts->all, stdout, &n_worse));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n_worse > 0 ? EXIT_WORSE : 0;
 out:
     for (int i = 0; i < 2; i++)
         acceptance_close(&of[i]);
+    report_close(&to);
     return rc;
 }
 
@@ -44,6 +52,7 @@ static enum rc diff_run(struct verb_call *call)
 {
     struct recorded of[2] = { { .manifest = NULL }, { .manifest = NULL } };
     const struct diff_opts *opts = call->opts;
+    struct report *to = NULL;
     struct diff_counts n;
     enum rc rc;
 
@@ -55,15 +64,21 @@ static enum rc diff_run(struct verb_call *call)
                         call->operand[!is_bundle[1]]);
     for (int i = 0; i < 2; i++)
         TRY(recorded_open(&of[i], call->operand[i]));
-    TRY(campaign_diff(&of[0], &of[1], opts->all, &n, stdout));
+    if (call->output.json) {
+        TRY(report_open(&to, "-"));
+        TRY(campaign_diff_write(&of[0], &of[1], &n, to));
+        TRY(report_commit(to));
+    } else
+        TRY(campaign_diff(&of[0], &of[1], opts->all, &n, stdout));
     for (int i = 0; i < 2; i++)
-        recorded_tell_unsealed(&of[i], stdout);
+        recorded_tell_unsealed(&of[i], call->output.json ? stderr : stdout);
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n.n_worse > 0 ? EXIT_WORSE : 0;
 out:
     for (int i = 0; i < 2; i++)
         recorded_close(&of[i]);
+    report_close(&to);
     return rc;
 }
 
@@ -88,6 +103,7 @@ const struct verb verb_diff = {
         "compared.",
     .example = examples,
     .page = "compare",
+    .has_records = true,
     .opts_bytes = sizeof(struct diff_opts),
     .group = groups,
     .run = diff_run,

@@ -6,6 +6,7 @@
 #include "allreduce/nccl_state.h"
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/campaign/used_cluster.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
 #include "harness/compute/compute.h"
@@ -132,13 +133,15 @@ static void print_devices(void)
 
 static enum rc info_run(struct verb_call *call)
 {
+    const struct info_opts *o = call->opts;
     char nccl[RC_MESSAGE_BYTES + 64], mpi[RC_MESSAGE_BYTES + 64];
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
 
     if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
-        return print_cluster(call->opts);
+        return call->output.json ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text)
+                                 : print_cluster(o);
     call->stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
@@ -181,6 +184,7 @@ const struct verb verb_info = {
                     "time of a message.",
     .example = examples,
     .page = "install",
+    .has_records = true,
     .opts_bytes = sizeof(struct info_opts),
     .group = groups,
     .run = info_run,

@@ -15,6 +15,7 @@
 #include "harness/labs/lab.h"
 #include "harness/labs/parts.h"
 #include "harness/report/chart.h"
+#include "harness/report/record.h"
 #include "harness/verbs/continued.h"
 #include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
@@ -29,6 +30,11 @@ struct lab_opts {
     const char *results, *without, *check, *continued;
     uint64_t workers, limit_s;
     bool terminal, exercise, force, continue_anyway, dry_run;
+};
+
+struct found { /* by a lab, in memory */
+    char *sentences, *tables;
+    size_t n_sentences_bytes, n_tables_bytes;
 };
 
 static const struct opt table[] = {
@@ -67,6 +73,45 @@ static void list(FILE *to)
     fputs("\nExercises: gradmark lab NAME --exercise writes one, and --check FILE grades it\n\n", to);
     for (int i = 0; (e = exercise_at(i)); i++)
         fprintf(to, "  %-14s %s\n", e->name, e->title);
+}
+
+/* --json: of the list, or of a lab that is whole. folder, found NULL: of the list. */
+static enum rc write_lab(const char *kind, const char *name, const char *summary, const char *folder,
+                         const struct found *found)
+{
+    struct report *to = NULL;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, kind));
+    record_text(r, "name", name);
+    record_text(r, "summary", summary);
+    if (found) {
+        record_text(r, "folder", folder);
+        record_text(r, "found", found->sentences);
+        record_text(r, "tables", found->tables);
+    }
+    TRY(report_open(&to, "-"));
+    TRY(report_write(to, r));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_list(void)
+{
+    const struct exercise *e;
+    const struct lab *lab;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; (lab = lab_at(i)); i++)
+        TRY(write_lab("lab", lab->name, lab->summary, NULL, NULL));
+    for (int i = 0; (e = exercise_at(i)); i++)
+        TRY(write_lab("exercise", e->name, e->title, NULL, NULL));
+out:
+    return rc;
 }
 
 /* An option that only some labs take. */
@@ -180,11 +225,6 @@ out:
     return rc;
 }
 
-struct found { /* by a lab, in memory */
-    char *sentences, *tables;
-    size_t n_sentences_bytes, n_tables_bytes;
-};
-
 static enum rc found_open(struct found *f, struct lab_env *env)
 {
     env->to = open_memstream(&f->sentences, &f->n_sentences_bytes);
@@ -237,6 +277,8 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *pat
     TRY(atomic_folder_commit(&folder));
     found_close(&env);
     TRY(print_found(lab, shown, found.sentences, found.tables));
+    if (call->output.json)
+        TRY(write_lab("lab", lab->name, lab->summary, path, &found));
 out:
     found_close(&env);
     free(found.sentences);
@@ -491,7 +533,7 @@ static enum rc run_any(struct verb_call *call, struct continued *c)
         return run_lab(call, call->operand[0], path, path);
     }
     list(stdout);
-    return RC_OK;
+    return call->output.json ? write_list() : RC_OK;
 }
 
 static enum rc lab_run(struct verb_call *call)
@@ -526,6 +568,7 @@ const struct verb verb_lab = {
                     "An exercise is a program with gaps. --check grades it.",
     .example = examples,
     .page = "teach",
+    .has_records = true,
     .opts_bytes = sizeof(struct lab_opts),
     .group = groups,
     .check = check_use,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "harness/base/output.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/help.h"
@@ -115,6 +116,24 @@ static int help_verb(const struct verb *v, int argc, char **argv)
     return EXIT_SUCCESS;
 }
 
+/* --json, --quiet */
+static enum rc run_silenced(const struct verb *v, struct verb_call *call)
+{
+    const struct verb_output output = call->output;
+    FILE *texts = NULL, *notes = NULL;
+    enum rc rc;
+
+    if (output.json)
+        TRY(output_silence(&stdout, &texts));
+    if (output.quiet)
+        TRY(output_silence(&stderr, &notes));
+    rc = verb_run(v, call);
+out:
+    output_restore(&stderr, notes);
+    output_restore(&stdout, texts);
+    return rc;
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
@@ -123,7 +142,7 @@ static int run_verb(const struct verb *v, int argc, char **argv)
         return help_verb(v, argc, argv);
     enum rc rc = verb_call_open(&call, v, argc, argv);
     if (rc == RC_OK)
-        rc = verb_run(v, &call);
+        rc = run_silenced(v, &call);
     const enum verb_stage stage = call.stage;
     const bool every_rank_tells = call.every_rank_tells;
     const int exit_code = call.exit_code, failure_exit_code = call.failure_exit_code;

@@ -20,6 +20,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/hold.h"
 #include "harness/base/opt.h"
+#include "harness/report/record.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 
@@ -230,6 +231,37 @@ static void print_total(const struct packing *p)
                image_folders_left_out_count(d));
 }
 
+/* --json */
+static enum rc write_total(const struct packing *p)
+{
+    const struct dataset *d = p->dataset;
+    const struct part *part = p->part;
+    struct report *to = NULL;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "pack"));
+    record_text(r, "data", d->name);
+    record_text(r, "out", p->opts->out);
+    record_u64(r, "train_images_count", part[0].n_images);
+    record_u64(r, "test_images_count", part[1].n_images);
+    record_i64(r, "channels_count", d->C);
+    record_i64(r, "height", d->H);
+    record_i64(r, "width", d->W);
+    record_u64(r, "classes_count", d->n_classes);
+    record_u64(r, "shards_count", part[0].n_shards + part[1].n_shards);
+    record_u64(r, "shards_bytes", part[0].n_bytes + part[1].n_bytes);
+    record_u64(r, "broken_files_count", p->n_broken);
+    record_u64(r, "other_files_count", p->folders ? image_folders_left_out_count(d) : 0);
+    TRY(report_open(&to, "-"));
+    TRY(report_write(to, r));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    record_close(&r);
+    return rc;
+}
+
 /* A class whose images are all broken would be one that nothing is trained on. */
 static enum rc check_classes(const struct packing *p)
 {
@@ -350,6 +382,8 @@ static enum rc pack_run(struct verb_call *call)
     if (p.folders)
         print_unused(d);
     TRY(write_parts(&p, &call->stage));
+    if (call->output.json)
+        TRY(write_total(&p));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output: %s", strerror(errno));
 out:
@@ -376,6 +410,7 @@ const struct verb verb_pack = {
                     "you can remove.",
     .example = examples,
     .page = "files",
+    .has_records = true,
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,
     .run = pack_run,

@@ -13,7 +13,7 @@
 enum { PATH_BYTES = 1024 };
 
 struct predict_opts {
-    const char *from, *to, *cluster, *profile, *out, *json;
+    const char *from, *to, *cluster, *profile, *out, *records;
     uint64_t jobs;
 };
 
@@ -32,7 +32,7 @@ static const struct opt table[] = {
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct predict_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records and a page. Without it only the table is printed"),
-    OPT_FILE_(struct predict_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
+    OPT_FILE_(struct predict_opts, records, "records", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "prediction", table, 0, NULL }, { NULL, NULL, 0, NULL } };
@@ -49,7 +49,7 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--to: is missing; a number of workers, or several as in 16,64, would be right");
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is missing; name the file that gradmark calibrate wrote");
-    return simulating_check(o->out, o->json);
+    return simulating_check(o->out, o->records);
 }
 
 static enum rc run(void *what, const struct simulations_env *env)
@@ -85,7 +85,7 @@ static enum rc predict_run(struct verb_call *call)
     struct prediction p = { .terms = NULL };
     enum rc rc;
 
-    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(file_of_option(file_check_writable(o->records), "records"));
     TRY(prediction_open(&p, &terms));
     TRY(simulating_folder_open(&folder, o->out, "predict"));
     call->stage = STAGE_RUN;
@@ -95,8 +95,10 @@ static enum rc predict_run(struct verb_call *call)
     TRY(prediction_print_answer(&p, stdout));
     if (!o->out[0])
         TRY(prediction_print_rest(&p, stdout));
-    if (o->json[0])
-        TRY(prediction_write(&p, o->json));
+    if (o->records[0])
+        TRY(prediction_write(&p, o->records));
+    if (call->output.json)
+        TRY(prediction_write(&p, "-"));
     if (o->out[0]) {
         TRY(keep(&p, folder.temporary_path));
         TRY(simulating_write_manifest(call, folder.temporary_path, "", NULL));
@@ -124,6 +126,7 @@ const struct verb verb_predict = {
                     "As a check it predicts the largest measured number from the smaller ones, and prints that error.",
     .example = examples,
     .page = "predict",
+    .has_records = true,
     .opts_bytes = sizeof(struct predict_opts),
     .group = groups,
     .check = check_use,

@@ -9,6 +9,7 @@
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
 #include "harness/report/manifest.h"
+#include "harness/report/record.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
 #include "harness/train/max_batch.h"
@@ -113,7 +114,7 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", o->out);
     if (!derives && strcmp(o->precision, "amp") == 0)
         return rc_raise(RC_INVAL, "--precision amp: only of published rates; fp32, tf32 or bf16 can be measured");
-    if (!o->list && o->published[0] != '\0' && o->out[0] == '\0')
+    if (!o->list && o->published[0] != '\0' && o->out[0] == '\0' && !call->output.json)
         return rc_raise(RC_INVAL, "--published %.40s: needs --out FILE to write the profile to", o->published);
     return RC_OK;
 }
@@ -142,6 +143,26 @@ out:
     return rc;
 }
 
+static enum rc write_row(struct report *to, const struct published_rate *rate)
+{
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "published_rate"));
+    record_text(r, "model", rate->model);
+    record_text(r, "gpu", rate->gpu);
+    record_f64(r, "batch", rate->batch > 0 ? (double)rate->batch : NAN);
+    record_text(r, "precision", rate->precision);
+    record_text(r, "data", rate->data);
+    record_f64(r, "images_per_s", rate->images_per_s);
+    record_text(r, "framework", rate->framework);
+    record_text(r, "source", rate->source);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
 static enum rc load_published(struct published *out)
 {
     char path[PATH_MAX];
@@ -164,19 +185,25 @@ static enum rc list_rates(struct verb_call *call)
                                          .batch = (int)o->gpu_batch };
     struct published all = { 0 };
     struct table *t = NULL;
+    struct report *to = NULL;
     const struct published_rate *unused;
     enum rc rc;
 
     TRY(load_published(&all));
     TRY(published_choose(&unused, NULL, &all, &wish)); /* an empty list is an answer nobody looks for */
     call->stage = STAGE_RUN;
+    TRY(report_open(&to, call->output.json ? "-" : NULL));
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < all.n_rates; i++)
-        if (published_fits(&all.rate[i], &wish))
+        if (published_fits(&all.rate[i], &wish)) {
             TRY(list_row(t, &all.rate[i]));
+            TRY(write_row(to, &all.rate[i]));
+        }
     table_print(t, stdout);
     fflush(stdout);
+    TRY(report_commit(to));
 out:
+    report_close(&to);
     table_close(&t);
     published_free(&all);
     return rc;
@@ -201,7 +228,10 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     TRY(file_of_option(file_check_new(o->out, o->force), "out"));
     call->stage = STAGE_RUN;
     TRY(published_profile(&p, rate, n));
-    TRY(profile_save(p, o->out));
+    if (o->out[0] != '\0')
+        TRY(profile_save(p, o->out));
+    if (call->output.json)
+        TRY(profile_print_json(p));
     printf("%s: %s\n%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
            "order of the table\n",
            o->out, p->source, n_fitting, n_fitting == 1 ? "" : "s");
@@ -294,7 +324,8 @@ static void name_program(char *out, size_t n_bytes)
     snprintf(out, n_bytes, "gradmark %s, products: %s, %s", version, GRADMARK_PRODUCTS, date);
 }
 
-static enum rc report(const struct profile_opts *o, const struct layer_timing_env *env, const struct layer_timing *m)
+static enum rc report(const struct profile_opts *o, const struct layer_timing_env *env, const struct layer_timing *m,
+                      bool prints_json)
 {
     char device[PROFILE_TEXT_BYTES], program[256];
     const struct report_about about = { .program = program,
@@ -313,10 +344,12 @@ static enum rc report(const struct profile_opts *o, const struct layer_timing_en
     else
         manifest_cpu_model(device, sizeof device);
     TRY(profile_print(stdout, m, &about));
-    if (o->out[0] != '\0') {
+    if (o->out[0] != '\0' || prints_json)
         TRY(profile_of_timing(&p, m, &about));
+    if (o->out[0] != '\0')
         TRY(profile_save(p, o->out));
-    }
+    if (prints_json)
+        TRY(profile_print_json(p));
     if (o->chart[0] != '\0')
         TRY(profile_draw(m, &about, o->chart));
 out:
@@ -356,7 +389,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(layer_timing_run(&m, &env));
-    TRY(report(o, &env, &m));
+    TRY(report(o, &env, &m, call->output.json));
     if (m.n_steps < env.n_steps)
         FAIL(RC_PEER, "stopped after %d of %d steps; the results of these are printed and written", m.n_steps,
              env.n_steps);
@@ -405,6 +438,7 @@ const struct verb verb_profile = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .has_records = true,
     .opts_bytes = sizeof(struct profile_opts),
     .group = groups,
     .check = check_use,

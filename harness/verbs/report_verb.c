@@ -31,7 +31,8 @@ static const struct verb_group groups[] = { { "report", table, 0, NULL }, { NULL
 static enum rc report_check(const struct verb_call *call)
 {
     const struct report_opts *o = call->opts;
-    const char *const form[] = { o->text ? "text" : NULL, o->csv ? "csv" : NULL, o->markdown ? "markdown" : NULL };
+    const char *const form[] = { o->text ? "text" : NULL, o->csv ? "csv" : NULL, o->markdown ? "markdown" : NULL,
+                                 call->output.json ? "json" : NULL };
     const char *first = NULL;
 
     for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
@@ -78,6 +79,10 @@ static enum rc report_acceptance(struct verb_call *call, const struct report_opt
         n--;
     snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
     TRY(acceptance_read(&a, dir));
+    if (call->output.json) {
+        TRY(verb_copy_records(dir));
+        goto out;
+    }
     if (writes_page(o))
         TRY(check_page(out[0] ? out : path, out));
     call->stage = STAGE_RUN;
@@ -113,6 +118,11 @@ static enum rc report_run(struct verb_call *call)
     if (acceptance_is_bundle(call->operand[0]))
         return report_acceptance(call, o);
     TRY(recorded_open(&k, call->operand[0]));
+    if (call->output.json) {
+        recorded_tell_unsealed(&k, stderr);
+        TRY(verb_copy_records(call->operand[0]));
+        goto out;
+    }
     if (o->out[0])
         snprintf(path, sizeof path, "%s", o->out);
     else
@@ -151,6 +161,7 @@ const struct verb verb_report = {
                     "a file of gradmark train --out.",
     .example = examples,
     .page = "compare",
+    .has_records = true,
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,
     .check = report_check,

@@ -18,7 +18,7 @@
 #endif
 
 struct reproduce_opts {
-    const char *out, *json, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
+    const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, ps_bucket_bytes, jobs;
     bool charts, continue_anyway, dry_run;
@@ -48,7 +48,7 @@ static const struct opt table[] = {
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
-    OPT_FILE_(struct reproduce_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
+    OPT_FILE_(struct reproduce_opts, records, "records", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_BOOL_(struct reproduce_opts, charts, "charts", "true",
               "also simulate 1, 2, 4 and more GPUs of each line, and draw charts. Needs --out"),
     OPT_FILE_(struct reproduce_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
@@ -76,7 +76,7 @@ static enum rc check_use(const struct verb_call *call)
     if (call->operand[0] && verb_given(call, "continue"))
         return rc_raise(RC_INVAL, "%.100s: --continue takes it from the folder; leave it out", call->operand[0]);
     const enum rc rc = continued_check(call, o->continued, o->continue_anyway);
-    return rc == RC_OK ? simulating_check(o->out, o->json) : rc;
+    return rc == RC_OK ? simulating_check(o->out, o->records) : rc;
 }
 
 static enum rc run(void *what, const struct simulations_env *env)
@@ -117,8 +117,10 @@ static enum rc hand_out(struct verb_call *call, const struct continued *c, struc
     TRY(reproduction_print_answer(r, stdout));
     if (!o->out[0])
         TRY(reproduction_print_rest(r, stdout));
-    if (o->json[0])
-        TRY(reproduction_write(r, o->json));
+    if (o->records[0])
+        TRY(reproduction_write(r, o->records));
+    if (call->output.json)
+        TRY(reproduction_write(r, "-"));
     if (o->out[0])
         TRY(keep(r, o));
     TRY(simulating_commit(s, call, &r->simulations));
@@ -149,7 +151,7 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
     enum rc rc;
 
     share_path(published, sizeof published, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
-    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(file_of_option(file_check_writable(o->records), "records"));
     TRY(simulating_open(&s, c, "reproduce", o->out, o->dry_run));
     TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0], is_preset ? published : call->operand[0],
                           s.folder.temporary_path, &terms));
@@ -186,7 +188,7 @@ static const struct verb_example examples[] = {
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set" },
     { "exchange", "overlap bucket-bytes placement" },
-    { "output", "out json charts continue dry-run jobs" },
+    { "output", "out records charts continue dry-run jobs" },
     { NULL, NULL },
 };
 
@@ -202,6 +204,7 @@ const struct verb verb_reproduce = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .has_records = true,
     .opts_bytes = sizeof(struct reproduce_opts),
     .group = groups,
     .check = check_use,

@@ -20,7 +20,7 @@
 
 struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
-        *out, *json, *layout, *schedule, *continued;
+        *out, *records, *layout, *schedule, *continued;
     struct opt_joined cluster_set;
     uint64_t global_batch, micro_batches;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
@@ -89,7 +89,7 @@ static const struct opt table[] = {
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct simulate_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
-    OPT_FILE_(struct simulate_opts, json, "json", OPT_WRITTEN, "", "FILE", "file for the records"),
+    OPT_FILE_(struct simulate_opts, records, "records", OPT_WRITTEN, "", "FILE", "file for the records"),
     OPT_FILE_(struct simulate_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
               "continue a run that was stopped. It takes its options from FOLDER, which was its --out"),
     OPT_BOOL_(struct simulate_opts, continue_anyway, "continue-anyway", "false",
@@ -150,7 +150,7 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
     if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
         return rc_raise(RC_INVAL, "--assumptions: needs --out FOLDER, whose page shows them");
-    TRY(simulating_check(o->out, o->json));
+    TRY(simulating_check(o->out, o->records));
 out:
     return rc;
 }
@@ -218,7 +218,7 @@ static enum rc compare_layouts(struct verb_call *call, struct continued *c, cons
     struct layouts l = { .terms = NULL };
     enum rc rc;
 
-    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(file_of_option(file_check_writable(o->records), "records"));
     TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
     TRY(layouts_open(&l, w.folder.temporary_path, &terms));
     if (o->dry_run) {
@@ -228,8 +228,10 @@ static enum rc compare_layouts(struct verb_call *call, struct continued *c, cons
     TRY(simulating_run_kept(&w, call, &l.base.simulations,
                             (struct simulating_run){ .run = run_layouts, .what = &l, .n_jobs = o->jobs }));
     TRY(layouts_print(&l, stdout));
-    if (o->json[0])
-        TRY(layouts_write(&l, o->json));
+    if (o->records[0])
+        TRY(layouts_write(&l, o->records));
+    if (call->output.json)
+        TRY(layouts_write(&l, "-"));
     if (o->out[0])
         TRY(keep_layouts(&l, w.folder.temporary_path));
     TRY(simulating_commit(&w, call, &l.base.simulations));
@@ -249,8 +251,10 @@ static enum rc hand_out(struct verb_call *call, const struct continued *c, struc
     TRY(simulate_print_answer(s, stdout));
     if (!o->out[0])
         TRY(simulate_print_rest(s, stdout));
-    if (o->json[0])
-        TRY(simulate_write(s, o->json));
+    if (o->records[0])
+        TRY(simulate_write(s, o->records));
+    if (call->output.json)
+        TRY(simulate_write(s, "-"));
     if (o->out[0])
         TRY(keep(s));
     TRY(simulating_commit(w, call, &s->simulations));
@@ -294,7 +298,7 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
     share_path(rows, sizeof rows, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     if (o->layout[0])
         return compare_layouts(call, c, &terms);
-    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(file_of_option(file_check_writable(o->records), "records"));
     TRY(simulating_open(&w, c, "simulate", o->out, o->dry_run));
     TRY(simulate_open(&s, w.folder.temporary_path, &terms));
     if (o->dry_run) {
@@ -334,7 +338,7 @@ static const struct verb_basics basics[] = {
     { "further questions", "what-if systems assumptions" },
     { "parallel layouts", "layout global-batch" },
     { "effort", "seeds jobs" },
-    { "output", "out json continue dry-run" },
+    { "output", "out records continue dry-run" },
     { NULL, NULL },
 };
 
@@ -348,6 +352,7 @@ const struct verb verb_simulate = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .has_records = true,
     .opts_bytes = sizeof(struct simulate_opts),
     .group = groups,
     .check = check_use,

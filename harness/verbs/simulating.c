@@ -20,11 +20,11 @@
 
 enum { FOLDER_BYTES = 512 };
 
-enum rc simulating_check(const char *out, const char *json)
+enum rc simulating_check(const char *out, const char *records)
 {
-    if (strcmp(json, "-") == 0 || strcmp(out, "-") == 0)
+    if (strcmp(records, "-") == 0 || strcmp(out, "-") == 0)
         return rc_raise(RC_INVAL, "--%s -: name a %s; the table goes to standard output",
-                        strcmp(json, "-") == 0 ? "json" : "out", strcmp(json, "-") == 0 ? "file" : "folder");
+                        strcmp(records, "-") == 0 ? "records" : "out", strcmp(records, "-") == 0 ? "file" : "folder");
     return RC_OK;
 }
 
@@ -86,7 +86,7 @@ enum rc simulating_tell_folder(const char *out)
 
 static bool says_what(const struct opt *o)
 {
-    static const char *const where_or_how[] = { "out", "json", "jobs", "continue", "continue-anyway", "dry-run" };
+    static const char *const where_or_how[] = { "out", "records", "jobs", "continue", "continue-anyway", "dry-run" };
 
     for (size_t i = 0; i < sizeof where_or_how / sizeof *where_or_how; i++)
         if (strcmp(o->name, where_or_how[i]) == 0)

@@ -14,8 +14,8 @@
 #include "harness/verbs/continued.h"
 #include "harness/verbs/verb.h"
 
-/* RC_INVAL: --json or --out is "-". */
-enum rc simulating_check(const char *out, const char *json) MUST_CHECK;
+/* RC_INVAL: --records or --out is "-". */
+enum rc simulating_check(const char *out, const char *records) MUST_CHECK;
 /* The folder of --out; if --out is not given, a folder that is discarded at the end. */
 enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb) MUST_CHECK;
 /* Call run(what, env), which runs n simulations, n_jobs at a time (0: as many as this process has cores). Prints

@@ -466,6 +466,12 @@ out:
 
 static enum rc train_run(struct verb_call *call)
 {
+    struct train_verb_opts *own = call->opts;
+
+    if (call->output.json && own->out[0] && strcmp(own->out, "-") != 0)
+        return rc_raise(RC_INVAL, "--json: the records go to --out %s; leave one of them out", own->out);
+    if (call->output.json)
+        own->out = "-";
     return train_as(call, GANG_WORKER);
 }
 
@@ -522,6 +528,7 @@ const struct verb verb_train = {
     .example = train_examples,
     .basics = train_basics,
     .page = "training",
+    .has_records = true,
     OPTIONS_OF_TRAIN,
     .run = train_run,
 };
@@ -549,6 +556,7 @@ const struct verb verb_serve = {
     .example = serve_examples,
     .basics = serve_basics,
     .page = "running",
+    .has_records = true,
     OPTIONS_OF_TRAIN,
     .run = serve_run,
 };

@@ -3,11 +3,23 @@
 #include "harness/verbs/verb.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "harness/base/output.h"
 #include "harness/verbs/verb_files.h"
 #include "harness/world/stop.h"
+
+const struct opt verb_output_table[] = {
+    OPT_BOOL_(struct verb_output, json, "json", "false",
+              "print records (JSON) instead of text. Standard output has nothing else, and notes go to standard error"),
+    OPT_BOOL_(struct verb_output, quiet, "quiet", "false",
+              "print no progress and no notes. Results and errors are printed"),
+    OPT_END_,
+};
 
 /* The groups of v, filling opts. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
@@ -114,6 +126,35 @@ static void spell(const struct verb *v, int n, char **options)
                 options[i] = (char *)s->option; /* which nobody writes to */
 }
 
+/* With the options of the output, which are then no group of the call. */
+static enum rc parse(struct verb_call *call, const struct verb *v, int n_options, char **options)
+{
+    if (v->has_records)
+        call->group[call->n_groups] = (struct opt_group){ "output", verb_output_table, &call->output, { 0 }, NULL };
+    return hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, v->n_rules, n_options, options), v);
+}
+
+/* Did the user give the option of that name? It need not exist. */
+static bool has(const struct verb_call *call, const char *name)
+{
+    for (int g = 0; g < call->n_groups; g++)
+        for (int i = 0; call->group[g].table[i].type != OPT_END; i++)
+            if (!call->group[g].module && strcmp(call->group[g].table[i].name, name) == 0)
+                return opt_is_given(&call->group[g], i);
+    return false;
+}
+
+/* RC_INVAL: --json with an option that makes no records. */
+static enum rc check_json(const struct verb_call *call)
+{
+    static const char *const without[] = { "dry-run", "init", "exercise", "check" };
+
+    for (size_t i = 0; call->output.json && i < sizeof without / sizeof *without; i++)
+        if (has(call, without[i]))
+            return rc_raise(RC_INVAL, "--json: there are no records with --%s; leave one of them out", without[i]);
+    return RC_OK;
+}
+
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[])
 {
     char **options = NULL;
@@ -128,22 +169,13 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     const int n_options = take_operands(call, v, take_command(call, v, argc, argv), argv, options);
     spell(v, n_options, options);
     TRY(check_command(call, n_options, options));
-    TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, n_options, options), v));
+    TRY(parse(call, v, n_options, options));
+    TRY(check_json(call));
     if (v->check)
         TRY(v->check(call));
 out:
     free(options);
     return rc;
-}
-
-/* --continue has the operand of the work that it continues. */
-static bool is_continued(const struct verb_call *call)
-{
-    for (int g = 0; g < call->n_groups; g++)
-        for (int i = 0; call->group[g].table[i].type != OPT_END; i++)
-            if (strcmp(call->group[g].table[i].name, "continue") == 0)
-                return opt_is_given(&call->group[g], i);
-    return false;
 }
 
 /* "B" of "A B", where A is given. */
@@ -160,7 +192,8 @@ enum rc verb_run(const struct verb *v, struct verb_call *call)
 {
     const int n_wanted = n_operands_of(v);
 
-    if (n_wanted > 0 && v->operands[0] != '[' && !is_continued(call) && !call->operand[n_wanted - 1])
+    /* --continue has the operand of the work that it continues */
+    if (n_wanted > 0 && v->operands[0] != '[' && !has(call, "continue") && !call->operand[n_wanted - 1])
         return rc_raise(RC_INVAL, "missing: %s; usage: gradmark %s %s", missing_operands(call), v->name, v->operands);
     enum rc rc;
 
@@ -181,6 +214,24 @@ void verb_call_close(struct verb_call *call)
 bool verb_given(const struct verb_call *call, const char *option)
 {
     return opt_given(call->group, call->n_groups, option);
+}
+
+enum rc verb_copy_records(const char *path)
+{
+    static const char *const name[] = { "acceptance.jsonl", "self_test.jsonl", "runs.jsonl", "verdicts.jsonl" };
+    char file[PATH_MAX];
+    struct stat about;
+    enum rc rc = RC_OK;
+
+    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
+        return output_copy(path);
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        (void)snprintf(file, sizeof file, "%s/%s", path, name[i]);
+        if (access(file, F_OK) == 0)
+            TRY(output_copy(file));
+    }
+out:
+    return rc;
 }
 
 bool verb_help_is_wanted(char *const words[])

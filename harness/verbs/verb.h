@@ -17,11 +17,17 @@ enum verb_stage {
     STAGE_RUN,   /* input accepted, work begun: an error is exit code 1 */
 };
 
-enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
+enum { VERB_MAX_GROUPS = 9 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
+
+struct verb_output { /* how a subcommand prints */
+    bool json;       /* records alone go to standard output: they are written with output.h or report_open("-") */
+    bool quiet;      /* what is printed to stderr is dropped, but not the error that ends the subcommand */
+};
 
 struct verb_call { /* one use of a subcommand, its options parsed */
     const struct verb *verb;
     void *opts; /* the subcommand's option struct */
+    struct verb_output output;
     struct opt_group group[VERB_MAX_GROUPS];
     int n_groups;
     const char *operand[VERB_MAX_OPERANDS]; /* borrowed from argv; NULL: not given */
@@ -71,6 +77,7 @@ struct verb {
     const struct verb_example *example; /* command NULL last; NULL: none */
     const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
     const char *page;                   /* a page in docs/ with more text: "compare" */
+    bool has_records;                   /* it takes verb_output_table */
     size_t opts_bytes;                  /* size of its option struct; 0: it has no options */
     const struct verb_group *group;     /* table NULL last */
     /* The module kinds whose options it takes, NULL-terminated, and the offset of their values (a union module_values);
@@ -85,6 +92,10 @@ struct verb {
     enum rc (*run)(struct verb_call *call);
 };
 
+/* Options of every subcommand that prints records. They fill call->output, and are in none of its groups: they are in no
+ * record and no plan. */
+extern const struct opt verb_output_table[];
+
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
     verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm, verb_keys,
     verb_launch, verb_serve;
@@ -98,6 +109,8 @@ void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which belongs to no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
+/* Write the records of a folder of compare or accept, or of a file, to standard output. RC_IO. */
+enum rc verb_copy_records(const char *path) MUST_CHECK;
 /* Is --help, -h or --help-all among words[0..], before "--" and the final NULL? */
 bool verb_help_is_wanted(char *const words[]);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/output.h"
 #include "models/engine/network.h"
 
 void profile_close(struct profile **p)
@@ -225,21 +226,49 @@ out:
     return rc;
 }
 
+/* path: for messages. */
+static enum rc write_profile(FILE *to, const struct profile *p, const char *path)
+{
+    enum rc rc;
+
+    fputs("{\n", to);
+    TRY(write_head(to, p, path));
+    fputs(" \"layers\": [\n", to);
+    for (int i = 0; i < p->n_layers; i++) {
+        fputs("  ", to);
+        TRY(dump(to, layer_json(&p->layer[i]), p->layer[i].name, path));
+        fputs(i + 1 < p->n_layers ? ",\n" : "\n", to);
+    }
+    fputs(" ]\n}\n", to);
+out:
+    return rc;
+}
+
+enum rc profile_print_json(const struct profile *p)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+    enum rc rc;
+
+    if (!to)
+        return rc_raise(RC_NOMEM, "no memory for a profile");
+    rc = write_profile(to, p, "standard output");
+    if (fclose(to) != 0 && rc == RC_OK)
+        rc = rc_raise(RC_NOMEM, "no memory for a profile");
+    if (rc == RC_OK)
+        rc = output_write(text, n_bytes);
+    free(text);
+    return rc;
+}
+
 enum rc profile_save(const struct profile *p, const char *path)
 {
     struct atomic_file file = { 0 };
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
-    fputs("{\n", file.stream);
-    TRY(write_head(file.stream, p, path));
-    fputs(" \"layers\": [\n", file.stream);
-    for (int i = 0; i < p->n_layers; i++) {
-        fputs("  ", file.stream);
-        TRY(dump(file.stream, layer_json(&p->layer[i]), p->layer[i].name, path));
-        fputs(i + 1 < p->n_layers ? ",\n" : "\n", file.stream);
-    }
-    fputs(" ]\n}\n", file.stream);
+    TRY(write_profile(file.stream, p, path));
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);

@@ -52,7 +52,7 @@ def gradmark(options, library, key):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.jsonl")
         output_of([["mpirun", "-np", str(N_RANKS), options.program, "comm", "allreduce", "--reducer", library, "--hot", "--bytes", options.bytes,
-                    "--budget-s", str(options.budget_s), "--json", path] + more])
+                    "--budget-s", str(options.budget_s), "--records", path] + more])
         records = [json.loads(line) for line in open(path)]
     return {r["bytes_count"]: r[key] for r in records if r["kind"] == "row"}, records[0]
 
@@ -169,7 +169,7 @@ def main():
         csv.writer(f, lineterminator="\n").writerows([("round", "library", "peer", "bytes", "gradmark_s", "peer_s")] + rows)
     with open("manifest.json", "w") as f:
         kept = {name: getattr(options, name) for name in ("bytes", "budget_s", "rounds")}
-        manifest.get("options", {}).pop("json", None)
+        manifest.get("options", {}).pop("records", None)
         json.dump({"kind": "comm_check_peers", "options": kept, "versions": versions, "not_run": notes, "load_average": os.getloadavg(),
                    "scheduling_policy": os.sched_getscheduler(0), "kernel": platform.release(), "gradmark": manifest}, f, indent=1)
     lines, n_differ = table(rows)
