@@ -340,6 +340,11 @@ out:
     return rc;
 }
 
+static const char *operand_name(int i)
+{
+    return i < COMM_N_TYPES ? comm_type_name((enum comm_type)i) : i == COMM_N_TYPES ? "ps" : NULL;
+}
+
 static const struct verb_example examples[] = {
     { "comm allreduce --reducer ring,shm --bytes 1Mi --budget-s 4", "Two algorithms, between two threads" },
     { "comm ps --transport tcp --bytes 4Mi", "Push and pull over TCP of this machine" },
@@ -361,6 +366,7 @@ const struct verb verb_comm = {
     .name = "comm",
     .summary = "measure collectives, or push and pull, and their ceiling",
     .operands = "TYPE",
+    .operand_name = operand_name,
     .usage = "TYPE [--option value ...]\n"
              "mpirun -np N gradmark comm TYPE [--option value ...]",
     .introduction =

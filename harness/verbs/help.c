@@ -258,6 +258,22 @@ static const struct help_format {
                 { "fish", help_print_fish },
                 { "markdown", help_print_markdown } };
 
+const char *help_format_word(int i)
+{
+    return i == 0 ? "man" : i <= (int)(sizeof formats / sizeof *formats) ? formats[i - 1].word : NULL;
+}
+
+const char *help_page_word(int i, const struct verb *const *verbs, char *out, size_t n_bytes)
+{
+    char name[WORD_BYTES];
+    size_t n_text_bytes;
+
+    if (!find_page(NULL, i, name, &n_text_bytes))
+        return NULL;
+    snprintf(out, n_bytes, "%s%s", name, find_verb(verbs, name) ? ".md" : "");
+    return out;
+}
+
 /* --format man [VERB] | bash | ... ; words: behind --format. Returns the exit code. */
 static int print_format(const struct verb *const *verbs, char *const *words)
 {

@@ -31,6 +31,12 @@ void help_each_word(const char *names, void (*each)(void *to, const char *name),
 /* out[n_bytes] := line i of its usage, after "gradmark NAME "; false: there is no such line. */
 bool help_usage_line(char *out, size_t n_bytes, const struct verb *v, int i);
 
+/* Word i that may follow gradmark help, besides subcommands: a page. out[n_bytes] may hold it. A page whose name is a
+ * subcommand, too, is "NAME.md". NULL after the last. */
+const char *help_page_word(int i, const struct verb *const *verbs, char *out, size_t n_bytes);
+/* Format i of gradmark help --format; NULL after the last. */
+const char *help_format_word(int i);
+
 /* OPT_BRIEF: the text of --help; OPT_WHOLE: of --help-all. */
 void help_print(FILE *to, const struct verb *v, enum opt_detail detail);
 /* Run gradmark help WORDS. verbs: NULL-terminated. Returns the exit code; *unknown: the word that is neither a

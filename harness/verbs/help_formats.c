@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/cluster/cluster.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/help.h"
+#include "models/workload.h"
 
 enum { CHOICE_BYTES = 64, NAME_BYTES = 80, LINE_BYTES = 256, PAGE_COLUMNS = 110 };
 
@@ -23,13 +25,35 @@ static bool names_files(const struct opt *o)
     return o->type == OPT_TEXT && o->file != OPT_NO_FILE;
 }
 
-/* The choices of o, a blank between two. */
+static const char *network_name(int i)
+{
+    const struct module *m = network_kind.at(i);
+
+    return m ? m->name : NULL;
+}
+
+/* Names that a TEXT may be: its unit says which. */
+static const struct {
+    const char *unit;
+    const char *(*name)(int i);
+} names_of[] = { { "PRESET|FILE", cluster_preset_name }, { "MODEL,...", network_name } };
+
+/* Word i to offer as a value of o; NULL after the last. out[n_bytes] may hold it. */
+static const char *value_word(const struct opt *o, int i, char *out, size_t n_bytes)
+{
+    for (size_t k = 0; o->type == OPT_TEXT && k < sizeof names_of / sizeof *names_of; k++)
+        if (strcmp(o->unit, names_of[k].unit) == 0)
+            return names_of[k].name(i);
+    return opt_choice(o, i, out, n_bytes);
+}
+
+/* The words to offer, a blank between two. */
 static void print_choices(FILE *to, const struct opt *o)
 {
     char name[CHOICE_BYTES];
     const char *choice;
 
-    for (int i = 0; (choice = opt_choice(o, i, name, sizeof name)) != NULL; i++)
+    for (int i = 0; (choice = value_word(o, i, name, sizeof name)) != NULL; i++)
         fprintf(to, "%s%s", i > 0 ? " " : "", choice);
 }
 
@@ -37,7 +61,38 @@ static bool has_choices(const struct opt *o)
 {
     char name[CHOICE_BYTES];
 
-    return opt_choice(o, 0, name, sizeof name) != NULL;
+    return value_word(o, 0, name, sizeof name) != NULL;
+}
+
+/* Is its value several words, with commas between? */
+static bool is_list(const struct opt *o)
+{
+    return o->type == OPT_LIST || (o->type == OPT_TEXT && strstr(o->unit, ",...") != NULL);
+}
+
+/* Names of the first operand, each with a blank before it. */
+static void print_operands(FILE *to, const struct verb *v)
+{
+    for (int i = 0; v->operand_name && v->operand_name(i); i++)
+        fprintf(to, " %s", v->operand_name(i));
+}
+
+static void print_formats(FILE *to)
+{
+    for (int i = 0; help_format_word(i); i++)
+        fprintf(to, "%s%s", i > 0 ? " " : "", help_format_word(i));
+}
+
+/* What may follow gradmark help. */
+static void print_help_words(FILE *to, const struct verb *const *verbs)
+{
+    char name[NAME_BYTES];
+
+    for (const struct verb *const *v = verbs; *v; v++)
+        fprintf(to, "%s ", (*v)->name);
+    for (int i = 0; help_page_word(i, verbs, name, sizeof name); i++)
+        fprintf(to, "%s ", name);
+    fputs("--all --format", to);
 }
 
 /* The verb before v that has the same tables; NULL: none. */
@@ -199,7 +254,7 @@ void help_print_bash(FILE *to, const struct verb *const *verbs)
 
     fputs("# made by gradmark help --format bash\n"
           "_gradmark() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words= files=\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words= files= list=\n"
           "    if [ \"$word\" = = ]; then\n"
           "        word=\n"
           "    elif [ \"$before\" = = ]; then\n"
@@ -209,8 +264,12 @@ void help_print_bash(FILE *to, const struct verb *const *verbs)
           "        words='",
           to);
     print_verb_names(to, verbs);
-    fputs("'\n    else\n        case ${COMP_WORDS[1]}:$before in\n        help:*) words='", to);
+    fputs("'\n    else\n        case ${COMP_WORDS[1]}:$before in\n        help:--format) words='", to);
+    print_formats(to);
+    fputs("' ;;\n        help:man) words='", to);
     print_verb_names(to, verbs);
+    fputs("' ;;\n        help:*) words='", to);
+    print_help_words(to, verbs);
     fputs("' ;;\n", to);
     for (const struct verb *const *v = verbs; *v; v++) {
         const int n = help_options(options, *v);
@@ -223,19 +282,22 @@ void help_print_bash(FILE *to, const struct verb *const *verbs)
             if (has_choices(o->opt)) {
                 fputs("words='", to);
                 print_choices(to, o->opt);
-                fputs("' ", to);
-            } else if (names_files(o->opt)) {
-                fputs("files=1 ", to);
+                fputs(is_list(o->opt) ? "' list=1 " : "' ", to);
             }
-            fputs(";;\n", to);
+            fputs(names_files(o->opt) ? "files=1 ;;\n" : ";;\n", to);
         }
         fprintf(to, "        %s:*) files=1 words='", (*v)->name);
         print_bash_names(to, options, n);
+        print_operands(to, *v);
         fputs("' ;;\n", to);
     }
     fputs("        esac\n"
           "    fi\n"
-          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "    if [ -n \"$list\" ] && [ \"${word%,*}\" != \"$word\" ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -P \"${word%,*},\" -W \"$words\" -- \"${word##*,}\")\n"
+          "    else\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "    fi\n"
           "    [ -z \"$files\" ] || [ \"${word#-}\" != \"$word\" ] || compopt -o default 2>/dev/null\n"
           "}\n"
           "complete -F _gradmark gradmark\n",
@@ -259,10 +321,14 @@ static void print_zsh_option(FILE *to, const struct help_option *o)
         fputc(':', to);
         print_escaped(to, has_choices(o->opt) ? "NAME" : value, ":");
         fputc(':', to);
-        if (has_choices(o->opt)) {
-            fputc('(', to);
+        if (has_choices(o->opt) && names_files(o->opt)) {
+            fputs("{compadd ", to);
             print_choices(to, o->opt);
-            fputc(')', to);
+            fputs("; _files}", to);
+        } else if (has_choices(o->opt)) {
+            fputs(is_list(o->opt) ? "_values -s , NAME " : "(", to);
+            print_choices(to, o->opt);
+            fputs(is_list(o->opt) ? "" : ")", to);
         } else if (names_files(o->opt)) {
             fputs("_files", to);
         }
@@ -280,15 +346,27 @@ void help_print_zsh(FILE *to, const struct verb *const *verbs)
           "if (( CURRENT == 2 )); then\n    compadd ",
           to);
     print_verb_names(to, verbs);
-    fputs("\n    return\nfi\nlocal verb=${words[2]}\nshift words\n(( CURRENT-- ))\ncase $verb in\nhelp) compadd ", to);
+    fputs("\n    return\nfi\nlocal verb=${words[2]}\nshift words\n(( CURRENT-- ))\ncase $verb in\n"
+          "help)\n    case ${words[CURRENT - 1]} in\n    --format) compadd ",
+          to);
+    print_formats(to);
+    fputs(" ;;\n    man) compadd ", to);
     print_verb_names(to, verbs);
-    fputs(" ;;\n", to);
+    fputs(" ;;\n    *) compadd -- ", to);
+    print_help_words(to, verbs);
+    fputs(" ;;\n    esac ;;\n", to);
     for (const struct verb *const *v = verbs; *v; v++) {
         const int n = help_options(options, *v);
         fprintf(to, "%s)\n    _arguments \\\n", (*v)->name);
         for (int i = 0; i < n; i++)
             print_zsh_option(to, &options[i]);
-        fputs("        '--help[main options]' '--help-all[all options]' '*:file:_files' ;;\n", to);
+        fputs("        '--help[main options]' '--help-all[all options]' ", to);
+        if ((*v)->operand_name) {
+            fputs("'1:NAME:{compadd", to);
+            print_operands(to, *v);
+            fputs("; _files}' ", to);
+        }
+        fputs("'*:file:_files' ;;\n", to);
     }
     fputs("esac\n", to);
 }
@@ -297,12 +375,24 @@ void help_print_fish(FILE *to, const struct verb *const *verbs)
 {
     struct help_option options[HELP_MOST_OPTIONS];
 
-    fputs("# made by gradmark help --format fish\n", to);
+    fputs("# made by gradmark help --format fish\n"
+          "complete -c gradmark -n __fish_use_subcommand -f -a help -d 'options, and pages to read'\n"
+          "complete -c gradmark -n '__fish_seen_subcommand_from help' -f -a '",
+          to);
+    print_help_words(to, verbs);
+    fputs("'\ncomplete -c gradmark -n '__fish_seen_subcommand_from help' -l format -x -a '", to);
+    print_formats(to);
+    fputs("' -d 'text for another program'\n", to);
     for (const struct verb *const *v = verbs; *v; v++) {
         const int n = help_options(options, *v);
         fprintf(to, "complete -c gradmark -n __fish_use_subcommand -f -a %s -d '", (*v)->name);
         print_escaped(to, (*v)->summary, "'\\");
         fputs("'\n", to);
+        if ((*v)->operand_name) {
+            fprintf(to, "complete -c gradmark -n '__fish_seen_subcommand_from %s' -a '", (*v)->name);
+            print_operands(to, *v);
+            fputs("'\n", to);
+        }
         for (int i = 0; i < n; i++) {
             char text[OPT_TEXT_BYTES];
             const struct help_option *o = &options[i];
@@ -310,9 +400,10 @@ void help_print_fish(FILE *to, const struct verb *const *verbs)
             fprintf(to, "complete -c gradmark -n '__fish_seen_subcommand_from %s' -l %s%s%s", (*v)->name,
                     o->module ? o->module->name : "", o->module ? "." : "", o->opt->name);
             if (has_choices(o->opt)) {
-                fputs(" -x -a '", to);
+                fputs(names_files(o->opt) ? " -r -a '" : " -x -a '", to);
+                fputs(is_list(o->opt) ? "(__fish_append , " : "", to);
                 print_choices(to, o->opt);
-                fputc('\'', to);
+                fputs(is_list(o->opt) ? ")'" : "'", to);
             } else if (o->opt->type != OPT_BOOL) {
                 fputs(names_files(o->opt) ? " -r" : " -x", to);
             }

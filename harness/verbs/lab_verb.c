@@ -546,6 +546,13 @@ static enum rc lab_run(struct verb_call *call)
     return continued_run(call, &terms);
 }
 
+static const char *operand_name(int i)
+{
+    const int n = n_labs();
+
+    return i < n ? lab_at(i)->name : i == n ? every_lab : NULL;
+}
+
 static const struct verb_example examples[] = {
     { "lab", "List all labs and exercises" },
     { "lab batch-size", "Run a lab of 2 seconds" },
@@ -558,6 +565,7 @@ const struct verb verb_lab = {
     .name = "lab",
     .summary = "run a lesson about SGD, with pictures and questions",
     .operands = "[NAME]",
+    .operand_name = operand_name,
     .usage = "[NAME] [--option value ...]\n"
              "NAME --exercise\n"
              "NAME --check FILE\n"

@@ -178,6 +178,11 @@ static enum rc reproduce_run(struct verb_call *call)
     return continued_run(call, &terms);
 }
 
+static const char *operand_name(int i)
+{
+    return i == 0 ? preset_name : NULL;
+}
+
 static const struct verb_example examples[] = {
     { "reproduce horovod-512", "Print all rows of the built-in table (a minute)" },
     { "reproduce horovod-512 --out charts", "Draw its charts, too, into the new folder charts" },
@@ -196,6 +201,7 @@ const struct verb verb_reproduce = {
     .name = "reproduce",
     .summary = "predict published efficiencies, and print each error",
     .operands = "horovod-512|FILE.csv",
+    .operand_name = operand_name,
     .usage = "horovod-512|FILE.csv [--option value ...]",
     .introduction = "Simulates each row of a published table, and prints how wrong the prediction is. horovod-512 is "
                     "built in: Horovod and TensorFlow on up to 512 GPUs. FILE.csv is your own table with the columns "

@@ -66,14 +66,15 @@ struct verb_hint { /* an option that the subcommand does not have, and its repla
 };
 
 struct verb {
-    const char *name, *summary;      /* summary: one line, no full stop */
-    const char *operands;            /* required words besides options: a name for each, "A B"; "[A]": optional;
+    const char *name, *summary;         /* summary: one line, no full stop */
+    const char *operands;               /* required words besides options: a name for each, "A B"; "[A]": optional;
                                         NULL: none */
-    const char *command;             /* the same for words after --, NULL-terminated by its caller; NULL: none */
-    const struct verb_short *shorts; /* given NULL last; NULL: none */
-    const char *usage;               /* lines following "gradmark NAME"; lines that begin with "gradmark " or "mpirun "
+    const char *(*operand_name)(int i); /* Optional (NULL): name i that the first operand may be; NULL after the last */
+    const char *command;                /* the same for words after --, NULL-terminated by its caller; NULL: none */
+    const struct verb_short *shorts;    /* given NULL last; NULL: none */
+    const char *usage;        /* lines following "gradmark NAME"; lines that begin with "gradmark " or "mpirun "
                                         are printed unchanged; NULL: "[--option value ...]" */
-    const char *introduction;        /* paragraphs before the options in --help, separated by "\n\n"; NULL: none */
+    const char *introduction; /* paragraphs before the options in --help, separated by "\n\n"; NULL: none */
     const struct verb_example *example; /* command NULL last; NULL: none */
     const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
     const char *page;                   /* a page in docs/ with more text: "compare" */
