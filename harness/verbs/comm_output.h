@@ -45,8 +45,8 @@ struct comm_output {   /* of one type; borrowed */
 struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes);
 /* RC_INVAL, RC_UNSUPPORTED: no chart can be drawn at path; the message begins with "--chart PATH". */
 enum rc comm_check_chart(const char *path) MUST_CHECK;
-/* Write the table to standard output; for --records a manifest and records; for --chart the picture, and its data beside
- * it as .tsv. Then set call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong is not 0. */
+/* Write the table to standard output; for --records a manifest and records; for --chart the picture, and its data
+ * beside it as .tsv. Then set call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong is not 0. */
 enum rc comm_output_report(const struct comm_output *out, struct verb_call *call) MUST_CHECK;
 
 #endif

@@ -342,7 +342,7 @@ out:
 
 static const char *operand_name(int i)
 {
-    return i < COMM_N_TYPES ? comm_type_name((enum comm_type)i) : i == COMM_N_TYPES ? "ps" : NULL;
+    return i < COMM_N_TYPES ? comm_type_name((enum comm_type)i) : i == COMM_N_TYPES ? sync_ps.module.name : NULL;
 }
 
 static const struct verb_example examples[] = {

@@ -126,12 +126,25 @@ static void spell(const struct verb *v, int n, char **options)
                 options[i] = (char *)s->option; /* which nobody writes to */
 }
 
+/* rc is how the parser ended: a file behind --json is why it failed. */
+static enum rc explained(enum rc rc, int n, char *const options[])
+{
+    for (int i = 0; rc == RC_INVAL && i + 1 < n; i++)
+        if (strcmp(options[i], "--json") == 0 && options[i + 1][0] != '-')
+            return rc_raise(rc, "--json: takes no file, and %.200s is one; to write it: --json > %.200s",
+                            options[i + 1], options[i + 1]);
+    return rc;
+}
+
 /* With the options of the output, which are then no group of the call. */
 static enum rc parse(struct verb_call *call, const struct verb *v, int n_options, char **options)
 {
     if (v->has_records)
         call->group[call->n_groups] = (struct opt_group){ "output", verb_output_table, &call->output, { 0 }, NULL };
-    return hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, v->n_rules, n_options, options), v);
+    const enum rc rc =
+        hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, v->n_rules, n_options, options), v);
+
+    return v->has_records ? explained(rc, n_options, options) : rc;
 }
 
 /* Did the user give the option of that name? It need not exist. */

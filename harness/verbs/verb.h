@@ -93,8 +93,8 @@ struct verb {
     enum rc (*run)(struct verb_call *call);
 };
 
-/* Options of every subcommand that prints records. They fill call->output, and are in none of its groups: they are in no
- * record and no plan. */
+/* Options of every subcommand that prints records. They fill call->output, and are in none of its groups: no record and
+ * no plan has them. */
 extern const struct opt verb_output_table[];
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
