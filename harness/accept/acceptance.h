@@ -176,6 +176,10 @@ struct preflight_row {            /* one fact that must be equal on all nodes, o
     char value[ACCEPT_TEXT_BYTES]; /* value of the majority */
     int node;                      /* the first that differs or breaks the limit; -1: none */
     char other[ACCEPT_TEXT_BYTES]; /* its value, and how many more differ; with node -1: what differs in all */
+    /* Of a number with a limit, as the test compared it; not in records. unit: a constant; NULL: no such number */
+    double measured, limit; /* measured: the worst of all nodes */
+    bool at_least;
+    const char *unit;
 };
 enum { ACCEPT_MAX_PREFLIGHT = 24 };
 

@@ -75,7 +75,8 @@ static void nodes_that_are_blamed_are_bad(void **state)
     write_faulty(k, ALL_FAULTS);
     assert_string_equal(kit_read(k, "good.hosts"), "# blamed: link host1 - host4\nhost1 slots=2\nhost4 slots=2\n");
     assert_string_equal(kit_read(k, "bad.hosts"), "host2 slots=2\nhost3 slots=2\n");
-    assert_string_equal(kit_read(k, "slurm.txt"), "--nodelist=host[1,4]\n--exclude=host[2-3]\n");
+    assert_string_equal(kit_read(k, "slurm.txt"),
+                        "# blamed: link host1 - host4\n--nodelist=host[1,4]\n--exclude=host[2-3]\n");
 }
 
 static void a_healthy_cluster_has_no_bad_node(void **state)
@@ -103,7 +104,8 @@ static void a_strange_name_is_no_host_and_no_tag(void **state)
     assert_string_equal(kit_read(k, "bad.hosts"), "# no name of a host: <b>\"h'&?host9 slots=64\n");
     assert_string_equal(kit_read(k, "good.hosts"), "# blamed: link x?host8 - host4\n# no name of a host: x?host8\n"
                                                    "host2 slots=2\nhost4 slots=2\n");
-    assert_string_equal(kit_read(k, "slurm.txt"), "# no name of a host: x?host8\n--nodelist=host[2,4]\n"
+    assert_string_equal(kit_read(k, "slurm.txt"), "# blamed: link x?host8 - host4\n"
+                                                  "# no name of a host: x?host8\n--nodelist=host[2,4]\n"
                                                   "# no name of a host: <b>\"h'&?host9 slots=64\n"
                                                   "# no node for --exclude\n");
     const char *page = kit_read(k, "report.html");
@@ -164,7 +166,7 @@ static void no_stage_seems_better_than_it_is(void **state)
     has(text, "<testsuite name=\"noise\" tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"0\"");
     has(text, "<error message=\"the time was up\" type=\"no data\">");
     assert_int_equal(n_of(text, "<property name=\"injected\" value=\"rank:5=0.7\"/>"), ACCEPT_N_STAGES); /* N2 */
-    has(kit_read(k, "report.html"), "<p class=\"alert\">Faults were injected on order: rank:5=0.7.\n</p>");
+    has(kit_read(k, "report.html"), "<p class=\"alert\">Faults were injected by --inject: rank:5=0.7.\n</p>");
     acceptance_close(&a);
 }
 

@@ -2,8 +2,8 @@
 /*
  * acceptance_hosts.c - good.hosts and bad.hosts for Open MPI, slurm.txt for Slurm, rank_order.hosts for both.
  *
- * Bad is a node that a finding blames, itself or a rank of it. The ends of a blamed link are good, each for itself: a
- * comment of good.hosts names the link.
+ * Bad is a node that a finding blames: itself, a rank of it, or all nodes. The ends of a blamed link are good, each for
+ * itself: a comment of good.hosts and of slurm.txt names the link.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 static bool is_bad(const struct acceptance *a, int node)
 {
     for (int i = 0; i < a->n_findings; i++)
-        if (a->finding[i].subject != SUBJECT_LINK && finding_is_of_node(&a->finding[i], node))
+        if (a->finding[i].subject == SUBJECT_FLEET ||
+            (a->finding[i].subject != SUBJECT_LINK && finding_is_of_node(&a->finding[i], node)))
             return true;
     return false;
 }
@@ -31,15 +32,20 @@ static void comment(const char *what, const char *text, FILE *to)
     fprintf(to, "# %s: %s\n", what, line);
 }
 
-static void write_links(const struct acceptance *a, FILE *to)
+/* What is blamed and is no node: links, and all nodes together. */
+static void write_blamed(const struct acceptance *a, FILE *to)
 {
     char name[SUBJECT_BYTES];
+    bool has_fleet = false;
 
-    for (int i = 0; i < a->n_findings; i++)
-        if (a->finding[i].subject == SUBJECT_LINK) {
+    for (int i = 0; i < a->n_findings; i++) {
+        const bool is_fleet = a->finding[i].subject == SUBJECT_FLEET;
+        if (a->finding[i].subject == SUBJECT_LINK || (is_fleet && !has_fleet)) {
+            has_fleet = has_fleet || is_fleet;
             accept_subject_text(name, sizeof name, a, &a->finding[i]);
             comment("blamed", name, to);
         }
+    }
 }
 
 static enum rc write_hostfile(const struct acceptance *a, bool bad, const char *path)
@@ -49,7 +55,7 @@ static enum rc write_hostfile(const struct acceptance *a, bool bad, const char *
 
     TRY(atomic_file_open(&file, path));
     if (!bad)
-        write_links(a, file.stream);
+        write_blamed(a, file.stream);
     for (int i = 0; i < a->n_nodes; i++) {
         const char *name = a->node[i].name;
         if (is_bad(a, i) != bad)
@@ -112,6 +118,7 @@ static enum rc write_slurm(const struct acceptance *a, const char *path)
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
+    write_blamed(a, file.stream);
     TRY(write_list(a, false, "nodelist", file.stream));
     TRY(write_list(a, true, "exclude", file.stream));
     write_distribution(a, file.stream);

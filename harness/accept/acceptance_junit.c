@@ -120,9 +120,11 @@ static void write_criterion(const struct criterion *c, FILE *to)
     write_figure("low", c->low, to);
     write_figure("high", c->high, to);
     write_figure(c->at_least ? "least" : "most", c->limit, to);
-    fputs("unit: ", to);
-    xml_text(to, c->unit);
-    fputc('\n', to);
+    if (c->unit[0]) {
+        fputs("unit: ", to);
+        xml_text(to, c->unit);
+        fputc('\n', to);
+    }
     write_figure("samples", c->n_samples, to);
     fputs("</system-out>\n", to);
     fputs("</testcase>\n", to);

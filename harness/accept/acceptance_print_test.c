@@ -170,11 +170,10 @@ static void a_part_says_what_it_found(void **state)
     shows(&a, verdict_print_notes, "The test did not come to its end: this is what it had measured.\n");
     a.stop_signal = 15;
     shows(&a, verdict_print,
-          "NO DATA: signal 15 stopped the test; found: 1 node is slow: host3; 1 stage has no data: ps");
+          "NO DATA: SIGTERM stopped the test; found: 1 node is slow: host3; 1 stage has no data: ps");
     a.n_findings = 0;
-    prints(
-        &a, verdict_print,
-        "NO DATA: signal 15 stopped the test; found: 1 of 7 criteria fail: pair_bytes_per_s; 1 stage has no data: ps");
+    prints(&a, verdict_print,
+           "NO DATA: SIGTERM stopped the test; found: 1 of 7 criteria fail: pair_bytes_per_s; 1 stage has no data: ps");
     acceptance_close(&a);
 }
 
@@ -226,9 +225,8 @@ static void injected_faults_and_a_signal_are_told_N2(void **state)
     snprintf(a.injected, sizeof a.injected, "rank:5=0.7");
     a.stop_signal = 15;
     char *text = kit_printed(&a, print);
-    assert_non_null(strstr(text,
-                           "4 nodes and 8 ranks\nFaults were injected on order: rank:5=0.7.\n"
-                           "The test was stopped by signal 15 before its end: this is what it had measured.\n\n"));
+    assert_non_null(strstr(text, "4 nodes and 8 ranks\nFaults were injected by --inject: rank:5=0.7.\n"
+                                 "SIGTERM stopped the test before its end: this is what it had measured.\n\n"));
     free(text);
     acceptance_close(&a);
 }
@@ -295,8 +293,12 @@ static void limits_say_which_side(void **state)
     c.limit = NAN;
     limit_text(text, sizeof text, &c);
     assert_string_equal(text, "-");
-    interval_text(text, sizeof text, 1, NAN, "s");
+    interval_text(text, sizeof text, NAN, NAN, "s");
     assert_string_equal(text, "-");
+    interval_text(text, sizeof text, 1, INFINITY, "s");
+    assert_string_equal(text, "1 s or more");
+    interval_text(text, sizeof text, 1, NAN, "s"); /* the same, read from a record, which has no infinity */
+    assert_string_equal(text, "1 s or more");
 }
 
 /* Where they were measured, behind the criteria. */

@@ -54,12 +54,16 @@ static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, cons
 {
     const char *known[ACCEPT_N_STAGES + 1] = { NULL };
     const char *rest = stages;
-    char name[64], choices[200];
+    char element[64], name[64], choices[200];
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         known[s] = accept_stage_name((enum accept_stage)s);
-    while (text_next(&rest, name, sizeof name)) {
-        int s = 0;
+    while (text_next(&rest, element, sizeof element)) {
+        const char *begin = element + strspn(element, " ");
+        int s = 0, n = (int)strlen(begin);
+        while (n > 0 && begin[n - 1] == ' ')
+            n--;
+        snprintf(name, sizeof name, "%.*s", n, begin);
         while (s < ACCEPT_N_STAGES && strcmp(known[s], name) != 0)
             s++;
         text_say_choices(choices, sizeof choices, name, known);

@@ -279,19 +279,32 @@ static enum rc limit_by_training(const struct limiting *l, const struct acceptan
     return limit_by_exposed(l, h, all);
 }
 
+/* Nobody knows whether such a run was healthy. The first reason is enough. */
+static enum rc raise_without_verdict(const struct acceptance *h, const char *right)
+{
+    const char *name = "nothing was judged";
+
+    for (int i = h->n_criteria - 1; i >= 0; i--)
+        if (h->criterion[i].outcome == OUTCOME_NO_DATA)
+            name = h->criterion[i].name;
+    return rc_raise(RC_INVAL, "that run had no verdict (no data: %s); %s", name, right);
+}
+
 /* Limits from a run that was not healthy would let the same fault pass ever after. */
 static enum rc check_healthy(const struct acceptance *h)
 {
     static const char right[] = "a whole run that passed would be right";
 
     if (h->injected[0])
-        return rc_raise(RC_INVAL, "that run had faults on order, %.200s; %s", h->injected, right);
+        return rc_raise(RC_INVAL, "that run had faults by --inject, %.200s; %s", h->injected, right);
     if (h->lost_rank >= 0)
         return rc_raise(RC_INVAL, "rank %d was lost in that run; %s", h->lost_rank, right);
     if (h->is_partial)
         return rc_raise(RC_INVAL, "that run was cut short; %s", right);
     if (h->outcome == OUTCOME_FAIL)
         return rc_raise(RC_INVAL, "that run failed; %s", right);
+    if (h->outcome != OUTCOME_PASS)
+        return raise_without_verdict(h, right);
     return RC_OK;
 }
 

@@ -35,6 +35,7 @@ static void set_ranks(struct acceptance *a, int metric, double base, double slop
 static void open_healthy(struct acceptance *a)
 {
     assert_int_equal(acceptance_open(a, 2, 4), RC_OK);
+    a->outcome = OUTCOME_PASS;
     for (int n = 0; n < 2; n++) {
         snprintf(a->node[n].name, sizeof a->node[n].name, "host%d", n);
         a->node[n].first_rank = 2 * n;
@@ -244,13 +245,16 @@ static void a_sick_reference_gives_no_limits(void **state)
     open_healthy(&a); /* without data in all stages, and yet of use */
     a.outcome = OUTCOME_FAIL;
     refuses(&a, "that run failed; a whole run that passed would be right");
+    a.outcome = OUTCOME_NO_DATA;
+    acceptance_add_criterion(&a, ACCEPT_NOISE, "quiet machine")->outcome = OUTCOME_NO_DATA;
+    refuses(&a, "that run had no verdict (no data: quiet machine); a whole run that passed would be right");
     a.is_partial = true;
     refuses(&a, "that run was cut short; a whole run that passed would be right");
     a.lost_rank = 2;
     refuses(&a, "rank 2 was lost in that run; a whole run that passed would be right");
     snprintf(a.injected, sizeof a.injected, "rank:3=0.7");
     a.outcome = OUTCOME_PASS;
-    refuses(&a, "that run had faults on order, rank:3=0.7; a whole run that passed would be right");
+    refuses(&a, "that run had faults by --inject, rank:3=0.7; a whole run that passed would be right");
     acceptance_close(&a);
 }
 
@@ -259,6 +263,7 @@ static void a_sick_reference_gives_no_limits(void **state)
 static void open_noisy(struct acceptance *a, int n_ranks, int n_repeats)
 {
     assert_int_equal(acceptance_open(a, 1, n_ranks), RC_OK);
+    a->outcome = OUTCOME_PASS;
     assert_int_equal(acceptance_add_metric(a, METRIC_DETOUR, n_repeats), RC_OK);
     assert_int_equal(acceptance_add_metric(a, METRIC_LONGEST_DETOUR, n_repeats), RC_OK);
 }
@@ -342,6 +347,7 @@ static void latency_has_what_repeats_differ_by(void **state)
 
     (void)state;
     assert_int_equal(acceptance_open(&a, 3, 3), RC_OK);
+    a.outcome = OUTCOME_PASS;
     assert_int_equal(acceptance_add_tournament(&a, 4), RC_OK);
     a.tournament.n_repeats = 4;
     for (int i = 0; i < 4; i++)
@@ -428,6 +434,7 @@ static void healthy_runs_keep_latency_and_exposure(void **state)
 
     (void)state;
     assert_int_equal(acceptance_open(&a, 6, 6), RC_OK);
+    a.outcome = OUTCOME_PASS;
     assert_int_equal(acceptance_add_tournament(&a, 3), RC_OK);
     a.tournament.n_repeats = 3;
     assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_WAIT, 8), RC_OK);

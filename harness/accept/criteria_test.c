@@ -125,7 +125,7 @@ static void each_error_names_line_key_and_value(void **state)
         const char *text, *message;
     } wrong[] = {
         { "name: a\nleast_flop_per_s: 1\n",
-          "c.yaml:2: least_flop_per_s: no such key; the nearest is least_flops_per_s (of " CRITERIA_KEYS ")" },
+          "c.yaml:2: least_flop_per_s: no such key; the nearest is least_flops_per_s" },
         { "name: a\n\nstages: compute,nois\n",
           "c.yaml:3: stages: is \"compute,nois\"; the nearest to nois is noise; names with commas between, each one of "
           "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak would be right" },
@@ -216,8 +216,7 @@ static void settings_change_values(void **state)
     assert_int_equal(criteria_set(&c, ""), RC_OK);
     const struct criteria before = c;
     assert_int_equal(criteria_set(&c, "noise_s=2,nois_s=3"), RC_INVAL);
-    assert_string_equal(rc_message(),
-                        "--criteria-set nois_s=3: no such key; the nearest is noise_s (of " CRITERIA_KEYS ")");
+    assert_string_equal(rc_message(), "--criteria-set nois_s=3: no such key; the nearest is noise_s");
     assert_int_equal(criteria_set(&c, "most_repeats_count=2"), RC_INVAL);
     assert_names(rc_message(), "--criteria-set most_repeats_count: ... 2 ... least_repeats_count, 3");
     assert_same(&c, &before);

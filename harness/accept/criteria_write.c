@@ -25,10 +25,11 @@ static const struct part {
     { "soak_minutes", "Stage soak" },
 };
 
-static void write_key(FILE *to, const struct criteria *c, int i, const char *source)
+static void write_key(FILE *to, const struct criteria *c, const struct criteria *defaults, int i, const char *source)
 {
     const struct key *k = &criteria_keys[i];
-    char about[512], range[256];
+    char about[512], range[256], value[KEY_VALUE_BYTES], usual[KEY_VALUE_BYTES];
+    char unchanged[KEY_VALUE_BYTES + 32] = "the default";
 
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
         if (strcmp(parts[p].key, k->name) == 0)
@@ -37,22 +38,27 @@ static void write_key(FILE *to, const struct criteria *c, int i, const char *sou
     snprintf(about, sizeof about, "%s (%s%s%s)", k->meaning, k->unit, k->unit[0] ? ": " : "", range);
     fputc('\n', to);
     key_write_text(to, about);
-    key_write_value(to, k, c, source[0] ? source : "the default");
+    key_format(k, c, value, sizeof value);
+    key_format(k, defaults, usual, sizeof usual);
+    if (strcmp(value, usual) != 0)
+        snprintf(unchanged, sizeof unchanged, "set; the default is %s", usual[0] ? usual : "empty");
+    key_write_value(to, k, c, source[0] ? source : unchanged);
 }
 
 enum rc criteria_write(const struct criteria *c, const struct criteria_sources *sources, const char *head,
                        const char *path)
 {
-    struct criteria checked = *c;
+    struct criteria checked = *c, defaults;
     struct atomic_file file = { 0 };
     int key = 0;
     enum rc rc;
 
+    criteria_default(&defaults);
     TRY(criteria_settle(&checked, &key));
     TRY(atomic_file_open(&file, path));
     key_write_head(file.stream, head);
     for (int i = 0; i < CRITERIA_N_KEYS; i++)
-        write_key(file.stream, c, i, sources ? sources->text[i] : "");
+        write_key(file.stream, c, &defaults, i, sources ? sources->text[i] : "");
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/accept/judge_parts.h"
+#include "harness/world/stop.h"
 
 static judge_stage_fn *const judge_stage[ACCEPT_N_STAGES] = {
     [ACCEPT_PREFLIGHT] = judge_preflight, [ACCEPT_COMPUTE] = judge_compute,         [ACCEPT_NOISE] = judge_noise,
@@ -27,7 +28,7 @@ static void add_only_row(struct acceptance *a, enum accept_stage s, enum accept_
 {
     char name[ACCEPT_NAME_BYTES];
 
-    snprintf(name, sizeof name, "%s is run", accept_stage_name(s));
+    snprintf(name, sizeof name, "%s not run", accept_stage_name(s));
     row_end(acceptance_add_criterion(a, s, name), outcome, "%s", a->stage[s].why);
 }
 
@@ -47,7 +48,8 @@ static void miss_stage(struct acceptance *a, enum accept_stage s)
     struct stage_state *state = &a->stage[s];
 
     if (state->why[0] == '\0' && a->stop_signal != 0)
-        snprintf(state->why, sizeof state->why, "signal %d stopped the test before this stage", a->stop_signal);
+        snprintf(state->why, sizeof state->why, "%s stopped the test before this stage",
+                 stop_signal_name(a->stop_signal));
     else if (state->why[0] == '\0')
         snprintf(state->why, sizeof state->why, "the stage was asked for, and %s",
                  a->is_partial ? "the test did not come to its end" : "was not run");

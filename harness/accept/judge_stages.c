@@ -30,6 +30,12 @@ static enum rc judge_fact(struct judging *j, int fact)
     struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_PREFLIGHT, p->what);
     enum rc rc = RC_OK;
 
+    if (p->unit) {
+        row->measured = p->measured;
+        row->limit = p->limit;
+        row->at_least = p->at_least;
+        row->unit = p->unit;
+    }
     row->n_samples = p->outcome == OUTCOME_PASS || p->outcome == OUTCOME_FAIL ? j->a->n_nodes : 0;
     if (p->node >= 0 && p->node < j->a->n_nodes)
         row_end(row, p->outcome, "%s: %.110s; most have %.110s", j->a->node[p->node].name, p->other, p->value);

@@ -47,6 +47,14 @@ static struct preflight_row *add_row(struct acceptance *a, const char *what)
     return row;
 }
 
+static void set_limit(struct preflight_row *row, double measured, double limit, bool at_least, const char *unit)
+{
+    row->measured = measured;
+    row->limit = limit;
+    row->at_least = at_least;
+    row->unit = unit;
+}
+
 /* --- who differs --- */
 
 /* node: -1: nodes differ, and none is to blame. Of the last row; the first is shown in it. */
@@ -144,19 +152,34 @@ static enum rc say_split(char out[ACCEPT_TEXT_BYTES], const struct nodes *n)
     return RC_OK;
 }
 
+/* Do all nodes of more than one have the same, as it is shown? */
+static bool has_one_text(const struct nodes *n)
+{
+    for (int i = 1; i < n->out->n_nodes; i++)
+        if (strcmp(n->node[i].has, n->node[0].has) != 0)
+            return false;
+    return n->out->n_nodes > 1;
+}
+
 /* The last row by n->node: who breaks a limit is to blame, and so is who differs from more than half of those that are
  * compared. Where there is no such majority, nobody is: all of them together differ. beyond: said of who differs. */
 static enum rc settle_row(const struct nodes *n, const char *beyond)
 {
     struct acceptance *a = n->out;
     struct preflight_row *row = &a->preflight[a->n_preflight - 1];
-    int n_best, n_compared = 0, n_blamed = 0;
+    int n_best, n_compared = 0, n_blamed = 0, n_broken = 0;
     const int best = largest_group(n, &n_best);
     char split[ACCEPT_TEXT_BYTES];
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < a->n_nodes; i++)
+    for (int i = 0; i < a->n_nodes; i++) {
         n_compared += n->node[i].group >= 0;
+        n_broken += n->node[i].group == GROUP_BROKEN;
+    }
+    if (n_broken == a->n_nodes && has_one_text(n)) { /* none of them is the odd one */
+        snprintf(split, sizeof split, "all %d nodes: %s", a->n_nodes, n->node[0].has);
+        return add_difference(a, -1, split, "");
+    }
     const bool has_majority = 2 * n_best > n_compared;
     for (int i = 0; i < a->n_nodes; i++) {
         const int group = n->node[i].group;
@@ -254,6 +277,7 @@ struct number_check {
     double tolerance_ratio; /* from the median; INFINITY: nodes may differ */
     double least;           /* 0: none */
     const char *least_key;
+    const char *unit;
 };
 
 struct compared_numbers { /* by their distance from each other */
@@ -340,6 +364,8 @@ static enum rc compare_numbers(const struct nodes *n, const struct number_check 
     struct preflight_row *row = add_row(n->out, c->name);
     if (n_known > 0)
         c->format(row->value, sizeof row->value, compared.middle);
+    if (n_known > 0 && c->least > 0)
+        set_limit(row, n->scratch[0], c->least, true, c->unit); /* sorted */
     const bool lacks = lacks_data(row, n, n_known, c->least_key, c->least);
     for (int i = 0; i < n->out->n_nodes; i++)
         group_number(n, i, c, &compared, lacks);
@@ -381,6 +407,8 @@ static enum rc compare_clocks(const struct nodes *n, double most_s)
     }
     if (!lacks)
         snprintf(row->value, sizeof row->value, "at most %.6f s from the middle of all", widest_s);
+    if (most_s > 0)
+        set_limit(row, widest_s, most_s, false, "s");
     snprintf(beyond, sizeof beyond, ", more than %s: %g", CLOCK_KEY, most_s);
     return settle_row(n, most_s > 0 ? beyond : "");
 }
@@ -403,11 +431,13 @@ enum rc preflight_compare(struct acceptance *a, const struct node_facts *rank, c
         { TEXT_INFINIBAND, "InfiniBand", NULL },
     };
     const struct number_check numbers[] = {
-        { NUMBER_RANKS, "ranks of a node", as_count, INFINITY, 0, "" },
-        { NUMBER_CORES, "cores", as_count, 0, c->least_cores_count, "least_cores_count" },
-        { NUMBER_MEMORY_BYTES, "memory", as_bytes, MEMORY_TOLERANCE_RATIO, 0, "" },
-        { NUMBER_FREE_BYTES, "memory free", as_bytes, INFINITY, c->least_memory_free_bytes, "least_memory_free_bytes" },
-        { NUMBER_LINK_BITS_PER_S, "link speed", as_bits_per_s, 0, c->least_link_bits_per_s, "least_link_bits_per_s" },
+        { NUMBER_RANKS, "ranks of a node", as_count, INFINITY, 0, "", "" },
+        { NUMBER_CORES, "cores", as_count, 0, c->least_cores_count, "least_cores_count", "cores" },
+        { NUMBER_MEMORY_BYTES, "memory", as_bytes, MEMORY_TOLERANCE_RATIO, 0, "", "" },
+        { NUMBER_FREE_BYTES, "memory free", as_bytes, INFINITY, c->least_memory_free_bytes, "least_memory_free_bytes",
+          "byte" },
+        { NUMBER_LINK_BITS_PER_S, "link speed", as_bits_per_s, 0, c->least_link_bits_per_s, "least_link_bits_per_s",
+          "bit/s" },
     };
 
     const size_t n_nodes = (size_t)a->n_nodes;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/world/stop.h"
+
 /* --- quantities --- */
 
 /* Four digits, never an exponent where a person would not write one. */
@@ -87,7 +89,7 @@ void interval_text(char *out, size_t n_bytes, double low, double high, const cha
 
     quantity_text(from, sizeof from, low, unit);
     quantity_text(to, sizeof to, high, unit);
-    if (!isfinite(low) || isnan(high))
+    if (!isfinite(low))
         snprintf(out, n_bytes, "-");
     else if (!isfinite(high))
         snprintf(out, n_bytes, "%s or more", from);
@@ -233,9 +235,11 @@ static int n_criteria_of(const struct acceptance *a, enum accept_outcome outcome
 static void print_criteria_of(const struct acceptance *a, enum accept_outcome outcome, const char *how, FILE *to)
 {
     const int n = n_criteria_of(a, outcome);
-    int n_named = 0;
+    int n_named = 0, n_shown = 0; /* as many as the table has */
 
-    fprintf(to, "%d of %d criteria %s", n, a->n_criteria, how);
+    for (int i = 0; i < a->n_criteria; i++)
+        n_shown += !criterion_is_of_skipped(a, &a->criterion[i]);
+    fprintf(to, "%d of %d criteria %s", n, n_shown, how);
     for (int i = 0; i < a->n_criteria && n_named < MOST_NAMED; i++)
         if (a->criterion[i].outcome == outcome)
             fprintf(to, "%s%s", n_named++ > 0 ? "; " : ": ", a->criterion[i].name);
@@ -289,7 +293,7 @@ static bool print_end(const struct acceptance *a, FILE *to)
         subject_line(name, sizeof name, a, &f);
         fprintf(to, "%s was %s", name, how);
     } else if (a->stop_signal != 0)
-        fprintf(to, "signal %d stopped the test", a->stop_signal);
+        fprintf(to, "%s stopped the test", stop_signal_name(a->stop_signal));
     else if (a->is_partial)
         fputs("the test did not come to its end", to);
     return a->lost_rank >= 0 || a->stop_signal != 0 || a->is_partial;
@@ -312,9 +316,26 @@ static bool print_found(const struct acceptance *a, const char *before, FILE *to
     return true;
 }
 
+/* " (2 of 9 stages)" of a pass without stages that run by default. */
+static void print_n_stages(const struct acceptance *a, FILE *to)
+{
+    int n_judged = 0;
+    bool is_whole = true;
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++) {
+        n_judged += a->stage[s].outcome != OUTCOME_SKIPPED;
+        is_whole = is_whole && (a->stage[s].outcome != OUTCOME_SKIPPED || s == ACCEPT_SOAK);
+    }
+    if (!is_whole)
+        fprintf(to, " (%d of %d stages)", n_judged, ACCEPT_N_STAGES);
+}
+
 void verdict_print(const struct acceptance *a, FILE *to)
 {
-    fprintf(to, "%s: ", outcome_title(a->outcome));
+    fputs(outcome_title(a->outcome), to);
+    if (a->outcome == OUTCOME_PASS)
+        print_n_stages(a, to);
+    fputs(": ", to);
     if (a->outcome == OUTCOME_PASS) {
         print_passed(a, to);
         return;
@@ -338,10 +359,10 @@ void verdict_print_notes(const struct acceptance *a, FILE *to)
 
     line_text(faults, sizeof faults, a->injected);
     if (faults[0])
-        fprintf(to, "Faults were injected on order: %s.\n", faults);
+        fprintf(to, "Faults were injected by --inject: %s.\n", faults);
     if (a->stop_signal)
-        fprintf(to, "The test was stopped by signal %d before its end: this is what it had measured.\n",
-                a->stop_signal);
+        fprintf(to, "%s stopped the test before its end: this is what it had measured.\n",
+                stop_signal_name(a->stop_signal));
     else if (a->is_partial)
         fputs("The test did not come to its end: this is what it had measured.\n", to);
 }
@@ -426,6 +447,8 @@ void silent_print(const struct acceptance *a, FILE *to)
     for (int i = 0; i < a->n_criteria; i++) {
         const struct criterion *c = &a->criterion[i];
         if ((c->outcome != OUTCOME_NO_DATA && c->outcome != OUTCOME_SKIPPED) || criterion_is_of_skipped(a, c))
+            continue;
+        if (c->text[0] && strcmp(c->text, a->stage[c->stage].why) == 0) /* its stage has said so */
             continue;
         line_text(name, sizeof name, c->name);
         fprintf(to, "%s, %s: ", accept_stage_name(c->stage), name);

@@ -293,10 +293,16 @@ enum { KEY_CHOICES_BYTES = 860 }; /* file, line and key have room in a message, 
 void key_say_unknown(const struct key_table *t, const char *name, char *out, size_t n_bytes)
 {
     const char *known[KEY_MAX_KEYS + 1] = { NULL };
+    enum { FEW_KEYS = 12 }; /* of more the nearest alone is told */
     char choices[KEY_CHOICES_BYTES];
 
     for (int i = 0; i < t->n_keys; i++)
         known[i] = t->key[i].name;
+    const char *nearest = text_nearest(name, known);
+    if (nearest && t->n_keys > FEW_KEYS) {
+        snprintf(out, n_bytes, "no such key; the nearest is %s", nearest);
+        return;
+    }
     text_say_choices(choices, sizeof choices, name, known);
     snprintf(out, n_bytes, "no such key%s", choices);
 }

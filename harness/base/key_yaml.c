@@ -200,6 +200,16 @@ static enum rc unknown_key(const struct key_file *src, const char *key)
     return rc_raise(RC_INVAL, "%s:%d: %s: %s", src->name, line ? line : src->field_line, key, why);
 }
 
+/* What the words of libyaml mean for lines of the form key: value; "": nothing more. */
+static const char *syntax_remedy(const struct key_file *src, const char *detail)
+{
+    if (strstr(detail, "cannot start any token") && memchr(src->text, '\t', src->n_bytes))
+        return "; spaces in place of a tab would be right";
+    if (strstr(detail, "could not find expected ':'"))
+        return "; a space behind the colon, as in key: value, would be right";
+    return "";
+}
+
 /* Raise libcyaml's error as one line that begins with FILE:LINE. */
 static enum rc raise_yaml_error(struct key_file *src, cyaml_err_t error)
 {
@@ -224,7 +234,7 @@ static enum rc raise_yaml_error(struct key_file *src, cyaml_err_t error)
         return rc_raise(RC_INVAL, "%s:%d: the value is too long; at most %d bytes would be right", path, line,
                         (int)src->n_value_bytes - 1);
     if ((detail = skip_prefix(src->first_error, "Load: libyaml: ")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: not YAML: %s", path, syntax_line(src), detail);
+        return rc_raise(RC_INVAL, "%s:%d: not YAML: %s%s", path, syntax_line(src), detail, syntax_remedy(src, detail));
     if ((detail = skip_prefix(src->first_error, "Load: No anchor found")) != NULL)
         return rc_raise(RC_INVAL, "%s:%d: an alias (*) names nothing; a text or number would be right", path, line);
     return rc_raise(RC_INVAL, "%s:%d: not a %s: %s", path, line, src->table->what, cyaml_strerror(error));

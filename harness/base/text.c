@@ -146,6 +146,21 @@ bool text_to_f64(const char *text, double *out)
     return true;
 }
 
+/* " (20 G is 20e9)" of a number with a prefix of units, as in 20 GFLOPS or 20G. Returns whether it is one. */
+static bool say_prefixed(char *out, size_t n_bytes, const char *text)
+{
+    static const char prefixes[] = "kMGTP";
+    const size_t n_digits = strspn(text, "0123456789.");
+    const char *unit = text + n_digits + strspn(text + n_digits, " ");
+    const char *prefix = *unit ? strchr(prefixes, *unit) : NULL;
+
+    if (n_digits == 0 || !prefix)
+        return false;
+    snprintf(out, n_bytes, " (%.*s %c is %.*se%d)", (int)n_digits, text, *prefix, (int)n_digits, text,
+             3 * (int)(prefix - prefixes + 1));
+    return true;
+}
+
 void text_number_hint(char *out, size_t n_bytes, const char *text)
 {
     char number[32];
@@ -163,6 +178,8 @@ void text_number_hint(char *out, size_t n_bytes, const char *text)
         number[--n] = '\0';
     if (comma && !strchr(number, '.'))
         *comma = '.';
+    if (say_prefixed(out, n_bytes, number))
+        return;
     if (!text_to_f64(number, &value))
         return;
     if (is_percent)

@@ -89,14 +89,31 @@ static enum rc load_criteria(struct criteria *out, const struct verb_call *call)
         snprintf(minutes, sizeof minutes, "soak_minutes=%.17g", o->minutes);
         TRY(criteria_set(out, minutes));
     }
+    if (verb_given(call, "stages") && o->stages[0] == '\0')
+        FAIL(RC_INVAL, "--stages: is empty; names of stages, as compute,pairwise, would be right");
     TRY(criteria_choose(out, "--stages", o->stages));
     TRY(criteria_skip(out, "--skip", o->skip));
     if (verb_given(call, "minutes") && !out->runs[ACCEPT_SOAK])
         FAIL(RC_INVAL,
              "--minutes %g: the stage soak is left out; a minute or more, and --stages with soak, would be right",
              o->minutes);
+    if (out->runs[ACCEPT_SOAK] && !(out->soak_minutes > 0))
+        FAIL(RC_INVAL, "--stages %s: soak_minutes is 0; --minutes or soak_minutes above 0 would be right", o->stages);
 out:
     return rc;
+}
+
+/* Stages without results in the reference, which give no limits. The soak is no part of a usual test. */
+static void say_missing(const struct acceptance *healthy, const char *folder)
+{
+    int n = 0;
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (s != ACCEPT_SOAK && healthy->stage[s].outcome == OUTCOME_SKIPPED)
+            fprintf(stderr, "%s%s", n++ > 0 ? ", " : "gradmark: warning: no limits of ",
+                    accept_stage_name((enum accept_stage)s));
+    if (n > 0)
+        fprintf(stderr, ": %s has no results of %s\n", folder, n == 1 ? "this stage" : "these stages");
 }
 
 static enum rc limits_of_reference(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
@@ -104,8 +121,11 @@ static enum rc limits_of_reference(struct criteria *c, const struct accept_opts 
     struct acceptance healthy = { .n_nodes = 0 };
     enum rc rc;
 
+    if (!acceptance_is_bundle(o->reference))
+        FAIL(RC_INVAL, "--reference %s: not a folder of gradmark accept; it has no acceptance.jsonl", o->reference);
     TRY(file_of_option(acceptance_load(&healthy, o->reference), "reference"));
     TRY(rc_prefix(criteria_from_reference(c, &healthy, o->margin_ratio, sources), "--reference %s: ", o->reference));
+    say_missing(&healthy, o->reference);
 out:
     acceptance_close(&healthy);
     return rc;

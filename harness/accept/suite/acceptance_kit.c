@@ -57,8 +57,8 @@ static void fill_tournament(struct acceptance *a, int faults)
 
 static void fill_others(struct acceptance *a, int faults)
 {
-    a->preflight[0] = (struct preflight_row){ "cores", OUTCOME_PASS, "2", -1, "" };
-    a->preflight[1] = (struct preflight_row){ "kernel", OUTCOME_FAIL, "6.1.0", 3, "6.0.9" };
+    a->preflight[0] = (struct preflight_row){ "cores", OUTCOME_PASS, "2", -1, "", NAN, NAN, false, NULL };
+    a->preflight[1] = (struct preflight_row){ "kernel", OUTCOME_FAIL, "6.1.0", 3, "6.0.9", NAN, NAN, false, NULL };
     a->n_preflight = 2;
     assert_int_equal(acceptance_add_difference(a, &(struct node_difference){ 1, 3, "6.0.9" }), RC_OK);
     a->collective[0] = (struct sized_rate){ 4096, 1e6, 0.9e6, 1.1e6, NAN, 5 };
