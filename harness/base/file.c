@@ -52,6 +52,33 @@ static int make_temporary(struct atomic_file *f, bool replaces)
     return fd;
 }
 
+/* A file without a name in the folder of f->path. -1: its file system has none, as NFS. */
+static int make_nameless(const struct atomic_file *f, bool replaces)
+{
+    char *copy = strdup(f->path);
+    const bool can_be_named = copy && access("/proc/self/fd", X_OK) == 0;
+    const int fd = can_be_named ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, replaces ? 0600 : 0666) : -1;
+
+    free(copy);
+    return fd;
+}
+
+/* Give the nameless file f->temporary_path. false, with errno */
+static bool name_temporary(struct atomic_file *f)
+{
+    enum { MAX_TRIES = 100 };
+    char link[64];
+    int linked = -1;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(f->stream));
+    for (int i = 0; i < MAX_TRIES && linked != 0 && (i == 0 || errno == EEXIST); i++) {
+        choose_suffix(f->temporary_path);
+        linked = linkat(AT_FDCWD, link, AT_FDCWD, f->temporary_path, AT_SYMLINK_FOLLOW);
+    }
+    f->is_nameless = linked != 0;
+    return linked == 0;
+}
+
 /* Group and mode of the file that is replaced; the group where this user may set it. Without it the mode's rights of
  * the group would be those of another one, so they are not given. */
 static void keep_mode(int fd, const struct stat *replaced)
@@ -161,7 +188,11 @@ enum rc atomic_file_open(struct atomic_file *out, const char *path)
         f.temporary_path = NULL;
     if (!f.temporary_path)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
-    fd = make_temporary(&f, replaces);
+    choose_suffix(f.temporary_path);
+    fd = make_nameless(&f, replaces);
+    f.is_nameless = fd >= 0;
+    if (fd < 0)
+        fd = make_temporary(&f, replaces);
     if (fd < 0)
         FAIL(RC_INVAL, "%s: cannot be written: %s", path, strerror(errno));
     if (replaces)
@@ -174,7 +205,8 @@ out:
     if (rc != RC_OK) {
         if (fd >= 0) {
             close(fd);
-            unlink(f.temporary_path);
+            if (!f.is_nameless)
+                unlink(f.temporary_path);
         }
         clear(&f);
     }
@@ -200,6 +232,8 @@ enum rc atomic_file_commit(struct atomic_file *f)
 
     if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0)
         FAIL(RC_IO, "%s: write failed: %s", f->path, strerror(errno));
+    if (f->is_nameless && !name_temporary(f))
+        FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
     const int closed = fclose(f->stream);
     f->stream = NULL;
     if (closed != 0)
@@ -218,7 +252,7 @@ void atomic_file_discard(struct atomic_file *f)
 {
     if (f->stream)
         fclose(f->stream);
-    if (f->temporary_path)
+    if (f->temporary_path && !f->is_nameless)
         unlink(f->temporary_path);
     clear(f);
 }

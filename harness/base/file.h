@@ -17,6 +17,7 @@
 struct atomic_file {
     FILE *stream; /* write here; NULL: not open */
     char *path, *temporary_path;
+    bool is_nameless; /* until the commit the file has no name, so a killed process leaves none behind */
 };
 
 /* Starts to write the future `path`. RC_INVAL names path and the reason (no such folder, a folder itself, no

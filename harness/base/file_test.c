@@ -2,6 +2,7 @@
 /* file_test.c - rights of files that are written, and what is refused where a file is read. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -154,6 +155,28 @@ static void a_file_is_the_same_however_it_is_spelt(void **state)
     assert_int_equal(unlink(link), 0);
 }
 
+/* Regression: a process that was killed while it wrote left PATH.XXXXXX behind. */
+static void a_file_that_is_being_written_has_no_name(void **state)
+{
+    const struct place *p = *state;
+    const int fd = open(p->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char pattern[256];
+    struct atomic_file f;
+    glob_t found;
+
+    if (fd < 0)
+        skip(); /* a file system that has only files with names */
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(atomic_file_open(&f, p->path), RC_OK);
+    assert_true(fputs("half", f.stream) >= 0 && fflush(f.stream) == 0);
+    snprintf(pattern, sizeof pattern, "%s.*", p->path);
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+    atomic_file_discard(&f);
+    assert_int_equal(atomic_file_open(&f, p->path), RC_OK);
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
 /* Two at once do not take each other's temporary file. */
 static void two_writers_of_one_path_end_one_after_the_other(void **state)
 {
@@ -279,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(replaced_files_keep_their_mode, open_place, close_place),
         cmocka_unit_test_setup_teardown(links_are_followed, open_place, close_place),
         cmocka_unit_test_setup_teardown(a_file_is_the_same_however_it_is_spelt, open_place, close_place),
+        cmocka_unit_test_setup_teardown(a_file_that_is_being_written_has_no_name, open_place, close_place),
         cmocka_unit_test_setup_teardown(two_writers_of_one_path_end_one_after_the_other, open_place, close_place),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, open_place, close_place),
         cmocka_unit_test_setup_teardown(programs_that_are_started_get_no_file, open_place, close_place),
