@@ -13,7 +13,7 @@
  *   J4  A value that breaks a limit is a separate, certain finding, unless statistics have named it already. The
  *       finding names the rank; the node, if all of its ranks or all of its pairs break it; the fleet, if all nodes do.
  *       For facts of the preflight, each node that breaks a limit or differs from the majority is a finding
- *       (preflight_rows.h).
+ *       (preflight_rows.h); the fleet is one if all nodes break the limit with the same value.
  *   J5  A value without a limit is measured but not judged: its row has OUTCOME_NO_LIMIT, and does not count as passed.
  *   J6  The verdict is "no data", never a pass, if the noise stage shows a disturbed machine: on half of the ranks,
  *       other work took more than DISTURBED_RATIO of the time (or most_detour_ratio, if that is larger).

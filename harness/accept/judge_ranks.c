@@ -267,7 +267,7 @@ static enum rc judge_disturbance(struct judging *j)
     row_end(
         row, OUTCOME_NO_DATA,
         "others took %.0f %% of the ranks' time, and more than %.0f %% is too much to judge anything; end what runs "
-        "beside the test, or leave these nodes out",
+        "beside the test, start no more ranks than cores, or leave these nodes out",
         100 * taken, 100 * most);
     return RC_OK;
 }

@@ -353,6 +353,18 @@ void verdict_print(const struct acceptance *a, FILE *to)
         print_criteria_of(a, OUTCOME_FAIL, "fail", to);
 }
 
+/* Of a pass: did no stage look whether other work disturbed what was timed? */
+static bool is_quiet_unknown(const struct acceptance *a)
+{
+    bool is_timed = false;
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        is_timed = is_timed || (s != ACCEPT_PREFLIGHT && s != ACCEPT_INTEGRITY && s != ACCEPT_NOISE &&
+                                a->stage[s].outcome != OUTCOME_SKIPPED);
+    return a->outcome == OUTCOME_PASS && is_timed && !a->is_virtual &&
+           a->stage[ACCEPT_NOISE].outcome == OUTCOME_SKIPPED;
+}
+
 void verdict_print_notes(const struct acceptance *a, FILE *to)
 {
     char faults[ACCEPT_INJECTED_BYTES];
@@ -360,6 +372,8 @@ void verdict_print_notes(const struct acceptance *a, FILE *to)
     line_text(faults, sizeof faults, a->injected);
     if (faults[0])
         fprintf(to, "Faults were injected by --inject: %s.\n", faults);
+    if (is_quiet_unknown(a))
+        fputs("Stage noise was skipped: nothing checked that the machine was quiet.\n", to);
     if (a->stop_signal)
         fprintf(to, "%s stopped the test before its end: this is what it had measured.\n",
                 stop_signal_name(a->stop_signal));

@@ -54,6 +54,16 @@ out:
     return rc;
 }
 
+/* The ranks of such a host measure each other. */
+static void warn_of_few_cores(const struct world *w)
+{
+    if (w->rank == 0 && w->n_host_cores > 0 && w->n_host_ranks > w->n_host_cores)
+        fprintf(stderr,
+                "gradmark: warning: %d ranks share %d core%s, and slow each other down; use --workers %d, or mpirun "
+                "with no more ranks on a host than it has cores\n",
+                w->n_host_ranks, w->n_host_cores, w->n_host_cores == 1 ? "" : "s", w->n_host_cores);
+}
+
 enum rc accept_start_in(struct world *w, struct accept_start *out, struct compute **compute, const struct machine *m,
                         const struct accept_opts *o, const struct accept_terms *terms, bool *goes_on)
 {
@@ -70,6 +80,7 @@ enum rc accept_start_in(struct world *w, struct accept_start *out, struct comput
     *goes_on = !is_refused;
     if (is_refused)
         goto out;
+    warn_of_few_cores(w);
     TRY(world_broadcast(w, folder, sizeof folder));
     if (w->rank == 0 || !is_shared) /* else it is rank 0's own */
         memcpy(out->folder, folder, sizeof out->folder);
