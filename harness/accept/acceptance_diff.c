@@ -246,9 +246,12 @@ out:
 }
 
 /* Is a figure not in the table? Counts it. low, high: of the ratio; NaN: it has no interval. */
-static bool is_left_out(struct diff *d, double a, double b, double low, double high)
+static bool is_left_out(struct diff *d, double a, double b, const char *unit, double low, double high)
 {
-    const bool is_small = fabs(b / a - 1) < SMALL_CHANGE_RATIO;
+    char of_a[QUANTITY_BYTES], of_b[QUANTITY_BYTES];
+    quantity_text(of_a, sizeof of_a, a, unit);
+    quantity_text(of_b, sizeof of_b, b, unit);
+    const bool is_small = fabs(b / a - 1) < SMALL_CHANGE_RATIO || strcmp(of_a, of_b) == 0; /* as of 0 and 0 */
     const bool is_shown_to_differ = d->a->n_nodes <= FEW_NODES && (low > 1 || high < 1);
     const bool is_left_out = !d->all_rows && is_small && !is_shown_to_differ;
 
@@ -287,7 +290,7 @@ static enum rc add_figure(struct diff *d, struct table *t, const char *what, con
     enum rc rc;
 
     TRY(write_figure(d, what, which, a, b, unit, low, high));
-    if (is_left_out(d, a, b, low, high))
+    if (is_left_out(d, a, b, unit, low, high))
         goto out;
     TRY(add_pair_of(t, what, which, a, b, unit));
     TRY(add_ratio(t, a, b, low, high));
