@@ -66,7 +66,8 @@ const struct key criteria_keys[] = {
 
     COUNT_(pairwise_message_bytes, LEAST_BYTES_, MOST_BYTES_, "4194304", "bytes",
            "message by which the rate between two nodes is measured"),
-    REAL_(least_pair_bytes_per_s, 0, 1e18, "0", "bytes/s", "least rate from every node to every other; 0: no limit"),
+    REAL_(least_pair_bytes_per_s, 0, 1e18, "0", "bytes/s",
+          "least rate from every node to every other, in bytes (8 bits); 0: no limit"),
     REAL_(most_pair_latency_s, 0, 1e3, "0", "s", "most latency between every two nodes, one way; 0: no limit"),
 
     NAME_(reducer, &collective_kind, "", "reducer by which allreduce is measured"),
@@ -95,7 +96,8 @@ const struct key criteria_keys[] = {
         "steps of each training by which the best order of ranks is compared with the launcher's, 10 at least; 0: it "
         "is not"),
     REAL_(least_efficiency_ratio, 0, 1, "0", "",
-          "least speed of all nodes, over that of one node times the nodes; 0: no limit"),
+          "least speed of all nodes, over that of one node times the nodes; set a training_model of your size "
+          "first; 0: no limit"),
     REAL_(most_exposed_ratio, 0, 1, "0", "",
           "most of a step of all nodes that may wait for communication; 0: no limit"),
 

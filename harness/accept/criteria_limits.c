@@ -87,6 +87,8 @@ static enum rc spread_of(struct spread *out, const struct acceptance *h, int met
     const double middle = robust_median(y, n);
     out->n = (int)n;
     out->median = exp(middle) - start;
+    if (out->median < 1e-9 * start) /* the error of the logarithm */
+        out->median = 0;
     out->deviation = spread_between(y, n);
     free(y);
     return RC_OK;
@@ -110,10 +112,10 @@ static enum rc limit_by_noise(const struct limiting *l, const struct acceptance 
     *member = is_any ? limit : 0;
     if (l->sources)
         snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES,
-                 "healthy run: %d repeats of %d ranks, median %.3g, worst %.3g; %g %% above the greater of worst and "
-                 "(median + %g) exp(6 s) - %g, s %.3g the robust deviation of logarithms; %s %g",
-                 s.n, h->n_ranks, s.median, s.worst, 100 * l->margin_ratio, s.start, s.start, s.deviation,
-                 is_any ? "at least" : "none, as that is above", is_any ? floor : criteria_keys[i].most);
+                 "healthy run: %d repeats of %d ranks had median %.3g and worst %.3g; %g %% above the worst, or above "
+                 "the median plus 6 deviations (%.3g each, of ln(%g + value)) if that is more; %s %g",
+                 s.n, h->n_ranks, s.median, s.worst, 100 * l->margin_ratio, s.deviation, s.start,
+                 is_any ? "at least" : "no limit, because it would be above", is_any ? floor : criteria_keys[i].most);
 out:
     return rc;
 }
@@ -207,8 +209,8 @@ static enum rc limit_by_exposed(const struct limiting *l, const struct acceptanc
     TRY(waiting_deviation(&s, h, start));
     const double border = fmax(FLOOR_EXPOSED_RATIO, (e + start) * exp(NOISE_DEVIATIONS * s) - start);
     snprintf(of, sizeof of,
-             "healthy run: %.4g of a step at %d nodes; with what parts of trainings differ (robust deviation of "
-             "logarithms %.3g) %.4g",
+             "healthy run: %.4g of a step waited at %d nodes; with 6 deviations of its parts (%.3g each, of "
+             "logarithms) %.4g",
              e, all->n_nodes, s, border);
     if ((1 + l->margin_ratio) * border < criteria_keys[i].most) {
         set_limit(l, "most_exposed_ratio", &l->criteria->most_exposed_ratio, border, false, of);
@@ -216,7 +218,8 @@ static enum rc limit_by_exposed(const struct limiting *l, const struct acceptanc
     }
     l->criteria->most_exposed_ratio = 0; /* everything would keep it */
     if (l->sources)
-        snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES, "%.200s: no limit, as that is all", of);
+        snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES,
+                 "%.180s: no limit, because it would be above the whole step", of);
 out:
     return rc;
 }
@@ -369,8 +372,7 @@ static void limit_by_links(const struct limiting *l, const struct cluster *clust
     char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES], rate[QUANTITY_BYTES];
 
     say_declared(of, cluster, "link_bits_per_s");
-    snprintf(text, sizeof text, "%.120s, of a card; of the interface in use, or with MPI of the fastest active port",
-             of);
+    snprintf(text, sizeof text, "%.120s, for the card of the interface in use (with MPI: the fastest active port)", of);
     set_limit(l, "least_link_bits_per_s", &l->criteria->least_link_bits_per_s, 8 * cluster->link_bytes_per_s, true,
               text);
     quantity_text(rate, sizeof rate, process, "byte/s");

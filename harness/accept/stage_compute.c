@@ -183,7 +183,7 @@ enum rc stage_compute(struct stage_env *env)
         memory[n++] = rate[WORK_STREAM];
         TRY(stage_keep_metric(env, METRIC_GEMM, gemm, n));
         TRY(stage_keep_metric(env, METRIC_MEMORY, memory, n));
-        stage_progress(env, fmin(1, (double)n / env->criteria->least_repeats_count), "repeat %d of at least %d", n,
+        stage_progress(env, fmin(1, (double)n / env->criteria->least_repeats_count), "repeat %d; at least %d", n,
                        env->criteria->least_repeats_count);
         TRY(stage_goes_on(env, is_open(env, n), &goes_on));
     }

@@ -172,7 +172,7 @@ enum rc stage_noise(struct stage_env *env)
         TRY(measure_repeat(&n, n_repeats));
         n_repeats++;
         TRY(keep_detours(&n, n_repeats));
-        stage_progress(env, fmin(1, (double)n_repeats / n_least), "repeat %d of at least %d", n_repeats, n_least);
+        stage_progress(env, fmin(1, (double)n_repeats / n_least), "repeat %d; at least %d", n_repeats, n_least);
         TRY(stage_goes_on(env, is_open(env, n_repeats), &goes_on));
     }
     stage_why(env, ACCEPT_NOISE, "%s", env->ended);

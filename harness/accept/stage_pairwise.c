@@ -207,7 +207,7 @@ static enum rc play_round(struct play *p, int repeat, int round, bool *goes_on)
         const double n_done = round + (turn + 1.0) / n_turns;
         if (p->turn[here] == turn)
             TRY(play_match_of(p, repeat, round));
-        stage_progress(p->env, (repeat + n_done / p->n_rounds) / n_planned, "repeat %d of at least %d, round %d of %d",
+        stage_progress(p->env, (repeat + n_done / p->n_rounds) / n_planned, "repeat %d; at least %d, round %d of %d",
                        repeat + 1, n_least, round + 1, p->n_rounds);
         TRY(stage_part_goes_on(p->env, p->players, true, goes_on));
     }

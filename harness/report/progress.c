@@ -40,8 +40,9 @@ static void format_duration(char *out, size_t n_bytes, uint64_t ns)
         snprintf(out, n_bytes, "%llu:%02llu:%02llu", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* "12/48, 25 %, 0:12 so far, about 0:36 to go"; nothing is foretold before the first piece is done. */
-static void format_state(char *out, size_t n_bytes, const struct progress *p, uint64_t now_ns)
+/* "12/48, 25 %, 0:12 so far, about 0:36 to go"; nothing is foretold before the first piece is done, nor at the
+ * end, which may come before the last piece. */
+static void format_state(char *out, size_t n_bytes, const struct progress *p, uint64_t now_ns, bool is_last)
 {
     const uint64_t elapsed_ns = now_ns - p->started_ns;
     const size_t n_total = p->n_total ? p->n_total : 1;
@@ -50,13 +51,14 @@ static void format_state(char *out, size_t n_bytes, const struct progress *p, ui
     char elapsed[32], left[64] = "";
 
     format_duration(elapsed, sizeof elapsed, elapsed_ns);
-    if (p->n_done > 0 && p->n_done < p->n_total && done_ratio > 0) {
+    if (!is_last && p->n_done > 0 && p->n_done < p->n_total && done_ratio > 0) {
         char duration[32];
 
         format_duration(duration, sizeof duration, (uint64_t)((double)elapsed_ns * (1 / done_ratio - 1)));
         snprintf(left, sizeof left, ", about %s to go", duration);
     }
-    snprintf(out, n_bytes, "%zu/%zu, %.0f %%, %s so far%s", p->n_done, p->n_total, 100 * done_ratio, elapsed, left);
+    snprintf(out, n_bytes, "%zu/%zu, %.0f %%, %s %s%s", p->n_done, p->n_total, 100 * done_ratio, elapsed,
+             is_last ? "in all" : "so far", left);
 }
 
 static size_t terminal_columns(FILE *to)
@@ -104,7 +106,7 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
     if (!p->is_terminal && (n_done >= p->n_total || now_ns - p->printed_ns < PLAIN_INTERVAL_S * NS_PER_S))
         return; /* of the end progress_fini() tells */
     p->printed_ns = now_ns;
-    format_state(state, sizeof state, p, now_ns);
+    format_state(state, sizeof state, p, now_ns, false);
     if (p->is_terminal) {
         redraw(p, state, what ? what : "");
         return;
@@ -140,7 +142,7 @@ void progress_fini(struct progress *p, uint64_t now_ns)
     progress_hide(p);
     if (p->is_terminal)
         return;
-    format_state(state, sizeof state, p, now_ns);
+    format_state(state, sizeof state, p, now_ns, true);
     fprintf(p->to, "%s\n", state);
     fflush(p->to);
 }
