@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/accept/acceptance_report.h"
+#include "harness/accept/criteria_keys.h"
 #include "harness/accept/heat_map.h"
 #include "harness/accept/rank_order.h"
 #include "harness/accept/report_tables.h"
@@ -19,8 +20,8 @@ static const char STYLE[] = ".pass,.fail,.open{font-size:1.15rem;font-weight:bol
                             "border-radius:.3rem}"
                             ".fail{border-left-color:#D55E00}"
                             ".open{border-left-color:#E69F00;border-left-style:dashed}"
-                            ".map img{width:100%;max-width:72rem}"
-                            "@media print{.map{break-inside:avoid}.map img{width:auto;max-height:165mm}}";
+                            ".map figure{overflow-x:auto}.map img{width:100%;min-width:46rem;max-width:72rem}"
+                            "@media print{.map{break-inside:avoid}.map img{width:auto;min-width:0;max-height:165mm}}";
 
 /* Text that a function of report_words.h prints; the caller frees. */
 static enum rc words_of(char **out, const struct acceptance *a, void (*print)(const struct acceptance *a, FILE *to))
@@ -239,6 +240,9 @@ static void write_end(const struct acceptance *a, FILE *to)
         if (a->stage[s].was_run)
             html_element(to, "li", NULL, "%s: %s, %.3g s", accept_stage_name((enum accept_stage)s),
                          accept_outcome_name(a->stage[s].outcome), a->stage[s].took_s);
+        else
+            html_element(to, "li", NULL, "%s: %s", accept_stage_name((enum accept_stage)s),
+                         a->stage[s].outcome == OUTCOME_SKIPPED ? accept_outcome_name(OUTCOME_SKIPPED) : "not run");
     fputs("</ul>\n<footer>\n<p>Records: acceptance.jsonl. A click on a title sorts a table, another turns it round, a "
           "third "
           "restores its order.</p>\n</footer>\n",
@@ -273,7 +277,9 @@ enum rc acceptance_page(const struct acceptance *a, const char *path)
     enum rc rc;
 
     line_text(name, sizeof name, a->cluster_name);
-    snprintf(title, sizeof title, "Acceptance of %s: %s", name[0] ? name : "a cluster",
+    const bool has_name =
+        name[0] && strcmp(name, key_default(&criteria_keys[key_find(&criteria_key_table, "name")])) != 0;
+    snprintf(title, sizeof title, "Acceptance %s%s: %s", has_name ? "of " : "test", has_name ? name : "",
              accept_outcome_name(a->outcome));
     TRY(html_open_with(&page, path, title, STYLE, NULL));
     TRY(write_parts(a, page.file.stream));

@@ -169,11 +169,17 @@ static void frame(const struct map *m, int from, int to)
                 x - 2.5, y - 2.5, m->cell_px + 5, m->cell_px + 5, i == 0 ? "#fff" : "#000", i == 0 ? 7 : 3);
 }
 
+/* Does the finding blame what this map shows? Lost messages come late. */
+static bool is_of_map(const struct map *m, const struct finding *f)
+{
+    return f->stage == ACCEPT_PAIRWISE && (strstr(f->metric, "late") != NULL) == (m->figure == PAIR_LATENCY);
+}
+
 static void draw_frames(const struct map *m)
 {
     for (int i = 0; i < m->of->n_findings; i++) {
         const struct finding *f = &m->of->finding[i];
-        if (f->stage != ACCEPT_PAIRWISE || f->subject != SUBJECT_LINK)
+        if (!is_of_map(m, f) || f->subject != SUBJECT_LINK)
             continue;
         frame(m, f->a, f->b);
         if (f->both_ways)
@@ -186,7 +192,7 @@ static bool is_blamed(const struct map *m, int cell)
 {
     for (int i = 0; i < m->of->n_findings; i++) {
         const struct finding *f = &m->of->finding[i];
-        if (f->stage == ACCEPT_PAIRWISE && f->subject == SUBJECT_NODE && f->a / m->group == cell)
+        if (is_of_map(m, f) && f->subject == SUBJECT_NODE && f->a / m->group == cell)
             return true;
     }
     return false;

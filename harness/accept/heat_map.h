@@ -8,7 +8,8 @@
  *   M2  With more than HEAT_MAP_MOST_CELLS nodes, several nodes share a row and a column. Their cell shows their worst
  *       pair, so a slow pair is visible in any fleet.
  *   M3  Only pairs that were not measured are hatched; classes are not.
- *   M4  Pairs and nodes that the pairwise stage blames are marked by shapes: a frame, an arrow head.
+ *   M4  Pairs and nodes that the pairwise stage blames are marked by shapes: a frame, an arrow head. The map of rates
+ *       marks what is slow, the map of latencies what is late or loses messages.
  */
 #ifndef HARNESS_ACCEPT_HEAT_MAP_H
 #define HARNESS_ACCEPT_HEAT_MAP_H

@@ -169,6 +169,9 @@ static void blamed_ones_are_marked_M4(void **state)
     svg = drawn(&a, PAIR_RATE);
     assert_int_equal(n_of(svg, "<rect class=\"blamed\""), 2);
     free(svg);
+    svg = drawn(&a, PAIR_LATENCY); /* the link and the node are slow, not late */
+    assert_int_equal(n_of(svg, "class=\"blamed\""), 0);
+    free(svg);
     acceptance_close(&a);
 }
 

@@ -40,7 +40,8 @@ static enum rc judge_fact(struct judging *j, int fact)
     if (p->node >= 0 && p->node < j->a->n_nodes)
         row_end(row, p->outcome, "%s: %.110s; most have %.110s", j->a->node[p->node].name, p->other, p->value);
     else
-        row_end(row, p->outcome, "%s", p->other[0] ? p->other : p->value);
+        row_end(row, p->outcome, "%s%s%.250s", p->other[0] ? "" : p->what, p->other[0] ? "" : ": ",
+                p->other[0] ? p->other : p->value);
     for (int i = 0; i < j->a->n_differences; i++)
         if (j->a->difference[i].fact == fact)
             TRY(find_difference(j->a, p, &j->a->difference[i]));

@@ -405,7 +405,9 @@ static enum rc compare_clocks(const struct nodes *n, double most_s)
         n->node[i].group = isnan(skew_s) && lacks ? GROUP_UNKNOWN : find_group(n, i, same_number, &compared);
         widest_s = fmax(widest_s, fabs(skew_s)); /* of NaN and a number: the number */
     }
-    if (!lacks)
+    if (!lacks && widest_s < 1e-6)
+        snprintf(row->value, sizeof row->value, "less than 1 us from the middle of all");
+    else if (!lacks)
         snprintf(row->value, sizeof row->value, "at most %.6f s from the middle of all", widest_s);
     if (most_s > 0)
         set_limit(row, widest_s, most_s, false, "s");

@@ -55,12 +55,12 @@ static enum rc add_criterion(struct table *t, const struct criterion *c, bool wh
     TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
     TRY(text_cell(t, c->name));
     TRY(table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome)));
+    if (why)
+        TRY(text_cell(t, c->text));
     TRY(quantity_cell(t, c->measured, c->unit));
     TRY(table_cell(t, "%s", limit));
     TRY(interval_cell(t, c->low, c->high, c->unit));
     TRY(table_cell(t, "%d", c->n_samples));
-    if (why)
-        TRY(text_cell(t, c->text));
 out:
     return rc;
 }
@@ -70,11 +70,16 @@ enum rc criteria_table(struct table **out, const struct acceptance *a, bool why)
     static const struct column column[] = { { "stage", ALIGN_LEFT },   { "criterion", ALIGN_LEFT },
                                             { "outcome", ALIGN_LEFT }, { "measured", ALIGN_RIGHT },
                                             { "limit", ALIGN_RIGHT },  { "95 % interval", ALIGN_RIGHT },
-                                            { "n", ALIGN_RIGHT },      { "why", ALIGN_LEFT } };
+                                            { "n", ALIGN_RIGHT } };
+    /* The fault is named before the figures: those may be behind the edge of a page. */
+    static const struct column with_why[] = { { "stage", ALIGN_LEFT },          { "criterion", ALIGN_LEFT },
+                                              { "outcome", ALIGN_LEFT },        { "why", ALIGN_LEFT },
+                                              { "measured", ALIGN_RIGHT },      { "limit", ALIGN_RIGHT },
+                                              { "95 % interval", ALIGN_RIGHT }, { "n", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 
-    TRY(table_open(&t, column, N_OF(column) - !why));
+    TRY(table_open(&t, why ? with_why : column, why ? N_OF(with_why) : N_OF(column)));
     for (int i = 0; i < a->n_criteria; i++)
         if (!criterion_is_of_skipped(a, &a->criterion[i]))
             TRY(add_criterion(t, &a->criterion[i], why));
