@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +118,48 @@ static enum rc check_command(const struct verb_call *call, int n, char *const op
     return RC_OK;
 }
 
+static bool has_option(const struct verb *v, const char *name, size_t n)
+{
+    for (const struct verb_group *g = v->group; g->table; g++)
+        for (const struct opt *o = g->table; o->type != OPT_END; o++)
+            if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
+                return true;
+    return false;
+}
+
+/* Is this the name of an operand, as "criteria" of "[CRITERIA.yaml]"? */
+static bool names_operand(const struct verb *v, const char *name, size_t n)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    for (const char *at = v->operands; *at; at += strspn(at, letters)) {
+        at += strcspn(at, letters);
+        if (n > 0 && strspn(at, letters) == n && strncasecmp(at, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* RC_INVAL: an operand is given as an option, or there is one too many. */
+static enum rc check_operands(const struct verb_call *call, int n, char *const options[])
+{
+    const struct verb *v = call->verb;
+    const int n_wanted = n_operands_of(v);
+
+    for (int i = 0; i < n && n_wanted > 0; i++) {
+        const char *name = options[i] + 2;
+        const size_t n_name = strncmp(options[i], "--", 2) == 0 ? strcspn(name, "=") : 0;
+        if (n_name > 0 && names_operand(v, name, n_name) && !has_option(v, name, n_name))
+            return rc_raise(RC_INVAL, "--%.*s: no such option; leave it out: gradmark %s %s", (int)n_name, name,
+                            v->name, v->operands);
+    }
+    const char *word = n_wanted > 0 && call->operand[n_wanted - 1] ? first_bare_word(v, n, options) : NULL;
+    if (word)
+        return rc_raise(RC_INVAL, "%.100s: one word too many, after %.100s; usage: gradmark %s %s", word,
+                        call->operand[n_wanted - 1], v->name, v->operands);
+    return RC_OK;
+}
+
 /* Spell options as the tables do. */
 static void spell(const struct verb *v, int n, char **options)
 {
@@ -182,6 +225,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     const int n_options = take_operands(call, v, take_command(call, v, argc, argv), argv, options);
     spell(v, n_options, options);
     TRY(check_command(call, n_options, options));
+    TRY(check_operands(call, n_options, options));
     TRY(parse(call, v, n_options, options));
     TRY(check_json(call));
     if (v->check)
