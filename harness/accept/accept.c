@@ -64,8 +64,12 @@ static void describe(struct acceptance *a, const struct stage_env *env)
     snprintf(a->compute, sizeof a->compute, "%s", env->backend->module.name);
     for (int i = 0; i < env->inject->n_faults; i++) {
         const size_t n = strlen(a->injected);
-        inject_text(fault, sizeof fault, &env->inject->fault[i]);
-        snprintf(a->injected + n, sizeof a->injected - n, "%s%s", n > 0 ? "," : "", fault);
+        const struct fault *ordered = &env->inject->fault[i];
+        const bool has_stage =
+            (ordered->kind == FAULT_KILL || ordered->kind == FAULT_STALL) && ordered->stage == ACCEPT_PAIRWISE;
+        inject_text(fault, sizeof fault, ordered);
+        snprintf(a->injected + n, sizeof a->injected - n, "%s%s%s", n > 0 ? "," : "", fault,
+                 has_stage ? "@pairwise" : ""); /* the default, which inject_text() leaves out */
     }
     if (env->inject->noise_ratio > 0) {
         const size_t n = strlen(a->injected);
