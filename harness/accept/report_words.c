@@ -180,7 +180,7 @@ static const char *fault_of(const struct acceptance *a, bool is_one)
 
 static void print_subjects(const struct acceptance *a, FILE *to)
 {
-    char name[SUBJECT_BYTES];
+    char name[SUBJECT_BYTES], why[ACCEPT_TEXT_BYTES];
     int n_named = 0, n_left = 0;
 
     for (int i = 0; i < a->n_findings; i++) {
@@ -192,6 +192,10 @@ static void print_subjects(const struct acceptance *a, FILE *to)
         }
         subject_line(name, sizeof name, a, &a->finding[i]);
         fprintf(to, "%s%s", n_named++ > 0 ? "; " : ": ", name);
+        if (a->finding[i].subject == SUBJECT_FLEET && a->finding[i].text[0]) {
+            line_text(why, sizeof why, a->finding[i].text);
+            fprintf(to, " (%s)", why);
+        }
     }
     if (n_left > 0)
         fprintf(to, "; and %d more", n_left);
