@@ -42,7 +42,8 @@ static void prefixed_text(char *out, size_t n_bytes, double value, const char *u
         double least;
         const char *prefix;
     } scale[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" }, { 0, "" } };
-    const bool is_bytes = strcmp(unit, "byte/s") == 0, takes_prefix = is_bytes || strcmp(unit, "flop/s") == 0;
+    const bool is_bytes = strcmp(unit, "byte/s") == 0;
+    const bool takes_prefix = is_bytes || strcmp(unit, "flop/s") == 0 || strcmp(unit, "bit/s") == 0;
     char number[32];
     size_t i = 0;
 

@@ -187,7 +187,8 @@ static bool is_share(const char *behind)
 /* "12 k", "12 k samples/s", "90 MB/s", "50 Gflop/s" */
 static bool is_after_prefix(const char *text)
 {
-    return text[0] == '\0' || text[0] == ' ' || strncmp(text, "B/s", 3) == 0 || strncmp(text, "flop/s", 6) == 0;
+    return text[0] == '\0' || text[0] == ' ' || strncmp(text, "B/s", 3) == 0 || strncmp(text, "bit/s", 5) == 0 ||
+           strncmp(text, "flop/s", 6) == 0;
 }
 
 /* The number that text begins with, and what is behind it; false: none. */
