@@ -95,8 +95,8 @@ struct exchange_opts {
     uint64_t n_batches;              /* likewise, E13; 0: each worker has the same number of batches */
     int n_guests;                    /* with n_batches, E15 */
     int n_replicas;                  /* likewise: standbys of each server (sync_mode.h) */
-    int n_in_flight;    /* E12; 0: one */
-    bool shared_memory; /* other workers of its host can map a worker's parameters and gradients */
+    int n_in_flight;                 /* E12; 0: one */
+    bool shared_memory;              /* other workers of its host can map a worker's parameters and gradients */
 };
 
 /* Fault injection: in this step one bit of one element of the gradient is flipped, after the exchange and before the

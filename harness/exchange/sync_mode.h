@@ -86,8 +86,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/replica.h) */
     const float *before_param; /* with one: as slice_param, of the previous server (of server 0: the last one) */
     float *before_moments;     /* likewise, as in slice_state */
-    int timeout_ms;          /* per message; 0: no limit */
-    struct span_ring *ring;  /* a server's, for its task; NULL: nothing is recorded */
+    int timeout_ms;            /* per message; 0: no limit */
+    struct span_ring *ring;    /* a server's, for its task; NULL: nothing is recorded */
     void (*tell)(void *arg, const char *line); /* Optional (may be NULL): default standard error. A server's: gets a
                                                   line about refused messages */
     void *tell_arg;
@@ -153,11 +153,11 @@ struct server_facts {                        /* of a server, since it began */
     uint32_t lead_max_count;                 /* of any worker, when it was answered: steps ahead of the slowest one */
     uint64_t refused_count[N_REFUSED];       /* messages, by reason; and connections */
     uint64_t replicated_count, replicate_ns; /* pushes that waited for their replica; total time */
-    uint32_t n_taken_over; /* servers that it has replaced; their work is counted here */
-    uint64_t copies_count, copied_bytes; /* new replicas of the slices that it holds (ps/copy.h) */
-    uint32_t n_alone;                    /* of these slices, those without a complete replica now */
-    bool has_book;                       /* with env.n_batches: it owns the work queue at the end of the run */
-    bool follows_book;                   /* it replicates the queue of another server, which owns it unless it is
+    uint32_t n_taken_over;                   /* servers that it has replaced; their work is counted here */
+    uint64_t copies_count, copied_bytes;     /* new replicas of the slices that it holds (ps/copy.h) */
+    uint32_t n_alone;                        /* of these slices, those without a complete replica now */
+    bool has_book;                           /* with env.n_batches: it owns the work queue at the end of the run */
+    bool follows_book;                       /* it replicates the queue of another server, which owns it unless it is
                                             lost */
     /* Of these two queues: batches done; batches assigned again after the loss of a worker. */
     uint64_t batches_done_count, batches_again_count;
