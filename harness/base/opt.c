@@ -252,6 +252,12 @@ out:
 
 /* Parse one option and its value: "--name=value" in arg, or "--name" in arg and the value in next (NULL: arg is the
  * last argument). *used_next: next was the value. */
+/* Does it take several values? OPT_TEXT_ names them "NAME,..." or "MODEL=FILE,...". */
+static bool is_list(const struct opt *o)
+{
+    return o->type == OPT_LIST || (o->unit && strstr(o->unit, ",..."));
+}
+
 static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg, const char *next, bool *used_next)
 {
     char name[MAX_NAME_BYTES], full[MAX_NAME_BYTES];
@@ -273,7 +279,8 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
         return raise_unknown(group, n_groups, name);
     full_name(full, sizeof full, f.group, f.opt);
     if (opt_is_given(f.group, f.index) && f.opt->type != OPT_JOINED)
-        return rc_raise(RC_INVAL, "--%s: given twice", full);
+        return rc_raise(RC_INVAL, "--%s: given twice%s", full,
+                        is_list(f.opt) ? "; give it once, with commas between the values" : "");
     opt_set_given(f.group, f.index, true);
     if (equals && negated)
         return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, full, full);

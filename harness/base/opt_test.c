@@ -193,6 +193,7 @@ static void a_former_name_is_the_option(void **state)
     static const char *const too_heavy[] = { "--mass=10" };
     static const char *const unripe[] = { "--mass=2" };
     static const char *const misspelt[] = { "--masss=2" };
+    static const char *const models_twice[] = { "--model=linear", "--model=lenet" };
     struct sample s;
     struct opt_group group = { "sample", table, &s, { 0 }, NULL };
 
@@ -202,6 +203,8 @@ static void a_former_name_is_the_option(void **state)
     assert_true(opt_given(&group, 1, "weight"));
     assert_int_equal(parse(&s, 3, twice, 3), RC_INVAL);
     assert_string_equal(rc_message(), "--weight: given twice");
+    assert_int_equal(parse(&s, 2, models_twice, 3), RC_INVAL);
+    assert_names(rc_message(), "--model: ... twice ... commas");
     assert_int_equal(parse(&s, 1, too_heavy, 3), RC_INVAL);
     assert_names(rc_message(), "--weight 10:");
     assert_int_equal(parse(&s, 1, unripe, 3), RC_INVAL);

@@ -2,11 +2,13 @@
 /* published_rows.c - a table of published efficiencies: its head, and rows whose every field is checked. */
 #include "harness/campaign/published_rows.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "allreduce/collective_list.h"
 #include "harness/base/csv.h"
@@ -44,7 +46,8 @@ static const char all_columns[] = "model, gpus, mode, efficiency, servers, trans
 struct reader { /* of a file */
     struct published_rows rows;
     int line;
-    int place[N_COLUMNS]; /* of each column among the fields; -1: there is none */
+    int place[N_COLUMNS];         /* of each column among the fields; -1: there is none */
+    bool is_nameless[MAX_FIELDS]; /* of each field: its column has no name */
     int n_fields;
     char separator;
 };
@@ -133,8 +136,19 @@ static const char *behind(const char *text, const char *name)
     return strncmp(text, name, n) == 0 && text[n] == '-' ? text + n + 1 : NULL;
 }
 
-static enum rc take_mode(const struct reader *r, struct published_row *row, const char *text)
+/* *out := lower[n_bytes], text in lower case. */
+static const char *in_lower_case(char *lower, size_t n_bytes, const char *text)
 {
+    snprintf(lower, n_bytes, "%s", text);
+    for (char *at = lower; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return lower;
+}
+
+static enum rc take_mode(const struct reader *r, struct published_row *row, const char *given)
+{
+    char lower[SHOWN_BYTES];
+    const char *text = in_lower_case(lower, sizeof lower, given);
     const char *by = behind(text, row_mode_name(ROW_COLLECTIVE)), *how = behind(text, row_mode_name(ROW_PS));
     const char *reducer = by ? by : text;
 
@@ -152,20 +166,47 @@ static enum rc take_mode(const struct reader *r, struct published_row *row, cons
             row->mode = mode == ROW_PS_ASYNC ? ROW_PS : mode;
             return RC_OK;
         }
-    return wrong(r, MODE, text, "ring, allreduce, ps, ps-sync, ps-async or none");
+    return wrong(r, MODE, given, "ring, allreduce, ps, ps-sync, ps-async or none");
 }
 
+/* A number as spreadsheet programs write it: where commas do not separate, one may be the decimal point. */
+static bool to_number(const struct reader *r, double *out, const char *text)
+{
+    char point[SHOWN_BYTES];
+
+    if (strlen(text) >= sizeof point)
+        return false;
+    snprintf(point, sizeof point, "%s", text);
+    char *comma = r->separator == ',' || strchr(point, '.') ? NULL : strchr(point, ',');
+    if (comma)
+        *comma = '.';
+    return text_to_f64(point, out);
+}
+
+/* 0.97, or 97 %. */
 static enum rc take_efficiency(const struct reader *r, double *out, const char *text)
 {
-    if (!text_to_f64(text, out) || !(*out > 0) || *out > 1.5)
-        return wrong(r, EFFICIENCY, text, "a ratio above 0, at most 1.5 (90 % is 0.9)");
+    char number[SHOWN_BYTES];
+    size_t n = strlen(text);
+    const bool is_percent = n > 0 && n < sizeof number && text[n - 1] == '%';
+
+    snprintf(number, sizeof number, "%s", text);
+    if (is_percent) {
+        for (n--; n > 0 && number[n - 1] == ' ';)
+            n--;
+        number[n] = '\0';
+    }
+    const bool is_number = to_number(r, out, number);
+    *out = is_number && is_percent ? *out / 100 : *out;
+    if (!is_number || !(*out > 0) || *out > 1.5)
+        return wrong(r, EFFICIENCY, text, "a ratio above 0, at most 1.5 (90 % is 0.9 or 90%)");
     return RC_OK;
 }
 
 static enum rc take_rate(const struct reader *r, double *out, const char *text)
 {
     *out = NAN;
-    if (*text && (!text_to_f64(text, out) || !(*out >= 1e-3) || *out > 1e9))
+    if (*text && (!to_number(r, out, text) || !(*out >= 1e-3) || *out > 1e9))
         return wrong(r, RATE, text, "a number from 0.001 to 1e9, or nothing,");
     return RC_OK;
 }
@@ -242,7 +283,7 @@ out:
 static int column_of(const char *name)
 {
     for (int c = 0; c < N_COLUMNS; c++)
-        if (strcmp(name, column_name[c]) == 0)
+        if (strcasecmp(name, column_name[c]) == 0)
             return c;
     return -1;
 }
@@ -273,6 +314,9 @@ static enum rc take_head(struct reader *r, char *text)
         r->place[c] = -1;
     for (int i = 0; i < n; i++) {
         const int c = column_of(field[i]);
+        r->is_nameless[i] = field[i][0] == '\0';
+        if (r->is_nameless[i])
+            continue;
         if (c < 0)
             return unknown_column(r, field[i]);
         if (r->place[c] >= 0)
@@ -301,6 +345,10 @@ static enum rc add_row(struct reader *r, char *text)
     if (n != r->n_fields)
         return rc_raise(RC_INVAL, "%s:%d: has %s%d fields; %d would be right, as the head has", r->rows.path, r->line,
                         n > MAX_FIELDS ? "at least " : "", n, r->n_fields);
+    for (int i = 0; i < n; i++)
+        if (r->is_nameless[i] && field[i][0] != '\0')
+            return rc_raise(RC_INVAL, "%s:%d: column %d is not empty, and has no name in the head; name it note",
+                            r->rows.path, r->line, i + 1);
     if (r->rows.n_rows >= ROWS_MAX)
         return rc_raise(RC_INVAL, "%s:%d: has more than %d rows", r->rows.path, r->line, (int)ROWS_MAX);
     more = realloc(r->rows.row, (r->rows.n_rows + 1) * sizeof *more);

@@ -117,6 +117,31 @@ static void names_of_modes(void **state)
     }
 }
 
+/* Separators, decimal commas, percent, capitals and a trailing column without a name: all of one row. */
+static void tables_of_spreadsheet_programs(void **state)
+{
+    static const char *const same[] = {
+        "model;gpus;mode;efficiency;one_gpu_images_per_s\nm;4;ring;0,97;130,5\n",
+        "model;gpus;mode;efficiency;one_gpu_images_per_s\nm;4;ring;0.97;130.5\n",
+        "model\tgpus\tmode\tefficiency\tone_gpu_images_per_s\nm\t4\tring\t97,0 %\t130,5\n",
+        "model,gpus,mode,efficiency,one_gpu_images_per_s\nm,4,ring,97%,130.5\n",
+        "Model,GPUs,Mode,Efficiency,One_GPU_images_per_s\nm,4,Ring,97 %,130.5\n",
+        "model,gpus,mode,efficiency,one_gpu_images_per_s,\nm,4,RING,0.97,130.5,\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct published_rows p = { .path = NULL };
+        assert_int_equal(load(&p, same[i]), RC_OK);
+        assert_int_equal(p.n_rows, 1);
+        assert_int_equal(p.row[0].mode, ROW_COLLECTIVE);
+        assert_string_equal(p.row[0].reducer, "ring");
+        assert_true(fabs(p.row[0].efficiency_ratio - 0.97) < 1e-12);
+        assert_true(p.row[0].one_gpu_images_per_s == 130.5);
+        published_rows_free(&p);
+    }
+}
+
 static void wrong_tables_are_named(void **state)
 {
     static const struct {
@@ -144,8 +169,8 @@ static void wrong_tables_are_named(void **state)
         { HEAD "m,4,single,,1\n", ":2: mode: is \"single\"; ring, allreduce" },
         { HEAD "m,4,allreduce-,,1\n", ":2: mode: is \"allreduce-\"; ring, allreduce" },
         { HEAD "m,4,ps-ring,1,1\n", ":2: mode: is \"ps-ring\"; ring, allreduce" },
-        { HEAD "m,4,ring,,-0.5\n", ":2: efficiency: is \"-0.5\"; a ratio above 0, at most 1.5 (90 % is 0.9) would be" },
-        { HEAD "m,4,ring,,90\n", ":2: efficiency: is \"90\"; a ratio above 0, at most 1.5 (90 % is 0.9) would be" },
+        { HEAD "m,4,ring,,-0.5\n", ":2: efficiency: is \"-0.5\"; a ratio above 0, at most 1.5 (90 % is 0.9 or 90%) w" },
+        { HEAD "m,4,ring,,90\n", ":2: efficiency: is \"90\"; a ratio above 0, at most 1.5 (90 % is 0.9 or 90%) w" },
         { HEAD "m,4,ring,,0\n", ":2: efficiency: is \"0\"; a ratio above 0" },
         { HEAD "m,4,ring,,nan\n", ":2: efficiency: is \"nan\"; a ratio above 0" },
         { HEAD "m,4,ring,,\n", ":2: efficiency: is \"\"; a ratio above 0" },
@@ -169,6 +194,13 @@ static void wrong_tables_are_named(void **state)
         { HEAD "m\x01,4,ring,,0.5\n", ":2: model: is \"m?\"; letters, digits" },
         { HEAD ".m,4,ring,,0.5\n", ":2: model: is \".m\"; letters, digits" },
         { HEAD "a/b,4,ring,,0.5\n", ":2: model: is \"a/b\"; letters, digits" },
+        { HEAD "m,4,ring,,0,5\n", ":2: has 6 fields; 5 would be right, as the head has" },
+        { HEAD "m,4,ring,,97,5%\n", ":2: has 6 fields; 5" },
+        { HEAD "m,4,ring,,%\n", ":2: efficiency: is \"%\"; a ratio above 0" },
+        { HEAD "m,4,ring,,200%\n", ":2: efficiency: is \"200%\"; a ratio above 0" },
+        { "model;gpus;mode;efficiency\nm;4;ring;0,9,7\n", ":2: efficiency: is \"0,9,7\"; a ratio above 0" },
+        { "model,gpus,mode,efficiency,\nm,4,ring,0.5,text\n",
+          ":2: column 5 is not empty, and has no name in the head" },
         { HEAD "m,4,nccl,,0.5\n", ":2: mode: is \"nccl\"; ring" },
     };
 
@@ -233,11 +265,9 @@ static void broken_tables_are_refused_or_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_stand_in_any_order),
-        cmocka_unit_test(names_of_modes),
-        cmocka_unit_test(wrong_tables_are_named),
-        cmocka_unit_test(other_things_than_files_are_refused),
-        cmocka_unit_test(broken_tables_are_refused_or_read),
+        cmocka_unit_test(columns_stand_in_any_order),          cmocka_unit_test(names_of_modes),
+        cmocka_unit_test(tables_of_spreadsheet_programs),      cmocka_unit_test(wrong_tables_are_named),
+        cmocka_unit_test(other_things_than_files_are_refused), cmocka_unit_test(broken_tables_are_refused_or_read),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }
