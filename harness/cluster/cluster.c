@@ -134,6 +134,13 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
     const int64_t n_held = (int64_t)c->n_hosts * c->n_ranks_per_host;
     if (c->n_hosts == 0 || n_held >= n_placed)
         return RC_OK;
+    if (n_workers < n_ranks && n_held >= n_workers && n_placed == n_ranks)
+        return rc_raise(RC_INVAL,
+                        "%s%scluster %s: %d workers and %d servers do not fit: it has %d hosts with %d ranks each, and "
+                        "server_placement is own. Set server_placement: beside, or hosts_count to at least %d, or use "
+                        "no servers",
+                        c->place, c->place[0] ? ": " : "", c->name, n_workers, n_ranks - n_workers, c->n_hosts,
+                        c->n_ranks_per_host, (n_placed - 1) / c->n_ranks_per_host + 1);
     return rc_raise(RC_INVAL,
                     "%s%scluster %s: %d %s do not fit: it has %d hosts with %d ranks each; at most %lld %s, or "
                     "hosts_count of at least %d, would be right",

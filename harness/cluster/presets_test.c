@@ -123,6 +123,10 @@ static void settings_change_values(void **state)
     assert_int_equal(cluster_check(&c, 9, 9), RC_INVAL);
     assert_names(rc_message(),
                  "--cluster-set: cluster my own: 9 ranks ... 2 hosts ... 4 ranks ... 8 ranks ... hosts_count ... 3");
+    c.server_placement = SERVERS_OWN;
+    assert_int_equal(cluster_check(&c, 8, 12), RC_INVAL);
+    assert_names(rc_message(), "8 workers ... 4 servers ... 2 hosts ... server_placement ... own ... "
+                               "server_placement: beside ... hosts_count ... 3");
     c.server_placement = SERVERS_BESIDE;
     assert_int_equal(cluster_check(&c, 8, 12), RC_OK);
     assert_int_equal(cluster_check(&c, 9, 12), RC_INVAL);
