@@ -8,8 +8,8 @@
 
 static void set_ends(struct prediction_band *b, double half)
 {
-    b->low = fmin(b->mean, fmax(b->mean - half, 0)); /* no less than nothing */
-    b->high = b->mean + half;
+    b->low = fmin(b->mean, fmax(b->mean - half, 0));
+    b->high = fmax(b->mean, fmin(b->mean + half, 1));
 }
 
 struct prediction_band prediction_band_of(const double *x, size_t n)
@@ -21,7 +21,7 @@ struct prediction_band prediction_band_of(const double *x, size_t n)
         b.mean += x[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (x[i] - b.mean) * (x[i] - b.mean);
-    if (n < 2)
+    if (n < PREDICTION_BAND_LEAST)
         return b;
     const double half = student_t_975((double)(n - 1)) * sqrt(squares / (double)(n - 1) * (1 + 1 / (double)n));
     set_ends(&b, half);

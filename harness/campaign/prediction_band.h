@@ -5,15 +5,17 @@
 
 #include <stddef.h>
 
+enum { PREDICTION_BAND_LEAST = 3 }; /* runs: t(0.975) is 12.7 with two, which says nothing */
+
 struct prediction_band {
-    double mean, low, high; /* low, high NaN: fewer than two values */
+    double mean, low, high; /* low, high NaN: too few values */
 };
 
 /*
- * x[n]: values of runs with independent noise. If they are normally distributed, one further run is between low and
+ * x[n]: efficiencies of runs with independent noise; with n < PREDICTION_BAND_LEAST no band. If they are normally distributed, one further run is between low and
  * high in 95 of 100 cases: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n). That is wider than the interval of the mean
- * (interval.h), which contains the mean of many runs. The quantity cannot be below 0: if no value is, low is not
- * either. Pure.
+ * (interval.h), which contains the mean of many runs. An efficiency is from 0 to 1: if
+ * the mean is, low and high are too. Pure.
  */
 struct prediction_band prediction_band_of(const double *x, size_t n);
 /* Widen b by moves[n], further deviations of its value, each >= 0 and independent of all others: half the width becomes

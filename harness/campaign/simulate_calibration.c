@@ -40,7 +40,7 @@ out:
 
 bool simulate_has_bands(const struct simulate *s)
 {
-    bool has = s->n_seeds > 1;
+    bool has = s->n_seeds >= PREDICTION_BAND_LEAST;
 
     for (size_t i = 0; i < s->n_clusters; i++)
         has = has || s->cluster[i].n_calibrated > 0;

@@ -58,7 +58,7 @@ void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
     const struct used_cluster *c = &s->cluster[s->n_clusters - 1]; /* of servers: all that workers use, and more */
     const bool is_random = simulate_is_random(&s->cluster[0].cluster);
     const char *why = is_random
-                          ? "One seed was simulated; --seeds 5 gives a band of random draws."
+                          ? "Fewer than three seeds were simulated; --seeds 5 gives a band of random draws."
                           : "Nothing in the description is random: no jitter, no stragglers, no random placement.";
     char chance[SIMULATE_SENTENCE_BYTES / 4], spread[SIMULATE_SENTENCE_BYTES / 2];
 
@@ -69,7 +69,7 @@ void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
         snprintf(spread, sizeof spread, "No value was calibrated with a spread.");
     if (!simulate_has_bands(s))
         snprintf(out, n_bytes, "band: none. %s %s", why, spread);
-    else if (s->n_seeds == 1)
+    else if (s->n_seeds < PREDICTION_BAND_LEAST)
         snprintf(out, n_bytes, "band: %s It has no random draws. %s", spread, why);
     else
         snprintf(out, n_bytes,
