@@ -240,6 +240,8 @@ enum rc simulate_point_cells(struct table *t, const struct simulate *s, const st
                              int n_after) MUST_CHECK;
 /* All tables, and assumptions: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
+/* The answer in a few lines, each a sentence or more; further lines of a model are indented. */
+void simulate_tell_answer(const struct simulate *s, FILE *to);
 /* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In simulate_answer.c. */
 enum rc simulate_print_answer(const struct simulate *s, FILE *to) MUST_CHECK;
 /* The contents of the folder that the answer does not have, in at most 100 columns. RC_NOMEM, RC_IO. */

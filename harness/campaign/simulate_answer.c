@@ -11,6 +11,8 @@
 
 enum { MOST_ANSWERED = 3 /* models */ };
 
+static const double SAME_HELP = 1.01; /* ratio of throughputs that are printed as nearly equal */
+
 /* --- the answer --- */
 
 static bool is_ranked(const struct simulate *s, const struct simulate_point *p)
@@ -63,6 +65,17 @@ static void tell_efficiency(const struct simulate_point *p, FILE *to)
         fprintf(to, " (band %.1f to %.1f)", 100 * p->efficiency.low, 100 * p->efficiency.high);
 }
 
+/* What efficiency is relative to. */
+static void tell_alone(const struct simulate *s, size_t profile, FILE *to)
+{
+    const struct used_profile *p = &s->profiles.profile[profile];
+
+    fprintf(to, "  One GPU alone: %.1f images/s, batch %d, %s.", p->images_per_s, p->batch, p->precision);
+    if (s->terms->published[0])
+        fprintf(to, " Other published rates: gradmark profile --list.");
+    fputc('\n', to);
+}
+
 static void tell_model(const struct simulate *s, size_t profile, FILE *to)
 {
     const int n_gpus = most_gpus(s, profile);
@@ -80,6 +93,7 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
             next ? " is fastest" : "", best->images_per_s);
     tell_efficiency(best, to);
     fprintf(to, ".\n");
+    tell_alone(s, profile, to);
     if (!next)
         return;
     simulate_way_name(way, sizeof way, &s->way[next->way]);
@@ -95,7 +109,8 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
     fputc('\n', to);
 }
 
-/* "Twice the network ..." of the fastest point of the first model: the change that helps most. */
+/* "Twice the network ..." of the fastest point of the first model: the change that helps most. Of changes that help
+ * alike the first one is meant: a network can be bought, fewer bytes cannot. */
 static void tell_best_change(const struct simulate *s, FILE *to)
 {
     const struct simulate_point *best = fastest(s, 0, most_gpus(s, 0), NULL);
@@ -104,7 +119,7 @@ static void tell_best_change(const struct simulate *s, FILE *to)
     for (size_t i = 0; best && i < s->n_changes; i++) {
         const struct simulate_change *c = &s->change[i];
         if (c->kind == CHANGE_WHAT_IF && &s->point[c->point] == best && c->is_possible && c->ratio > 1 &&
-            (!most || c->ratio > most->ratio))
+            (!most || c->ratio > most->ratio * SAME_HELP))
             most = c;
     }
     if (most)
@@ -156,7 +171,7 @@ static void tell_failures(const struct simulate *s, FILE *to)
         fprintf(to, "%zu of %zu predictions failed.\n", n, s->n_points);
 }
 
-static void tell_answer(const struct simulate *s, FILE *to)
+void simulate_tell_answer(const struct simulate *s, FILE *to)
 {
     for (size_t i = 0; i < s->profiles.n && i < MOST_ANSWERED; i++)
         tell_model(s, i, to);
@@ -166,7 +181,6 @@ static void tell_answer(const struct simulate *s, FILE *to)
         tell_best_change(s, to);
     tell_failures(s, to);
     tell_how_sure(s, to);
-    fputc('\n', to);
 }
 
 /* --- the table --- */
@@ -245,7 +259,8 @@ enum rc simulate_print_answer(const struct simulate *s, FILE *to)
     enum rc rc;
 
     TRY(terminal_text_open(&text));
-    tell_answer(s, text.lines);
+    simulate_tell_answer(s, text.lines);
+    fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
     TRY(print_table(s, to));
     if (fflush(to) != 0 || ferror(to))

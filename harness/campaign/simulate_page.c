@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_page.c - predictions as one page: the table, each model's charts, what was measured, given and assumed. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "harness/campaign/prediction_chart.h"
 #include "harness/campaign/simulate.h"
@@ -20,6 +22,26 @@ static enum rc write_model(FILE *to, const struct simulate *s, size_t profile)
                  p->batch, p->source);
 out:
     return rc;
+}
+
+/* What the terminal shows first. */
+static enum rc write_answer(FILE *to, const struct simulate *s)
+{
+    char *text = NULL, *rest, *line;
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(&text, &n_bytes);
+
+    if (!lines)
+        return rc_raise(RC_NOMEM, "no memory for the answer");
+    simulate_tell_answer(s, lines);
+    if (fclose(lines) != 0) {
+        free(text);
+        return rc_raise(RC_NOMEM, "no memory for the answer");
+    }
+    for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        html_element(to, "p", NULL, "%s", line + strspn(line, " "));
+    free(text);
+    return RC_OK;
 }
 
 static void write_line(void *to, const char *line)
@@ -95,6 +117,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     TRY(simulate_table(&t, s));
     TRY(html_open(&page, path, title));
     to = crossovers.to = page.file.stream;
+    TRY(write_answer(to, s));
     html_element(to, "p", NULL,
                  "What models would do on a described cluster, simulated by gradmark's own collectives, servers and "
                  "training loop. Efficiency: the time of a step of one GPU alone over that of all. Exposed: time of a "

@@ -11,7 +11,7 @@
 #include "models/replay/profile.h"
 #include "models/workload.h"
 
-enum { USUAL_BATCH = 64 };
+enum { MOST_WORKLOADS = 64 };
 
 enum rc used_profile_given(char *file, size_t n_bytes, bool *is_given, const char *profiles, const char *model)
 {
@@ -33,26 +33,36 @@ enum rc used_profile_given(char *file, size_t n_bytes, bool *is_given, const cha
     return RC_OK;
 }
 
+/* RC_INVAL: neither a network of gradmark nor a profile has this name. */
+static enum rc raise_unknown(const struct profile_wish *w)
+{
+    const char *names[MOST_WORKLOADS + 1] = { NULL }, *name, *nearest;
+    const struct workload *workload = NULL;
+    int n = 0;
+
+    for (int i = 0; n < MOST_WORKLOADS && (name = module_name(&workload_kind, i)); i++)
+        if (workload_find(&workload, name) == RC_OK && workload->network)
+            names[n++] = name;
+    nearest = text_nearest(w->model, names);
+    return rc_raise(RC_INVAL, "%s: %s is no model of gradmark%s%s%s; your own model needs --profile %s=FILE", w->place,
+                    w->model, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "", w->model);
+}
+
 static enum rc derive(struct profile **out, const struct profile_wish *w)
 {
-    struct published_rate rate = { .precision = "fp32",
-                                   .gpu = "published",
-                                   .framework = "as published",
-                                   .data = "synthetic",
-                                   .batch = w->batch > 0 ? w->batch : USUAL_BATCH,
-                                   .images_per_s = w->one_gpu_images_per_s };
+    struct published_rate rate = {
+        .precision = "fp32", .gpu = "published", .batch = w->batch, .images_per_s = w->one_gpu_images_per_s
+    };
     const struct network_opts opts = { .image_size = 0, .n_classes = 0, .aux_head = false, .width_divisor = 0 };
     const struct workload *workload = NULL;
     struct network *network = NULL;
     enum rc rc;
 
+    if (workload_find(&workload, w->model) != RC_OK || !workload->network)
+        return raise_unknown(w);
     if (isnan(w->one_gpu_images_per_s))
         return rc_raise(RC_INVAL,
                         "%s: %s has no profile; --profile %s=FILE (gradmark profile writes them) would be right",
-                        w->place, w->model, w->model);
-    if (workload_find(&workload, w->model) != RC_OK || !workload->network)
-        return rc_raise(RC_INVAL,
-                        "%s: %s is no network of gradmark, and has no profile; --profile %s=FILE would be right",
                         w->place, w->model, w->model);
     if (w->rate)
         rate = *w->rate;
@@ -111,6 +121,7 @@ enum rc used_profiles_find(size_t *out, struct used_profiles *u, const struct pr
                                    .n_params = profile_n_params(p) };
     snprintf(more->model, sizeof more->model, "%s", w->model);
     snprintf(more->source, sizeof more->source, "%s", p->source);
+    snprintf(more->precision, sizeof more->precision, "%s", p->precision);
     snprintf(more->path, sizeof more->path, "%s/profile-%zu.json", folder, u->n);
     TRY(profile_save(p, more->path));
     u->n++;

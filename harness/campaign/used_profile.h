@@ -23,6 +23,7 @@ struct used_profile { /* a file in the folder */
     char path[USED_PROFILE_PATH_BYTES];
     int batch; /* of the profile */
     size_t n_tensors, n_params;
+    char precision[16]; /* of the profile */
     char source[512];
 };
 

@@ -26,6 +26,7 @@
 struct profile_opts {
     const char *model, *compute, *precision, *data, *out, *chart, *published, *framework;
     uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed, gpu_batch;
+    double images_per_s;
     bool aux, list, force;
 };
 
@@ -59,6 +60,8 @@ static const struct opt table[] = {
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
               "measure nothing, and spread a published rate of this GPU over the layers. GPUs are P100, V100, K80 and "
               "others: --list prints them"),
+    OPT_F64_(struct profile_opts, images_per_s, "images-per-s", "", 1e-3, 1e9, "",
+             "measure nothing, and spread this rate of one GPU over the layers. --batch is the batch that it had"),
     OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
               "choose a published rate by its framework or source. TEXT is a part of their names"),
     OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "",
@@ -83,30 +86,34 @@ static const struct verb_group groups[] = { { "profile", table, 0, topics }, { N
 static enum rc check_use(const struct verb_call *call)
 {
     const struct profile_opts *o = call->opts;
+    enum { MEASURED = 1, PUBLISHED = 2, GIVEN = 4 };
     static const struct {
         const char *option;
-        bool derives; /* given when deriving it is wrong, else when measuring */
+        unsigned when; /* kinds of profiles with which it is wrong */
         const char *why;
     } useless[] = {
-        { "batch", true, "a published rate is not measured; --gpu-batch chooses one" },
-        { "compute", true, "a published rate is not measured" },
-        { "threads", true, "a published rate is not measured" },
-        { "steps", true, "a published rate is not measured" },
-        { "warmup", true, "a published rate is not measured" },
-        { "seed", true, "a published rate is not measured" },
-        { "data", true, "a published rate is not measured" },
-        { "chart", true, "a published rate is not measured" },
-        { "image-size", true, "a published rate is of the network as published" },
-        { "classes", true, "a published rate is of the network as published" },
-        { "aux", true, "a published rate is of the network as published" },
-        { "width-divisor", true, "a published rate is of the network as published" },
-        { "framework", false, "chooses among published rates; needs --published GPU or --list" },
-        { "gpu-batch", false, "chooses among published rates; needs --published GPU or --list" },
+        { "batch", PUBLISHED, "a published rate is not measured; --gpu-batch chooses one" },
+        { "compute", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "threads", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "steps", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "warmup", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "seed", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "data", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "chart", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
+        { "image-size", PUBLISHED, "a published rate is of the network as published" },
+        { "classes", PUBLISHED, "a published rate is of the network as published" },
+        { "aux", PUBLISHED, "a published rate is of the network as published" },
+        { "width-divisor", PUBLISHED, "a published rate is of the network as published" },
+        { "framework", MEASURED | GIVEN, "chooses among published rates; needs --published GPU or --list" },
+        { "gpu-batch", MEASURED | GIVEN, "chooses among published rates; needs --published GPU or --list" },
+        { "images-per-s", PUBLISHED, "is a rate of your own; leave --published and --list out" },
     };
-    const bool derives = o->published[0] != '\0' || o->list;
+    const bool is_published = o->published[0] != '\0' || o->list, is_given = !isnan(o->images_per_s);
+    const bool derives = is_published || is_given;
+    const unsigned kind = is_published ? PUBLISHED : is_given ? GIVEN : MEASURED;
 
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (useless[i].derives == derives && verb_given(call, useless[i].option))
+        if ((useless[i].when & kind) != 0 && verb_given(call, useless[i].option))
             return rc_raise(RC_INVAL, "--%s: %s", useless[i].option, useless[i].why);
     if (strcmp(o->out, "-") == 0)
         return rc_raise(RC_INVAL, "--out -: name a file for the profile; the table goes to standard output");
@@ -116,6 +123,11 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--precision amp: only of published rates; fp32, tf32 or bf16 can be measured");
     if (!o->list && o->published[0] != '\0' && o->out[0] == '\0' && !call->output.json)
         return rc_raise(RC_INVAL, "--published %.40s: needs --out FILE to write the profile to", o->published);
+    if (is_given && !verb_given(call, "batch"))
+        return rc_raise(RC_INVAL, "--images-per-s %g: needs --batch N, the images in a step at this rate",
+                        o->images_per_s);
+    if (is_given && o->out[0] == '\0' && !call->output.json)
+        return rc_raise(RC_INVAL, "--images-per-s %g: needs --out FILE to write the profile to", o->images_per_s);
     return RC_OK;
 }
 
@@ -209,32 +221,60 @@ out:
     return rc;
 }
 
+/* The rate of --images-per-s, or the published one that the options choose: fp32 if they name no precision, where
+ * there is any. */
+static enum rc choose_rate(struct published_rate *out, size_t *n_fitting, const struct verb_call *call,
+                           const struct published *all)
+{
+    const struct profile_opts *o = call->opts;
+    struct published_wish wish = { o->published, o->model, o->precision, o->framework, (int)o->gpu_batch };
+    const struct published_rate *rate = NULL;
+    enum rc rc;
+
+    if (!isnan(o->images_per_s)) {
+        *out = (struct published_rate){ .gpu = "own", .batch = (int)o->batch, .images_per_s = o->images_per_s };
+        snprintf(out->model, sizeof out->model, "%s", o->model);
+        snprintf(out->precision, sizeof out->precision, "%s", o->precision);
+        snprintf(out->source, sizeof out->source, "--images-per-s");
+        return RC_OK;
+    }
+    rc = published_choose(&rate, n_fitting, all, &wish);
+    if (rc != RC_OK && !verb_given(call, "precision")) {
+        wish.precision = "";
+        rc = published_choose(&rate, n_fitting, all, &wish);
+    }
+    if (rc == RC_OK)
+        *out = *rate;
+    return rc;
+}
+
 static enum rc derive(struct verb_call *call, const struct workload *workload)
 {
     const struct profile_opts *o = call->opts;
-    const struct published_wish wish = { o->published, o->model, o->precision, o->framework, (int)o->gpu_batch };
     const struct network_opts opts = network_opts_of(o);
-    const struct published_rate *rate = NULL;
+    struct published_rate rate;
     struct published all = { 0 };
     struct network *n = NULL;
     struct profile *p = NULL;
-    size_t n_fitting;
+    size_t n_fitting = 0;
     enum rc rc;
 
     TRY(network_open(&n, workload->network, &opts));
     TRY(load_published(&all));
-    TRY(published_choose(&rate, &n_fitting, &all, &wish));
+    TRY(choose_rate(&rate, &n_fitting, call, &all));
     TRY(file_of_option(file_check_writable(o->out), "out"));
     TRY(file_of_option(file_check_new(o->out, o->force), "out"));
     call->stage = STAGE_RUN;
-    TRY(published_profile(&p, rate, n));
+    TRY(published_profile(&p, &rate, n));
     if (o->out[0] != '\0')
         TRY(profile_save(p, o->out));
     if (call->output.json)
         TRY(profile_print_json(p));
-    printf("%s: %s\n%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
-           "order of the table\n",
-           o->out, p->source, n_fitting, n_fitting == 1 ? "" : "s");
+    printf("%s: %s\n", o->out, p->source);
+    if (n_fitting > 0)
+        printf("%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
+               "order of the table\n",
+               n_fitting, n_fitting == 1 ? "" : "s");
     fflush(stdout);
 out:
     profile_close(&p);
@@ -409,7 +449,7 @@ static enum rc profile_run(struct verb_call *call)
     TRY(workload_find(&workload, o->model));
     if (o->list)
         return list_rates(call);
-    TRY(o->published[0] != '\0' ? derive(call, workload) : measure(call, workload));
+    TRY(o->published[0] != '\0' || !isnan(o->images_per_s) ? derive(call, workload) : measure(call, workload));
 out:
     return rc;
 }
@@ -418,15 +458,14 @@ static const struct verb_example examples[] = {
     { "profile --model lenet --out lenet.json", "Measure lenet, and write its profile" },
     { "profile --model resnet50 --batch 2 --steps 3", "Print the time of each layer of ResNet-50" },
     { "profile --published P100 --model vgg16 --out p100.json", "Derive a profile from a published rate" },
+    { "profile --model vgg16 --images-per-s 600 --batch 64 --out own.json", "The same, from a rate of your own" },
     { NULL, NULL },
 };
 
 static const struct verb_basics basics[] = {
-    { "network", "model batch image-size" },
-    { "measurement", "compute precision threads steps data" },
-    { "output", "out force chart" },
-    { "published rates", "published framework gpu-batch list" },
-    { NULL, NULL },
+    { "network", "model batch image-size" }, { "measurement", "compute precision threads steps data" },
+    { "output", "out force chart" },         { "published rates", "published framework gpu-batch list" },
+    { "rate of your own", "images-per-s" },  { NULL, NULL },
 };
 
 const struct verb verb_profile = {
@@ -434,7 +473,7 @@ const struct verb verb_profile = {
     .summary = "measure the time of each layer in a training step",
     .introduction = "Measures a training step, and prints the time of each layer, forward and backward. With --out it "
                     "writes a profile, which gradmark train, simulate and reproduce use instead of real computing.\n\n"
-                    "With --published it measures nothing, and derives a profile from a published rate.",
+                    "With --published or --images-per-s it measures nothing, and derives a profile from a rate.",
     .example = examples,
     .basics = basics,
     .page = "predict",

@@ -215,6 +215,8 @@ static void list_add(struct name_list *l, const char *name)
         snprintf(l->text + n, sizeof l->text - n, "%s%s", n > 0 ? ", " : "", name);
 }
 
+static const char own_rate[] = "; for a rate of your own: gradmark profile --images-per-s N --batch N";
+
 /* Why no row fits: the first of gpu, model, precision, batch, framework that nothing before it leaves a row for. */
 static enum rc explain(const struct published *p, const struct published_wish *wish)
 {
@@ -235,8 +237,8 @@ static enum rc explain(const struct published *p, const struct published_wish *w
         list_add(&precisions, r->precision);
         if (!is_or_any(r->precision, wish->precision))
             continue;
-        snprintf(text, sizeof text, r->batch > 0 ? "%d" : "none", r->batch);
-        list_add(&batches, text);
+        snprintf(text, sizeof text, "%d", r->batch);
+        list_add(&batches, r->batch > 0 ? text : "rates with an unpublished batch");
         if (wish->batch == 0 || wish->batch == r->batch)
             list_add(&frameworks, r->framework);
     }
@@ -244,14 +246,14 @@ static enum rc explain(const struct published *p, const struct published_wish *w
         return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s", gpu,
                         gpus.text);
     if (precisions.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--model %.40s: no rate on %.40s was published; there are %s", model, gpu,
-                        models.text);
+        return rc_raise(RC_INVAL, "--model %.40s: no rate on %.40s was published; there are %s%s", model, gpu,
+                        models.text, own_rate);
     if (batches.text[0] == '\0')
         return rc_raise(RC_INVAL, "--precision %.40s: no rate of %s on %.40s was published; there are %s",
                         wish->precision, model, gpu, precisions.text);
     if (frameworks.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s", wish->batch,
-                        model, gpu, batches.text);
+        return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s%s", wish->batch,
+                        model, gpu, batches.text, own_rate);
     return rc_raise(RC_INVAL, "--framework %.40s: no rate of %s on %.40s was published by such; there are %s",
                     wish->framework, model, gpu, frameworks.text);
 }
@@ -286,11 +288,18 @@ enum rc published_profile(struct profile **out, const struct published_rate *r, 
     TRY(profile_of_network(&p, n, batch));
     snprintf(p->precision, sizeof p->precision, "%s", r->precision);
     snprintf(p->device, sizeof p->device, "%s", r->gpu);
-    snprintf(p->source, sizeof p->source,
-             "derived, not measured: %g images/s, %s, batch %d%s, %s, %s data, %s (%s); the time of a step spread over "
-             "the layers by their flops, forward to backward 1:2",
-             r->images_per_s, r->gpu, batch, r->batch > 0 ? "" : " (assumed: not published)", r->precision, r->data,
-             r->framework, r->source);
+    if (r->framework[0] == '\0')
+        snprintf(p->source, sizeof p->source,
+                 "derived, not measured: %g images/s, batch %d%s, of %s; the time of a step spread over the layers by "
+                 "their flops, forward to backward 1:2",
+                 r->images_per_s, batch, r->batch > 0 ? "" : " (assumed)", r->source);
+    else
+        snprintf(
+            p->source, sizeof p->source,
+            "derived, not measured: %g images/s, %s, batch %d%s, %s, %s data, %s (%s); the time of a step spread over "
+            "the layers by their flops, forward to backward 1:2",
+            r->images_per_s, r->gpu, batch, r->batch > 0 ? "" : " (assumed: not published)", r->precision, r->data,
+            r->framework, r->source);
     p->images_per_s = r->images_per_s;
     TRY(profile_spread(p, (uint64_t)llround(1e9 * batch / r->images_per_s)));
     *out = p;

@@ -17,7 +17,9 @@
 #include "models/replay/profile.h"
 
 struct published_rate {
-    char model[32], gpu[48], precision[8], data[16], framework[96], source[128];
+    char model[32], gpu[48], precision[8], data[16];
+    char framework[96]; /* "": the rate is given, and its source is all that is known */
+    char source[128];
     int batch; /* 0: was not published */
     double images_per_s;
 };
