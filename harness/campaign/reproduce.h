@@ -39,7 +39,7 @@ struct progress;
 
 /* Outstanding messages between servers and workers, GPUs x servers: the most that was tested. */
 enum { REPRODUCE_MOST_MESSAGES = 65536 };
-enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320 };
+enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320, REPRODUCE_FIT_BYTES = 1024 };
 struct column;
 struct table;
 
@@ -52,6 +52,7 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     bool has_charts;                        /* also simulate points that only charts show */
+    bool is_own_table;                      /* of the user, not horovod-512 */
 };
 
 struct point_of_row { /* row NULL: only for a chart */
@@ -102,9 +103,14 @@ bool reproduction_has_bands(const struct reproduction *r);
 void reproduction_print_exchange(const struct reproduction *r, FILE *to);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
+/* What an efficiency of the table is: "published", or "given" in a user's table. */
+const char *reproduction_of_table(const struct reproduction *r);
+/* Sentences: which values of the clusters were chosen to fit published rows, and what that means for the errors. */
+void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction *r);
 /* Table of the rows. RC_NOMEM. */
 enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
-/* The same of other columns: those of `of`, without column n_band where no row has a band. add_row fills a row. */
+/* The same of other columns: those of `of`, without column n_band where no row has a band. The title "" stands for
+ * reproduction_of_table(). add_row fills a row. */
 struct reproduction_columns {
     const struct column *column;
     size_t n_columns, n_band;

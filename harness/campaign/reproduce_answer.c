@@ -33,7 +33,8 @@ static void tell_rows(const struct reproduction *r, FILE *to)
         n_not_counted += p->row && !p->row->is_counted;
         n_failed += p->row && isnan(p->predicted_ratio);
     }
-    fprintf(to, "%zu published efficienc%s predicted by simulation", n_rows, n_rows == 1 ? "y was" : "ies were");
+    fprintf(to, "%zu %s efficienc%s predicted by simulation", n_rows, reproduction_of_table(r),
+            n_rows == 1 ? "y was" : "ies were");
     if (n_not_counted > 0)
         fprintf(to, "; %zu of them %s in no mean", n_not_counted, n_not_counted == 1 ? "is" : "are");
     if (n_failed > 0)
@@ -41,27 +42,58 @@ static void tell_rows(const struct reproduction *r, FILE *to)
     fprintf(to, ".\n");
 }
 
-static bool is_chosen(const struct reproduction *r, int key)
+const char *reproduction_of_table(const struct reproduction *r)
 {
-    for (size_t i = 0; i < r->n_clusters; i++)
-        if (strstr(r->cluster[i].sources->text[key], "chosen beside the published") != NULL)
-            return true;
-    return false;
+    return r->terms->is_own_table ? "given" : "published";
+}
+
+/* Was this value of a cluster chosen beside published rows, and is it not that of a cluster before? */
+static bool is_chosen(const struct reproduction *r, size_t cluster, int key)
+{
+    char own[64], other[64];
+
+    if (strstr(r->cluster[cluster].sources->text[key], "chosen beside the published") == NULL ||
+        !cluster_key_matters(&r->cluster[cluster].cluster, key))
+        return false;
+    cluster_key_format(&r->cluster[cluster].cluster, key, own, sizeof own);
+    for (size_t i = 0; i < cluster; i++) {
+        cluster_key_format(&r->cluster[i].cluster, key, other, sizeof other);
+        if (is_chosen(r, i, key) && strcmp(own, other) == 0)
+            return false;
+    }
+    return true;
+}
+
+void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction *r)
+{
+    char names[REPRODUCE_FIT_BYTES / 2] = "", value[64];
+    size_t n = 0, at = 0;
+
+    for (int k = 0; k < CLUSTER_N_KEYS; k++)
+        for (size_t i = 0; i < r->n_clusters; i++) {
+            if (!is_chosen(r, i, k))
+                continue;
+            cluster_key_format(&r->cluster[i].cluster, k, value, sizeof value);
+            if (at < sizeof names)
+                at += (size_t)snprintf(names + at, sizeof names - at, "%s%s %s", n > 0 ? ", " : "",
+                                       cluster_keys[k].name, value);
+            n++;
+        }
+    if (n == 0)
+        snprintf(out, n_bytes, "No value of the clusters was fitted to this table.");
+    else
+        snprintf(out, n_bytes, "%zu value%s of the clusters %s chosen to fit %s: %s. %s", n, n == 1 ? "" : "s",
+                 n == 1 ? "was" : "were", r->terms->is_own_table ? "the rows of horovod-512" : "these rows", names,
+                 r->terms->is_own_table ? "If these rows are among yours, their errors are no test."
+                                        : "So the errors are no test of another cluster.");
 }
 
 static void tell_how_sure(const struct reproduction *r, FILE *to)
 {
-    int n = 0;
+    char text[REPRODUCE_FIT_BYTES];
 
-    for (int k = 0; k < CLUSTER_N_KEYS; k++)
-        if (is_chosen(r, k))
-            fprintf(to, "%s%s",
-                    n++ > 0 ? ", "
-                            : "These errors do not show how well another cluster is predicted: with published "
-                              "rows in view were chosen ",
-                    cluster_keys[k].name);
-    if (n > 0)
-        fprintf(to, ".\n");
+    reproduction_fit_text(text, sizeof text, r);
+    fprintf(to, "%s\n", text);
 }
 
 /* --- the table --- */
@@ -88,12 +120,11 @@ out:
 
 static enum rc print_table(const struct reproduction *r, FILE *to)
 {
-    static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
-                                            { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
-                                            { "network", ALIGN_LEFT },    { "published", ALIGN_RIGHT },
-                                            { "predicted", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
-                                            { "error", ALIGN_RIGHT },     { "counted", ALIGN_LEFT },
-                                            { "line", ALIGN_RIGHT } };
+    static const struct column column[] = {
+        { "model", ALIGN_LEFT },   { "GPUs", ALIGN_RIGHT },   { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
+        { "network", ALIGN_LEFT }, { "", ALIGN_RIGHT },       { "predicted", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
+        { "error", ALIGN_RIGHT },  { "counted", ALIGN_LEFT }, { "line", ALIGN_RIGHT }
+    };
     const struct reproduction_columns few = { column, sizeof column / sizeof *column, 7, print_row };
     struct table *t = NULL;
     enum rc rc;

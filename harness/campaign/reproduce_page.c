@@ -58,21 +58,22 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
 {
     struct html page = { .file.stream = NULL };
     struct table *t = NULL;
+    char fit[REPRODUCE_FIT_BYTES];
     FILE *to;
     enum rc rc;
 
+    reproduction_fit_text(fit, sizeof fit, r);
     TRY(reproduction_table(&t, r));
     TRY(html_open(&page, path, r->name));
     to = page.file.stream;
     html_element(
         to, "p", NULL,
-        "Published efficiencies, and those that gradmark simulates. Nothing is fitted to a row or a model; "
-        "where a value of a cluster was chosen beside the published rows, which is told below, they had a say. Servers "
-        "of rows ps answer by consistency %s, with placement %s; published ones are step-synchronous.",
-        r->terms->consistency, r->terms->placement);
+        "%s efficiencies, and those that gradmark simulates. %s Servers of rows ps: consistency %s, placement %s.%s",
+        r->terms->is_own_table ? "Given" : "Published", fit, r->terms->consistency, r->terms->placement,
+        r->terms->is_own_table ? "" : " Published ones are step-synchronous.");
     write_error(to, r, false);
     write_error(to, r, true);
-    html_table(to, t, "predicted against published");
+    html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published");
     reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)
         if (reproduce_begins_chart(r, i))

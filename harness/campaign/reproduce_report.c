@@ -70,6 +70,9 @@ enum rc reproduction_table_of(struct table **out, const struct reproduction *r, 
     for (size_t i = 0; i < of->n_columns; i++)
         if (reproduction_has_bands(r) || i != of->n_band)
             used[n++] = of->column[i];
+    for (size_t i = 0; i < n; i++)
+        if (!used[i].title[0])
+            used[i].title = reproduction_of_table(r);
     TRY(table_open(&t, used, n));
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row)
@@ -85,7 +88,7 @@ enum rc reproduction_table(struct table **out, const struct reproduction *r)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
                                             { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
-                                            { "transport", ALIGN_LEFT },  { "published", ALIGN_RIGHT },
+                                            { "transport", ALIGN_LEFT },  { "", ALIGN_RIGHT },
                                             { "predicted", ALIGN_RIGHT }, { "band", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT },     { "images/s", ALIGN_RIGHT },
                                             { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };

@@ -33,10 +33,12 @@ static const struct opt table[] = {
               "description"),
     OPT_JOINED_(struct reproduce_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of all clusters. It shows what the result depends on"),
-    OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "grpc", "cluster|grpc|rdma|tcp|bare",
-                "transport of rows with servers that name none. With cluster, what its description says"),
-    OPT_TEXT_(struct reproduce_opts, placement, "placement", "whole", "split|whole|round-robin|chunk:BYTES",
-              "which parameters are on which server. The values are as for gradmark train. TensorFlow's is whole"),
+    OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
+                "transport of rows with servers that name none. With cluster, what its description says. horovod-512 "
+                "uses grpc, as TensorFlow 1.3 did"),
+    OPT_TEXT_(struct reproduce_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
+              "which parameters are on which server. The values are as for gradmark train. horovod-512 uses whole, as "
+              "TensorFlow did"),
     OPT_TEXT_(struct reproduce_opts, consistency, "consistency", "sync", "async|ssp:S|sync|sync:B",
               "how servers order gradients. For rows with mode ps or ps-sync"),
     OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
@@ -131,10 +133,21 @@ out:
     return rc;
 }
 
+/* What servers of the published rows used, where the user does not choose: TensorFlow 1.3. */
+static void use_published_servers(const struct verb_call *call, struct reproduce_opts *o)
+{
+    if (!verb_given(call, "ps-transport"))
+        o->ps_transport = "grpc";
+    if (!verb_given(call, "placement"))
+        o->placement = "whole";
+}
+
 static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
 {
-    const struct reproduce_opts *o = call->opts;
+    struct reproduce_opts *o = call->opts;
     const bool is_preset = strcmp(call->operand[0], preset_name) == 0;
+    if (is_preset)
+        use_published_servers(call, o);
     const struct reproduce_terms terms = { .profiles = o->profile,
                                            .cluster = o->cluster,
                                            .cluster_set = o->cluster_set.text,
@@ -144,7 +157,8 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
                                            .overlap = o->overlap,
                                            .bucket_bytes = o->bucket_bytes,
                                            .ps_bucket_bytes = o->ps_bucket_bytes,
-                                           .has_charts = o->charts && o->out[0] };
+                                           .has_charts = o->charts && o->out[0],
+                                           .is_own_table = !is_preset };
     struct simulating s = { .keeps = false };
     struct reproduction r = { .terms = NULL };
     char published[PATH_MAX];
@@ -206,7 +220,8 @@ const struct verb verb_reproduce = {
     .introduction = "Simulates each row of a published table, and prints how wrong the prediction is. horovod-512 is "
                     "built in: Horovod and TensorFlow on up to 512 GPUs. FILE.csv is your own table with the columns "
                     "model, gpus, mode, servers and efficiency.\n\n"
-                    "Five values of the built-in clusters were chosen to fit horovod-512, so its errors are small.",
+                    "Five values of the built-in clusters were chosen to fit horovod-512, so its errors are small. "
+                    "Charts take much longer than the table: --dry-run prints how many simulations.",
     .example = examples,
     .basics = basics,
     .page = "predict",
