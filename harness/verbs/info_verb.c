@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info_verb.c - gradmark info: what was built, what was not and why, and what this machine offers. */
 #include <stdio.h>
+#include <string.h>
 
 #include "allreduce/collective_list.h"
 #include "allreduce/nccl_state.h"
@@ -92,23 +93,42 @@ static void print_messages(const struct cluster *c)
     print_message(&t, "to another group", next_group);
 }
 
+enum group { GIVEN, NOT_GIVEN, WITHOUT_EFFECT, N_GROUPS };
+
+static const char *const group_title[N_GROUPS] = { "", "\nnot given in the description, so assumed:\n\n",
+                                                   "\nwithout effect here:\n\n" };
+
+static enum group group_of(const struct cluster *c, const struct cluster_sources *sources, int key)
+{
+    if (!cluster_key_matters(c, key))
+        return WITHOUT_EFFECT;
+    return strcmp(sources->text[key], "assumed: not given") == 0 ? NOT_GIVEN : GIVEN;
+}
+
+static void print_key(const struct cluster *c, const struct cluster_sources *sources, int key, const char *title)
+{
+    const struct key *k = &cluster_keys[key];
+    char value[64];
+
+    cluster_key_format(c, key, value, sizeof value);
+    printf("%s%-26s %s %s\n    %s%s%s\n    %s%s\n", title, k->name, value, k->unit, k->meaning,
+           cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
+           cluster_key_matters(c, key) ? "" : k->only, sources->text[key][0] ? "source: " : "source: not told",
+           sources->text[key]);
+}
+
 static enum rc print_cluster(const struct info_opts *o)
 {
     struct cluster_sources sources;
     struct cluster c;
-    char value[64];
     enum rc rc;
 
     TRY(file_of_option(cluster_find(&c, &sources, o->cluster), "cluster"));
     TRY(cluster_set(&c, &sources, o->cluster_set.text));
-    for (int i = 0; i < CLUSTER_N_KEYS; i++) {
-        const struct key *k = &cluster_keys[i];
-        cluster_key_format(&c, i, value, sizeof value);
-        printf("%-26s %s %s\n    %s%s%s\n    %s%s\n", k->name, value, k->unit, k->meaning,
-               cluster_key_matters(&c, i) ? "" : "; without effect here: needs ",
-               cluster_key_matters(&c, i) ? "" : k->only, sources.text[i][0] ? "source: " : "source: not told",
-               sources.text[i]);
-    }
+    for (enum group group = GIVEN; group < N_GROUPS; group++)
+        for (int i = 0, n = 0; i < CLUSTER_N_KEYS; i++)
+            if (group_of(&c, &sources, i) == group)
+                print_key(&c, &sources, i, n++ == 0 ? group_title[group] : "");
     print_messages(&c);
 out:
     return rc;
