@@ -139,9 +139,29 @@ static const char *first_line(char *text)
     return text;
 }
 
-/* One process. */
-static enum rc simulate(struct simulation *s, size_t index, const struct simulations_env *env)
+static void take(struct lanes *l)
 {
+    struct backoff backoff = { .may_spin = false };
+
+    while (atomic_flag_test_and_set(&l->is_taken))
+        backoff_pause(&backoff, 1000000);
+}
+
+/* Of a lane that waits for its process. */
+static void show_time(void *arg)
+{
+    struct lanes *l = arg;
+
+    take(l);
+    progress_tick(l->env->progress, wait_clock_ns());
+    atomic_flag_clear(&l->is_taken);
+}
+
+/* One process. */
+static enum rc simulate(struct simulation *s, size_t index, struct lanes *l)
+{
+    const struct simulations_env *env = l->env;
+    const struct child_watch watch = { .stop_wanted = stop_wanted, .tick = show_time, .arg = l };
     char path[PATH_BYTES], out[PATH_BYTES + 8], cost_path[PATH_BYTES], cost[PATH_BYTES + 8],
         complaint[RC_MESSAGE_BYTES / 2] = "";
     char *argv[SIMULATION_WORDS + 5];
@@ -159,7 +179,7 @@ static enum rc simulate(struct simulation *s, size_t index, const struct simulat
     argv[n++] = out;
     argv[n++] = cost;
     argv[n] = NULL;
-    TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
+    TRY(child_run_watched(argv, 0, &watch, &exit_code, complaint, sizeof complaint));
     if (exit_code > 128)
         FAIL(RC_PEER, "the simulation of %s was ended by signal %d", s->name, exit_code - 128);
     if (exit_code != 0)
@@ -210,14 +230,6 @@ static void keep(struct lanes *l, struct simulation *s)
     hold_at("kept", 0, l->n_known);
 }
 
-static void take(struct lanes *l)
-{
-    struct backoff backoff = { .may_spin = false };
-
-    while (atomic_flag_test_and_set(&l->is_taken))
-        backoff_pause(&backoff, 1000000);
-}
-
 static void note_end(struct lanes *l, struct simulation *s, enum rc rc)
 {
     take(l);
@@ -243,7 +255,7 @@ static void run_lane(void *arg, int task, int thread)
     (void)thread;
     while (!stop_wanted() && (i = atomic_fetch_add(&l->next, 1)) < l->n) {
         struct simulation *s = &l->s[l->order[i]];
-        note_end(l, s, simulate(s, l->order[i], l->env));
+        note_end(l, s, simulate(s, l->order[i], l));
     }
 }
 

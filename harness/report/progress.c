@@ -14,7 +14,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { BAR_COLUMNS = 24, PLAIN_INTERVAL_S = 10, LINE_BYTES = 256, DEFAULT_COLUMNS = 80 };
+enum { BAR_COLUMNS = 24, PLAIN_INTERVAL_S = 10, TICK_INTERVAL_S = 60, LINE_BYTES = 256, DEFAULT_COLUMNS = 80 };
 
 void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns)
 {
@@ -113,6 +113,14 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
     }
     fprintf(p->to, "%s%s%s\n", state, what && *what ? ": " : "", what ? what : "");
     fflush(p->to);
+}
+
+void progress_tick(struct progress *p, uint64_t now_ns)
+{
+    const uint64_t interval_s = p->is_terminal ? 1 : TICK_INTERVAL_S;
+
+    if (now_ns >= p->printed_ns + interval_s * NS_PER_S)
+        progress_update(p, p->n_done, NULL, now_ns);
 }
 
 void progress_hide(struct progress *p)

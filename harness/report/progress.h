@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * progress.h - the progress of a long command. On a terminal one line is redrawn in place. Elsewhere
- * (a file, a pipe, CI) a plain line is printed at most every 10 s, and one at the end.
+ * (a file, a pipe, CI) a plain line is printed at most every 10 s, at least every minute with
+ * progress_tick(), and one at the end.
  */
 #ifndef HARNESS_REPORT_PROGRESS_H
 #define HARNESS_REPORT_PROGRESS_H
@@ -25,6 +26,8 @@ struct progress {
 void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns);
 /* n_done of n_total are done; what: the piece of work now under way. */
 void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns);
+/* Nothing new is done: prints the time again, after a minute without a line (a second on a terminal). */
+void progress_tick(struct progress *p, uint64_t now_ns);
 /* For pieces of different length: from now on the time left is estimated from done_ratio, the completed part of all
  * work, 0 to 1. */
 void progress_weigh(struct progress *p, double done_ratio);

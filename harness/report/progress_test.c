@@ -37,6 +37,29 @@ static void a_log_gets_a_line_at_most_every_ten_seconds(void **state)
     free(text);
 }
 
+/* A minute without a finished piece has a line. */
+static void long_pieces_show_the_time(void **state)
+{
+    struct progress p;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    progress_init(&p, to, 8, 100 * S);
+    progress_tick(&p, 159 * S); /* too soon */
+    progress_tick(&p, 160 * S);
+    progress_tick(&p, 219 * S); /* too soon */
+    progress_update(&p, 1, "lenet ps", 220 * S);
+    progress_tick(&p, 280 * S);
+    fclose(to);
+    assert_string_equal(text, "0/8, 0 %, 1:00 so far\n"
+                              "1/8, 12 %, 2:00 so far, about 14:00 to go: lenet ps\n"
+                              "1/8, 12 %, 3:00 so far, about 21:00 to go\n");
+    free(text);
+}
+
 static void nothing_to_do_is_done(void **state)
 {
     struct progress p;
@@ -127,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_a_line_at_most_every_ten_seconds),
+        cmocka_unit_test(long_pieces_show_the_time),
         cmocka_unit_test(nothing_to_do_is_done),
         cmocka_unit_test(a_terminal_gets_one_line_redrawn),
         cmocka_unit_test(what_is_said_has_a_line_of_its_own),

@@ -43,6 +43,8 @@ struct child_wait { /* state of waiting for a program */
     uint64_t started_ns;
     int limit_ms;              /* 0: none */
     bool (*stop_wanted)(void); /* NULL: there is none, or SIGTERM has been sent */
+    void (*tick)(void *arg);   /* NULL: none */
+    void *arg;
 };
 
 /* *left_ms: how long to poll for its output, -1: without limit; false: the limit has passed. */
@@ -50,8 +52,10 @@ static bool wait_ms_left(struct child_wait *p, int *left_ms)
 {
     if (p->stop_wanted && p->stop_wanted()) {
         kill(p->pid, SIGTERM);
-        *p = (struct child_wait){ p->pid, wait_clock_ns(), GRACE_MS, NULL };
+        *p = (struct child_wait){ .pid = p->pid, .started_ns = wait_clock_ns(), .limit_ms = GRACE_MS };
     }
+    if (p->tick)
+        p->tick(p->arg);
     *left_ms = -1;
     if (p->limit_ms > 0) {
         const uint64_t spent_ms = (wait_clock_ns() - p->started_ns) / 1000000u;
@@ -137,6 +141,14 @@ static int spawn(pid_t *pid, char *const argv[], int error_fd)
 enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
                   size_t n_bytes)
 {
+    const struct child_watch watch = { .stop_wanted = stop_wanted, .tick = NULL, .arg = NULL };
+
+    return child_run_watched(argv, limit_ms, &watch, exit_code, error_text, n_bytes);
+}
+
+enum rc child_run_watched(char *const argv[], int limit_ms, const struct child_watch *watch, int *exit_code,
+                          char *error_text, size_t n_bytes)
+{
     int pipe_fd[2] = { -1, -1 };
     enum rc rc = RC_OK;
     pid_t pid = -1;
@@ -150,7 +162,7 @@ enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), i
     close(pipe_fd[1]);
     if (error)
         FAIL(RC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
-    struct child_wait wait = { pid, wait_clock_ns(), limit_ms, stop_wanted };
+    struct child_wait wait = { pid, wait_clock_ns(), limit_ms, watch->stop_wanted, watch->tick, watch->arg };
     const bool ended = drain(pipe_fd[0], &wait, error_text, n_bytes);
     if (!ended)
         kill(pid, SIGKILL);

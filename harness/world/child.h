@@ -17,6 +17,15 @@
  * results would have no reader. RC_IO: it could not be started. */
 enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
                   size_t n_bytes) MUST_CHECK;
+struct child_watch {           /* called every 100 ms, on the calling thread */
+    bool (*stop_wanted)(void); /* not NULL */
+    void (*tick)(void *arg);   /* until stop_wanted() */
+    void *arg;
+};
+
+/* The same, with a function that tells how long it takes. */
+enum rc child_run_watched(char *const argv[], int limit_ms, const struct child_watch *watch, int *exit_code,
+                          char *error_text, size_t n_bytes) MUST_CHECK;
 
 /* Copies this process, which must have no thread of ours. *is_child: true in the copy; *pid: the copy's, in the
  * original. The copy is killed if this process ends first. Buffered output is written before. RC_IO. */
