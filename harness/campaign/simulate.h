@@ -151,7 +151,7 @@ void simulate_close(struct simulate *s); /* accepts a zeroed one */
 /* Set the ways, and the profiles in the order of models. In simulate_ways.c. RC_INVAL. */
 enum rc simulate_find_ways(struct simulate *s) MUST_CHECK;
 enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
-/* "ring"; "ps sync, whole, a server a host". */
+/* "ring"; "ps sync, whole, one server per host". */
 void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
 /* "ps sync, whole" if all ways with servers have as many; else "ps sync, whole, 8" and "..., host". */
 void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_way *w);

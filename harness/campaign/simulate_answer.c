@@ -100,7 +100,7 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
     if (!isnan(best->efficiency.high) && best->efficiency.low <= next->efficiency.high)
         fprintf(to, "  Cannot tell whether %s is slower: the bands overlap.", way);
     else
-        fprintf(to, "  Next is %s: %.2fx.", way, next->images_per_s / best->images_per_s);
+        fprintf(to, "  Next is %s: %.2f times as fast.", way, next->images_per_s / best->images_per_s);
     if (s->n_counts > 1)
         fprintf(to,
                 is_always_fastest(s, best) ? " With fewer GPUs %s is fastest, too."
@@ -123,7 +123,7 @@ static void tell_best_change(const struct simulate *s, FILE *to)
             most = c;
     }
     if (most)
-        fprintf(to, "  What would help it most: %s, %.2fx.\n", simulate_what_if_name(s, most->what), most->ratio);
+        fprintf(to, "  What would help it most: %s, %.2f times as fast.\n", simulate_what_if_name(s, most->what), most->ratio);
 }
 
 /* The assumption that moves any prediction most; NULL: none was changed. */

@@ -158,7 +158,7 @@ void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w)
     snprintf(servers, sizeof servers, "%d server%s", w->n_servers, w->n_servers == 1 ? "" : "s");
     if (row_mode_has_servers(w->mode))
         snprintf(out, n_bytes, "%s %s, %s, %s", row_mode_name(w->mode), w->consistency, w->placement,
-                 w->n_servers > 0 ? servers : "a server a host");
+                 w->n_servers > 0 ? servers : "one server per host");
     else
         snprintf(out, n_bytes, "%s", simulated_exchange(w->mode, w->reducer));
 }
