@@ -14,15 +14,15 @@ enum rc prediction_chart_draw(const struct prediction_chart *c, const char *path
     static const char *const quantity[] = { "efficiency", "images" };
     int key[CLUSTER_MAX_KEYS];
     const size_t n_assumed = cluster_assumed(&c->cluster->cluster, key);
-    char picture[NAME_BYTES], note[NOTE_BYTES];
+    char picture[NAME_BYTES], note[NOTE_BYTES], cluster[USED_CLUSTER_TITLE_BYTES];
     enum rc rc = RC_OK;
 
-    snprintf(note, sizeof note,
-             "simulated on %.100s, of whose values %zu are assumed: report.html names them with their sources",
-             c->cluster->name, n_assumed);
+    used_cluster_title(cluster, sizeof cluster, c->cluster);
+    snprintf(note, sizeof note, "simulated on %.100s; %zu of its values are assumed", cluster, n_assumed);
     for (int i = 0; i < 2; i++) {
         const struct chart_var var[] = { { "model", c->model },
                                          { "scaling", note },
+                                         { "of_table", c->of_table },
                                          { "quantity", quantity[i] },
                                          { "band", c->has_band ? "yes" : "no" } };
         snprintf(picture, sizeof picture, "%s-%s", quantity[i], c->name);

@@ -12,6 +12,7 @@
 struct prediction_chart {               /* borrowed */
     const char *folder, *name;          /* pictures are FOLDER/efficiency-NAME and FOLDER/images-NAME */
     const char *model;                  /* in the heading */
+    const char *of_table;               /* what its other points are: "published", "given" */
     bool has_band;                      /* the table has the columns of a band */
     const struct used_cluster *cluster; /* the number of its assumptions is shown below */
 };

@@ -97,6 +97,7 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
         const struct prediction_chart chart = { .folder = r->folder,
                                                 .name = name,
                                                 .model = r->profiles.profile[p->profile].model,
+                                                .of_table = reproduction_of_table(r),
                                                 .has_band = reproduction_has_bands(r),
                                                 .cluster = &r->cluster[p->cluster] };
         TRY(prediction_chart_draw(&chart, path, &is_drawn));

@@ -31,11 +31,12 @@ static bool is_of_chart(const struct reproduction *r, const struct point_of_row 
 /* Both pictures of the chart that p is in, then what is assumed of each of its lines' clusters. */
 static enum rc write_chart(FILE *to, const struct reproduction *r, const struct point_of_row *p)
 {
-    char name[REPRODUCE_CHART_BYTES];
+    char name[REPRODUCE_CHART_BYTES], cluster[USED_CLUSTER_TITLE_BYTES];
     enum rc rc;
 
     reproduce_chart_name(name, sizeof name, r, p);
-    html_element(to, "h2", NULL, "%s on %s", r->profiles.profile[p->profile].model, r->cluster[p->cluster].name);
+    used_cluster_title(cluster, sizeof cluster, &r->cluster[p->cluster]);
+    html_element(to, "h2", NULL, "%s on %s", r->profiles.profile[p->profile].model, cluster);
     TRY(prediction_chart_write(to, r->folder, name));
     html_element(to, "p", NULL, "One GPU: %s", r->profiles.profile[p->profile].source);
     for (size_t c = 0; c < r->n_clusters; c++) {

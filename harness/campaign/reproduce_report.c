@@ -166,10 +166,10 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     print_hot_spots(r, to);
     reproduction_print_exchange(r, to);
     if (r->terms->has_charts)
-        fputs("lines of servers have as many for a GPU as the published row with the most GPUs; where no tensor is "
-              "cut, at "
-              "most one for each\n",
-              to);
+        fputs(
+            "chart lines of servers: servers per GPU as in the row with the most GPUs; if tensors are not cut, at most "
+            "one server per tensor\n",
+            to);
     reproduction_band_lines(r, print_line, to);
     for (size_t i = 0; i < r->n_clusters; i++)
         used_cluster_print_assumed(&r->cluster[i], to);

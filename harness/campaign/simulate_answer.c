@@ -123,7 +123,8 @@ static void tell_best_change(const struct simulate *s, FILE *to)
             most = c;
     }
     if (most)
-        fprintf(to, "  What would help it most: %s, %.2f times as fast.\n", simulate_what_if_name(s, most->what), most->ratio);
+        fprintf(to, "  What would help it most: %s, %.2f times as fast.\n", simulate_what_if_name(s, most->what),
+                most->ratio);
 }
 
 /* The assumption that moves any prediction most; NULL: none was changed. */

@@ -61,6 +61,7 @@ enum rc simulate_draw(const struct simulate *s, FILE *to)
                                                 .name = name,
                                                 .model = s->profiles.profile[i].model,
                                                 .cluster = &s->cluster[0],
+                                                .of_table = "published",
                                                 .has_band = simulate_has_bands(s) };
         simulate_chart_name(name, sizeof name, s, i);
         snprintf(path, sizeof path, "%s/%s.tsv", s->folder, name);

@@ -12,11 +12,12 @@
 static enum rc write_model(FILE *to, const struct simulate *s, size_t profile)
 {
     const struct used_profile *p = &s->profiles.profile[profile];
-    char name[SIMULATE_CHART_BYTES];
+    char name[SIMULATE_CHART_BYTES], cluster[USED_CLUSTER_TITLE_BYTES];
     enum rc rc;
 
     simulate_chart_name(name, sizeof name, s, profile);
-    html_element(to, "h2", NULL, "%s on %s", p->model, s->cluster[0].name);
+    used_cluster_title(cluster, sizeof cluster, &s->cluster[0]);
+    html_element(to, "h2", NULL, "%s on %s", p->model, cluster);
     TRY(prediction_chart_write(to, s->folder, name));
     html_element(to, "p", NULL, "Given: what one GPU computes, %.1f images/s with batches of %d: %s", p->images_per_s,
                  p->batch, p->source);
@@ -96,8 +97,8 @@ static void write_crossover(void *arg, const char *line)
         html_element(section->to, "h2", NULL, "Where ring and parameter server cross over");
         html_element(
             section->to, "p", NULL,
-            "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power "
-            "of their number.");
+            "A crossover is a number of GPUs. Between two simulated numbers it is estimated: the ratio of both rates "
+            "is assumed to follow a power of the number of GPUs.");
         section->has_begun = true;
     }
     write_line(section->to, line);
@@ -107,13 +108,14 @@ enum rc simulate_page(const struct simulate *s, const char *path)
 {
     struct html page = { .file.stream = NULL };
     struct crossover_section crossovers = { .to = NULL };
-    char title[ROW_CLUSTER_BYTES + 32];
+    char cluster[USED_CLUSTER_TITLE_BYTES], title[sizeof cluster + 32];
     char band[SIMULATE_SENTENCE_BYTES];
     struct table *t = NULL;
     FILE *to;
     enum rc rc;
 
-    snprintf(title, sizeof title, "simulated on %s", s->cluster[0].name);
+    used_cluster_title(cluster, sizeof cluster, &s->cluster[0]);
+    snprintf(title, sizeof title, "simulated on %s", cluster);
     TRY(simulate_table(&t, s));
     TRY(html_open(&page, path, title));
     to = crossovers.to = page.file.stream;

@@ -172,7 +172,9 @@ static bool is_within_band(const struct common *c, double gpus)
 
 static const char *how_sure(const struct common *c)
 {
-    return c->n_open == 0 ? "" : c->n_open == c->n ? ", within the band" : ", at some of them within the band";
+    return c->n_open == 0      ? ""
+           : c->n_open == c->n ? ", but all bands overlap"
+                               : ", but with some numbers of GPUs the bands overlap";
 }
 
 static void tell_pair(const struct simulate *s, size_t profile, size_t first, size_t second,
@@ -203,7 +205,7 @@ static void tell_pair(const struct simulate *s, size_t profile, size_t first, si
     at = snprintf(line, sizeof line, "%s: %s and %s cross over at", model, own, other);
     for (size_t i = 0; i < found.n && i < CROSSOVER_MOST; i++)
         at += snprintf(line + at, sizeof line - (size_t)at, "%s %.1f%s", i > 0 ? "," : "", found.gpus[i],
-                       is_within_band(&c, found.gpus[i]) ? " (within the band)" : "");
+                       is_within_band(&c, found.gpus[i]) ? " (the bands overlap)" : "");
     snprintf(line + at, sizeof line - (size_t)at, " GPUs: below, %s is faster%s", found.first_leads ? own : other,
              found.n > 1 ? "; then in turn" : "");
     print(arg, line);

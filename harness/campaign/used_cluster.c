@@ -63,6 +63,17 @@ void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluste
     snprintf(out, n_bytes, "%.*s", (int)(is_yaml ? n - n_suffix : n), name);
 }
 
+void used_cluster_title(char *out, size_t n_bytes, const struct used_cluster *c)
+{
+    char file[ROW_CLUSTER_BYTES];
+
+    used_cluster_short_name(file, sizeof file, c);
+    if (!c->cluster.name[0] || strcmp(c->cluster.name, "unnamed") == 0 || strcmp(c->cluster.name, file) == 0)
+        snprintf(out, n_bytes, "%s", c->name);
+    else
+        snprintf(out, n_bytes, "%s (%s)", c->cluster.name, c->name);
+}
+
 const char *used_cluster_source_name(const struct used_cluster *c, int key)
 {
     if (c->cluster.assumed >> key & 1)

@@ -12,6 +12,8 @@
 
 struct record;
 
+enum { USED_CLUSTER_TITLE_BYTES = ROW_CLUSTER_BYTES + 68 };
+
 struct used_cluster {
     char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
     struct cluster cluster;
@@ -30,6 +32,8 @@ void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
 const char *used_cluster_transport(const struct used_cluster *c);
 /* "pascal-25g-roce" for a preset or for "a/b/pascal-25g-roce.yaml". */
 void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluster *c);
+/* For headings: the name in its description, with the file if that is called otherwise: "mine (a/b/c.yaml)". */
+void used_cluster_title(char *out, size_t n_bytes, const struct used_cluster *c);
 /* Source of the value of a key: "measured", "given" or "assumed". */
 const char *used_cluster_source_name(const struct used_cluster *c, int key);
 /* Print a line of the assumptions. A second line has the values that were chosen with published rows in view, as the

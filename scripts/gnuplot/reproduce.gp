@@ -4,10 +4,11 @@
 # Data, the predicted points of each line by GPUs, then the published ones:
 #   line  kind  gpus  efficiency  images_per_s  [efficiency_low  efficiency_high  images_low_per_s  images_high_per_s]
 # kind: predicted (a line), published (a large hollow point), "not counted" (a small one). Variable quantity: efficiency (where
-# it is missing, too) or images.
+# it is missing, too) or images. Variable of_table: what the points of a table are, published (where it is missing, too) or given.
 
 load share.'/style.gp'
 if (!exists("quantity")) { quantity = 'efficiency' }
+if (!exists("of_table")) { of_table = 'published' }
 if (!exists("band")) { band = 'no' } # yes: the columns in brackets are there
 column_of = quantity eq 'images' ? 5 : 4
 is_log = quantity eq 'images'
@@ -15,11 +16,13 @@ is_log = quantity eq 'images'
 most = 0.0
 least = 1e300
 last_count = 1.0
+first_count = 1e300
 n_published = 0
 n_uncounted = 0
 ideal = NaN
 seen(y) = (is_number(y) && y > 0 ? (most = y > most ? y : most, least = y < least ? y : least, 1) : 0)
 see(l, kind, w, y) = (see_mode(l), see_count(sprintf('%d', w)), seen(y), last_count = w > last_count ? w : last_count, \
+    first_count = w < first_count ? w : first_count, \
     n_published = n_published + (kind eq 'published'), n_uncounted = n_uncounted + (kind eq 'not counted'), \
     ideal = (kind eq 'predicted' && w == 1 && !is_number(ideal)) ? y / cell(4) : ideal, w)
 stats data using (see(strcol(1), strcol(2), cell(3), cell(column_of))) nooutput
@@ -29,8 +32,8 @@ if (!exists("STATS_records") || STATS_records == 0) {
 }
 
 set logscale x 2
-room = last_count > 1 ? last_count ** 0.06 : 1.5
-set xrange [1 / room : last_count * room]
+room = last_count > first_count ? (last_count / first_count) ** 0.06 : 1.5
+set xrange [first_count / room : last_count * room]
 if (is_log) {
     most = is_number(ideal) && ideal * last_count > most ? ideal * last_count : most
     set logscale y 10
@@ -48,13 +51,13 @@ if (is_log) {
     set format y '%g'
 }
 set xtics ()
-w = 1
+w = 2 ** int(floor(log(first_count) / log(2) + 1e-9))
 while (w <= last_count) {
     set xtics add (sprintf('%d', int(w)) w)
     w = 2 * w
 }
 
-heading = joined(model, (is_log ? 'images/s' : 'efficiency').' against GPUs, predicted'.(n_published > 0 ? ' and published' : ''))
+heading = joined(model, (is_log ? 'images/s' : 'efficiency').' against GPUs, predicted'.(n_published > 0 ? ' and '.of_table : ''))
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 set xlabel 'GPUs (logarithmic)'
@@ -89,14 +92,14 @@ if (!is_log || is_number(ideal)) {
     entry_boxes = entry_boxes.' 0'
 }
 if (n_published > 0) {
-    entry_names = entry_names.' "hollow: published"'
+    entry_names = entry_names.' "hollow: '.of_table.'"'
     entry_colours = entry_colours.' #606060'
     entry_points = entry_points.' 6'
     entry_lines = entry_lines.' 0'
     entry_boxes = entry_boxes.' 0'
 }
 if (n_uncounted > 0) {
-    entry_names = entry_names.' "cross: published, not counted"'
+    entry_names = entry_names.' "cross: '.of_table.', not counted"'
     entry_colours = entry_colours.' #606060'
     entry_points = entry_points.' 2'
     entry_lines = entry_lines.' 0'
