@@ -12,10 +12,10 @@ struct prediction_band {
 };
 
 /*
- * x[n]: efficiencies of runs with independent noise; with n < PREDICTION_BAND_LEAST no band. If they are normally distributed, one further run is between low and
- * high in 95 of 100 cases: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n). That is wider than the interval of the mean
- * (interval.h), which contains the mean of many runs. An efficiency is from 0 to 1: if
- * the mean is, low and high are too. Pure.
+ * x[n]: efficiencies of runs with independent noise; n < PREDICTION_BAND_LEAST: no band. If they are normally
+ * distributed, one further run is between low and high in 95 of 100 cases: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n).
+ * That is wider than the interval of the mean (interval.h), which contains the mean of many runs. An efficiency is
+ * from 0 to 1: if the mean is, low and high are too. Pure.
  */
 struct prediction_band prediction_band_of(const double *x, size_t n);
 /* Widen b by moves[n], further deviations of its value, each >= 0 and independent of all others: half the width becomes

@@ -141,6 +141,33 @@ static enum rc check_chart_name(const struct reproduction *r, const struct point
     return RC_OK;
 }
 
+/* Does this row need a profile that --profile does not name, and is it the first of its model? */
+static bool lacks_profile(const struct reproduction *r, size_t row)
+{
+    const struct published_row *own = &r->rows.row[row];
+    char file[USED_PROFILE_PATH_BYTES];
+    bool is_given = true;
+
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(r->rows.row[i].model, own->model) == 0)
+            return false;
+    return isnan(own->one_gpu_images_per_s) &&
+           used_profile_given(file, sizeof file, &is_given, r->terms->profiles, own->model) == RC_OK && !is_given;
+}
+
+/* The message that rc_raise() kept, and the models behind this row that lack a profile, too. */
+static enum rc with_other_models(const struct reproduction *r, const struct published_row *row, enum rc rc)
+{
+    char why[RC_MESSAGE_BYTES], others[RC_MESSAGE_BYTES / 4] = "";
+    size_t n = 0;
+
+    snprintf(why, sizeof why, "%s", rc_message());
+    for (size_t i = (size_t)(row - r->rows.row) + 1; i < r->rows.n_rows && n < sizeof others; i++)
+        if (lacks_profile(r, i))
+            n += (size_t)snprintf(others + n, sizeof others - n, "%s %s", n > 0 ? "," : "", r->rows.row[i].model);
+    return n == 0 ? rc_raise(rc, "%s", why) : rc_raise(rc, "%s; without a profile, too:%s", why, others);
+}
+
 static enum rc find_profile(size_t *out, struct reproduction *r, const struct published_row *row)
 {
     char place[REPRODUCE_PATH_BYTES];
@@ -153,7 +180,8 @@ static enum rc find_profile(size_t *out, struct reproduction *r, const struct pu
                                        .place = place };
 
     snprintf(place, sizeof place, "%s:%d: model", r->rows.path, row->line);
-    return used_profiles_find(out, &r->profiles, &wish, r->folder);
+    const enum rc rc = used_profiles_find(out, &r->profiles, &wish, r->folder);
+    return rc == RC_INVAL && lacks_profile(r, (size_t)(row - r->rows.row)) ? with_other_models(r, row, rc) : rc;
 }
 
 static enum rc check_gpus(const struct reproduction *r, const struct point_of_row *p)

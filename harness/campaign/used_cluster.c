@@ -88,7 +88,7 @@ static void print_chosen(const struct used_cluster *c, FILE *to)
     for (int k = 0; k < CLUSTER_N_KEYS; k++)
         if (strstr(c->sources->text[k], "chosen beside the published") != NULL)
             fprintf(to, "%s%s",
-                    n++ == 0 ? "  chosen beside the published rows, of which their error is then no test: " : ", ",
+                    n++ == 0 ? "  chosen to fit published rows, so the errors of these are no test: " : ", ",
                     cluster_keys[k].name);
     if (n > 0)
         fputc('\n', to);
