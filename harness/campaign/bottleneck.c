@@ -120,10 +120,10 @@ void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, cons
     if (b->is_one)
         snprintf(out, n_bytes, "%s, %.0f %%", part, 100 * b->ratio);
     else if (strcmp(part, second) == 0) /* what goes out, and what comes in */
-        snprintf(out, n_bytes, "none alone: %s, %.0f %% one way, %.0f %% the other", part, 100 * b->ratio,
+        snprintf(out, n_bytes, "no single bottleneck: %s, %.0f %% one way, %.0f %% the other", part, 100 * b->ratio,
                  100 * b->second_ratio);
     else /* N2 */
-        snprintf(out, n_bytes, "none alone: %s, %.0f %%; %s, %.0f %%", part, 100 * b->ratio, second,
+        snprintf(out, n_bytes, "no single bottleneck: %s, %.0f %%; %s, %.0f %%", part, 100 * b->ratio, second,
                  100 * b->second_ratio);
 }
 

@@ -87,10 +87,10 @@ static void none_alone(void **state)
 
     (void)state;
     s.load[LINK_NIC_UP].busy_s = 0.499;
-    assert_words(&s, 8, 0, "", "ring", "none alone: the ring's network cards, 50 %; compute, 30 %");
+    assert_words(&s, 8, 0, "", "ring", "no single bottleneck: the ring's network cards, 50 %; compute, 30 %");
     assert_false(bottleneck_find(&s).is_one);
     s.load[LINK_NIC_DOWN].busy_s = 0.44;
-    assert_words(&s, 8, 0, "", "ring", "none alone: the ring's network cards, 50 % one way, 44 % the other");
+    assert_words(&s, 8, 0, "", "ring", "no single bottleneck: the ring's network cards, 50 % one way, 44 % the other");
     s.load[LINK_NIC_UP].busy_s = 0.5;
     assert_true(bottleneck_find(&s).is_one);
 }

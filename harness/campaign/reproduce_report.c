@@ -116,7 +116,8 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
         const struct simulation *s = &r->simulations.simulation[p->together];
         if (p->row && p->row->is_counted && row_mode_has_servers(p->mode) && s->imbalance_ratio > 1.5)
             fprintf(to,
-                    "%s, %d GPUs, %d servers: the server of %s holds %.1f times the mean, as --placement %s cuts no "
+                    "%s, %d GPUs, %d servers: the server with %s holds %.1f times the mean of all servers, as "
+                    "--placement %s cuts no "
                     "tensor: all gradients of it, and all pulls, cross that server's link\n",
                     p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, r->terms->placement);
     }

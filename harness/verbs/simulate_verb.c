@@ -348,7 +348,8 @@ const struct verb verb_simulate = {
     .introduction = "Simulates each model on each number of GPUs, in each mode. gradmark's own collectives and servers "
                     "run in virtual time.\n\n"
                     "What one GPU does alone is an input: a profile, or a published rate. Everything else comes from "
-                    "the description of the cluster, whose assumed values are listed.",
+                    "the description of the cluster, whose assumed values are listed. With --out it also simulates the "
+                    "effect of each of them, which takes about three times as long. --no-assumptions leaves that out.",
     .example = examples,
     .basics = basics,
     .page = "predict",
