@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -60,8 +61,14 @@ static void bits_are_those_of_any_exchange(void **state)
 
 static void a_resumed_run_goes_on_alike(void **state)
 {
+    char path[] = "/tmp/job_accumulate_test.XXXXXX";
+    const int file = mkstemp(path);
+
     (void)state;
-    kit_goes_on_alike("--model lenet --mode allreduce --workers 2 --batch 8 --accumulate 2", 2, 5, "accumulate.ckpt");
+    assert_true(file >= 0);
+    (void)close(file);
+    kit_goes_on_alike("--model lenet --mode allreduce --workers 2 --batch 8 --accumulate 2", 2, 5, path);
+    (void)unlink(path);
 }
 
 /* Worker 1 of 2 has the samples 8 to 15 of each 16, in parts of 2. */
