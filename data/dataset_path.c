@@ -41,7 +41,15 @@ static bool has_gmimg(const char *folder)
 #define CIFAR100_REMEDY \
     "which is not read; write it as folders of PNG files, one for each class, of which gradmark pack makes a data set"
 
-enum format { FORMAT_IDX, FORMAT_CIFAR10, FORMAT_CIFAR10_PYTHON, FORMAT_CIFAR100, FORMAT_FOLDERS, FORMAT_GMIMG };
+enum format {
+    FORMAT_IDX,
+    FORMAT_CIFAR10,
+    FORMAT_CIFAR10_PYTHON,
+    FORMAT_CIFAR100,
+    FORMAT_FOLDERS,
+    FORMAT_PICTURES, /* without folders: no classes */
+    FORMAT_GMIMG
+};
 
 static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
                                    "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
@@ -83,7 +91,9 @@ static enum format format_of(const char *folder)
     if (pixels_exists(folder, "fine_label_names.txt") ||
         (pixels_exists(folder, "meta") && pixels_exists(folder, "train") && pixels_exists(folder, "test")))
         return FORMAT_CIFAR100;
-    return image_folders_at(folder) && !has_gmimg(folder) ? FORMAT_FOLDERS : FORMAT_GMIMG;
+    if (has_gmimg(folder))
+        return FORMAT_GMIMG;
+    return image_folders_at(folder) ? FORMAT_FOLDERS : image_folders_flat(folder) ? FORMAT_PICTURES : FORMAT_GMIMG;
 }
 
 static enum rc open_folder(struct dataset **out, const char *folder)
@@ -99,9 +109,15 @@ static enum rc open_folder(struct dataset **out, const char *folder)
         return rc_raise(RC_INVAL, "%s: holds CIFAR-100, " CIFAR100_REMEDY, folder);
     case FORMAT_FOLDERS:
         return rc_raise(RC_INVAL,
-                        "%s: holds folders, no data set; of folders of JPEG or PNG files, one for each class, gradmark "
-                        "pack makes one",
-                        folder);
+                        "%s: holds folders of pictures; pack them first: gradmark pack --data %s --out shards "
+                        "--image-size 32 (for lenet: --image-size 28 --channels 1)",
+                        folder, folder);
+    case FORMAT_PICTURES:
+        return rc_raise(
+            RC_INVAL,
+            "%s: holds pictures, but no folders of them; name the folder above it, which has one folder for "
+            "each class",
+            folder);
     case FORMAT_GMIMG:
         break;
     }

@@ -537,6 +537,19 @@ bool image_folders_at(const char *path)
     return has;
 }
 
+bool image_folders_flat(const char *path)
+{
+    struct names entries = { .name = NULL };
+    bool has = false;
+
+    if (list(&entries, path) != RC_OK)
+        rc_clear();
+    for (size_t i = 0; i < entries.n && !has; i++)
+        has = is_image_name(entries.name[i]);
+    names_free(&entries);
+    return has;
+}
+
 enum rc image_folders_open(struct dataset **out, const char *path, const struct picture_crop *crop)
 {
     struct folders *f = calloc(1, sizeof *f);

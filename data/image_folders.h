@@ -26,6 +26,8 @@
 
 /* Does the folder at path hold folders? (dataset_path_is_folders() also checks that it is no other data set.) */
 bool image_folders_at(const char *path);
+/* Does it hold pictures itself? */
+bool image_folders_flat(const char *path);
 /* Open a data set with bytes, named "folders". RC_INVAL: PATH and the problem with names and folders. A broken image is
  * detected when it is requested: RC_INVAL "FILE: reason". */
 enum rc image_folders_open(struct dataset **out, const char *path, const struct picture_crop *crop) MUST_CHECK;

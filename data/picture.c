@@ -41,7 +41,7 @@ enum rc picture_decode(struct picture *out, const char *path, const uint8_t *byt
     else if (n_bytes >= sizeof png && memcmp(bytes, png, sizeof png) == 0)
         TRY(picture_decode_png(&p, path, bytes, n_bytes));
     else
-        FAIL(RC_INVAL, "%s: begins neither as a JPEG nor as a PNG file", path);
+        FAIL(RC_INVAL, "%s: is not a JPEG or PNG file", path);
     *out = p;
     p.rgb = NULL;
 out:

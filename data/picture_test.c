@@ -262,8 +262,8 @@ static void other_files_are_refused(void **state)
     struct picture p = { .rgb = NULL };
 
     (void)state;
-    expect_refused((const uint8_t *)"GIF89a", 6, "begins neither as a JPEG nor as a PNG file");
-    expect_refused((const uint8_t *)"\xff", 1, "begins neither");
+    expect_refused((const uint8_t *)"GIF89a", 6, "is not a JPEG or PNG file");
+    expect_refused((const uint8_t *)"\xff", 1, "is not a JPEG or PNG file");
     expect_refused((const uint8_t *)"\x89PNG", 4, "PNG: ");
     assert_int_equal(picture_read(&p, "no/such.jpg"), RC_INVAL);
     assert_names(rc_message(), "no/such.jpg:");

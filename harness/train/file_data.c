@@ -37,11 +37,15 @@ out:
 enum rc file_data_check(const struct dataset *d, const char *path, const struct network *n)
 {
     if (d->C != n->C_in)
-        return rc_raise(RC_INVAL, "--data %s: images of %d channel%s, model %s takes %d", path, d->C,
-                        d->C == 1 ? "" : "s", n->name, n->C_in);
+        return rc_raise(RC_INVAL,
+                        "--data %s: images of %d channel%s, but model %s takes %d; choose another --model, or "
+                        "pack pictures with gradmark pack --channels %d",
+                        path, d->C, d->C == 1 ? "" : "s", n->name, n->C_in, n->C_in);
     if (d->H != n->opts.image_size)
-        return rc_raise(RC_INVAL, "--image-size %d: images of %s are %d x %d; --data synthetic makes them of any size",
-                        n->opts.image_size, path, d->H, d->W);
+        return rc_raise(RC_INVAL,
+                        "--image-size %d: images of %s are %d x %d; leave out --image-size, pack pictures again with "
+                        "gradmark pack --image-size %d, or use --data synthetic",
+                        n->opts.image_size, path, d->H, d->W, n->opts.image_size);
     if (d->n_classes > (size_t)n->opts.n_classes)
         return rc_raise(RC_INVAL, "--classes %d: %s has labels up to %zu", n->opts.n_classes, path, d->n_classes - 1);
     return RC_OK;

@@ -222,13 +222,18 @@ static void print_total(const struct packing *p)
 {
     const struct dataset *d = p->dataset;
     const struct part *part = p->part;
+    const size_t n_shards = part[0].n_shards + part[1].n_shards;
+    const size_t n_others = p->folders ? image_folders_left_out_count(d) : 0;
 
-    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %" PRIu64 " bytes\n",
-           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes,
-           part[0].n_shards + part[1].n_shards, part[0].n_bytes + part[1].n_bytes);
-    if (p->folders)
-        printf("%zu broken files left out; %zu files are no .jpg, .jpeg or .png\n", p->n_broken,
-               image_folders_left_out_count(d));
+    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shard%s, %" PRIu64 " bytes\n",
+           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes, n_shards,
+           n_shards == 1 ? "" : "s", part[0].n_bytes + part[1].n_bytes);
+    if (n_others > 0 || p->n_broken > 0)
+        printf("Left out: %zu broken file%s, %zu file%s not named .jpg, .jpeg or .png\n", p->n_broken,
+               p->n_broken == 1 ? "" : "s", n_others, n_others == 1 ? "" : "s");
+    if (part[1].n_images == 0)
+        printf("No test images: training will not measure the accuracy.%s\n",
+               p->folders ? " Put some into val/CLASS, and the others into train/CLASS." : "");
 }
 
 /* --json */
@@ -327,6 +332,7 @@ static enum rc open_folders(struct dataset **out, const struct pack_opts *o)
 {
     struct picture_crop crop = { .image_size = o->image_size > 0 ? (int)o->image_size : USUAL_IMAGE_SIZE,
                                  .channels = o->channels > 0 ? (int)o->channels : 3 };
+    enum rc rc;
 
     crop.resize_side = o->resize_side > 0 ? (int)o->resize_side : picture_crop_usual_side(crop.image_size);
     if (crop.channels == 2)
@@ -334,7 +340,14 @@ static enum rc open_folders(struct dataset **out, const struct pack_opts *o)
     if (crop.resize_side < crop.image_size)
         return rc_raise(RC_INVAL, "--resize-side %d: less than --image-size %d, which is cut out of it",
                         crop.resize_side, crop.image_size);
-    return image_folders_open(out, o->data, &crop);
+    TRY(image_folders_open(out, o->data, &crop));
+    if (o->image_size == 0)
+        fprintf(stderr,
+                "gradmark pack: images become %d x %d, as for ImageNet; for resnet8 use --image-size 32, for lenet "
+                "--image-size 28 --channels 1\n",
+                crop.image_size, crop.image_size);
+out:
+    return rc;
 }
 
 static enum rc open_images(struct dataset **out, const struct verb_call *call, bool folders)
@@ -344,8 +357,8 @@ static enum rc open_images(struct dataset **out, const struct verb_call *call, b
 
     if (folders)
         return open_folders(out, o);
-    TRY(check_no_crop(call, o->data));
     TRY(dataset_open_path(out, o->data));
+    TRY(check_no_crop(call, o->data));
     if ((*out)->ops == NULL || (*out)->ops->bytes == NULL)
         FAIL(RC_INVAL, "data set %s has no images of bytes to write", (*out)->name);
 out:
