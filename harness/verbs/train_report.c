@@ -294,7 +294,9 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     if (!isfinite(s->bound_ratio))
         return RC_OK;
     if (train_bound_failed(s->bound_ratio))
-        n = (size_t)snprintf(text, sizeof text, "the bound failed: %.1f %% of what the parts could do when measured",
+        n = (size_t)snprintf(text, sizeof text,
+                             "the bound failed: %.1f %% of what the parts could do when measured; the machine "
+                             "changed its speed, so run again",
                              percent);
     else if (isnan(s->bound_low_ratio))
         n = (size_t)snprintf(text, sizeof text, "%.1f %% of what %s", percent, what);
@@ -316,6 +318,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     const double ratio = s->measured.throughput_samples_per_s.mean / (n * s->baseline_samples_per_s);
     char text[256];
 
+    if (job->mode->module.caps & MODE_ONE_WORKER) /* it is the one that others are measured by */
+        return RC_OK;
     if (job->opts.stages > 1 && isnan(s->efficiency_ratio))
         return print_row(t, "efficiency",
                          "not known: no rank computes all of the network, and no profile tells how long that takes");
@@ -427,7 +431,10 @@ static void tell_loss(FILE *to, const struct train_job *job, const struct train_
     const struct steps_summary *m = &s->measured;
     char done[64];
 
-    if (isfinite(m->loss_last)) {
+    if (isfinite(m->loss_last) && m->loss_first == m->loss_last) { /* of one step */
+        done_text(done, sizeof done, job, r);
+        fprintf(to, "  %s: %.4g (%s).", job->opts.forward_only ? "Loss" : "Training loss", m->loss_last, done);
+    } else if (isfinite(m->loss_last)) {
         done_text(done, sizeof done, job, r);
         fprintf(to, "  %s: %.4g at first, %.4g at the end (%s).", job->opts.forward_only ? "Loss" : "Training loss",
                 m->loss_first, m->loss_last, done);

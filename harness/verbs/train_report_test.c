@@ -143,7 +143,6 @@ static void single_is_printed(void **state)
         "profile       vgg16, batch 8, a device\n"
         "throughput    500 samples/s (too few steps for an interval)\n"
         "steady state  too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
-        "efficiency    100.0 % of 1 x one worker alone\n"
         "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
         "mean step     compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
         "loss          not computed\n");
@@ -165,7 +164,6 @@ static void few_steps_are_printed(void **state)
                    "run            replay, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
                    "throughput     500 samples/s (too few steps for an interval)\n"
                    "steady state   too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
-                   "efficiency     100.0 % of 1 x one worker alone\n"
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
                    "training loss  first 3, last 2 (mean of 3 steps)\n"
@@ -237,7 +235,9 @@ static void bounds_are_told(void **state)
         "before the run only, as --on-loss report asks");
     m.job.on_loss = ON_LOSS_ABORT;
     m.result.limits = (struct train_limits){ .compute_s = 14 / 1150.0 };
-    assert_row(&m, "of the bound", "the bound failed: 104.3 % of what the parts could do when measured");
+    assert_row(&m, "of the bound",
+               "the bound failed: 104.3 % of what the parts could do when measured; "
+               "the machine changed its speed, so run again");
     m.result.limits.compute_s = 14 / 1200.5;
     assert_row(&m, "of the bound",
                "100.0 % (83.8 to 123.9 within this run) of what the slowest of compute, wire and server allows");
@@ -270,6 +270,21 @@ static void the_answer_comes_first(void **state)
     assert_answer(&m,
                   " ms a step.\n  Training loss: 21 at first, 1 at the end (112 of 112 steps). Test accuracy: 96.88 "
                   "%.\n");
+    made_free(&m);
+}
+
+/* Of one step there is one loss. */
+static void one_loss_is_told_once(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_single(&m);
+    m.job.opts.forward_only = false;
+    m.job.profile = NULL;
+    for (int t = 0; t < 3; t++)
+        m.result.stamp[t].loss = 1.5F;
+    assert_answer(&m, "\n  Training loss: 1.5 (3 of 3 steps).");
     made_free(&m);
 }
 
@@ -336,7 +351,6 @@ static void a_global_batch_is_told(void **state)
     assert_row(&m, "run",
                "replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 8 in all (strong "
                "scaling), 3 steps");
-    assert_row(&m, "efficiency", "100.0 % of 1 x one worker alone");
     made_free(&m);
 }
 
@@ -520,6 +534,7 @@ int main(void)
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),
         cmocka_unit_test(the_answer_comes_first),
+        cmocka_unit_test(one_loss_is_told_once),
         cmocka_unit_test(a_run_that_did_not_learn_says_so),
         cmocka_unit_test(a_disturbed_machine_is_told),
         cmocka_unit_test(states_are_told),
