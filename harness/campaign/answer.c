@@ -30,12 +30,20 @@ static void tell_interval(const struct claims *all, double low, double high, con
     fprintf(to, " (%s%s to %s)", is_first ? "95 % CI " : "", ends[0], ends[1]);
 }
 
+static const char *remedy_of(const struct claim *k)
+{
+    if (k->withheld == WITHHELD_UNSTEADY)
+        return "Run again with more --steps, or on an idle machine.";
+    if (k->withheld == WITHHELD_DISTURBED && claim_others_cores(k) > 0)
+        return "Stop them (top shows them), then run again.";
+    return "Run again on an idle machine.";
+}
+
 /* The end of a line: why it cannot be told, and what to do. */
 static void tell_why_not(const struct claim *k, FILE *to)
 {
     claim_tell_why_withheld(k, to);
-    fprintf(to, k->withheld == WITHHELD_UNSTEADY ? " Run again with more --steps, or on an idle machine.\n"
-                                                 : " Run again on an idle machine.\n");
+    fprintf(to, " %s\n", remedy_of(k));
 }
 
 static bool is_of(const struct claim *k, enum claim_kind kind, const struct point *like)
@@ -105,30 +113,72 @@ static void tell_not_reached(const struct claim *k, FILE *to)
     fprintf(to,
             "  Cannot tell how many workers to use: %zu of %zu runs of %s reached the target loss, and %zu of %zu of ",
             target_n_reached(k->a), k->a->n_launches, mode_title(k->a->mode), target_n_reached(k->b), k->b->n_launches);
-    fprintf(to, "1 worker.\n");
+    fprintf(to, "1 worker. " TARGET_REMEDY "\n");
 }
 
-/* Did the runs of one worker alone and of others train, and none of them reached the target loss? */
+/* Did one worker alone and others run, and none of them reached the target loss? */
 static bool none_reached(const struct claims *all, const struct point *like)
 {
     const struct campaign *c = all->campaign;
     const struct point *single = campaign_find_baseline(c, like);
     bool has_others = false;
 
-    if (!single || single->n_launches == 0 || isnan(single->workload->default_target_loss))
+    if (!single || single->n_launches == 0 || !target_none_reached(c, like))
         return false;
     for (size_t i = 0; i < all->n_claims; i++)
         if (is_of(&all->claim[i], CLAIM_LAYOUT, like)) /* not how many workers: which layout */
             return false;
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        if (!point_comparable(p, like) || p->n_launches == 0)
-            continue;
-        if (target_n_reached(p) > 0 || isnan(point_mean(p, offsetof(struct launch, loss_last))))
-            return false;
-        has_others = has_others || p->n_workers > 1;
+        has_others = has_others || (point_comparable(p, like) && p->n_launches > 0 && p->n_workers > 1);
     }
     return has_others;
+}
+
+static void tell_none_reached(const struct claims *all, const struct point *like, FILE *to)
+{
+    fprintf(to, "  Cannot tell how many workers to use: no run reached the target loss");
+    target_tell_steps(all->campaign, like, to);
+}
+
+/* Of the hosts of a launch; 0: not known, or simulated. */
+static long n_cores_of(const struct campaign *c, const struct point *p)
+{
+    if (c->is_virtual || c->is_launched || c->machine[0] || p->n_host_cores > 0)
+        return c->is_virtual ? 0 : p->n_host_cores;
+    return cores_allowed_count();
+}
+
+/* " (1 of 2 cores)": one worker alone could use more threads. */
+static void tell_idle_cores(const struct campaign *c, const struct point *single, FILE *to)
+{
+    const long n_cores = n_cores_of(c, single);
+
+    if (point_n_cores(single) < n_cores)
+        fprintf(to, " (%ld of %ld cores)", point_n_cores(single), n_cores);
+}
+
+static void tell_sooner(const struct claims *all, const struct point *like, const struct claim *k, FILE *to)
+{
+    fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker", k->a->n_workers);
+    tell_idle_cores(all->campaign, k->b, to);
+    fprintf(to, ": ");
+    tell_times(all, k, true, to);
+    tell_other_modes(all, like, k, true, to);
+}
+
+static void tell_not_sooner(const struct claims *all, const struct point *like, const struct claim *k, FILE *to)
+{
+    const bool is_unsure = judge_use(all, k) == USE_UNSURE;
+
+    fprintf(to, "  Use 1 worker");
+    tell_idle_cores(all->campaign, k->b, to);
+    fprintf(to,
+            is_unsure ? ". It is not shown that %d workers reach the target loss sooner: "
+                      : ". %d workers reach the target loss later: ",
+            k->a->n_workers);
+    tell_times(all, k, true, to);
+    tell_other_modes(all, like, k, false, to);
 }
 
 static void tell_use(const struct claims *all, const struct point *like, FILE *to)
@@ -138,23 +188,16 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
     const struct claim *not_reached = best_of(all, like, USE_NOT_REACHED), *told = unsure ? unsure : later;
 
     if (sooner) {
-        fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker: ", sooner->a->n_workers);
-        tell_times(all, sooner, true, to);
-        tell_other_modes(all, like, sooner, true, to);
+        tell_sooner(all, like, sooner, to);
     } else if (withheld) {
         fprintf(to, "  Cannot tell how many workers to use: ");
         tell_why_not(withheld, to);
     } else if (not_reached) {
         tell_not_reached(not_reached, to);
     } else if (told) {
-        fprintf(to,
-                unsure ? "  Use 1 worker. It is not shown that %d workers reach the target loss sooner: "
-                       : "  Use 1 worker. %d workers reach the target loss later: ",
-                told->a->n_workers);
-        tell_times(all, told, true, to);
-        tell_other_modes(all, like, told, false, to);
+        tell_not_sooner(all, like, told, to);
     } else if (none_reached(all, like)) {
-        fprintf(to, "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps.\n");
+        tell_none_reached(all, like, to);
     }
 }
 
@@ -328,6 +371,47 @@ static const struct claim *all_withheld(const struct claims *all, const struct p
     return first;
 }
 
+/* What would have been needed even on an idle machine. */
+static void tell_lack_of_steps(const struct claims *all, const struct point *like, FILE *to)
+{
+    const struct claim *not_reached = best_of(all, like, USE_NOT_REACHED);
+
+    if (not_reached)
+        tell_not_reached(not_reached, to);
+    else if (none_reached(all, like))
+        tell_none_reached(all, like, to);
+}
+
+/* The point whose threads are most above the number of cores; NULL: none. */
+static const struct point *most_shared(const struct campaign *c, const struct point *like)
+{
+    const struct point *most = NULL;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (point_comparable(p, like) && p->oversubscribed && (!most || point_n_cores(p) > point_n_cores(most)))
+            most = p;
+    }
+    return most;
+}
+
+void campaign_tell_uncompared(const struct campaign *c, const struct point *like, FILE *to)
+{
+    const struct point *p = most_shared(c, like);
+    const long n_cores = p ? n_cores_of(c, p) : 0;
+
+    fprintf(to, "Nothing to compare: ");
+    if (!p) {
+        fprintf(to, "use --mode with two modes that exchange gradients, or with mode none beside one of them.\n");
+        return;
+    }
+    fprintf(to, "%d worker%s with %d thread%s each need %ld cores", p->n_workers, p->n_workers == 1 ? "" : "s",
+            p->n_threads, p->n_threads == 1 ? "" : "s", (long)point_n_ranks(p) * p->n_threads);
+    if (n_cores > 0)
+        fprintf(to, ", and there are %ld", n_cores);
+    fprintf(to, ". Use fewer --workers or --threads.\n");
+}
+
 static void tell_all_of(const struct claims *all, const struct point *like, FILE *to)
 {
     const struct claim *withheld = all_withheld(all, like);
@@ -336,10 +420,13 @@ static void tell_all_of(const struct claims *all, const struct point *like, FILE
     if (withheld) {
         fprintf(to, "  Cannot tell what to use, which mode is faster or what exchange costs: ");
         tell_why_not(withheld, to);
+        tell_lack_of_steps(all, like, to);
         return;
     }
-    if (!is_compared(all, like) && !none_reached(all, like))
-        fprintf(to, "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n");
+    if (!is_compared(all, like) && !none_reached(all, like)) {
+        fprintf(to, "  ");
+        campaign_tell_uncompared(all->campaign, like, to);
+    }
     for (size_t i = 0; i < all->n_claims; i++) {
         const struct claim *k = &all->claim[i];
         if (is_of(k, CLAIM_LAYOUT, like))

@@ -71,10 +71,11 @@ static const struct answer_case CASES[] = {
     { true, /* not all reached it */
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, 4, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
       SIM_SETTING "  Cannot tell how many workers to use: 0 of 1 runs of allreduce reached the target loss, and 1 of 1 "
-                  "of 1 worker.\n" },
+                  "of 1 worker. Use more --steps, or a larger --target-loss.\n" },
     { true, /* none reached it */
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
-      SIM_SETTING "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps.\n" },
+      SIM_SETTING "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps, "
+                  "or a larger --target-loss.\n" },
     { false, /* later, with an interval */
       { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, 4, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 2000, 1.01, 8, 2 } },
       REAL_SETTING
@@ -82,7 +83,12 @@ static const struct answer_case CASES[] = {
       "2.09).\n" },
     { false,
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 } },
-      REAL_SETTING "  Nothing to compare: use --mode with two modes, or with mode none beside one that exchanges.\n" },
+      REAL_SETTING "  Nothing to compare: use --mode with two modes that exchange gradients, or with mode none "
+                   "beside one of them.\n" },
+    { false, /* 2 cores: 4 workers share them */
+      { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 4, 0, 3, 2000, 1.01, 9, 2 } },
+      REAL_SETTING "  Nothing to compare: 4 workers with 1 thread each need 4 cores. Use fewer --workers or "
+                   "--threads.\n" },
 };
 
 static void open_case(struct campaign *c, struct kit *kit, const struct answer_case *k)
@@ -111,6 +117,62 @@ static void the_answer_of_each_case(void **state)
         assert_string_equal(kept, CASES[i].text);
         campaign_close(&c);
     }
+}
+
+/* One worker has one thread in a comparison: on more cores than that, the answer says so. */
+static void one_worker_leaves_cores_idle(void **state)
+{
+    static const struct {
+        double other_s;
+        const char *text;
+    } cases[] = { { 4, "  Use 2 workers. They reach the target loss sooner than 1 worker (1 of 2 cores): " },
+                  { 8.01, "  Use 1 worker (1 of 2 cores). It is not shown that 2 workers reach the target loss " },
+                  { 16, "  Use 1 worker (1 of 2 cores). 2 workers reach the target loss later: " } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct made_point point[] = { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, 8, 1 },
+                                            { IN_MODEL "allreduce", 2, 0, 3, 2000, 1.01, cases[i].other_s, 2 } };
+        struct campaign c;
+        made_open(&c, *state, point, 2, false);
+        c.point[0].n_host_cores = 2;
+        char *text = made_text(&c, campaign_answer);
+        assert_non_null(strstr(text, cases[i].text));
+        free(text);
+        campaign_close(&c);
+    }
+}
+
+/* All runs are disturbed, too short, or both: each reason is told, with what to do about it. */
+static void a_disturbed_campaign_lacks_steps_too(void **state)
+{
+    static const char withheld[] =
+        "  Cannot tell what to use, which mode is faster or what exchange costs: the machine "
+        "was disturbed in 3 of 3 pairs of runs. Other programs used up to 1.81 cores. Other "
+        "virtual machines took up to 3 % (steal). Stop them (top shows them), then run "
+        "again.\n";
+    static const char short_of[] = "  Cannot tell how many workers to use: no run reached the target loss in 22 steps. "
+                                   "Use more --steps, or a larger --target-loss.\n";
+    static const struct made_point point[] = { { IN_MODEL "single", 1, 0, 3, 1250, 1.01, NAN, 3 },
+                                               { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 },
+                                               { IN_MODEL "ps", 2, 1, 3, 850, 1.01, NAN, 2 } };
+    struct campaign c;
+    char expected[1024];
+
+    made_open(&c, *state, point, 3, false);
+    snprintf(c.machine, sizeof c.machine, "%s", "2 cores, made up");
+    for (size_t i = 0; i < 3; i++) {
+        c.point[i].n_steps = 22;
+        for (size_t k = 0; k < 3; k++) {
+            c.point[i].launch[k].was_disturbed = true;
+            c.point[i].launch[k].others_cores_count = 1.81 - (double)k;
+            c.point[i].launch[k].steal_ratio = 0.03;
+        }
+    }
+    char *text = made_text(&c, campaign_answer);
+    snprintf(expected, sizeof expected, "%s%s%s", REAL_SETTING, withheld, short_of);
+    assert_string_equal(text, expected);
+    free(text);
+    campaign_close(&c);
 }
 
 /* "1.180", "-" for null. */
@@ -177,9 +239,9 @@ static void the_record_of_each_comparison(void **state)
           " exchange_cost ps 2 none 2 0.680 0.652 0.710 3 0 0 b - -\n" },
         { 0, true, /* one run of allreduce, of three */
           " throughput allreduce 2 ps 2 1.176 1.127 1.228 3 1 0 cannot tell disturbed the machine was disturbed in 1 "
-          "of 3 pairs of runs.\n"
+          "of 3 pairs of runs. Other programs used up to 1.81 cores.\n"
           " exchange_cost allreduce 2 none 2 0.800 0.766 0.835 3 1 0 cannot tell disturbed the machine was disturbed "
-          "in 1 of 3 pairs of runs.\n"
+          "in 1 of 3 pairs of runs. Other programs used up to 1.81 cores.\n"
           " exchange_cost ps 2 none 2 0.680 0.652 0.710 3 0 0 b - -\n" },
         { 2, false, " throughput allreduce 2 ps 2 0.988 0.947 1.031 3 0 0 cannot tell - -\n" },
         { 3, false,
@@ -201,8 +263,10 @@ static void the_record_of_each_comparison(void **state)
         char text[2048];
         struct campaign c;
         open_case(&c, *state, &CASES[cases[i].at]);
-        if (cases[i].is_disturbed)
+        if (cases[i].is_disturbed) {
             c.point[1].launch[2].was_disturbed = true;
+            c.point[1].launch[2].others_cores_count = 1.81;
+        }
         assert_int_equal(campaign_keep_verdicts(&c), RC_OK);
         read_verdicts(text, sizeof text, *state);
         assert_string_equal(text, cases[i].text);
@@ -215,7 +279,9 @@ static void the_record_of_each_comparison(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(the_record_of_each_comparison) };
+    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(one_worker_leaves_cores_idle),
+                                        MADE_TEST(a_disturbed_campaign_lacks_steps_too),
+                                        MADE_TEST(the_record_of_each_comparison) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

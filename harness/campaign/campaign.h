@@ -296,8 +296,11 @@ bool point_is_doubtful(const struct point *p);
 size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);
 /* Print a line with the numbers of marked pairs of two points; nothing if there are none. */
 void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
-/* Print a line for each mark of each point, with the number of launches and the cause; then explain the marks. Nothing
- * if there are none. */
+/* Print a line for each mark of each point, with the number of launches and the cause; nothing if there are none. */
+void campaign_tell_marked(const struct campaign *c, FILE *to);
+/* Explain the marks that are there. */
+void campaign_explain_marks(const struct campaign *c, FILE *to);
+/* Both. */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
 
 /* --- losses.c: losses at equal samples --- */
@@ -341,6 +344,8 @@ enum rc point_print_size(struct table *t, const struct campaign *c, const struct
 /* answer.c: at most five lines for each setting: how many workers to use, which mode is faster with equal resources,
  * and the cost of gradient exchange. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
+/* Print a line that says why the points comparable to like are not compared, and what to do. */
+void campaign_tell_uncompared(const struct campaign *c, const struct point *like, FILE *to);
 /* table.c: one table, passed to show(). It has at most 100 columns if options and names are short. */
 typedef void show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closing.c - prints warnings before the first launch; after the last, writes the results and prints them. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,13 @@ static void announce_steps(const struct sweep *s, FILE *to)
         const struct point *p = &s->campaign.point[i];
         if (p->n_steps < p->default_steps && s->train.steps == 0 && !point_value(p, "steps") &&
             (i == 0 || p->workload != p[-1].workload))
-            fprintf(to, "gradmark compare: %s: %llu steps a launch, %s --budget-s %g\n", p->workload->module.name,
-                    (unsigned long long)p->n_steps,
-                    p->over_budget ? "the minimum: two turns will not fit in" : "so that two turns fit in",
-                    s->budget_s);
+            fprintf(to,
+                    "gradmark compare: %s: %llu steps a run, not %llu, %s --budget-s %g%s; --steps %llu runs them "
+                    "all\n",
+                    p->workload->module.name, (unsigned long long)p->n_steps, (unsigned long long)p->default_steps,
+                    p->over_budget ? "the minimum: two rounds will not fit in" : "so that two rounds fit in",
+                    s->budget_s, isnan(p->workload->default_target_loss) ? "" : "; the target loss may be missed",
+                    (unsigned long long)p->default_steps);
     }
 }
 

@@ -272,7 +272,7 @@ static void nothing_was_launched(void **state)
 /* Once for each model whose steps are fewer than its own; shared cores once. */
 static void what_is_announced(void **state)
 {
-    char words[] = "--world=threads", expected[400], *text = NULL;
+    char words[] = "--world=threads", expected[600], *text = NULL;
     size_t n_bytes = 0;
     struct sweep s;
 
@@ -293,12 +293,16 @@ static void what_is_announced(void **state)
     s.train.steps = 6; /* as the user wished */
     sweep_announce(&s, to);
     assert_int_equal(fclose(to), 0);
-    snprintf(expected, sizeof expected,
-             "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
-             "gradmark compare: lenet: 6 steps a launch, so that two turns fit in --budget-s 12.5\n"
-             "gradmark compare: warning: lenet: it changes nothing\n"
-             "gradmark compare: lenet: 6 steps a launch, the minimum: two turns will not fit in --budget-s 12.5\n",
-             cores_allowed_count());
+    snprintf(
+        expected, sizeof expected,
+        "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
+        "gradmark compare: lenet: 6 steps a run, not 400, so that two rounds fit in --budget-s 12.5; the target loss "
+        "may "
+        "be missed; --steps 400 runs them all\n"
+        "gradmark compare: warning: lenet: it changes nothing\n"
+        "gradmark compare: lenet: 6 steps a run, not 400, the minimum: two rounds will not fit in --budget-s 12.5; the "
+        "target loss may be missed; --steps 400 runs them all\n",
+        cores_allowed_count());
     assert_string_equal(text, expected);
     free(text);
     campaign_close(&s.campaign);

@@ -5,6 +5,7 @@
  * A launch is the command `gradmark train` with options a user could type. In threads and sim it is a new process;
  * under mpirun or srun, where processes are given, it runs in a part of the ranks while the others sleep.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -337,12 +338,30 @@ out:
     return rc;
 }
 
+/* Number of turns that will be made, with `turn` under way: fewer than wanted if the budget will not suffice. */
+static size_t expected_turns(const struct sweep *s, size_t turn)
+{
+    const struct campaign *c = &s->campaign;
+    const double spent_s = sweep_spent_s(s), n_done = (double)c->n_launches_done;
+    const size_t least = turn + 1 < LEAST_TURNS ? LEAST_TURNS : turn + 1;
+    double n = (double)c->n_launches_wanted;
+
+    if (spent_s >= s->budget_s)
+        n = (double)least;
+    else if (n_done > 0)
+        n = fmin(n, ceil(s->budget_s / spent_s * n_done / (double)c->n_points));
+    n = fmax(n, (double)least);
+    return n < (double)c->n_launches_wanted ? (size_t)n : c->n_launches_wanted;
+}
+
 static void show_progress(struct sweep *s, const struct point *p, size_t turn, size_t position)
 {
     char name[LAUNCH_NAME_BYTES], what[LAUNCH_NAME_BYTES + 64];
 
     point_name(name, sizeof name, p);
-    snprintf(what, sizeof what, "%s, launch %zu of %zu", name, turn + 1, s->campaign.n_launches_wanted);
+    snprintf(what, sizeof what, "%s, launch %zu of %zu%s", name, turn + 1, expected_turns(s, turn),
+             sweep_spent_s(s) < s->budget_s ? "" : ", the budget is spent");
+    s->progress.n_total = s->tuning.n_trials + expected_turns(s, turn) * s->campaign.n_points;
     progress_update(&s->progress, s->tuning.n_trials + turn * s->campaign.n_points + position, what, wait_clock_ns());
 }
 
@@ -369,7 +388,7 @@ static bool has_begun(const struct campaign *c, size_t turn)
 static enum rc another_turn(struct sweep *s, struct world *w, size_t turn, bool *yes)
 {
     *yes = turn < s->campaign.n_launches_wanted &&
-           (turn < 2 || has_begun(&s->campaign, turn) || sweep_spent_s(s) < s->budget_s);
+           (turn < LEAST_TURNS || has_begun(&s->campaign, turn) || sweep_spent_s(s) < s->budget_s);
     return launch_agree(w, yes);
 }
 
@@ -386,6 +405,22 @@ out:
     return rc;
 }
 
+/* Rank 0, behind a launch of p: at the first disturbed one there is still time to stop what disturbs. */
+static void warn_if_disturbed(struct sweep *s, const struct point *p)
+{
+    const struct launch *last = p->n_launches > 0 ? &p->launch[p->n_launches - 1] : NULL;
+    size_t n_disturbed = 0;
+
+    for (size_t i = 0; i < s->campaign.n_points; i++)
+        for (size_t k = 0; k < s->campaign.point[i].n_launches; k++)
+            n_disturbed += s->campaign.point[i].launch[k].was_disturbed;
+    if (last && last->was_disturbed && n_disturbed == 1)
+        progress_say(&s->progress,
+                     "gradmark compare: warning: other programs used %.2f cores during this run. If they continue, "
+                     "there will be no verdict: stop them (top shows them)",
+                     last->others_cores_count);
+}
+
 /* Rank 0, behind a launch of p. One that a signal has ended is no failure. */
 static enum rc take(struct sweep *s, struct point *p, size_t position)
 {
@@ -395,6 +430,8 @@ static enum rc take(struct sweep *s, struct point *p, size_t position)
         hold_at("take", 0, s->campaign.n_launches_done);
         s->campaign.spent_s = sweep_spent_s(s);
         const enum rc taken = campaign_take(&s->campaign, p, position, s->launch_path);
+        if (taken == RC_OK)
+            warn_if_disturbed(s, p);
         if (taken != RC_MISMATCH)
             return taken;
         if (s->stopped)
@@ -455,6 +492,8 @@ enum rc sweep_launch_all(struct sweep *s, struct world *w)
         for (size_t i = 0; i < s->campaign.n_points && !s->stopped; i++)
             TRY(launch(s, w, turn, i, l));
     }
+    if (!s->stopped)
+        s->progress.n_done = s->progress.n_total;
 out:
     free(s->order);
     s->order = NULL;

@@ -152,7 +152,7 @@ static void tell_unsteady(const struct point *p, FILE *to)
     fprintf(to, "\n");
 }
 
-void campaign_tell_marks(const struct campaign *c, FILE *to)
+void campaign_tell_marked(const struct campaign *c, FILE *to)
 {
     static void (*const tell[])(const struct point *p,
                                 FILE *to) = { [MARK_DISTURBED] = tell_disturbed, [MARK_UNSTEADY] = tell_unsteady };
@@ -161,15 +161,25 @@ void campaign_tell_marks(const struct campaign *c, FILE *to)
         for (size_t i = 0; i < c->n_points; i++)
             if (point_n_marked(&c->point[i], (enum launch_mark)mark) > 0)
                 tell[mark](&c->point[i], to);
+}
+
+void campaign_explain_marks(const struct campaign *c, FILE *to)
+{
     if (campaign_has_mark(c, MARK_DISTURBED))
         fprintf(
             to,
-            "disturbed: others and steal took more than %.0f %% of a launch's cores (and more than clock ticks tell), "
-            "or its\nfrequency is more than %.0f %% off the median of its point\n",
+            "disturbed: other programs and steal took more than %.0f %% of a launch's cores (short launches: more),\n"
+            "or its frequency is more than %.0f %% off the median of its point\n",
             100 * DISTURBED_RATIO, 100 * DISTURBED_FREQUENCY_RATIO);
     if (campaign_has_mark(c, MARK_DISTURBED) || campaign_has_mark(c, MARK_UNSTEADY))
         fprintf(to,
                 "marked launches count all the same: to leave some out after the fact would bias what is compared\n");
+}
+
+void campaign_tell_marks(const struct campaign *c, FILE *to)
+{
+    campaign_tell_marked(c, to);
+    campaign_explain_marks(c, to);
 }
 
 /* "allreduce (2)", "allreduce (2x1x1)" */

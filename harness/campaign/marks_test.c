@@ -40,9 +40,9 @@ static void table(const struct campaign *c, FILE *to)
 #define AT_HZ(hz) ",\"frequency_hz\":" hz
 #define STATE(state) ",\"steady_state\":\"" state "\""
 #define BOUND_LOW(ratio) ",\"bound_ratio\":1.3,\"bound_low_ratio\":" ratio
-#define WHAT_DISTURBED                                                                                               \
-    "disturbed: others and steal took more than 10 % of a launch's cores (and more than clock ticks tell), or its\n" \
-    "frequency is more than 5 % off the median of its point\n"
+#define WHAT_DISTURBED                                                                                      \
+    "disturbed: other programs and steal took more than 10 % of a launch's cores (short launches: more),\n" \
+    "or its frequency is more than 5 % off the median of its point\n"
 #define ALL_COUNT "marked launches count all the same: to leave some out after the fact would bias what is compared\n"
 
 /* Records of before the keys were there, in sim, on a quiet machine. */
@@ -234,10 +234,12 @@ static void verdicts_on_marked_pairs_are_withheld(void **state)
           "state.\n" },
         { { QUIET, BUSY, QUIET, QUIET },
           { QUIET, QUIET, QUIET, BUSY },
-          CANNOT_TELL "the machine was disturbed in 2 of 4 pairs of runs.\n" WITHHELD_RULE },
+          CANNOT_TELL
+          "the machine was disturbed in 2 of 4 pairs of runs. Other programs used up to 1.00 cores.\n" WITHHELD_RULE },
         { { BUSY, BUSY, BUSY, BUSY STATE("switch") },
           { BUSY, BUSY, BUSY STATE("switch"), BUSY },
-          CANNOT_TELL "the machine was disturbed in 4 of 4 pairs of runs.\n" WITHHELD_RULE },
+          CANNOT_TELL
+          "the machine was disturbed in 4 of 4 pairs of runs. Other programs used up to 1.00 cores.\n" WITHHELD_RULE },
         { { QUIET, QUIET, QUIET STATE("not reached"), QUIET },
           { QUIET STATE("switch"), QUIET, QUIET, QUIET },
           CANNOT_TELL "no steady state in 2 of 4 pairs of runs.\n" WITHHELD_RULE },

@@ -130,23 +130,6 @@ static void tell_run(const struct recorded *k, FILE *to)
         fprintf(to, "The run never settled: its figures are of all rounds.\n");
 }
 
-static enum rc tell_campaign(const struct recorded *k, FILE *to)
-{
-    const struct campaign *c = &k->campaign;
-    const long before = ftell(to);
-    enum rc rc;
-
-    TRY(campaign_verdict(c, to));
-    if (ftell(to) == before)
-        fprintf(to, "Nothing is compared: no two modes that exchange, and none beside one that does not, have as many "
-                    "workers.\n");
-    campaign_tell_unlearned(c, to);
-    campaign_tell_failures(c, to);
-    campaign_tell_sessions(c, to);
-out:
-    return rc;
-}
-
 /* Why the whole may say less than it seems to. */
 static void write_alerts(const struct recorded *k, FILE *to)
 {
@@ -187,6 +170,34 @@ static enum rc lines_of(char **out, const struct recorded *k, tell_fn *tell)
     rc = tell(k, lines);
     if (fclose(lines) != 0 && rc == RC_OK)
         rc = rc_raise(RC_NOMEM, "no memory for a verdict");
+    return rc;
+}
+
+static enum rc tell_comparisons(const struct recorded *k, FILE *to)
+{
+    return campaign_verdict(&k->campaign, to);
+}
+
+static enum rc tell_campaign(const struct recorded *k, FILE *to)
+{
+    const struct campaign *c = &k->campaign;
+    char *verdict = NULL; /* in memory: a pipe does not say how much was written to it */
+    enum rc rc;
+
+    TRY(lines_of(&verdict, k, tell_comparisons));
+    fputs(verdict, to);
+    for (size_t i = 0; i < c->n_points && !verdict[0]; i++)
+        if (campaign_represents(c, i)) {
+            char setting[LAUNCH_NAME_BYTES];
+            point_setting(setting, sizeof setting, &c->point[i], ", ", " ");
+            fprintf(to, "%s: ", setting);
+            campaign_tell_uncompared(c, &c->point[i], to);
+        }
+    campaign_tell_unlearned(c, to);
+    campaign_tell_failures(c, to);
+    campaign_tell_sessions(c, to);
+out:
+    free(verdict);
     return rc;
 }
 
@@ -298,8 +309,7 @@ static bool goes_on(const char *line, const char *end)
     return end - line >= FULL_LINE && !strchr(").", end[-1]) && islower((unsigned char)end[1]);
 }
 
-/* A paragraph for each note; every line of text has an end. */
-static void write_paragraphs(char *text, FILE *to)
+void page_paragraphs(char *text, FILE *to)
 {
     for (char *line = text; *line;) {
         char *begin = line, *end = strchr(line, '\n');
@@ -332,7 +342,7 @@ static enum rc write_notes(const struct campaign *c, FILE *to)
     if ((notes && fclose(notes) != 0) || (told && fclose(told) != 0) || failed)
         FAIL(RC_NOMEM, "no memory for notes");
     text[n_bytes - n_mark_bytes] = '\0'; /* they are the last of the notes */
-    write_paragraphs(text, to);
+    page_paragraphs(text, to);
 out:
     free(text);
     free(marks);

@@ -68,22 +68,29 @@ out:
 
 /* --- disturbances --- */
 
+typedef void tell_fn(const struct campaign *c, FILE *to);
+
+/* What tell() writes; the caller frees it. */
+static enum rc text_of(char **out, const struct campaign *c, tell_fn *tell)
+{
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(out, &n_bytes);
+
+    if (lines)
+        tell(c, lines);
+    return lines && fclose(lines) == 0 ? RC_OK : rc_raise(RC_NOMEM, "no memory for lines on launches");
+}
+
 enum rc page_disturbed(const struct recorded *k, FILE *to)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *lines = open_memstream(&text, &n_bytes);
+    char *marked = NULL, *explained = NULL;
+    enum rc rc;
 
-    if (!lines)
-        return rc_raise(RC_NOMEM, "no memory for lines on launches");
-    campaign_tell_marks(&k->campaign, lines);
-    if (fclose(lines) != 0) {
-        free(text);
-        return rc_raise(RC_NOMEM, "no memory for lines on launches");
-    }
+    TRY(text_of(&marked, &k->campaign, campaign_tell_marked));
+    TRY(text_of(&explained, &k->campaign, campaign_explain_marks));
     fputs("<h2 id=\"disturbed\">What was disturbed</h2>\n", to);
-    if (n_bytes > 0)
-        html_lines(to, NULL, text);
+    if (marked[0])
+        html_lines(to, NULL, marked);
     else if (k->campaign.is_virtual)
         html_element(to, "p", NULL, "Nothing: launches are simulated.");
     else if (!k->tells_disturbance)
@@ -92,8 +99,11 @@ enum rc page_disturbed(const struct recorded *k, FILE *to)
     else
         html_element(to, "p", NULL,
                      "No launch was disturbed, and each reached a steady state or was too short to tell.");
-    free(text);
-    return RC_OK;
+    page_paragraphs(explained, to);
+out:
+    free(explained);
+    free(marked);
+    return rc;
 }
 
 /* --- launches --- */

@@ -14,6 +14,8 @@
 enum rc page_charts(const struct recorded *k, FILE *to, const char *path, size_t most_bytes, size_t all_bytes,
                     FILE *told) MUST_CHECK;
 
+/* page.c: a paragraph for each note; every line of text, which it changes, has an end. */
+void page_paragraphs(char *text, FILE *to);
 /* page_facts.c: disturbances and each launch; options; machine. */
 enum rc page_disturbed(const struct recorded *k, FILE *to) MUST_CHECK;
 enum rc page_launches(const struct recorded *k, FILE *to) MUST_CHECK;

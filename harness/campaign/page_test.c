@@ -178,6 +178,11 @@ static void disturbed_launches_are_named(void **state)
                                                ",\"disturbed\":\"yes\",\"others_cores_count\":0.5,\"steal_ratio\":0.02,"
                                                "\"taken_cores_ratio\":0.25,\"steady_state\":\"switch\"" });
     struct read page = page_at(k, k->dir, "report.html", true, &told);
+    /* what the mark means is no item of the list, and one sentence */
+    assert_non_null(strstr(page.text,
+                           "<p class=\"note\">disturbed: other programs and steal took more than 10 % of a "
+                           "launch&#39;s cores (short launches: more), or its frequency is more than 5 % off "));
+    assert_null(strstr(page.text, "<li>disturbed: "));
     assert_non_null(strstr(page.text, "Of 3 launches 3 ran on a disturbed machine, and 3 without a steady state"));
     assert_non_null(strstr(page.text,
                            "<li>lenet single, 1 worker: disturbed in 3 of 3 launches: others used up to 0.50 "

@@ -14,7 +14,7 @@ static const struct made_point POINT[N_POINTS] = {
 };
 
 /* All turns of N_POINTS points. *told: what was written; the caller frees it. */
-static void launch_all_telling(struct kit *k, bool is_terminal, char **told)
+static void launch_all_telling(struct kit *k, bool is_terminal, double budget_s, char **told)
 {
     char words[] = "--world=threads";
     size_t n_bytes = 0;
@@ -27,6 +27,7 @@ static void launch_all_telling(struct kit *k, bool is_terminal, char **told)
         made.point[i].n_steps = 10;
     c.campaign = made;
     c.campaign.n_launches_wanted = N_TURNS;
+    c.budget_s = budget_s;
     kit_script(&c, k);
     kit_script_end(&c);
     FILE *to = open_memstream(told, &n_bytes);
@@ -38,16 +39,18 @@ static void launch_all_telling(struct kit *k, bool is_terminal, char **told)
     campaign_close(&c.campaign);
 }
 
+enum { LONG_S = 1000000 };
+
 /* Before each launch, the number of those done: one more each time, over all turns. */
-static void launches_are_counted(void **state)
+static void assert_counted(struct kit *k, double budget_s, int n_turns)
 {
     char *told;
 
-    launch_all_telling(*state, true, &told);
+    launch_all_telling(k, true, budget_s, &told);
     const char *at = told;
-    for (int i = 0; i < N_POINTS * N_TURNS; i++) {
+    for (int i = 0; i < N_POINTS * n_turns; i++) {
         char expected[32];
-        snprintf(expected, sizeof expected, "] %d/%d, ", i, N_POINTS * N_TURNS);
+        snprintf(expected, sizeof expected, "] %d/%d, ", i, N_POINTS * n_turns);
         const char *found = strchr(at, ']');
         if (!found || strncmp(found, expected, strlen(expected)) != 0)
             fail_msg("launch %d: \"%s\" does not go on with \"%s\"", i, at, expected);
@@ -57,22 +60,40 @@ static void launches_are_counted(void **state)
     free(told);
 }
 
+static void launches_are_counted(void **state)
+{
+    assert_counted(*state, LONG_S, N_TURNS);
+}
+
+/* Two turns are made all the same, and the time left is told for these alone. */
+static void a_spent_budget_has_two_turns(void **state)
+{
+    assert_counted(*state, 0, 2);
+}
+
 /* Where there is no terminal, the first line has room for the whole name. */
 static void a_launch_is_named(void **state)
 {
-    static const char EXPECTED[] = " so far: lenet single, 1 worker, launch 1 of 3\n";
-    char *told;
+    static const struct {
+        double budget_s;
+        const char *text;
+    } cases[] = { { LONG_S, " so far: lenet single, 1 worker, launch 1 of 3\n" },
+                  { 0, " so far: lenet single, 1 worker, launch 1 of 2, the budget is spent\n" } };
 
-    launch_all_telling(*state, false, &told);
-    const char *found = strstr(told, " so far");
-    if (!found || strncmp(found, EXPECTED, strlen(EXPECTED)) != 0)
-        fail_msg("\"%s\" has not \"%s\"", told, EXPECTED);
-    free(told);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *told;
+        launch_all_telling(*state, false, cases[i].budget_s, &told);
+        const char *found = strstr(told, " so far");
+        if (!found || strncmp(found, cases[i].text, strlen(cases[i].text)) != 0)
+            fail_msg("\"%s\" has not \"%s\"", told, cases[i].text);
+        free(told);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(launches_are_counted), MADE_TEST(a_launch_is_named) };
+    const struct CMUnitTest tests[] = { MADE_TEST(launches_are_counted), MADE_TEST(a_spent_budget_has_two_turns),
+                                        MADE_TEST(a_launch_is_named) };
 
     return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
 }

@@ -77,6 +77,8 @@ static void a_point_of_which_every_launch_failed(void **state)
     made_open(&made, k, point, 3, false);
     assert_int_equal(campaign_fail(&made, &made.point[2], 0, "it broke"), RC_OK);
     made.point[2].is_given_up = true;
+    for (size_t i = 0; i < 2; i++) /* of the records; those of the plan are made up */
+        made.point[i].n_steps = kept.campaign.point[i].n_steps;
     assert_int_equal(campaign_fail(&made, &made.point[2], 0, "it burst"), RC_OK);
     assert_int_equal(kept.campaign.n_points, 3);
     for (size_t i = 0; i < sizeof prints / sizeof *prints; i++) {

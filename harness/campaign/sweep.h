@@ -46,6 +46,7 @@ struct axis { /* an option that points assign, and its values, comma-separated *
     const char *option, *values;
 };
 
+enum { LEAST_TURNS = 2 }; /* whatever the budget is */
 enum { MAX_TUNED_RATES = 16, TUNING_SEEDS = 2, MAX_COUNTS = 64, COUNTS_BYTES = MAX_COUNTS * 12 };
 enum { CONTINUE_BYTES = 64 + 64 + 4 * CAMPAIGN_DIR_BYTES }; /* of sweep_continue_command() (begun.h) */
 

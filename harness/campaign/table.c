@@ -340,6 +340,21 @@ static void print_note_of_losses(const struct campaign *c, FILE *to)
         fprintf(to, "\n");
 }
 
+/* Why the column "to target" is empty. */
+static void print_note_of_targets(const struct campaign *c, FILE *to)
+{
+    char setting[LAUNCH_NAME_BYTES];
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (!campaign_represents(c, i) || !target_none_reached(c, p))
+            continue;
+        point_setting(setting, sizeof setting, p, ", ", " ");
+        fprintf(to, "to target: no run of %s reached the target loss", setting);
+        target_tell_steps(c, p, to);
+    }
+}
+
 enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to)
 {
     struct column behind[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
@@ -380,6 +395,7 @@ void campaign_print_notes(const struct campaign *c, FILE *to)
                 "has\nits cores. step, of a layout with stages: of its first one; wait: for other stages and shards "
                 "too\n");
     print_note_of_losses(c, to);
+    print_note_of_targets(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)
         fprintf(to,

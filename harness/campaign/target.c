@@ -25,6 +25,37 @@ size_t target_n_reached(const struct point *p)
     return n;
 }
 
+bool target_none_reached(const struct campaign *c, const struct point *like)
+{
+    bool has_launches = false;
+
+    if (isnan(like->workload->default_target_loss))
+        return false;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (!point_comparable(p, like) || p->n_launches == 0)
+            continue;
+        if (target_n_reached(p) > 0 || isnan(point_mean(p, offsetof(struct launch, loss_last))))
+            return false;
+        has_launches = true;
+    }
+    return has_launches;
+}
+
+void target_tell_steps(const struct campaign *c, const struct point *like, FILE *to)
+{
+    unsigned long long most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (point_comparable(p, like) && p->n_launches > 0 && p->n_steps > most)
+            most = p->n_steps;
+    }
+    if (most > 0)
+        fprintf(to, " in %llu step%s", most, most == 1 ? "" : "s");
+    fprintf(to, ". " TARGET_REMEDY "\n");
+}
+
 struct target_split target_split(const struct point *p, const struct point *single)
 {
     const size_t n_blocks = p->n_launches < single->n_launches ? p->n_launches : single->n_launches;

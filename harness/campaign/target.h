@@ -29,6 +29,11 @@ const struct point *target_point(const struct campaign *c, const struct point *l
 size_t target_n_reached(const struct point *p);
 /* Did every launch of both reach it (J2)? */
 bool target_all_reached(const struct point *p, const struct point *single);
+/* Did the launches of the points comparable to like train towards a target loss, and none reached it? */
+bool target_none_reached(const struct campaign *c, const struct point *like);
+/* Then: print " in 200 steps. Use ...", the end of a line. */
+void target_tell_steps(const struct campaign *c, const struct point *like, FILE *to);
+#define TARGET_REMEDY "Use more --steps, or a larger --target-loss."
 struct target_split target_split(const struct point *p, const struct point *single);
 
 /* Print the line about p against `single`; both have launches. judged: "sooner", "later", ...; "": no verdict in

@@ -59,6 +59,8 @@ void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE 
 void claims_withhold_marked(struct claims *all);
 /* Then: withhold claims because of a contradicted control. */
 void claims_withhold_contradicted(struct claims *all);
+/* The most cores that other programs used during a disturbed launch of the claim's pairs; 0: not known, or none. */
+double claim_others_cores(const struct claim *k);
 /* Print why a claim is withheld: the end of a line, without and with the newline. */
 void claim_tell_why_withheld(const struct claim *k, FILE *to);
 void claim_tell_withheld(const struct claim *k, FILE *to);

@@ -5,6 +5,8 @@
  * A comparison of pairs is right when what disturbs a machine slows both launches of a pair alike. It does not: the
  * scheduler of a busy machine gives a rank that sleeps in every step more of a core than one that only computes.
  */
+#include <math.h>
+
 #include "harness/campaign/verdict_parts.h"
 
 static size_t n_pairs_of(const struct claim *k)
@@ -64,6 +66,38 @@ void claims_withhold_contradicted(struct claims *all)
         all->claim[i].holds = all->claim[i].holds && !all->claim[i].withheld;
 }
 
+/* The most of a member over the disturbed launches of the pairs; NaN does not count. */
+static double most_disturbed(const struct claim *k, size_t member_offset)
+{
+    const struct point *const both[2] = { k->a, k->b };
+    double most = 0;
+
+    for (size_t i = 0; i < 2 * n_pairs_of(k); i++) {
+        const struct launch *l = &both[i % 2]->launch[i / 2];
+        if (l->was_disturbed)
+            most = fmax(most, *(const double *)(const void *)((const char *)l + member_offset));
+    }
+    return most;
+}
+
+double claim_others_cores(const struct claim *k)
+{
+    return most_disturbed(k, offsetof(struct launch, others_cores_count));
+}
+
+static void tell_disturbed(const struct claim *k, FILE *to)
+{
+    const double others_cores = claim_others_cores(k), steal = most_disturbed(k, offsetof(struct launch, steal_ratio));
+
+    fprintf(to, "the machine was disturbed in %zu of %zu pairs of runs", pairs_n_marked(k->a, k->b, MARK_DISTURBED),
+            n_pairs_of(k));
+    if (others_cores > 0)
+        fprintf(to, ". Other programs used up to %.2f cores", others_cores);
+    if (steal > 0.005)
+        fprintf(to, ". Other virtual machines took up to %.0f %% (steal)", 100 * steal);
+    fprintf(to, ".");
+}
+
 void claim_tell_why_withheld(const struct claim *k, FILE *to)
 {
     const struct claim *price = k->price;
@@ -72,8 +106,7 @@ void claim_tell_why_withheld(const struct claim *k, FILE *to)
     case WITHHELD_NOT:
         break;
     case WITHHELD_DISTURBED:
-        fprintf(to, "the machine was disturbed in %zu of %zu pairs of runs.",
-                pairs_n_marked(k->a, k->b, MARK_DISTURBED), n_pairs_of(k));
+        tell_disturbed(k, to);
         break;
     case WITHHELD_UNSTEADY:
         fprintf(to, "no steady state in %zu of %zu pairs of runs.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),

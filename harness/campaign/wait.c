@@ -158,8 +158,8 @@ void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
     if (spinner) {
         point_name(name, sizeof name, spinner);
         fprintf(to,
-                "gradmark compare: workers spin while they wait, in all points alike: %s, has no core for its servers, "
-                "which lose time to them; --wait sleep is the other choice\n",
+                "gradmark compare: %s: no core is left for its servers, so they will be slower, as workers spin while "
+                "they wait. --wait sleep reduces this\n",
                 name);
     }
 }

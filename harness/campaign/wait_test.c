@@ -172,8 +172,8 @@ static void who_makes_others_sleep(void **state)
         { " --overlap=on --wait=sleep", "none,allreduce", "2", "" },
         { " --overlap=on --wait=spin", "none,allreduce", "2", "" },
         { "", "none,ps,allreduce", "1,2,4",
-          "gradmark compare: workers spin while they wait, in all points alike: lenet ps, 2 workers, has no core for "
-          "its servers, which lose time to them; --wait sleep is the other choice\n" },
+          "gradmark compare: lenet ps, 2 workers: no core is left for its servers, so they will be slower, as workers "
+          "spin while they wait. --wait sleep reduces this\n" },
         { "", "none,ps,allreduce", "1", "" }, /* the server has the other core */
         { " --wait=spin", "ps", "2", "" },
         { " --wait=sleep", "ps", "2", "" },
@@ -184,8 +184,8 @@ static void who_makes_others_sleep(void **state)
         { " --colocate", "ps", "2", "" }, /* no other */
         { " --colocate --wait=sleep", "ps,allreduce", "2", "" },
         { " --colocate --wait=spin", "ps", "1", /* on 2 cores, which are enough for servers of their own */
-          "gradmark compare: workers spin while they wait, in all points alike: lenet ps, 1 worker, has no core for "
-          "its servers, which lose time to them; --wait sleep is the other choice\n" },
+          "gradmark compare: lenet ps, 1 worker: no core is left for its servers, so they will be slower, as workers "
+          "spin while they wait. --wait sleep reduces this\n" },
     };
 
     (void)state;

@@ -73,8 +73,8 @@ const struct opt train_opt_table[] = {
                      "where ranks run. With auto it is mpi under mpirun, srun or flux run. It is tcp under gradmark "
                      "launch, with --worker-hosts, or with TF_CONFIG. Otherwise ranks are threads of one process"),
     OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "",
-             "threads of each worker (default: its cores, or 1). Where workers share cores, in world sim, and in "
-             "gradmark compare the default is 1"),
+             "threads of each worker (default: cores / workers, in gradmark compare 1). It is also 1 where workers "
+             "share cores, and in world sim"),
     OPT_BOOL_(struct train_opts, bind, "bind", "true", "give each worker its own cores"),
     OPT_CHOICE_(
         struct train_opts, wait, "wait", "auto", "auto|spin|sleep",

@@ -24,8 +24,7 @@ struct compare_opts {
 };
 
 static const struct opt compare_table[] = {
-    OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
-                 "networks (default: small). The small ones are linear,lenet"),
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks (default: small). The small ones are linear,lenet"),
     OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
                  "modes. Efficiency is measured by single with one worker"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
@@ -339,13 +338,11 @@ static enum rc add_page(const struct campaign *c, enum rc ended)
     return ended != RC_OK ? rc_raise(ended, "%s", why) : rc;
 }
 
-enum { LEAST_ROUNDS = 2 }; /* whatever --budget-s is */
-
 /* --dry-run */
 static void print_plan(const struct sweep *s, FILE *to)
 {
     const struct campaign *c = &s->campaign;
-    const bool is_limited = !c->is_virtual && c->n_launches_wanted > LEAST_ROUNDS;
+    const bool is_limited = !c->is_virtual && c->n_launches_wanted > LEAST_TURNS;
     char name[LAUNCH_NAME_BYTES];
 
     fprintf(to, "gradmark compare would run %zu settings, %s%zu run%s each:\n", c->n_points, is_limited ? "up to " : "",
@@ -358,7 +355,7 @@ static void print_plan(const struct sweep *s, FILE *to)
         fprintf(to, "Before them, --tune-lr needs %zu runs, in addition to --budget-s.\n", s->tuning.n_trials);
     if (is_limited)
         fprintf(to, "No round begins after --budget-s, %g s; only the first %d rounds always run.\n", s->budget_s,
-                (int)LEAST_ROUNDS);
+                (int)LEAST_TURNS);
     else
         fprintf(to, "The time depends on this machine: it is not known before a run has ended.\n");
 }
@@ -460,7 +457,7 @@ const struct verb verb_compare = {
     .introduction =
         "Trains each network in each mode with each number of workers, in several rounds. Prints which mode "
         "is faster, with 95 % intervals, and writes records and charts to a folder.\n\n"
-        "The exit status is 1 if a setting was given up.",
+        "The exit status is 0 also if the answer is \"Cannot tell\". It is 1 if a setting was given up.",
     .example = examples,
     .basics = basics,
     .page = "compare",
