@@ -185,7 +185,7 @@ static void other_formats_come_first(void **state)
     test_files_open(&f);
     make_folders(&f, folders);
     assert_int_equal(dataset_open_path(&d, f.folder), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "gradmark pack makes one"));
+    assert_non_null(strstr(rc_message(), "pack them first: gradmark pack --data "));
     test_files_make_gmimg(&f, "train-1.gmimg", 3, 4, 4, 0, 6);
     assert_false(dataset_path_is_folders(f.folder));
     test_files_make_idx(&f, 8, 3, 5, 4);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closing.c - prints warnings before the first launch; after the last, writes the results and prints them. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,7 @@ static void announce_steps(const struct sweep *s, FILE *to)
                     "all\n",
                     p->workload->module.name, (unsigned long long)p->n_steps, (unsigned long long)p->default_steps,
                     p->over_budget ? "the minimum: two rounds will not fit in" : "so that two rounds fit in",
-                    s->budget_s, isnan(p->workload->default_target_loss) ? "" : "; the target loss may be missed",
+                    s->budget_s, p->workload->default_target_loss > 0 ? "; the target loss may be missed" : "",
                     (unsigned long long)p->default_steps);
     }
 }

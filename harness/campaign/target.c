@@ -29,7 +29,7 @@ bool target_none_reached(const struct campaign *c, const struct point *like)
 {
     bool has_launches = false;
 
-    if (isnan(like->workload->default_target_loss))
+    if (!(like->workload->default_target_loss > 0)) /* 0: its networks have none */
         return false;
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
