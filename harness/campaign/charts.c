@@ -417,16 +417,32 @@ static const struct point *titled_point(char *launches, size_t n_bytes, const st
     return first ? first : like;
 }
 
+/* Add to `out`, the machine, how many of the launches that like's charts show were disturbed; none: nothing. */
+static void append_disturbed(char *out, size_t n_bytes, const struct campaign *c, const struct point *like)
+{
+    const size_t n_used = strlen(out);
+    size_t n = 0, n_disturbed = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_comparable(&c->point[i], like)) {
+            n += c->point[i].n_launches;
+            n_disturbed += point_n_marked(&c->point[i], MARK_DISTURBED);
+        }
+    if (n_disturbed > 0)
+        snprintf(out + n_used, n_bytes - n_used, "  ·  %zu of %zu launches disturbed", n_disturbed, n);
+}
+
 enum rc campaign_draw(const struct campaign *c, FILE *to)
 {
     struct charts charts = { .c = c, .to = to, .draw = chart_available() };
-    char machine[160], launches[48], scaling[80], setting[LAUNCH_NAME_BYTES];
+    char machine[256], launches[48], scaling[80], setting[LAUNCH_NAME_BYTES];
 
-    describe_machine(machine, sizeof machine, c);
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
         if (!campaign_represents(c, i))
             continue;
+        describe_machine(machine, sizeof machine, c);
+        append_disturbed(machine, sizeof machine, c, p);
         point_setting(setting, sizeof setting, p, ", ", " ");
         point_scaling_text(scaling, sizeof scaling, titled_point(launches, sizeof launches, c, p));
         const struct chart_var var[] = { { "model", setting },

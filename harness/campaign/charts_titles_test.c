@@ -61,11 +61,34 @@ static void titles_tell_of_what_was_launched(void **state)
     campaign_close(&c);
 }
 
+/* A chart goes without the text beside it: that the machine was disturbed is on it, of its own setting. */
+static void titles_tell_of_disturbed_launches(void **state)
+{
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
+    for (size_t i = 0; i < 2; i++) /* of lenet, which has 15 */
+        c.point[i].launch[i].was_disturbed = true;
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    const char *calls = kit_read(k, "calls");
+    assert_non_null(calls);
+    const char *lenet = strstr(calls, "cost-lenet.tsv png "), *linear = strstr(calls, "cost-linear.tsv png ");
+    assert_non_null(lenet);
+    assert_non_null(linear);
+    const char *told = strstr(lenet, "  ·  2 of 15 launches disturbed|");
+    assert_true(told && told < strchr(lenet, '\n'));
+    told = strstr(linear, " disturbed|");
+    assert_true(!told || told > strchr(linear, '\n'));
+    campaign_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(gnuplot_is_asked_for_each_sheet),
         MADE_TEST(titles_tell_of_what_was_launched),
+        MADE_TEST(titles_tell_of_disturbed_launches),
     };
 
     return cmocka_run_group_tests_name("charts_titles", tests, NULL, NULL);

@@ -69,6 +69,8 @@ static void as_it_was_told(void **state)
     char *told[2];
 
     made_open_layouts(&was, k, LAYOUTS, N_LAYOUTS, false);
+    for (size_t i = 0; i < N_LAYOUTS; i++)
+        was.point[i].n_steps = 3; /* as in the records */
     for (int i = 0; i < 2; i++)
         told[i] = made_text(&was, print[i]);
     campaign_close(&was);
