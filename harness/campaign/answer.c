@@ -328,7 +328,8 @@ static void tell_prices(const struct claims *all, const struct point *like, FILE
 
 /* --- a setting --- */
 
-/* "lenet, batch 32 per worker, 2 cores"; without launches, whose records tell the batch: "lenet, 2 cores" */
+/* "lenet, data shards, batch 32 per worker, 2 cores"; without launches, whose records tell the batch: "lenet, 2 cores"
+ */
 static void tell_setting(const struct campaign *c, const struct point *p, FILE *to)
 {
     const struct point *launched = campaign_find_launched(c, p);
@@ -338,7 +339,7 @@ static void tell_setting(const struct campaign *c, const struct point *p, FILE *
     if (launched)
         point_scaling_text(scaling, sizeof scaling, launched);
     const char *batch = strchr(scaling, ':');
-    fprintf(to, "%s%s%s", setting, batch ? "," : "", batch ? batch + 1 : "");
+    fprintf(to, "%s%s%s%s", setting, c->data, batch ? "," : "", batch ? batch + 1 : "");
     if (c->is_virtual)
         fprintf(to, ", simulated%s%s\n", c->cluster_name[0] ? " cluster " : "", c->cluster_name);
     else if (c->machine[0])

@@ -119,6 +119,22 @@ static void the_answer_of_each_case(void **state)
     }
 }
 
+/* Own data is named, by the last part of its path. */
+static void own_data_is_named(void **state)
+{
+    static const char *const path[] = { "shards-g1", "/home/me/shards-g1", "/home/me/shards-g1//" };
+    struct campaign c;
+
+    open_case(&c, *state, &CASES[0]);
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        campaign_set_data(&c, path[i]);
+        char *text = made_text(&c, campaign_answer);
+        assert_int_equal(strncmp(text, "lenet, data shards-g1, batch 32 per worker, ", 44), 0);
+        free(text);
+    }
+    campaign_close(&c);
+}
+
 /* One worker has one thread in a comparison: on more cores than that, the answer says so. */
 static void one_worker_leaves_cores_idle(void **state)
 {
@@ -279,7 +295,8 @@ static void the_record_of_each_comparison(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(one_worker_leaves_cores_idle),
+    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(own_data_is_named),
+                                        MADE_TEST(one_worker_leaves_cores_idle),
                                         MADE_TEST(a_disturbed_campaign_lacks_steps_too),
                                         MADE_TEST(the_record_of_each_comparison) };
 

@@ -117,6 +117,7 @@ struct campaign {
     char dir[CAMPAIGN_DIR_BYTES];
     bool made_dir;         /* dir was made by campaign_open() */
     char cluster_name[64]; /* sim */
+    char data[64];         /* ", data shards", last part of --data; "": that of the model */
     char machine[160];     /* "2 cores, x86_64", of a recorded campaign; "": this machine */
     char exchange[256];    /* exchange options of all points that differ from the defaults: "overlap on"; "": none */
     bool is_launched;      /* by mpirun or srun: the records say which points share cores */
@@ -166,6 +167,8 @@ bool hosts_add(struct hosts *hosts, const char *host);
  * sets, and the points of each set, are in an order drawn from (seed, block). With seed 0, and for simulated launches,
  * which are all equal, it is the order of points. Equal on every process. RC_NOMEM. */
 enum rc campaign_block_order(size_t *order, const struct campaign *c, uint64_t seed, size_t block) MUST_CHECK;
+/* Set c->data from the value of --data, "" or NULL: none. */
+void campaign_set_data(struct campaign *c, const char *path);
 /* Put runs.jsonl at its path. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
 /* Accepts a zeroed one. A campaign that was not committed leaves its records as runs.jsonl.partial. If it made the

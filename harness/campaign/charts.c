@@ -436,6 +436,7 @@ enum rc campaign_draw(const struct campaign *c, FILE *to)
 {
     struct charts charts = { .c = c, .to = to, .draw = chart_available() };
     char machine[256], launches[48], scaling[80], setting[LAUNCH_NAME_BYTES];
+    char title[sizeof setting + sizeof c->data];
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
@@ -444,8 +445,9 @@ enum rc campaign_draw(const struct campaign *c, FILE *to)
         describe_machine(machine, sizeof machine, c);
         append_disturbed(machine, sizeof machine, c, p);
         point_setting(setting, sizeof setting, p, ", ", " ");
+        snprintf(title, sizeof title, "%s%s", setting, c->data);
         point_scaling_text(scaling, sizeof scaling, titled_point(launches, sizeof launches, c, p));
-        const struct chart_var var[] = { { "model", setting },
+        const struct chart_var var[] = { { "model", title },
                                          { "scaling", scaling },
                                          { "machine", machine },
                                          { "launches", launches },

@@ -51,12 +51,13 @@ static void titles_tell_of_what_was_launched(void **state)
     struct campaign c;
 
     made_open(&c, k, point, 3, false);
+    campaign_set_data(&c, "/home/me/shards-g1/");
     c.point[1].batch_per_worker_count = 16;
     c.point[1].global_batch_count = 32;
     assert_int_equal(draw(k, &c, true), RC_OK);
     const char *calls = kit_read(k, "calls"), *svg = strstr(calls, "throughput-lenet.tsv svg ");
     assert_non_null(svg);
-    assert_non_null(strstr(svg, "|lenet|strong scaling: batch 32 of all workers|"));
+    assert_non_null(strstr(svg, "|lenet, data shards-g1|strong scaling: batch 32 of all workers|"));
     assert_int_equal(strncmp(strchr(svg, '\n') - 3, "|2|", 3), 0);
     campaign_close(&c);
 }

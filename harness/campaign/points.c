@@ -90,6 +90,20 @@ const char *campaign_other_option(const struct campaign *c, int wanted)
     return wanted < n ? name[wanted] : NULL;
 }
 
+void campaign_set_data(struct campaign *c, const char *path)
+{
+    size_t n = path ? strlen(path) : 0;
+    size_t first;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (first = n; first > 0 && path[first - 1] != '/';)
+        first--;
+    c->data[0] = '\0';
+    if (n > 0)
+        snprintf(c->data, sizeof c->data, ", data %.*s", (int)(n - first), path + first);
+}
+
 void point_mark_shared_cores(struct point *p, long n_cores)
 {
     p->oversubscribed = (long)point_n_ranks(p) * p->n_threads > n_cores;

@@ -233,6 +233,7 @@ void recorded_conclude(struct recorded *k)
     c->n_launches_wanted =
         json_integer_value(wanted) > 0 ? (size_t)json_integer_value(wanted) : campaign_most_launches(c);
     c->is_launched = (world_caps(world) & WORLD_LAUNCHED) != 0;
+    campaign_set_data(c, json_string_value(recorded_option(recorded_manifest(k), "data")));
     order_points(k);
     note_exchange(k);
     note_tuning(k);

@@ -24,7 +24,8 @@ struct compare_opts {
 };
 
 static const struct opt compare_table[] = {
-    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks (default: small). The small ones are linear,lenet"),
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
+                 "networks (default: small). The small ones are linear,lenet"),
     OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
                  "modes. Efficiency is measured by single with one worker"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
@@ -276,6 +277,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
     TRY(child_self_path(s->self_path, sizeof s->self_path));
     TRY(sim_cost_check(o->cost, s->train.world, s->campaign.is_virtual));
     TRY(sweep_plan(s));
+    campaign_set_data(&s->campaign, s->train.data);
     TRY(sweep_check(s));
     if (begun)
         TRY(begun_apply(begun, s));
