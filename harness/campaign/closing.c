@@ -114,7 +114,7 @@ static void tell_notes(const struct sweep *s, bool is_complete, FILE *to)
         fprintf(to, "Continued though it was begun under other conditions: %s.\n", s->despite);
     if (is_complete && !c->is_virtual && n_given_up(c) < c->n_points &&
         campaign_most_launches(c) < c->n_launches_wanted)
-        fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
+        fprintf(to, "--budget-s %g was spent after %zu of %zu runs of each setting.\n", s->budget_s,
                 campaign_most_launches(c), c->n_launches_wanted);
 }
 

@@ -68,7 +68,7 @@ static void check_manifest(struct kit *k, int n_points, int n_launches, const ch
 /* Only a campaign that ended because its budget was spent prints so. */
 static void a_spent_budget(void **state)
 {
-    static const char spent[] = "--budget-s 12.5 was spent after 2 of 3 launches of each point.\n";
+    static const char spent[] = "--budget-s 12.5 was spent after 2 of 3 runs of each setting.\n";
     static const struct {
         const char *words;
         int n_done;

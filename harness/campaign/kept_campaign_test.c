@@ -32,7 +32,8 @@ static const char VERDICT[] =
     "lenet: target loss after 0.108 s with allreduce, 2 workers, and 0.111 s alone: cannot tell which is sooner (1.03 "
     "x, 95 %: 0.92 to 1.15).\n"
     "lenet: target loss after 0.0848 s with ps, 2 workers, and 0.111 s alone: sooner (1.32 x, 95 %: 1.14 to 1.53).\n"
-    "The target loss is compared as declared: each mode at its largest worker count with a core for every worker, "
+    "The time to the target loss is compared by a fixed rule: each mode at its largest worker count with a core for "
+    "every worker, "
     "against one worker alone.\n"
     "Of 12 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
     "over pairs of launches in the same block.\n";

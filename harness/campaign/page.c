@@ -37,7 +37,7 @@ static void write_about(const struct recorded *k, FILE *to)
 
     text_at(version, sizeof version, m, "version");
     text_at(commit, sizeof commit, m, "git_commit");
-    fprintf(to, "<p class=\"about\">%s of gradmark ", k->is_run ? "A run" : "A campaign");
+    fprintf(to, "<p class=\"about\">%s of gradmark ", k->is_run ? "A run" : "A comparison");
     html_text(to, version);
     fputs(", commit ", to);
     commit[12] = '\0';
@@ -148,7 +148,7 @@ static void write_alerts(const struct recorded *k, FILE *to)
     else if (json_is_false(json_object_get(k->manifest, "is_complete")))
         html_element(to, "p", "alert", "This campaign did not come to its end, or launches of it failed.");
     if (!k->is_run && least < c->n_launches_wanted && !c->is_virtual)
-        html_element(to, "p", "alert", "%zu of %zu launches of each point were made.", least, c->n_launches_wanted);
+        html_element(to, "p", "alert", "%zu of %zu runs of each setting were made.", least, c->n_launches_wanted);
     if (n_disturbed + n_unsteady > 0)
         fprintf(to,
                 "<p class=\"alert\">Of %zu launch%s %zu ran on a disturbed machine, and %zu without a steady state: "
@@ -292,7 +292,7 @@ out:
 
 static void show_gains(const struct table *t, FILE *to)
 {
-    html_table(to, t, "What each point gives");
+    html_table(to, t, "What each setting gives");
 }
 
 static void show_steps(const struct table *t, FILE *to)
@@ -354,7 +354,7 @@ static enum rc write_tables(const struct recorded *k, FILE *to)
     const struct campaign *c = &k->campaign;
     enum rc rc;
 
-    html_element(to, "h2", NULL, k->is_run ? "Figures" : "Points");
+    html_element(to, "h2", NULL, k->is_run ? "Figures" : "Settings");
     if (c->exchange[0])
         html_element(to, "p", NULL, "Exchange: %s.", c->exchange);
     TRY(campaign_print_gains(c, show_gains, to));

@@ -64,7 +64,7 @@ static void its_tables_hold_the_figures(void **state)
 
     recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
     const struct read page = page_at(k, k->dir, "report.html", true, &told);
-    const char *at = strstr(page.text, "<h2>Points</h2>");
+    const char *at = strstr(page.text, "<h2>Settings</h2>");
     assert_non_null(at);
     assert_int_equal(recorded_open(&kept, k->dir), RC_OK);
     for (int i = 0; i < 2; i++) {
@@ -82,12 +82,13 @@ static void its_tables_hold_the_figures(void **state)
     /* Notes, whole: lines that were broken for a terminal are not. */
     assert_non_null(strstr(page.text, "<p class=\"note\">intervals: 95 %, over launches; of efficiency over pairs of "
                                       "launches in the same block. efficiency: throughput / (workers x"));
-    assert_non_null(strstr(page.text, "thread, and one for each server.</p>\n<p class=\"note\">loss: over the last"));
+    assert_non_null(
+        strstr(page.text, "thread, and one for each server.</p>\n<p class=\"note\">loss: mean over the last"));
     assert_non_null(strstr(page.text, "</p>\n<p class=\"note\">* more threads of workers than cores</p>\n<p "
                                       "class=\"note\">+ the server shares"));
     /* The verdict stands before the tables, and each line of it is an item. */
     const char *verdict = strstr(page.text, "<li>lenet, 2 workers: ");
-    assert_true(verdict && verdict < strstr(page.text, "<h2>Points</h2>"));
+    assert_true(verdict && verdict < strstr(page.text, "<h2>Settings</h2>"));
     assert_true(strstr(page.text, "<h2>Verdict</h2>") < verdict);
     recorded_close(&kept);
     free(page.text);
@@ -221,7 +222,7 @@ static void launches_that_failed_are_named(void **state)
                                       "<td class=\"n\" data-n=\"3\">3</td><td class=\"n\">-</td>"));
     assert_non_null(strstr(page.text, "<td class=\"n\" data-n=\"1\">1, given up</td></tr>"));
     assert_non_null(strstr(page.text, "<h2>Launches that failed</h2>"));
-    assert_null(strstr(page.text, "launches of each point were made"));
+    assert_null(strstr(page.text, "runs of each setting were made"));
     free(page.text);
     free(told);
 }

@@ -332,8 +332,9 @@ static void print_note_of_losses(const struct campaign *c, FILE *to)
             continue;
         point_setting(setting, sizeof setting, &c->point[i], ", ", " ");
         rate_text(samples, sizeof samples, equal);
-        fprintf(to, "%s%s (%s)", is_first ? "loss: over the last tenth of as many samples of all workers: " : "; ",
-                samples, setting);
+        fprintf(to, "%s%s (%s)",
+                is_first ? "loss: mean over the last tenth of the first N samples of all workers; N: " : "; ", samples,
+                setting);
         is_first = false;
     }
     if (!is_first)

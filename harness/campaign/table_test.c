@@ -42,7 +42,7 @@ static const char TABLE[] =
     "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
     "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
     "the measured parts leave. cores: of a point's workers, one for each thread, and one for each server.\n"
-    "loss: over the last tenth of as many samples of all workers: 96 (lenet); 96 (linear)\n"
+    "loss: mean over the last tenth of the first N samples of all workers; N: 96 (lenet); 96 (linear)\n"
     "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
     "and step have none\n"
     "* more threads of workers than cores\n"

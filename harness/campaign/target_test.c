@@ -6,8 +6,9 @@
 #include "harness/campaign/suite/campaign_test_kit.h"
 #include "harness/campaign/target.h"
 
-#define DECLARED                                                                                            \
-    "The target loss is compared as declared: each mode at its largest worker count with a core for every " \
+#define DECLARED                                                                                                      \
+    "The time to the target loss is compared by a fixed rule: each mode at its largest worker count with a core for " \
+    "every "                                                                                                          \
     "worker, against one worker alone.\n"
 
 enum { MAX_POINTS = 6 };

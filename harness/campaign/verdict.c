@@ -472,7 +472,8 @@ static void tell_declared(const struct claims *all, FILE *to)
 {
     for (size_t i = 0; i < all->n_claims; i++)
         if (all->claim[i].kind == CLAIM_TARGET) {
-            fprintf(to, "The target loss is compared as declared: each mode at its largest worker count with a core "
+            fprintf(to, "The time to the target loss is compared by a fixed rule: each mode at its largest worker "
+                        "count with a core "
                         "for every worker, against one worker alone.\n");
             return;
         }

@@ -364,7 +364,8 @@ static void verdict_of_each_model(void **state)
         "at once; more --steps would help.\n"
         "linear: target loss reached in 1 of 1 launch with allreduce, 2 workers, and in 0 of 3 alone: no verdict.\n"
         "linear: target loss reached in 0 of 3 launches with ps, 2 workers, and in 0 of 3 alone: no verdict.\n"
-        "The target loss is compared as declared: each mode at its largest worker count with a core for every worker, "
+        "The time to the target loss is compared by a fixed rule: each mode at its largest worker count with a core "
+        "for every worker, "
         "against one worker alone.\n"
         "Of 5 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
         "over pairs of launches in the same block.\n");

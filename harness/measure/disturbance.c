@@ -57,8 +57,9 @@ const char *disturbance_word(const struct disturbance *d)
 
 void disturbance_text(char *out, size_t n_bytes, const struct disturbance *d)
 {
-    (void)snprintf(out, n_bytes,
-                   "others used %.2f cores, steal was %.2g %%: together %.0f %% of the cores of this run, the limit is "
-                   "%.0f %%",
-                   d->others_cores, 100 * d->steal_ratio, 100 * d->taken_ratio, 100 * d->taken_limit_ratio);
+    (void)snprintf(
+        out, n_bytes,
+        "others used %.2f cores, steal was %.2g %%: together %.0f %% of the cores of this run, the limit for "
+        "its length is %.0f %%",
+        d->others_cores, 100 * d->steal_ratio, 100 * d->taken_ratio, 100 * d->taken_limit_ratio);
 }

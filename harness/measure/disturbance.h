@@ -56,7 +56,8 @@ struct disturbance disturbance_worse(const struct disturbance *a, const struct d
 bool disturbance_is_too_much(const struct disturbance *d);
 /* "yes", "no", "not_known". */
 const char *disturbance_word(const struct disturbance *d);
-/* "others used 0.83 cores, steal was 1.2 %: together 43 % of the cores of this run, the limit is 12 %". */
+/* "others used 0.83 cores, steal was 1.2 %: together 43 % of the cores of this run, the limit for its
+ * length is 12 %". */
 void disturbance_text(char *out, size_t n_bytes, const struct disturbance *d);
 
 #endif

@@ -96,7 +96,7 @@ static void it_is_told(void **state)
     disturbance_text(text, sizeof text, &d);
     assert_string_equal(text,
                         "others used 0.83 cores, steal was 1.2 %: together 43 % of the cores of this run, the limit "
-                        "is 12 %");
+                        "for its length is 12 %");
 }
 
 int main(void)

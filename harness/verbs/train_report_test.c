@@ -315,9 +315,9 @@ static void a_disturbed_machine_is_told(void **state)
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     s.disturbance = (struct disturbance){ 0.04, 1.5, 0.395, 0.12, NAN };
     char *text = printed_run(&m, &s, false);
-    assert_non_null(strstr(text,
-                           "\n  Doubtful: the machine was disturbed: others used 1.50 cores, steal was 4 %: together "
-                           "40 % of the cores of this run, the limit is 12 %. Run again on an idle machine.\n"));
+    assert_non_null(strstr(
+        text, "\n  Doubtful: the machine was disturbed: others used 1.50 cores, steal was 4 %: together "
+              "40 % of the cores of this run, the limit for its length is 12 %. Run again on an idle machine.\n"));
     free(text);
     s.disturbance.taken_ratio = 0.12;
     text = printed_run(&m, &s, false);
