@@ -130,7 +130,8 @@ static bool none_reached(const struct claims *all, const struct point *like)
             return false;
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        has_others = has_others || (point_comparable(p, like) && p->n_launches > 0 && p->n_workers > 1);
+        has_others = has_others || (point_comparable(p, like) && p->n_launches > 0 && p->n_workers > 1 &&
+                                    !p->oversubscribed); /* those would not be compared with more steps either */
     }
     return has_others;
 }

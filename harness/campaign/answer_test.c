@@ -89,6 +89,10 @@ static const struct answer_case CASES[] = {
       { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 4, 0, 3, 2000, 1.01, 9, 2 } },
       REAL_SETTING "  Nothing to compare: 4 workers with 1 thread each need 4 cores. Use fewer --workers or "
                    "--threads.\n" },
+    { false, /* nor would more steps help */
+      { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 4, 0, 3, 2000, 1.01, NAN, 2 } },
+      REAL_SETTING "  Nothing to compare: 4 workers with 1 thread each need 4 cores. Use fewer --workers or "
+                   "--threads.\n" },
 };
 
 static void open_case(struct campaign *c, struct kit *kit, const struct answer_case *k)
