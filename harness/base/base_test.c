@@ -98,6 +98,15 @@ static void nearest_is_near_or_nothing(void **state)
     assert_string_equal(text_nearest("mip", known), "mpi");
     assert_string_equal(text_nearest("thraeds", known), "threads");
     assert_null(text_nearest("parameterserver", known));
+    const char *const words[] = { "batch", "learning-rate", "lr-staleness", NULL };
+    assert_string_equal(text_nearest("batch-size", words), "batch");
+    assert_string_equal(text_nearest("batch_size", words), "batch");
+    assert_string_equal(text_nearest("lr", words), "learning-rate"); /* the first */
+    assert_string_equal(text_nearest("learning", words), "learning-rate");
+    assert_null(text_nearest("lx", words));
+    assert_int_equal(text_typographic_dashes("\xe2\x80\x93workers"), 3);
+    assert_int_equal(text_typographic_dashes("\xe2\x88\x92\xe2\x80\x90w"), 6);
+    assert_int_equal(text_typographic_dashes("--workers"), 0);
     assert_null(text_nearest("ring", (const char *const[]){ "single", "none", NULL }));
     assert_null(text_nearest("dreads", (const char *const[]){ "threaded", NULL }));
     assert_null(text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789", known));

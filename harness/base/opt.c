@@ -160,7 +160,8 @@ static enum rc check_list(const struct opt *o, const char *option, const char *v
         return RC_OK; /* an empty list: the verb computes the default */
     while (rc == RC_OK && text_next(&rest, element, sizeof element)) {
         if (element[0] == '\0')
-            return rc_raise(RC_INVAL, "--%s %s: an element of the list is empty", option, value);
+            return rc_raise(RC_INVAL, "--%s %s: an element of the list is empty; write 1,2 without a blank", option,
+                            value);
         rc = o->choices || o->kind ? check_choice(o, option, element) : check_u64(o, option, element, &number);
     }
     return rc;
@@ -250,6 +251,24 @@ out:
     return rc;
 }
 
+/* RC_INVAL: arg does not begin with two hyphens. */
+static enum rc raise_no_option(struct opt_group *group, int n_groups, const char *arg)
+{
+    const size_t n_dashes = text_typographic_dashes(arg);
+    const char *name = arg + n_dashes;
+
+    if (n_dashes > 0)
+        return rc_raise(RC_INVAL, "%.200s: begins with a typographic dash; type two hyphens: --%.200s", arg,
+                        name + strspn(name, "-"));
+    name += strspn(name, "-");
+    const size_t n = strcspn(name, "=");
+    char word[MAX_NAME_BYTES];
+    snprintf(word, sizeof word, "%.*s", (int)n, name);
+    if (n > 0 && find_option(group, n_groups, word).opt)
+        return rc_raise(RC_INVAL, "%.200s: not an option; did you mean --%s?", arg, word);
+    return rc_raise(RC_INVAL, "%.200s: not an option; options begin with --", arg);
+}
+
 /* Parse one option and its value: "--name=value" in arg, or "--name" in arg and the value in next (NULL: arg is the
  * last argument). *used_next: next was the value. */
 /* Does it take several values? OPT_TEXT_ names them "NAME,..." or "MODEL=FILE,...". */
@@ -266,7 +285,7 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
 
     *used_next = false;
     if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
-        return rc_raise(RC_INVAL, "%s: not an option; options begin with --", arg);
+        return raise_no_option(group, n_groups, arg);
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - (arg + 2) : (ptrdiff_t)strlen(arg + 2)), arg + 2);
     struct found f = find_option(group, n_groups, name);
     if (!f.opt && strncmp(name, "no-", 3) == 0) {

@@ -49,8 +49,30 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[n_b];
 }
 
+/* Does longer have the words of shorter, and others behind a hyphen? */
+static bool has_first_words(const char *longer, const char *shorter)
+{
+    const size_t n = strlen(shorter);
+
+    return n >= 2 && strncmp(longer, shorter, n) == 0 && (longer[n] == '-' || longer[n] == '_');
+}
+
+/* Is word the first letters of the words of choice, which has several? */
+static bool has_initials(const char *choice, const char *word)
+{
+    size_t n = 0;
+
+    for (const char *at = choice; at && *at; at = strchr(at, '-'), at += at != NULL) {
+        if (word[n] != *at)
+            return false;
+        n++;
+    }
+    return n >= 2 && word[n] == '\0';
+}
+
 const char *text_nearest(const char *word, const char *const *choices)
 {
+    const char *const *all = choices;
     const char *nearest = NULL;
     unsigned least = MAX_WORD + 1;
 
@@ -67,7 +89,20 @@ const char *text_nearest(const char *word, const char *const *choices)
             nearest = *choices;
         }
     }
+    for (; *all && !nearest; all++)
+        if (has_first_words(word, *all) || has_first_words(*all, word) || has_initials(*all, word))
+            nearest = *all;
     return nearest;
+}
+
+size_t text_typographic_dashes(const char *word)
+{
+    const char *at = word;
+
+    while (strncmp(at, "\xe2\x88\x92", 3) == 0 || /* minus */
+           (strncmp(at, "\xe2\x80", 2) == 0 && (unsigned char)at[2] >= 0x90 && (unsigned char)at[2] <= 0x95))
+        at += 3;
+    return (size_t)(at - word);
 }
 
 static bool suffix_factor(const char *suffix, uint64_t *factor)

@@ -433,6 +433,13 @@ static const struct verb_hint hints[] = {
     { "timeline", "gradmark train --timeline is of one run" },
     { "timeline-steps", "gradmark train --timeline-steps is of one run" },
     { "messages", "gradmark train --messages is of one run" },
+    { "staleness", "bounded staleness is --mode ps --consistency ssp:4" },
+    { "learning-rate", "the learning rate is --lr" },
+    { "epochs", "the length of a training is --steps" },
+    { "mode async", "write --mode ps --consistency async" },
+    { "mode ssp", "write --mode ps --consistency ssp:4" },
+    { "mode sync", "write --mode allreduce, or --mode ps --consistency sync" },
+    { "mode ring", "write --mode allreduce --reducer ring" },
     { NULL, NULL },
 };
 

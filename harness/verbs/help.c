@@ -3,10 +3,12 @@
 #include "harness/verbs/help.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 #include "harness/verbs/help_formats.h"
 
 enum { WORD_BYTES = 64, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
@@ -227,6 +229,40 @@ static void print_page_names(FILE *to)
     terminal_fill(to, names, 0, terminal_text_columns(to));
 }
 
+/* Is this heading of the glossary, n bytes, that word? Letters may be large, and a hyphen is a blank: "batch-size". */
+static bool is_heading(const char *heading, size_t n, const char *word)
+{
+    if (strlen(word) != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const bool is_blank = word[i] == '-' || word[i] == '_' || word[i] == ' ';
+        const bool has_blank = heading[i] == '-' || heading[i] == ' ';
+        if (is_blank != has_blank ||
+            (!is_blank && tolower((unsigned char)word[i]) != tolower((unsigned char)heading[i])))
+            return false;
+    }
+    return true;
+}
+
+/* The entry of the glossary for this word and its bytes, with its heading; NULL: there is none. word NULL: entry i. */
+static const char *find_entry(const char *word, int i, size_t *n_bytes)
+{
+    static const char mark[] = "\n### ";
+    char name[WORD_BYTES];
+    size_t n_page = 0;
+    const char *page = find_page("glossary", 0, name, &n_page), *end = page + n_page, *next = NULL;
+
+    for (const char *at = strstr(page, mark); at && at < end; at = next, i--) {
+        const char *entry = at + 1, *heading = at + strlen(mark);
+        next = strstr(entry, mark);
+        if (word ? !is_heading(heading, strcspn(heading, "\n"), word) : i != 0)
+            continue;
+        *n_bytes = (size_t)((next && next < end ? next : end) - entry);
+        return entry;
+    }
+    return NULL;
+}
+
 /* --- gradmark help --- */
 
 static const struct verb *find_verb(const struct verb *const *verbs, const char *name)
@@ -244,7 +280,8 @@ static void print_usage(FILE *to, const struct verb *const *verbs)
           to);
     for (const struct verb *const *v = verbs; *v; v++)
         fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
-    fputs("  help      this text; help VERB: its main options; help PAGE: a page to read\n"
+    fputs("  help      this text; help VERB: its main options; help PAGE: a page to read;\n"
+          "            help WORD: its entry in the glossary\n"
           "  --version name and version of this program\n\n",
           to);
     print_page_names(to);
@@ -309,11 +346,43 @@ static bool print_verb_or_page(const struct verb *const *verbs, const char *word
     size_t n_bytes = 0;
     const char *page = v ? NULL : find_page(word, 0, name, &n_bytes);
 
+    if (!v && !page)
+        page = find_entry(word, 0, &n_bytes);
+
     if (v)
         help_print(stdout, v, detail && strcmp(detail, "--help-all") == 0 ? OPT_WHOLE : OPT_BRIEF);
     if (page)
         fwrite(page, 1, n_bytes, stdout);
     return v || page;
+}
+
+const char *help_nearest(const struct verb *const *verbs, const char *word)
+{
+    enum { MOST_KNOWN = 256 };
+    static char text[MOST_KNOWN][WORD_BYTES], nearest[WORD_BYTES];
+    const char *known[MOST_KNOWN + 1], *entry;
+    size_t n_bytes;
+    int n = 0;
+
+    for (int i = 0; verbs[i]; i++)
+        snprintf(text[n++], WORD_BYTES, "%s", verbs[i]->name);
+    for (int i = 0; n < MOST_KNOWN && find_page(NULL, i, text[n], &n_bytes); i++)
+        n++;
+    for (int i = 0; n < MOST_KNOWN && (entry = find_entry(NULL, i, &n_bytes)); i++) {
+        entry += strlen("### ");
+        snprintf(text[n++], WORD_BYTES, "%.*s", (int)strcspn(entry, "\n"), entry);
+    }
+    for (int i = 0; i < n; i++) {
+        for (char *c = text[i]; *c; c++)
+            *c = *c == ' ' ? '-' : *c; /* one word of a shell */
+        known[i] = text[i];
+    }
+    known[n] = NULL;
+    const char *found = text_nearest(word, known);
+    if (!found)
+        return NULL;
+    snprintf(nearest, sizeof nearest, "%s", found);
+    return nearest;
 }
 
 int help_run(const struct verb *const *verbs, char *const *words, const char **unknown)

@@ -40,7 +40,9 @@ const char *help_format_word(int i);
 /* OPT_BRIEF: the text of --help; OPT_WHOLE: of --help-all. */
 void help_print(FILE *to, const struct verb *v, enum opt_detail detail);
 /* Run gradmark help WORDS. verbs: NULL-terminated. Returns the exit code; *unknown: the word that is neither a
- * subcommand nor a page, else NULL. */
+ * subcommand, a page nor a word of the glossary, else NULL. */
 int help_run(const struct verb *const *verbs, char *const *words, const char **unknown);
+/* The nearest of those words, with hyphens for blanks; NULL: none is near. Valid until the next call. */
+const char *help_nearest(const struct verb *const *verbs, const char *word);
 
 #endif

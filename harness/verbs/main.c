@@ -46,19 +46,47 @@ static void wait_for_rank_0(void)
         backoff_pause(&backoff, 50000000);
 }
 
-/* for_help: of gradmark help, which has pages too. */
+/* "lab batch-size" of "lab-batch-size", for a verb that takes a word; false: there is none. */
+static bool split_verb(char *out, size_t n_bytes, const char *name)
+{
+    for (size_t i = 0; verbs[i]; i++) {
+        const size_t n = strlen(verbs[i]->name);
+        if (verbs[i]->operands && strncmp(name, verbs[i]->name, n) == 0 && (name[n] == '-' || name[n] == '_')) {
+            snprintf(out, n_bytes, "%s %.60s", verbs[i]->name, name + n + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The verb of this choice: "lab batch-size" of "batch-size"; NULL: it is none. */
+static const char *verb_with(const char *operand)
+{
+    for (size_t i = 0; verbs[i]; i++)
+        for (int k = 0; verbs[i]->operand_name && verbs[i]->operand_name(k); k++)
+            if (strcmp(verbs[i]->operand_name(k), operand) == 0)
+                return verbs[i]->name;
+    return NULL;
+}
+
+/* for_help: of gradmark help, which has pages and words of the glossary too. */
 static int unknown_verb(const char *name, bool for_help)
 {
-    const char *what = for_help ? "no such verb or page" : "no such verb";
+    const char *what = for_help ? "no such verb, page or word of the glossary" : "no such verb";
     const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
+    char command[128];
 
     for (size_t i = 0; verbs[i]; i++)
         known[i + 1] = verbs[i]->name;
-    const char *nearest = text_nearest(name, known);
+    const char *nearest = for_help ? help_nearest(verbs, name) : text_nearest(name, known), *verb = verb_with(name);
     const struct launcher launcher = world_launcher();
 
     if (launcher.rank > 0 && !launcher.is_by_hand)
         wait_for_rank_0();
+    else if (!for_help && split_verb(command, sizeof command, name))
+        fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s?\n", name, what, command);
+    else if (!for_help && verb)
+        fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s %s?\n", name, what, verb, name);
     else if (nearest)
         fprintf(stderr, "gradmark: %s: %s; the nearest is %s\n", name, what, nearest);
     else

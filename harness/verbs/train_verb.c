@@ -495,6 +495,13 @@ out:
 static const struct verb_hint hints[] = {
     { "launches", "one run is one launch; gradmark compare makes several" },
     { "results", "the records of one run go to a file: --out FILE" },
+    { "staleness", "bounded staleness is --mode ps --consistency ssp:4" },
+    { "learning-rate", "the learning rate is --lr" },
+    { "epochs", "the length of a training is --steps" },
+    { "mode async", "write --mode ps --consistency async" },
+    { "mode ssp", "write --mode ps --consistency ssp:4" },
+    { "mode sync", "write --mode allreduce, or --mode ps --consistency sync" },
+    { "mode ring", "write --mode allreduce --reducer ring" },
     { NULL, NULL },
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/output.h"
+#include "harness/base/text.h"
 #include "harness/verbs/verb_files.h"
 #include "harness/world/stop.h"
 
@@ -37,15 +38,18 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
     return n;
 }
 
-/* rc is how the parser ended: where it does not know an option that v has a hint for, the hint is the message. */
+/* rc is how the parser ended: where it does not know an option, or a value, that v has a hint for, the hint is the
+ * message. */
 static enum rc hinted(enum rc rc, const struct verb *v)
 {
     char unknown[64];
 
     for (const struct verb_hint *h = v->hint; rc == RC_INVAL && h && h->option; h++) {
-        snprintf(unknown, sizeof unknown, "--%s: no such option", h->option);
+        const bool has_value = strchr(h->option, ' ');
+        snprintf(unknown, sizeof unknown, "--%s: %s", h->option, has_value ? "" : "no such option");
         if (strncmp(rc_message(), unknown, strlen(unknown)) == 0)
-            return rc_raise(RC_INVAL, "%s; %s", unknown, h->instead);
+            return rc_raise(RC_INVAL, "--%s: %s; %s", h->option, has_value ? "no such choice" : "no such option",
+                            h->instead);
     }
     return rc;
 }
@@ -79,7 +83,7 @@ static int take_operands(struct verb_call *call, const struct verb *v, int argc,
     assert(n_wanted <= VERB_MAX_OPERANDS);
     for (int i = 0; i < argc; i++) {
         const bool is_value = i > 0 && takes_next(v, argv[i - 1]);
-        if (argv[i][0] != '-' && !is_value && n_taken < n_wanted)
+        if (argv[i][0] != '-' && text_typographic_dashes(argv[i]) == 0 && !is_value && n_taken < n_wanted)
             call->operand[n_taken++] = argv[i];
         else
             options[n_options++] = argv[i];
@@ -105,6 +109,54 @@ static const char *first_bare_word(const struct verb *v, int n, char *const opti
         if (options[i][0] != '-' && (i == 0 || !takes_next(v, options[i - 1])))
             return options[i];
     return NULL;
+}
+
+/* "batch-size" of "batch size"; NULL: the two words are no choice of the first operand. */
+static const char *joined_name(const struct verb_call *call, const char *word)
+{
+    const char *(*const name)(int i) = call->verb->operand_name;
+    char joined[128];
+
+    snprintf(joined, sizeof joined, "%.60s-%.60s", call->operand[0], word);
+    for (int i = 0; name && name(i); i++)
+        if (strcmp(name(i), joined) == 0)
+            return name(i);
+    return NULL;
+}
+
+static bool is_option(const struct verb *v, const char *name)
+{
+    for (const struct verb_group *g = v->group; g->table; g++)
+        for (const struct opt *o = g->table; o->type != OPT_END; o++)
+            if (strcmp(name, o->name) == 0)
+                return true;
+    return false;
+}
+
+/* The parser ended at a word that is no option: what it may mean, by the words before it. */
+static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, char *const options[])
+{
+    const struct verb *v = call->verb;
+    const char *word = first_bare_word(v, n, options), *first = call->operand[0], *joined;
+    char unknown[128];
+    int at = 0;
+
+    snprintf(unknown, sizeof unknown, "%.100s: not an option; options", word ? word : "");
+    if (rc != RC_INVAL || !word || strncmp(rc_message(), unknown, strlen(unknown)) != 0)
+        return rc;
+    while (options[at] != word)
+        at++;
+    if (at > 0 && options[at - 1][strlen(options[at - 1]) - (options[at - 1][0] != '\0')] == ',')
+        return rc_raise(RC_INVAL, "%.100s: follows a comma and a blank; leave out the blank: %.100s%.100s", word,
+                        options[at - 1], word);
+    if (!first)
+        return rc;
+    if ((joined = joined_name(call, word)))
+        return rc_raise(RC_INVAL, "%.60s %.60s: did you mean %s?", first, word, joined);
+    if (is_option(v, first))
+        return rc_raise(RC_INVAL, "%.60s %.60s: did you mean --%s %.60s?", first, word, first, word);
+    return rc_raise(RC_INVAL, "%.100s: one word too many after %.100s; usage: gradmark %s %s [--option value ...]",
+                    word, first, v->name, v->operands);
 }
 
 /* RC_INVAL: v starts a command, which has no -- before it. */
@@ -187,7 +239,7 @@ static enum rc parse(struct verb_call *call, const struct verb *v, int n_options
     const enum rc rc =
         hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, v->n_rules, n_options, options), v);
 
-    return v->has_records ? explained(rc, n_options, options) : rc;
+    return explained_word(v->has_records ? explained(rc, n_options, options) : rc, call, n_options, options);
 }
 
 /* Did the user give the option of that name? It need not exist. */
