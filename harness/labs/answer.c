@@ -88,9 +88,14 @@ enum rc answer_possible(void)
     if (child_run(launcher, LAUNCH_LIMIT_S * 1000, NULL, &exit_code, said, sizeof said) == RC_IO)
         return rc_raise(RC_UNSUPPORTED,
                         "--check runs 2 workers by mpiexec, which cannot be started (Debian: openmpi-bin)");
-    if (exit_code != 0)
-        return rc_raise(RC_UNSUPPORTED, "--check runs 2 workers by mpiexec, which cannot start them here: %.300s",
-                        first_words(said));
+    if (exit_code != 0) {
+        const bool is_root = strstr(said, "as root");
+        return rc_raise(RC_UNSUPPORTED, "--check runs 2 workers by mpiexec, which cannot start them here: %.300s%s",
+                        first_words(said),
+                        is_root ? " Use a normal account, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+                                  "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+                                : "");
+    }
     if (child_run(compiler, 0, NULL, &exit_code, NULL, 0) != RC_OK || exit_code != 0)
         return rc_raise(RC_UNSUPPORTED, "--check compiles by cc, which cannot be started (Debian: gcc)");
     return RC_OK;
@@ -275,6 +280,21 @@ static bool take_note(struct note *out, char *line, int step)
     return true;
 }
 
+/* RC_MISMATCH: n notes, which are too few or too many for e. */
+static enum rc raise_n_notes(const struct exercise *e, int r, int n)
+{
+    const struct exercise *other;
+
+    for (int i = 0; (other = exercise_at(i)); i++)
+        if (other != e && n == other->n_steps + 1)
+            return rc_raise(RC_MISMATCH,
+                            "the program takes %d steps, as the exercise of lab %s does, and this one takes %d; "
+                            "is it gradmark lab %s --check?",
+                            other->n_steps, other->name, e->n_steps, other->name);
+    return rc_raise(RC_MISMATCH, "path_%d.csv: has %d notes of %d steps; %d are right", r, n, e->n_steps,
+                    e->n_steps + 1);
+}
+
 static enum rc read_notes(struct note **out, const struct exercise *e, const char *folder, int r)
 {
     char path[PATH_MAX + 32], *line = NULL;
@@ -290,13 +310,13 @@ static enum rc read_notes(struct note **out, const struct exercise *e, const cha
     if (file_open_regular(&from, path, "what gm_note() writes") != RC_OK)
         FAIL(RC_MISMATCH, "worker %d left no path: are the calls of gm_note() still there?", r);
     for (; getline(&line, &line_bytes, from) >= 0; n++)
-        if (n > e->n_steps || (n >= 0 && !take_note(&(*out)[n], line, n)))
+        if (n <= e->n_steps && n >= 0 && !take_note(&(*out)[n], line, n))
             FAIL(RC_MISMATCH,
                  "path_%d.csv:%d: is not the note of step %d of %d: gm_note() is to be called once at the "
-                 "beginning of each step, and once behind the last",
+                 "beginning of each step, and once after the last",
                  r, n + 2, n, e->n_steps);
     if (n != e->n_steps + 1)
-        FAIL(RC_MISMATCH, "path_%d.csv: has %d notes of %d steps; %d are right", r, n, e->n_steps, e->n_steps + 1);
+        TRY(raise_n_notes(e, r, n));
 out:
     free(line);
     if (from)

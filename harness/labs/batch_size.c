@@ -186,7 +186,7 @@ out:
 
 static enum rc show_paths(const struct batch_size *b, struct lesson *l)
 {
-    return lesson_paths(l, "paths", "three paths over the loss: 150 epochs by all samples, by 100, by one",
+    return lesson_paths(l, "paths", "three paths over the loss: 150 epochs with batches of 1000, 100 and 1",
                         "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
                         "first", &b->squares);
 }
@@ -196,23 +196,23 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
     char seconds[256];
     const struct {
         const char *name, *caption, *xlabel, *heading;
-    } curve[] = {
-        { "loss-steps",
-          "Against steps: a step by all samples is worth most. A point of a curve is the mean of all within a tenth of "
-          "the axis.",
-          "steps (logarithmic)", "loss above the least against steps" },
-        { "loss-samples", "Against samples: small batches go far on few samples, and stop short of the least.",
-          "samples seen (logarithmic)", "loss above the least against samples" },
-        { "loss-seconds", seconds, "seconds: steps x the median step (logarithmic)",
-          "loss above the least against time" }
-    };
+    } curve[] = { { "loss-steps",
+                    "Against steps: a step with all samples lowers the loss most. A point of a curve is the mean of "
+                    "all within a tenth of "
+                    "the axis.",
+                    "steps (logarithmic)", "loss above the least against steps" },
+                  { "loss-samples",
+                    "Against samples: small batches go far on few samples, and stop short of the least.",
+                    "samples seen (logarithmic)", "loss above the least against samples" },
+                  { "loss-seconds", seconds, "seconds: steps x the median step (logarithmic)",
+                    "loss above the least against time" } };
     enum rc rc = RC_OK;
 
-    snprintf(
-        seconds, sizeof seconds,
-        "Against time on this machine: steps times the median step, %.3g us by all samples, %.3g by 100, %.3g by one; "
-        "what else the machine did now and then is left out.",
-        1e6 * b->step_s[0], 1e6 * b->step_s[1], 1e6 * b->step_s[2]);
+    snprintf(seconds, sizeof seconds,
+             "Against time on this machine: steps times the median step, %.3g us with all samples, %.3g with 100, %.3g "
+             "with one; "
+             "what else the machine did now and then is left out.",
+             1e6 * b->step_s[0], 1e6 * b->step_s[1], 1e6 * b->step_s[2]);
     for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
         const struct chart_var var[] = { { "heading", curve[i].heading },
                                          { "xtitle", curve[i].xlabel },
@@ -229,8 +229,10 @@ static enum rc write_page(const struct batch_size *b)
         "All three paths begin at slope 0, offset 0 and follow gradients. Why is one of them smooth and another not?",
         "Which batch needs the fewest steps, which the fewest samples, which the least time? Why do the answers "
         "differ?",
-        "By one sample the path never rests. What would have to change on the way for it to come to rest, and how?",
-        "An epoch by single samples does the same products as one by all, and takes far longer. What else does a step "
+        "With batches of one sample the path never settles. What would have to change during the training, so that it "
+        "does?",
+        "An epoch with single samples does the same products as one with all, and takes far longer. What else does a "
+        "step "
         "cost?",
         "The red cross is not at slope 2, offset 0, from which the data were made. Why?",
         NULL
@@ -238,22 +240,24 @@ static enum rc write_page(const struct batch_size *b)
     static const struct interactive sliders = {
         .sliders = interactive_batch_size,
         .text = "The same training, worked out in this page by the arithmetic of the program. Which is the largest "
-                "rate that holds, by all samples and by one? What does momentum change?",
+                "rate that does not diverge, with all samples and with one? What does momentum change?",
         .seed = SEED,
         .write_curves = NULL,
         .arg = NULL,
     };
     static const char *const next[] = {
-        "Give the training by one sample a tenth of the rate (--lr 0.05): how far from the cross does it stay now?",
+        "Give the training with one sample a tenth of the rate (--lr 0.05). train prints slope and offset: compare "
+        "them "
+        "with the row \"least squares\" of the table. How far from the cross does it stay now?",
         "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
-        "Try --lr 1.5 with the full batch. From which rate on does it leave for good? The curvature of the loss knows.",
+        "Try --lr 1.5 with the full batch. From which rate on does it diverge? Compare with the curvature of the loss.",
         "Take another --seed: which of the figures change, and by how much?", NULL
     };
     const char *const commands[] = { b->run[0].command, b->run[1].command, b->run[2].command, NULL };
     struct lesson l = { .env = NULL };
     enum rc rc;
 
-    TRY(interactive_open(&l, b->env, "Batch size: a line through 1000 points by all, by 100, by one"));
+    TRY(interactive_open(&l, b->env, "Batch size: a line through 1000 points, with batches of 1000, 100 and 1"));
     lesson_text(&l,
                 "The data: 1000 samples y = 2 x + U(-0.5, 0.5), x from U(-0.5, 0.5). The model: y = slope x + offset, "
                 "from 0 and 0. The loss: the mean square of what is missed. Each training goes 150 times through all "

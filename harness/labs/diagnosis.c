@@ -2,7 +2,8 @@
 /*
  * diagnosis.c - which steps of the recipe two workers took. Every combination of a start, a division of the samples and
  * a way to combine is computed, with the rates that the workers had, and dropped at the first note that it does not
- * explain; of those that explain all, the one with fewest mistakes is told.
+ * explain; of those that explain all, the one with fewest mistakes is told. If none does, the gap is told at which the
+ * paths part from the one that explains most.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum combine {
     COMBINE_GRAD_OF_0,
     COMBINE_PARAM_OF_0,
     COMBINE_AT_END,
+    COMBINE_PARAM_BEFORE,
     N_COMBINES
 };
 
@@ -33,6 +35,13 @@ struct hypothesis {
     enum start start;
     enum shard shard;
     enum combine combine;
+};
+
+/* Where a path parts from that of a hypothesis: at the start of a step, by parameters or by the loss of its samples. */
+struct parting {
+    int step, rank; /* step n_steps + 1: nowhere */
+    bool is_by_param;
+    bool is_first_right; /* the first parameter is as it should be, the others are not */
 };
 
 struct trainer { /* of both workers */
@@ -114,21 +123,25 @@ static uint64_t first_sample(const struct exercise *e, enum shard shard, int r, 
     }
 }
 
+/* Two that diverged are near: neither is finite. */
 static bool near(double a, double b, double by)
 {
+    if (!isfinite(a) || !isfinite(b))
+        return !isfinite(a) && !isfinite(b);
     return fabs(a - b) <= by * fmax(1, fabs(b));
 }
 
-/* Does worker r begin this step as it noted? */
-static bool explains(const struct trainer *t, const struct note *note, int r, double loss)
+/* Does worker r begin this step as it noted? Else says how not. */
+static bool explains(const struct trainer *t, const struct note *note, int r, double loss, struct parting *how)
 {
     double sum = 0;
 
     for (size_t i = 0; i < t->n_params; i++)
         sum += (double)t->param[r][i];
-    return near(note->first, (double)t->param[r][0], 1e-5) &&
-           near(note->last, (double)t->param[r][t->n_params - 1], 1e-5) &&
-           near(note->mean, sum / (double)t->n_params, 1e-6) && near(note->loss, loss, 5e-5);
+    how->is_first_right = near(note->first, (double)t->param[r][0], 1e-5);
+    how->is_by_param = !how->is_first_right || !near(note->last, (double)t->param[r][t->n_params - 1], 1e-5) ||
+                       !near(note->mean, sum / (double)t->n_params, 1e-6);
+    return !how->is_by_param && near(note->loss, loss, 5e-5);
 }
 
 static void combine_grads(struct trainer *t, enum combine combine)
@@ -156,6 +169,13 @@ static void combine_grads(struct trainer *t, enum combine combine)
     }
 }
 
+/* Before each worker takes its own step. */
+static void combine_params_before(struct trainer *t, enum combine combine)
+{
+    for (size_t i = 0; i < t->n_params && combine == COMBINE_PARAM_BEFORE; i++)
+        t->param[0][i] = t->param[1][i] = (t->param[0][i] + t->param[1][i]) / W;
+}
+
 static void combine_params(struct trainer *t, const struct hypothesis *h, const struct exercise *e, int step)
 {
     const bool takes_0 = h->combine == COMBINE_PARAM_OF_0 || (h->start == START_AFTER_FIRST && step == 0);
@@ -166,9 +186,8 @@ static void combine_params(struct trainer *t, const struct hypothesis *h, const 
         t->param[0][i] = t->param[1][i] = takes_0 ? t->param[0][i] : (t->param[0][i] + t->param[1][i]) / W;
 }
 
-/* *n_explained: steps of both workers, n_steps + 1 if all; *loss: of the first that is not, of worker *rank. */
-static enum rc follow(struct trainer *t, const struct exercise *e, const struct answer *a, const struct hypothesis *h,
-                      int *n_explained, int *rank, double *expected_loss)
+static enum rc follow(struct parting *out, struct trainer *t, const struct exercise *e, const struct answer *a,
+                      const struct hypothesis *h)
 {
     double loss[W] = { 0 };
     enum rc rc = RC_OK;
@@ -176,20 +195,20 @@ static enum rc follow(struct trainer *t, const struct exercise *e, const struct 
     for (int r = 0; r < W; r++)
         for (size_t i = 0; i < t->n_params; i++)
             t->param[r][i] = t->initial[i] + (h->start == START_SHARED ? 0 : 0.02f * (float)r);
-    for (*n_explained = 0; *n_explained <= e->n_steps; ++*n_explained) {
-        const int step = *n_explained;
+    for (out->step = 0; out->step <= e->n_steps; out->step++) {
+        const int step = out->step;
         for (int r = 0; r < W; r++) {
             if (step < e->n_steps)
                 TRY(workload_gradient(t->training, t->param[r], first_sample(e, h->shard, r, step), (size_t)e->batch,
                                       t->grad[r], &loss[r], NULL, NULL));
-            *rank = r;
-            *expected_loss = loss[r];
-            if (!explains(t, &a->note[r][step], r, loss[r]))
+            out->rank = r;
+            if (!explains(t, &a->note[r][step], r, loss[r], out))
                 return RC_OK;
         }
         if (step == e->n_steps)
             continue;
         combine_grads(t, h->combine);
+        combine_params_before(t, h->combine);
         for (int r = 0; r < W; r++)
             for (size_t i = 0; i < t->n_params; i++)
                 t->param[r][i] -= (float)a->note[r][step].lr * t->grad[r][i];
@@ -232,34 +251,40 @@ static struct hypothesis hypothesis_at(int i)
                                 (enum combine)(i / N_STARTS / N_SHARDS) };
 }
 
-static enum rc find_hypothesis(struct hypothesis *out, struct trainer *t, const struct exercise *e,
-                               const struct answer *a)
+/* Is a farther on the path than b? */
+static bool is_farther(const struct parting *a, const struct parting *b)
 {
-    int n_explained = 0, rank = 0, furthest = -1, furthest_rank = 0, least = 99;
-    double loss = 0, furthest_loss = 0;
+    if (a->step != b->step)
+        return a->step > b->step;
+    if (a->rank != b->rank)
+        return a->rank > b->rank;
+    return a->is_by_param != b->is_by_param ? !a->is_by_param : a->is_first_right && !b->is_first_right;
+}
+
+/* *found: some hypothesis explains all; else *out is the one that explains most, up to *at. */
+static enum rc find_hypothesis(struct hypothesis *out, bool *found, struct parting *at, struct trainer *t,
+                               const struct exercise *e, const struct answer *a)
+{
+    struct parting parting = { .step = 0 };
+    int least = 99;
     enum rc rc = RC_OK;
 
+    *at = (struct parting){ .step = -1 };
+    *found = false;
     for (int i = 0; i < N_STARTS * N_SHARDS * N_COMBINES; i++) {
         const struct hypothesis h = hypothesis_at(i);
         if (!is_possible(&h, a, e))
             continue;
-        TRY(follow(t, e, a, &h, &n_explained, &rank, &loss));
-        if (n_explained > e->n_steps && n_mistakes(&h) < least) {
+        TRY(follow(&parting, t, e, a, &h));
+        const bool is_whole = parting.step > e->n_steps;
+        if ((is_whole && n_mistakes(&h) < least) || (!*found && is_farther(&parting, at)))
             *out = h;
+        if (is_whole && n_mistakes(&h) < least)
             least = n_mistakes(&h);
-        }
-        if (n_explained > furthest) {
-            furthest = n_explained;
-            furthest_rank = rank;
-            furthest_loss = loss;
-        }
+        *found = *found || is_whole;
+        if (is_farther(&parting, at))
+            *at = parting;
     }
-    if (least == 99)
-        FAIL(RC_MISMATCH,
-             "the workers' paths are none that a known mistake takes: rank %d begins step %d with loss %.6g, the "
-             "nearest "
-             "path with %.6g; what is outside the gaps is to stay as it was",
-             furthest_rank, furthest, a->note[furthest_rank][furthest].loss, furthest_loss);
 out:
     return rc;
 }
@@ -289,7 +314,7 @@ static void tell_start(struct diagnosis *d, enum start start, bool has_broadcast
              "it comes after the first step, which the workers took from different places");
     if (start == START_APART && has_broadcast)
         find(d, RECIPE_BROADCAST, FINDING_WRONG,
-             "something was broadcast, but the workers begin apart: it has to be param, behind its initial values");
+             "something was broadcast, but the workers begin apart: it has to be param, after its initial values");
     if (start == START_APART && !has_broadcast)
         find(d, RECIPE_BROADCAST, FINDING_MISSING, "the paths begin apart: the initial parameters were not broadcast");
 }
@@ -310,10 +335,16 @@ static void tell_combine(struct diagnosis *d, enum combine combine)
         [COMBINE_MEAN_TWICE] = { FINDING_WRONG, "averaged twice: GM_AVERAGE has divided by the number of workers" },
         [COMBINE_GRAD_OF_0] = { FINDING_WRONG, of_0 },
         [COMBINE_PARAM_OF_0] = { FINDING_WRONG, of_0 },
-        [COMBINE_AT_END] = { FINDING_WRONG, "the workers meet once, behind the last step, after two trainings apart" },
+        [COMBINE_PARAM_BEFORE] = { FINDING_WRONG,
+                                   "the parameters are averaged, and then each worker goes down its own gradient: "
+                                   "average grad" },
+        [COMBINE_AT_END] = { FINDING_WRONG, "the workers meet once, after the last step, after two trainings apart" },
     };
 
-    if (combine == COMBINE_SUM && d->finding[RECIPE_SCALE].kind == FINDING_MISSING)
+    const enum finding_kind rate = d->finding[RECIPE_SCALE].kind;
+    if (rate == FINDING_WRONG && (combine == COMBINE_SUM || combine == COMBINE_MEAN_TWICE))
+        find(d, RECIPE_AVERAGE, FINDING_UNKNOWN, "first mend (3) scale the rate");
+    else if (combine == COMBINE_SUM && rate == FINDING_MISSING)
         find(d, RECIPE_AVERAGE, FINDING_WRONG,
              "the step is 2 times the average's: GM_SUM, or a rate scaled outside lr");
     else
@@ -337,6 +368,15 @@ static void tell_rate(struct diagnosis *d, const struct exercise *e, const struc
             snprintf(f->text, sizeof f->text, "the rate of rank %d in step %d is %g; with %d workers %g is right", r,
                      step, lr, (int)W, wanted);
         }
+    for (int r = 0; r < W; r++)
+        for (int step = 1; step < e->n_steps; step++)
+            if (!near(a->note[r][step].lr, a->note[r][step - 1].lr, 1e-5)) {
+                f->kind = FINDING_WRONG;
+                snprintf(f->text, sizeof f->text,
+                         "the rate of rank %d changes from %g to %g in step %d: scale it once, before the loop", r,
+                         a->note[r][step - 1].lr, a->note[r][step].lr, step);
+                return;
+            }
 }
 
 static void tell_save(struct diagnosis *d, const struct answer *a)
@@ -351,20 +391,67 @@ static void tell_save(struct diagnosis *d, const struct answer *a)
         find(d, RECIPE_SAVE, FINDING_WRONG, "rank 0 saves more than once");
 }
 
+/* No known mistake explains the paths: name the gap at which they part, and do not judge what follows from it. */
+static void tell_parting(struct diagnosis *d, const struct parting *at, const struct note *note, bool is_of_rank_1)
+{
+    const bool is_start = at->step == 0 && at->is_by_param;
+    const enum recipe_step gap = is_start ? RECIPE_BROADCAST : at->is_by_param ? RECIPE_AVERAGE : RECIPE_SHARD;
+    static const char *const causes[N_RECIPE_STEPS] = {
+        [RECIPE_SHARD] = "look at first and n of this worker",
+        [RECIPE_BROADCAST] = "look at the call of gm_broadcast",
+        [RECIPE_AVERAGE] = "look at what is exchanged, and how many numbers",
+    };
+    static const char some[] = "only a part was exchanged: the count is n_params";
+    const char *cause = is_of_rank_1 ? "it has the parameters of rank 1: the root is 0"
+                                     : (at->is_by_param && at->is_first_right ? some : causes[gap]);
+
+    d->is_unknown = true;
+    for (int i = 0; i < N_RECIPE_STEPS; i++)
+        if (i == RECIPE_AVERAGE || i == RECIPE_SHARD || i == RECIPE_BROADCAST)
+            d->finding[i].kind = FINDING_UNKNOWN;
+    if (gap == RECIPE_AVERAGE || (gap == RECIPE_SHARD && at->step > 0)) {
+        d->finding[RECIPE_BROADCAST].kind = FINDING_RIGHT;
+        d->finding[RECIPE_SHARD].kind = FINDING_RIGHT;
+    } else if (gap == RECIPE_SHARD)
+        d->finding[RECIPE_BROADCAST].kind = FINDING_RIGHT;
+    for (int i = 0; i < N_RECIPE_STEPS; i++)
+        if (d->finding[i].kind == FINDING_UNKNOWN)
+            snprintf(d->finding[i].text, sizeof d->finding[i].text, "first mend %s", recipe_step_name(gap));
+    if (at->is_by_param && at->step > 0 && d->finding[RECIPE_SCALE].kind == FINDING_WRONG) {
+        d->finding[RECIPE_AVERAGE].kind = FINDING_UNKNOWN;
+        snprintf(d->finding[RECIPE_AVERAGE].text, sizeof d->finding[RECIPE_AVERAGE].text, "first mend %s",
+                 recipe_step_name(RECIPE_SCALE));
+        return;
+    }
+    d->finding[gap].kind = FINDING_WRONG;
+    snprintf(d->finding[gap].text, sizeof d->finding[gap].text, "rank %d differs at step %d (%s %.6g): %s", at->rank,
+             at->step, at->is_by_param ? "first parameter" : "loss", at->is_by_param ? note->first : note->loss, cause);
+}
+
 enum rc diagnose(struct diagnosis *out, const struct exercise *e, const struct answer *a)
 {
     struct trainer t = { .compute = NULL };
     struct hypothesis h = { START_APART, SHARD_ALL, COMBINE_NOTHING };
+    struct parting at;
+    bool is_known;
     enum rc rc;
 
     memset(out, 0, sizeof *out);
     TRY(trainer_open(&t, e));
-    TRY(find_hypothesis(&h, &t, e, a));
-    tell_shard(out, h.shard);
-    tell_start(out, h.start, a->note[0][e->n_steps].n_broadcasts > 0);
+    TRY(find_hypothesis(&h, &is_known, &at, &t, e, a));
     tell_rate(out, e, a);
-    tell_combine(out, h.combine);
     tell_save(out, a);
+    if (is_known) {
+        tell_combine(out, h.combine);
+    } else {
+        const struct note *note = &a->note[at.rank][at.step];
+        const bool is_of_rank_1 = at.step == 0 && at.rank == 0 && near(note->first, (double)t.initial[0] + 0.02, 1e-5);
+        tell_parting(out, &at, note, is_of_rank_1);
+    }
+    if (is_known || out->finding[RECIPE_SHARD].kind == FINDING_RIGHT)
+        tell_shard(out, h.shard);
+    if (is_known || out->finding[RECIPE_BROADCAST].kind == FINDING_RIGHT)
+        tell_start(out, h.start, a->note[0][e->n_steps].n_broadcasts > 0);
 out:
     trainer_close(&t);
     return rc;
@@ -381,7 +468,7 @@ const char *recipe_step_name(enum recipe_step step)
 
 bool diagnosis_print(const struct diagnosis *d, const struct exercise *e, FILE *to)
 {
-    static const char *const kinds[] = { "right", "missing", "wrong" };
+    static const char *const kinds[] = { "right", "missing", "wrong", "not judged" };
     int n_right = 0, n_missing = 0;
 
     for (int i = 0; i < N_RECIPE_STEPS; i++) {
@@ -394,5 +481,7 @@ bool diagnosis_print(const struct diagnosis *d, const struct exercise *e, FILE *
     for (int i = 0; i < N_RECIPE_STEPS; i++)
         fprintf(to, "  %-26s %s%s%s\n", recipe_step_name((enum recipe_step)i), kinds[d->finding[i].kind],
                 d->finding[i].text[0] ? ": " : "", d->finding[i].text);
+    if (d->is_unknown)
+        fputs("No known mistake explains these paths. The lines outside the gaps must stay as they were.\n", to);
     return n_right == N_RECIPE_STEPS;
 }

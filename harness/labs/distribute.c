@@ -155,13 +155,14 @@ out:
 
 /* --- what is told --- */
 
-/* Every sentence of the verdict, with its name in front of the first. */
-static void tell_verdict(const struct stage *s, struct lesson *l)
+/* Every sentence of the verdict, with its name in front of the first. A riddle has it on the terminal alone. */
+static void tell_verdict(const struct stage *s, struct lesson *l, bool is_on_page)
 {
     char sentence[N_SENTENCE];
 
     if (s->verdict.missing == 0) {
-        lesson_text(l, "Verdict: nothing is missing.");
+        if (is_on_page)
+            lesson_text(l, "Verdict: nothing is missing.");
         fprintf(parts_text(l->env), "%s: verdict: nothing is missing\n", s->of->name);
     }
     for (int i = 0; omission_name(i); i++)
@@ -169,7 +170,8 @@ static void tell_verdict(const struct stage *s, struct lesson *l)
             char line[N_SENTENCE + 64];
             verdict_sentence(sentence, sizeof sentence, &s->verdict, (enum omission)(1 << i), &s->evidence);
             snprintf(line, sizeof line, "Verdict: %s.", sentence);
-            lesson_text(l, line);
+            if (is_on_page)
+                lesson_text(l, line);
             fprintf(parts_text(l->env), "%s: verdict: without %s: %s\n", s->of->name, omission_name(i), sentence);
         }
 }
@@ -223,9 +225,10 @@ static enum rc show_stage(const struct distribute *d, struct stage *s, struct le
     lesson_heading(l, s->of->title);
     if (d->n_stages > 1)
         lesson_text(l, s->of->text);
-    tell_verdict(s, l);
+    tell_verdict(s, l, d->n_stages > 1);
     TRY(write_paths(s, d->env));
-    snprintf(heading, sizeof heading, "%s: the paths of %d workers over the loss", s->of->title, d->n_workers);
+    snprintf(heading, sizeof heading, "%s%s the paths of %d workers over the loss", s->of->title,
+             strchr(s->of->title, '?') ? "" : ":", d->n_workers);
     TRY(lesson_paths(
         l, s->run.name, heading,
         "Path of each worker over the loss of all 1000 samples; cross: least squares. Of paths that are one "
@@ -235,7 +238,7 @@ out:
     return rc;
 }
 
-static enum rc add_row(struct table *t, const struct stage *s)
+static enum rc add_row(struct table *t, const struct stage *s, bool is_riddle)
 {
     const struct path_point *last = &s->run.point[s->run.n_points - 1];
     char missing[OMISSIONS_BYTES];
@@ -249,7 +252,7 @@ static enum rc add_row(struct table *t, const struct stage *s)
     TRY(table_cell(t, "%.3g", s->verdict.ends_apart));
     TRY(table_cell(t, "%.3f", s->verdict.rate));
     TRY(table_cell(t, "rank %d", s->evidence.writer_rank));
-    TRY(table_cell(t, "%s", missing[0] ? missing : "nothing"));
+    TRY(table_cell(t, "%s", is_riddle ? "?" : missing[0] ? missing : "nothing"));
 out:
     return rc;
 }
@@ -269,7 +272,7 @@ static enum rc show_table(const struct distribute *d, struct lesson *l)
 
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < d->n_stages; i++)
-        TRY(add_row(t, &d->stage[i]));
+        TRY(add_row(t, &d->stage[i], d->n_stages == 1));
     TRY(lesson_table(l, t, "slope and offset of rank 0; how far apart workers begin and end; the rate of their steps"));
 out:
     table_close(&t);

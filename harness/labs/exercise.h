@@ -42,7 +42,7 @@ enum rc exercise_write(const struct exercise *e, const char *path, bool may_repl
 enum { N_EXERCISE_WORKERS = 2 };
 
 enum recipe_step { RECIPE_SHARD, RECIPE_BROADCAST, RECIPE_SCALE, RECIPE_AVERAGE, RECIPE_SAVE, N_RECIPE_STEPS };
-enum finding_kind { FINDING_RIGHT, FINDING_MISSING, FINDING_WRONG };
+enum finding_kind { FINDING_RIGHT, FINDING_MISSING, FINDING_WRONG, FINDING_UNKNOWN };
 
 struct finding {
     enum finding_kind kind;
@@ -51,6 +51,7 @@ struct finding {
 
 struct diagnosis {
     struct finding finding[N_RECIPE_STEPS];
+    bool is_unknown; /* no known mistake explains the paths */
 };
 
 struct note { /* gm_note() */
@@ -71,7 +72,7 @@ enum rc answer_run(struct answer *out, const struct exercise *e, const char *fil
 void answer_close(struct answer *a); /* accepts a zeroed one */
 /* RC_UNSUPPORTED: answers cannot be run here; the message says why. */
 enum rc answer_possible(void) MUST_CHECK;
-/* RC_MISMATCH: no known mistake explains the paths; names the first step that differs. RC_NOMEM. */
+/* If no known mistake explains the paths, finds the gap at which they part. RC_NOMEM. */
 enum rc diagnose(struct diagnosis *out, const struct exercise *e, const struct answer *a) MUST_CHECK;
 /* Print the diagnosis. Returns true if all steps are correct. */
 bool diagnosis_print(const struct diagnosis *d, const struct exercise *e, FILE *to);

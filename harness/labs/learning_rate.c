@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learning_rate.c - the lab "learning-rate": which rate do W workers want that average their gradients?
+ * learning_rate.c - the lab "learning-rate": which learning rate do W workers need?
  *
  * The mean of W gradients has less noise, but is no longer than one of them: at one worker's rate W workers go as far a
  * round as one does a step, of W times the samples. W times the rate makes a round go as far as W steps do (the linear
@@ -232,7 +232,7 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
     TRY(lesson_table(
         l, t,
         "target: a mean training loss of 0.3 over 512 samples; as one worker: windows of samples whose loss "
-        "is within the interval of one worker's"));
+        "is within the interval of one worker's; each row of several workers: one run, seed 1"));
 out:
     table_close(&t);
     return rc;
@@ -295,10 +295,10 @@ out:
 /* What the pictures of losses show, with the figures of the runs. */
 static void caption_unscaled(char out[TEXT_BYTES], const struct learning_rate *r)
 {
-    int n =
-        snprintf(out, TEXT_BYTES,
-                 "At the rate of one worker a round of W workers goes hardly farther than a step of one, which has 1/W "
-                 "of its samples. To the target");
+    int n = snprintf(
+        out, TEXT_BYTES,
+        "At the rate of one worker, a step of W workers moves the parameters hardly farther than a step of one, "
+        "and uses W times the samples. To the target");
 
     for (int k = 0; k < N_CROWDS; k++) {
         const double ratio = samples_ratio(r, k, UNSCALED);
@@ -317,11 +317,13 @@ static void caption_scaled(char out[TEXT_BYTES], const struct learning_rate *r)
                 ? snprintf(out, TEXT_BYTES, "At W times the rate no curve is that of one worker")
                 : snprintf(out, TEXT_BYTES, "At W times the rate the curve is that of one worker up to W = %d", n_held);
 
-    n += snprintf(out + n, (size_t)(TEXT_BYTES - n), ". Of %d windows in its interval (grey) are", (int)N_WINDOWS);
+    n += snprintf(out + n, (size_t)(TEXT_BYTES - n), ". Of %d windows lie in its interval (grey):", (int)N_WINDOWS);
     for (int k = 0; k < N_CROWDS; k++)
         n += snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d with %d workers", k == 0 ? "" : ",",
                       n_inside(r, run_of(k, TIMES_W)), crowd[k]);
-    snprintf(out + n, (size_t)(TEXT_BYTES - n), "; %d and more count as the curve of one.", (int)N_AS_ONE);
+    snprintf(out + n, (size_t)(TEXT_BYTES - n),
+             ". %d and more count as the curve of one. Each curve of several workers is one run, seed %d.",
+             (int)N_AS_ONE, (int)SEED);
 }
 
 static enum rc write_tables(const struct learning_rate *r)
@@ -340,24 +342,25 @@ static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
 {
     static const char *const workers = "workers (logarithmic)", *const loss =
                                                                     "training loss, mean of 2048 samples (log.)";
-    char unscaled[TEXT_BYTES], scaled[TEXT_BYTES], scaled_heading[64];
+    char unscaled[TEXT_BYTES], scaled[TEXT_BYTES], scaled_heading[80];
     const struct {
         const char *name, *heading, *xtitle, *ytitle, *caption;
     } picture[N_PICTURES] = {
-        { "loss-unscaled", "at one worker's rate: the more workers, the more samples", "samples (logarithmic)", loss,
-          unscaled },
+        { "loss-unscaled", "at one worker's rate: the more workers, the more samples (seed 1)", "samples (logarithmic)",
+          loss, unscaled },
         { "loss-scaled", scaled_heading, "samples (logarithmic)", loss, scaled },
-        { "target-samples", "samples to the target loss", workers, "samples to a loss of 0.3 (logarithmic)",
+        { "target-samples", "samples to the target loss (seed 1)", workers, "samples to a loss of 0.3 (logarithmic)",
           "Samples of all workers to the target, a mean loss of 0.3 over 512 samples for any number of workers. "
           "never: not in 24576." },
-        { "target-seconds", "time to the target loss", workers, "virtual seconds to a loss of 0.3 (log.)",
+        { "target-seconds", "time to the target loss (seed 1)", workers, "virtual seconds to a loss of 0.3 (log.)",
           "Seconds to the target, which is what workers are bought for." }
     };
     enum rc rc;
 
     caption_unscaled(unscaled, r);
     caption_scaled(scaled, r);
-    snprintf(scaled_heading, sizeof scaled_heading, "at W times the rate: as one worker, up to W = %d", held_up_to(r));
+    snprintf(scaled_heading, sizeof scaled_heading, "at W times the rate: the curve of one up to W = %d (seed 1)",
+             held_up_to(r));
     TRY(write_tables(r));
     for (size_t i = 0; i < N_PICTURES; i++) {
         const struct chart_var var[] = { { "heading", picture[i].heading },
@@ -458,6 +461,7 @@ static enum rc write_page(const struct learning_rate *r)
         NULL
     };
     static const char *const next[] = {
+        "Type the run of 64 workers with the warm-up for --seed 1 to 5: how many reach the target? And by sqrt W?",
         "Give 64 workers --warmup-epochs 8 and twice the --steps: are they there in the end, and is it worth it?",
         "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
         "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
@@ -467,7 +471,8 @@ static enum rc write_page(const struct learning_rate *r)
     const struct interactive sliders = {
         .sliders = interactive_learning_rate,
         .text = "A line by W workers that average their gradients, worked out in this page by the arithmetic of the "
-                "program: all states take as many samples. At which rate of one worker does W times the rate break? "
+                "program: all states take the same number of samples. At which rate of one worker does W times the "
+                "rate break? "
                 "Workers and scaling choose a curve of the network below, too.",
         .seed = SEED,
         .write_curves = write_curves,
@@ -477,12 +482,11 @@ static enum rc write_page(const struct learning_rate *r)
     enum rc rc;
 
     first_question(first, r);
-    TRY(interactive_open(&l, r->env, "Learning rate: what W workers want that average their gradients"));
-    lesson_text(&l,
-                "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " LR_TEXT " for one, "
-                "momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All "
-                "trainings see as many samples; what differs is how many workers share them, and by what the rate is "
-                "multiplied.");
+    TRY(interactive_open(&l, r->env, "The learning rate for several workers"));
+    lesson_text(&l, "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " LR_TEXT " for one, "
+                    "momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All "
+                    "trainings see the same number of samples; what differs is how many workers share them, and by "
+                    "what the rate is multiplied.");
     tell_found(r, &l);
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));

@@ -179,7 +179,7 @@ static enum rc add_end(struct table *t, const struct staleness_lab *s, const str
     if (p->n_points == 0)
         return table_cell(t, "%s", "");
     if (has_left(s, p))
-        return table_cell(t, "left for good");
+        return table_cell(t, "diverged");
     return table_cell(t, "%.2g", last_excess(s, p));
 }
 
@@ -207,7 +207,7 @@ static enum rc show_table(const struct staleness_lab *s, const struct crowds *c,
                                             { "mean staleness", ALIGN_RIGHT },
                                             { "taking turns", ALIGN_RIGHT },
                                             { "stable below rate", ALIGN_RIGHT },
-                                            { "is it", ALIGN_LEFT },
+                                            { "stable", ALIGN_LEFT },
                                             { "loss above the least", ALIGN_RIGHT },
                                             { "at rate / staleness", ALIGN_RIGHT } };
     struct table *t = NULL;
@@ -238,7 +238,7 @@ static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c
                                             { "xtitle", "virtual seconds (logarithmic)" },
                                             { "ytitle", loss },
                                             { "ends", "1" } };
-    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: nobody leaves, all are on one line" },
+    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: no number of workers diverges" },
                                            { "xtitle", "virtual seconds (logarithmic)" },
                                            { "ytitle", loss },
                                            { "ends", "1" },
@@ -250,15 +250,17 @@ static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c
     TRY(write_crowds(s, c, "loss-seconds", true, false));
     TRY(write_crowds(s, c, "repair-seconds", true, true));
     TRY(lesson_picture(l, "against", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 5));
+    TRY(lesson_picture(l, "lesson", "loss-samples",
+                       "Against samples: late gradients keep the old direction of the path. The loss falls earlier, "
+                       "then the path goes "
+                       "beyond the least point and the loss rises. "
+                       "Lines that end at the top have diverged; 4 workers, "
+                       "not drawn, are on the line of one.",
+                       of_samples, 4));
     TRY(lesson_picture(
-        l, "lesson", "loss-samples",
-        "Against samples: late gradients go on where the path should turn: down sooner, then beyond the least and up. "
-        "Lines that end at the top have left for good; 4 workers, "
-        "not drawn, are on the line of one.",
-        of_samples, 4));
-    TRY(lesson_picture(l, "lesson", "loss-seconds",
-                       "Against time: more workers are faster, up to where their lateness makes them leave.",
-                       of_seconds, 4));
+        l, "lesson", "loss-seconds",
+        "Against time: more workers are faster, until they diverge because their gradients are too late.", of_seconds,
+        4));
     TRY(lesson_picture(l, "lesson", "repair-seconds",
                        "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less "
                        "noise. A line ends, with "
@@ -273,7 +275,7 @@ out:
 static const char *const question[] = {
     "Nobody waits for anybody. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
     "At rate " LR_TEXT " sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
-    "With the rate over staleness 512 workers are no sooner there than one. What have they gained all the same?",
+    "With the rate over staleness no number of workers diverges, and none is earlier than one. What have they gained?",
     "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already: what should be done with it as W "
     "grows?",
     "One of eight workers is 16 times slower. Who waits for it under sync, ssp:4, sync:1 and async? Whose samples are "
@@ -286,7 +288,8 @@ static const char *const next[] = {
     "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
     "Add --lr-scaling linear to a run with --lr-staleness inverse: at which rate are gradients applied now?",
     "Make two workers slow (stragglers_count=2): what becomes of sync:1? What does it need?",
-    "scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model and cluster.",
+    "In the source folder, scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model and "
+    "cluster.",
     NULL
 };
 

@@ -138,10 +138,11 @@ enum rc momentum_part_show(const struct momentum_part *m, struct lesson *l)
 
     TRY(show_table(m, l));
     TRY(write_curves(m, l->env));
-    TRY(lesson_picture(l, "lesson", "momentum",
-                       "Late gradients go on where the path has turned: on average they are momentum 1 - 1/W at the "
-                       "rate over W.",
-                       var, 4));
+    TRY(lesson_picture(
+        l, "lesson", "momentum",
+        "Late gradients keep the direction that the path had before: on average they are momentum 1 - 1/W at the "
+        "rate over W.",
+        var, 4));
 out:
     return rc;
 }

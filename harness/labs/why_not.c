@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "harness/base/file.h"
 #include "harness/labs/lab_list.h"
@@ -17,8 +18,10 @@
 #include "harness/labs/parts.h"
 #include "harness/labs/records.h"
 #include "harness/labs/worth.h"
+#include "harness/measure/disturbance.h"
 #include "harness/report/table.h"
 #include "harness/world/cores.h"
+#include "harness/world/host_load.h"
 
 enum { N_COUNTS = 4, N_OTHERS = 3, N_WAYS = N_COUNTS + N_OTHERS, N_EXPERIMENTS = 4, AT_ONCE = 2 };
 enum { N_STARTS = 5, N_RUNS = N_WAYS + N_COUNTS * N_STARTS + 2 * (N_EXPERIMENTS - 1), N_LENGTHS = 9, N_PICTURES = 2 };
@@ -44,6 +47,7 @@ struct why_not { /* one run of the lab */
     double samples_count[N_WAYS];
     double start_s[N_COUNTS][N_STARTS];                      /* of each launch */
     double alone_s[N_EXPERIMENTS], several_s[N_EXPERIMENTS]; /* each with its start */
+    double others_s, window_s; /* while start-up was measured: what other programs computed; NaN: not known */
     struct worth verdict;
 };
 
@@ -74,14 +78,27 @@ static enum rc train_workers(struct why_not *l, struct training_record *out, con
     return train(l, out, name, options);
 }
 
+/* Processor time of the runs that have ended. */
+static double children_s(void)
+{
+    struct rusage u;
+
+    if (getrusage(RUSAGE_CHILDREN, &u) != 0)
+        return (double)NAN;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 /* What ranks take to begin, and to end again, here: runs of one step in real time, without that step. */
 static enum rc measure_start(struct why_not *l, int i)
 {
     char options[128], name[32];
     double mean_s = 0, squares = 0;
     struct training_record t;
+    struct host_load before, after;
     enum rc rc = RC_OK;
 
+    host_load_read(&before, "");
+    const double children_before_s = children_s();
     snprintf(options, sizeof options, "--world threads --width-divisor 2 --threads 1 %s --workers %d --steps 1",
              counts[i] > 1 ? "--mode allreduce" : "--mode single", counts[i]);
     for (int k = 0; k < N_STARTS; k++) {
@@ -90,6 +107,9 @@ static enum rc measure_start(struct why_not *l, int i)
         l->start_s[i][k] = t.process_s > t.run_s ? t.process_s - t.run_s : 0;
         mean_s += l->start_s[i][k] / N_STARTS;
     }
+    host_load_read(&after, "");
+    l->window_s += 1e-9 * (double)(after.now_ns - before.now_ns);
+    l->others_s += after.busy_s - before.busy_s - (after.own_s - before.own_s) - (children_s() - children_before_s);
     for (int k = 0; k < N_STARTS; k++)
         squares += (l->start_s[i][k] - mean_s) * (l->start_s[i][k] - mean_s);
     l->way[i].start_s = mean_s;
@@ -268,10 +288,16 @@ static void show_verdict(const struct why_not *l, struct lesson *lesson)
                "Start-up is the real time of %d launches for each number of workers on this machine's %d cores. On "
                "another machine, or a busy one, it differs, and the verdict may differ too.",
                (int)N_STARTS, cores_allowed_count());
+    if (isfinite(l->others_s)) {
+        const double n_others = fmax(0, l->others_s / l->window_s);
+        const bool is_disturbed = n_others > DISTURBED_RATIO * cores_allowed_count();
+        lesson_say(lesson, "While start-up was measured, other programs used %.1f cores.%s", n_others,
+                   is_disturbed ? " That disturbs it: run the lab again on an idle machine." : "");
+    }
     if (v->several && isfinite(v->pays_from_s))
         lesson_say(lesson,
-                   "With the start-up measured here %d workers are sooner than one where the training takes one more "
-                   "than %.3f s (%.3f to %.3f, by the intervals); this one takes %.3f s.",
+                   "With the start-up measured here %d workers are earlier than one if the training takes one worker "
+                   "more than %.3f s (%.3f to %.3f, by the intervals); this one takes %.3f s.",
                    v->several->n_workers, v->pays_from_s, v->pays_from_least_s, v->pays_from_most_s,
                    l->way[0].to_target_s);
     const double at_once_s = all_at_once_s(l), by_turns_s = one_by_one_s(l);
@@ -326,7 +352,7 @@ static enum rc write_page(const struct why_not *l)
     TRY(show_table(l, &lesson));
     show_verdict(l, &lesson);
     TRY(lesson_picture(&lesson, "bars", "time",
-                       "Time to the target loss: what workers gain is the upper part of a bar alone. Dots: with the "
+                       "Time to the target loss. Workers can shorten only the upper part of a bar. Dots: with the "
                        "start-up of each of five launches.",
                        time, 5));
     TRY(lesson_picture(&lesson, "against", "lengths", "Below 1 one worker is sooner.", lengths, 4));

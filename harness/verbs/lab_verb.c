@@ -38,9 +38,10 @@ struct found { /* by a lab, in memory */
 };
 
 static const struct opt table[] = {
-    OPT_FILE_(struct lab_opts, results, "results", OPT_MADE_FOLDER, "", "FOLDER",
-              "new or empty folder for pictures, tables and page (default: lab-NAME). With lab all the default is "
-              "labs, which gets a folder for each lab, and slides"),
+    OPT_FILE_(
+        struct lab_opts, results, "results", OPT_MADE_FOLDER, "", "FOLDER",
+        "new or empty folder for pictures, tables and page (default: lab-NAME, for all: labs). With all it gets a "
+        "folder for each lab, and slides"),
     OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
               "step that lab distribute leaves out: broadcast, shard, average, scaling or rank0-save"),
     OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "", "workers of labs with several (default: 2)"),
@@ -389,8 +390,11 @@ static enum rc run_missing(struct verb_call *call, const char *results, const ch
         fflush(stdout);
         snprintf(path, sizeof path, "%s/%s", results, name[i]);
         snprintf(shown_path, sizeof shown_path, "%s/%s", shown, name[i]);
-        if (!is_finished)
+        if (!is_finished) {
+            if (!call->output.quiet)
+                fprintf(stderr, "gradmark lab: lab %d of %d: %s\n", i + 1, n_names, name[i]);
             TRY(run_lab(call, name[i], path, shown_path));
+        }
         ++*n_finished;
     }
 out:
@@ -468,7 +472,7 @@ static enum rc print_plan(const struct verb_call *call, const char *name)
             TRY(lab_find(&lab, name));
         printf("  %-14s %s\n", lab->name, lab->summary);
     }
-    printf("The time depends on this machine: it is not known before a lab has run.\n");
+    printf("The time depends on this machine. gradmark help teach has the time of each lab on two cores.\n");
 out:
     return rc;
 }
