@@ -25,6 +25,7 @@
 #include "harness/report/table.h"
 
 enum { N_PICTURES = 4, N_SEEDS = 5, N_CROWDS = 3, N_WAYS = 4, N_RUNS = N_SEEDS + N_CROWDS * N_WAYS };
+enum { N_TRAININGS = N_SEEDS + N_CROWDS * N_WAYS * N_SEEDS };
 enum { N_TARGET_SAMPLES = 512 }; /* a round of 64 workers */
 enum { SEED = 1, BATCH = 8, N_SAMPLES = 24576, N_WINDOWS = 12, ONE = -1, TEXT_BYTES = 512 };
 enum { N_AS_ONE = N_WINDOWS - 2 }; /* windows in the interval, from which on a curve is that of one worker */
@@ -43,9 +44,15 @@ enum { UNSCALED = 0, TIMES_W = 2 };
 #define T_4 2.776 /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
 #define NETWORK "link_bits_per_s=1e11,link_latency_s=2e-6"
 
+struct target { /* of the runs with all seeds */
+    int n_reached;
+    double seconds_s, samples_count; /* mean; NaN: not all reach it */
+};
+
 struct learning_rate { /* one run of the lab */
     const struct lab_env *env;
-    struct training_record record[N_RUNS];
+    struct training_record record[N_RUNS]; /* one worker with all seeds; several with the first */
+    struct target target[N_CROWDS][N_WAYS];
     double window[N_RUNS][N_WINDOWS];       /* mean loss */
     double low[N_WINDOWS], high[N_WINDOWS]; /* the interval of one worker */
     double target_s, target_samples_count;  /* of one worker, the mean over its seeds */
@@ -57,7 +64,8 @@ static int run_of(int k, int w)
     return N_SEEDS + k * N_WAYS + w;
 }
 
-static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed, const char *name, const char *scaling)
+static enum rc train_one(struct learning_rate *r, struct training_record *out, int n_workers, int seed,
+                         const char *name, const char *scaling)
 {
     char options[300];
     enum rc rc;
@@ -66,8 +74,30 @@ static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed
              "--threads 1 --model lenet --world sim --mode allreduce --workers %d --steps %d --batch %d --lr %g%s "
              "--seed %d --target-loss %g --target-samples %d --cluster-set %s",
              n_workers, N_SAMPLES / BATCH / n_workers, BATCH, LR, scaling, seed, TARGET, N_TARGET_SAMPLES, NETWORK);
-    TRY(training_record_run(&r->record[i], r->env, name, options));
-    TRY(training_record_write_curve(&r->record[i], r->env, name));
+    TRY(training_record_run(out, r->env, name, options));
+    TRY(training_record_write_curve(out, r->env, name));
+out:
+    return rc;
+}
+
+/* Several workers with every seed: the record of the first is kept, of each the target. */
+static enum rc train_seeds(struct learning_rate *r, int k, int w, const char *word)
+{
+    struct target *t = &r->target[k][w];
+    enum rc rc = RC_OK;
+
+    for (int seed = SEED; seed < SEED + N_SEEDS; seed++) {
+        struct training_record other = { .n_points = 0 }, *record = seed == SEED ? &r->record[run_of(k, w)] : &other;
+        char name[TRAINING_NAME_BYTES], suffix[16] = "";
+        if (seed != SEED)
+            snprintf(suffix, sizeof suffix, "-seed-%d", seed);
+        snprintf(name, sizeof name, "workers-%d-%s%s", crowd[k], word, suffix);
+        TRY(train_one(r, record, crowd[k], seed, name, way[w].options));
+        t->n_reached += !isnan(record->seconds_to_target_s);
+        t->seconds_s += record->seconds_to_target_s / N_SEEDS; /* NaN: of all */
+        t->samples_count += record->samples_to_target_count / N_SEEDS;
+        training_record_close(&other);
+    }
 out:
     return rc;
 }
@@ -80,13 +110,11 @@ static enum rc train_all(struct learning_rate *r)
 
     for (int seed = 1; seed <= N_SEEDS; seed++) {
         snprintf(name, sizeof name, "one-seed-%d", seed);
-        TRY(train_one(r, seed - 1, 1, seed, name, ""));
+        TRY(train_one(r, &r->record[seed - 1], 1, seed, name, ""));
     }
     for (int k = 0; k < N_CROWDS; k++)
-        for (int w = 0; w < N_WAYS; w++) {
-            snprintf(name, sizeof name, "workers-%d-%s", crowd[k], word[w]);
-            TRY(train_one(r, run_of(k, w), crowd[k], 1, name, way[w].options));
-        }
+        for (int w = 0; w < N_WAYS; w++)
+            TRY(train_seeds(r, k, w, word[w]));
 out:
     return rc;
 }
@@ -155,12 +183,10 @@ static int held_up_to(const struct learning_rate *r)
     return n_workers;
 }
 
-/* Samples to the target over those of one worker; NaN: never. */
+/* Samples to the target over those of one worker; NaN: not all runs reach it. */
 static double samples_ratio(const struct learning_rate *r, int k, int w)
 {
-    const struct training_record *t = &r->record[run_of(k, w)];
-
-    return isnan(t->seconds_to_target_s) ? (double)NAN : t->samples_to_target_count / r->target_samples_count;
+    return r->target[k][w].samples_count / r->target_samples_count;
 }
 
 static double rate_of(int k, int w)
@@ -172,16 +198,18 @@ static double rate_of(int k, int w)
 
 /* --- tables and pictures --- */
 
-static enum rc add_target(struct table *t, double seconds, double samples_count)
+static enum rc add_target(struct table *t, const struct target *of)
 {
     enum rc rc;
 
-    if (isnan(seconds)) {
-        TRY(table_cell(t, "never"));
-        return table_cell(t, "never");
+    if (of->n_reached < N_SEEDS) {
+        TRY(table_cell(t, of->n_reached > 0 ? "-" : "never"));
+        TRY(table_cell(t, of->n_reached > 0 ? "-" : "never"));
+    } else {
+        TRY(table_cell(t, "%.0f", of->samples_count));
+        TRY(table_cell(t, "%.4f", of->seconds_s));
     }
-    TRY(table_cell(t, "%.0f", samples_count));
-    TRY(table_cell(t, "%.4f", seconds));
+    TRY(table_cell(t, "%d of %d", of->n_reached, (int)N_SEEDS));
 out:
     return rc;
 }
@@ -190,15 +218,15 @@ static enum rc add_row(struct table *t, const struct learning_rate *r, int k, in
 {
     const int i = k == ONE ? 0 : run_of(k, w);
     const struct outcome o = outcome_of(&r->record[i], (double)N_SAMPLES / N_WINDOWS);
+    const struct target one = { isnan(r->target_s) ? 0 : N_SEEDS, r->target_s, r->target_samples_count };
     char verdict[TEXT_BYTES];
     enum rc rc;
 
     outcome_print(verdict, sizeof verdict, &o);
     TRY(table_cell(t, "%d", k == ONE ? 1 : crowd[k]));
-    TRY(table_cell(t, "%s", k == ONE ? "rate, mean of 5 runs" : way[w].name));
+    TRY(table_cell(t, "%s", way[k == ONE ? UNSCALED : w].name));
     TRY(table_cell(t, "%.4g", rate_of(k, w)));
-    TRY(k == ONE ? add_target(t, r->target_s, r->target_samples_count)
-                 : add_target(t, r->record[i].seconds_to_target_s, r->record[i].samples_to_target_count));
+    TRY(add_target(t, k == ONE ? &one : &r->target[k][w]));
     TRY(table_cell(t, "%.3g", r->window[i][N_WINDOWS - 1]));
     if (k == ONE)
         TRY(table_cell(t, "%s", ""));
@@ -216,9 +244,10 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
                                             { "rate", ALIGN_RIGHT },
                                             { "samples to target", ALIGN_RIGHT },
                                             { "seconds to target", ALIGN_RIGHT },
+                                            { "reached", ALIGN_RIGHT },
                                             { "loss at the end", ALIGN_RIGHT },
                                             { "as one worker", ALIGN_RIGHT },
-                                            { "verdict", ALIGN_LEFT } };
+                                            { "seed 1", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 
@@ -232,7 +261,8 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
     TRY(lesson_table(
         l, t,
         "target: a mean training loss of 0.3 over 512 samples; as one worker: windows of samples whose loss "
-        "is within the interval of one worker's; each row of several workers: one run, seed 1"));
+        "is within the interval of one worker's. Samples, seconds and reached: mean of 5 runs, seeds 1 to 5; the "
+        "other columns: seed 1"));
 out:
     table_close(&t);
     return rc;
@@ -279,11 +309,11 @@ static enum rc write_targets(const struct learning_rate *r, const char *name, bo
     for (int w = 0; w < N_WAYS; w++) {
         curves_add(&to, way[w].name, 1, by_time ? r->target_s : r->target_samples_count);
         for (int k = 0; k < N_CROWDS; k++) {
-            const struct training_record *t = &r->record[run_of(k, w)];
-            if (isnan(t->seconds_to_target_s))
+            const struct target *t = &r->target[k][w];
+            if (t->n_reached < N_SEEDS)
                 curves_add_never(&to, way[w].name, crowd[k]);
             else
-                curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_to_target_s : t->samples_to_target_count);
+                curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_s : t->samples_count);
         }
     }
     TRY(curves_commit(&to));
@@ -349,11 +379,12 @@ static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
         { "loss-unscaled", "at one worker's rate: the more workers, the more samples (seed 1)", "samples (logarithmic)",
           loss, unscaled },
         { "loss-scaled", scaled_heading, "samples (logarithmic)", loss, scaled },
-        { "target-samples", "samples to the target loss (seed 1)", workers, "samples to a loss of 0.3 (logarithmic)",
+        { "target-samples", "samples to the target loss (mean of 5 runs)", workers,
+          "samples to a loss of 0.3 (logarithmic)",
           "Samples of all workers to the target, a mean loss of 0.3 over 512 samples for any number of workers. "
-          "never: not in 24576." },
-        { "target-seconds", "time to the target loss (seed 1)", workers, "virtual seconds to a loss of 0.3 (log.)",
-          "Seconds to the target, which is what workers are bought for." }
+          "never: not all of 5 runs reach it in 24576." },
+        { "target-seconds", "time to the target loss (mean of 5 runs)", workers,
+          "virtual seconds to a loss of 0.3 (log.)", "Seconds to the target, which is what workers are bought for." }
     };
     enum rc rc;
 
@@ -427,6 +458,9 @@ static void tell_found(const struct learning_rate *r, struct lesson *l)
                    "At %d times the rate %d workers do not: their loss is within the range of one worker in %d of %d "
                    "windows.",
                    crowd[next], crowd[next], n_inside(r, run_of(next, TIMES_W)), (int)N_WINDOWS);
+    lesson_say(l, "Of %d runs of %d workers at %d times the rate %d reach the target, with warm-up %d, by sqrt W %d.",
+               (int)N_SEEDS, crowd[N_CROWDS - 1], crowd[N_CROWDS - 1], r->target[N_CROWDS - 1][TIMES_W].n_reached,
+               r->target[N_CROWDS - 1][TIMES_W + 1].n_reached, r->target[N_CROWDS - 1][TIMES_W - 1].n_reached);
     if (isnan(ratio))
         lesson_say(l, "At the rate of one worker %d workers do not reach a loss of %g.", crowd[0], TARGET);
     else
@@ -461,7 +495,7 @@ static enum rc write_page(const struct learning_rate *r)
         NULL
     };
     static const char *const next[] = {
-        "Type the run of 64 workers with the warm-up for --seed 1 to 5: how many reach the target? And by sqrt W?",
+        "Type the run of 64 workers with the warm-up for --seed 6 to 10: how many reach the target? And by sqrt W?",
         "Give 64 workers --warmup-epochs 8 and twice the --steps: are they there in the end, and is it worth it?",
         "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
         "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
@@ -495,6 +529,7 @@ static enum rc write_page(const struct learning_rate *r)
     lesson_heading(&l, "What was run");
     for (int i = 0; i < N_RUNS; i++)
         lesson_command(&l, r->record[i].command);
+    lesson_text(&l, "Those of several workers ran with --seed 2, 3, 4 and 5, too.");
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);
@@ -509,7 +544,7 @@ static enum rc learning_rate_run(const struct lab_env *env)
     if (!r)
         return rc_raise(RC_NOMEM, "no memory for the runs of a lab");
     r->env = env;
-    parts_expect(env, N_RUNS, N_PICTURES);
+    parts_expect(env, N_TRAININGS, N_PICTURES);
     TRY(train_all(r));
     find_figures(r);
     TRY(write_page(r));
