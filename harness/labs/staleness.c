@@ -327,7 +327,8 @@ static void tell_found(const struct staleness_lab *s, const struct crowds *c, st
     lesson_say(l,
                "At learning rate " LR_TEXT " the training converges with %s workers and diverges with %s. With "
                "--lr-staleness inverse it converges with %s.",
-               converging[0] ? converging : "no", diverging[0] ? diverging : "none", repaired[0] ? repaired : "none");
+               converging[0] ? converging : "no", diverging[0] ? diverging : "no number",
+               repaired[0] ? repaired : "no number");
 }
 
 static enum rc write_page(const struct staleness_lab *s, const struct crowds *c, const struct momentum_part *momentum,

@@ -391,8 +391,7 @@ static enum rc run_missing(struct verb_call *call, const char *results, const ch
         snprintf(path, sizeof path, "%s/%s", results, name[i]);
         snprintf(shown_path, sizeof shown_path, "%s/%s", shown, name[i]);
         if (!is_finished) {
-            if (!call->output.quiet)
-                fprintf(stderr, "gradmark lab: lab %d of %d: %s\n", i + 1, n_names, name[i]);
+            fprintf(stderr, "gradmark lab: lab %d of %d: %s\n", i + 1, n_names, name[i]);
             TRY(run_lab(call, name[i], path, shown_path));
         }
         ++*n_finished;
