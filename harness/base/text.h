@@ -9,12 +9,12 @@
 
 /* The choice (NULL-terminated list) with the least edit distance to word, the first of equals. NULL if word has more
  * than 64 bytes, or more than a third of the characters of the longer one differ, because such a suggestion would not
- * help. Two swapped neighbours are one difference. Without such a choice: the first that has whole words of `word`
- * before a hyphen ("batch" for "batch-size", and the reverse), or these initials ("learning-rate" for "lr"). */
+ * help. Two swapped neighbours are one difference. Without such a choice: the first that has the same first words
+ * ("batch" for "batch-size", and the reverse), or these initials ("learning-rate" for "lr"). */
 const char *text_nearest(const char *word, const char *const *choices);
 
-/* Bytes of the dashes at the start of word that no option has: en dash, em dash, minus and the like, which text programs
- * write in place of hyphens. 0: it starts with none. */
+/* Bytes of the dashes at the start of word that no option has: en dash, em dash, minus and the like. Text programs write
+ * them in place of hyphens. 0: it starts with none. */
 size_t text_typographic_dashes(const char *word);
 
 /* The end of a message about an unknown name: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At most
