@@ -13,8 +13,8 @@
  * ("batch" for "batch-size", and the reverse), or these initials ("learning-rate" for "lr"). */
 const char *text_nearest(const char *word, const char *const *choices);
 
-/* Bytes of the dashes at the start of word that no option has: en dash, em dash, minus and the like. Text programs write
- * them in place of hyphens. 0: it starts with none. */
+/* Bytes of the dashes at the start of word that no option has: en dash, em dash, minus and the like. Text programs
+ * write them in place of hyphens. 0: it starts with none. */
 size_t text_typographic_dashes(const char *word);
 
 /* The end of a message about an unknown name: "; the nearest is NAME (of A, B, C)", or "; there are A, B, C". At most
