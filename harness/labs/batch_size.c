@@ -246,9 +246,7 @@ static enum rc write_page(const struct batch_size *b)
         .arg = NULL,
     };
     static const char *const next[] = {
-        "Give the training with one sample a tenth of the rate (--lr 0.05). train prints slope and offset: compare "
-        "them "
-        "with the row \"least squares\" of the table. How far from the cross does it stay now?",
+        "Run one sample a step with --lr 0.05. How far is the printed slope from that of row \"least squares\"?",
         "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
         "Try --lr 1.5 with the full batch. From which rate on does it diverge? Compare with the curvature of the loss.",
         "Take another --seed: which of the figures change, and by how much?", NULL

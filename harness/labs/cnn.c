@@ -341,8 +341,7 @@ static enum rc write_page(const struct cnn *l)
         NULL
     };
     static const char *const next[] = {
-        "Type the runs of lenet with 1 and 4 workers for --seed 1 to 5: are four workers earlier at the target each "
-        "time?",
+        "Type the runs of lenet with 1 and 4 workers for --seed 1 to 5: are four workers earlier each time?",
         "--cluster-set link_bits_per_s=10e9: which lines move, and which cannot?",
         "--overlap on --bucket-bytes 32Ki for the second network: how much of the exchange is hidden?",
         "Type the run of 64 samples each and 4 workers without --lr-scaling linear: sooner or later at the target?",

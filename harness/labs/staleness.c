@@ -288,8 +288,7 @@ static const char *const next[] = {
     "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
     "Add --lr-scaling linear to a run with --lr-staleness inverse: at which rate are gradients applied now?",
     "Make two workers slow (stragglers_count=2): what becomes of sync:1? What does it need?",
-    "In the source folder, scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model and "
-    "cluster.",
+    "In the source folder, scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model.",
     NULL
 };
 

@@ -116,8 +116,8 @@ static size_t server_bytes_of(const char *options)
     return n_bytes;
 }
 
-/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each round
- * ended; with a replica it has the same of another server, and once more on its way to a new one. */
+/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each
+ * round ended; with a replica it has the same of another server, and once more on its way to a new one. */
 static void memory_of_servers_is_counted(void **state)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");

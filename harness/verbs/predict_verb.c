@@ -77,6 +77,29 @@ out:
     return rc;
 }
 
+/* The answer, and what else the options name; the folder, if there is one, is committed. */
+static enum rc hand_out(struct verb_call *call, const struct prediction *p, struct atomic_folder *folder)
+{
+    const struct predict_opts *o = call->opts;
+    enum rc rc;
+
+    TRY(prediction_print_answer(p, stdout));
+    if (!o->out[0])
+        TRY(prediction_print_rest(p, stdout));
+    if (o->records[0])
+        TRY(prediction_write(p, o->records));
+    if (call->output.json)
+        TRY(prediction_write(p, "-"));
+    if (!o->out[0])
+        goto out;
+    TRY(keep(p, folder->temporary_path));
+    TRY(simulating_write_manifest(call, folder->temporary_path, "", NULL));
+    TRY(atomic_folder_commit(folder));
+    TRY(simulating_tell_folder(o->out));
+out:
+    return rc;
+}
+
 static enum rc predict_run(struct verb_call *call)
 {
     const struct predict_opts *o = call->opts;
@@ -92,19 +115,7 @@ static enum rc predict_run(struct verb_call *call)
     stop_catch();
     TRY(simulating_run(&(struct simulating_run){
         .run = run, .what = &p, .folder = folder.temporary_path, .n_jobs = o->jobs, .n = p.n_simulations }));
-    TRY(prediction_print_answer(&p, stdout));
-    if (!o->out[0])
-        TRY(prediction_print_rest(&p, stdout));
-    if (o->records[0])
-        TRY(prediction_write(&p, o->records));
-    if (call->output.json)
-        TRY(prediction_write(&p, "-"));
-    if (o->out[0]) {
-        TRY(keep(&p, folder.temporary_path));
-        TRY(simulating_write_manifest(call, folder.temporary_path, "", NULL));
-        TRY(atomic_folder_commit(&folder));
-        TRY(simulating_tell_folder(o->out));
-    }
+    TRY(hand_out(call, &p, &folder));
 out:
     prediction_close(&p);
     atomic_folder_discard(&folder);
