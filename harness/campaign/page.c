@@ -394,7 +394,6 @@ static enum rc write_details(const struct recorded *k, FILE *to)
 {
     enum rc rc;
 
-    TRY(page_disturbed(k, to));
     TRY(page_records(k->failures, "Launches that failed", to));
     TRY(page_records(k->losses, "Lost ranks", to));
     TRY(page_records(k->tuning, "Rates tried before", to));
@@ -418,9 +417,16 @@ enum rc page_write(const struct recorded *k, const char *path, FILE *told)
     write_about(k, to);
     TRY(write_verdict(k, to));
     TRY(write_comparisons(k, to));
-    TRY(write_tables(k, to));
+    if (k->is_run)
+        TRY(write_tables(k, to));
     TRY(page_charts(k, to, path, CHART_MOST_BYTES, CHARTS_MOST_BYTES, told));
+    TRY(page_disturbed(k, to));
+    if (!k->is_run) {
+        fputs("<details>\n<summary>All tables: settings, launches, options, machine</summary>\n", to);
+        TRY(write_tables(k, to));
+    }
     TRY(write_details(k, to));
+    fputs(k->is_run ? "" : "</details>\n", to);
     write_end(k, path, to);
     TRY(html_commit(&page));
 out:

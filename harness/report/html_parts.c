@@ -71,6 +71,8 @@ const char html_style[] =
 const char html_script[] =
     "(function(){'use strict';"
     "var list=function(of){return Array.prototype.slice.call(of)};"
+    "addEventListener('beforeprint',function(){" /* what is folded away is printed, too */
+    "list(document.querySelectorAll('details')).forEach(function(part){part.open=true})});"
     "var next={none:'ascending',ascending:'descending',descending:'none'};"
     /* Cells without a number, of a column of numbers, come last in either direction. */
     "var compare=function(a,b,sign){"

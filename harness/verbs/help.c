@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/verbs/help_formats.h"
 
-enum { WORD_BYTES = 64, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
+enum { WORD_BYTES = HELP_WORD_BYTES, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
 
 extern const char help_pages[]; /* of docs/: for each a byte 0x0c, its name, an end of line, its text */
 
@@ -356,10 +356,10 @@ static bool print_verb_or_page(const struct verb *const *verbs, const char *word
     return v || page;
 }
 
-const char *help_nearest(const struct verb *const *verbs, const char *word)
+const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *verbs, const char *word)
 {
     enum { MOST_KNOWN = 256 };
-    static char text[MOST_KNOWN][WORD_BYTES], nearest[WORD_BYTES];
+    char text[MOST_KNOWN][WORD_BYTES];
     const char *known[MOST_KNOWN + 1], *entry;
     size_t n_bytes;
     int n = 0;
@@ -381,8 +381,8 @@ const char *help_nearest(const struct verb *const *verbs, const char *word)
     const char *found = text_nearest(word, known);
     if (!found)
         return NULL;
-    snprintf(nearest, sizeof nearest, "%s", found);
-    return nearest;
+    snprintf(out, HELP_WORD_BYTES, "%s", found);
+    return out;
 }
 
 int help_run(const struct verb *const *verbs, char *const *words, const char **unknown)

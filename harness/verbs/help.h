@@ -42,7 +42,8 @@ void help_print(FILE *to, const struct verb *v, enum opt_detail detail);
 /* Run gradmark help WORDS. verbs: NULL-terminated. Returns the exit code; *unknown: the word that is neither a
  * subcommand, a page nor a word of the glossary, else NULL. */
 int help_run(const struct verb *const *verbs, char *const *words, const char **unknown);
-/* The nearest of those words, with hyphens for blanks; NULL: none is near. Valid until the next call. */
-const char *help_nearest(const struct verb *const *verbs, const char *word);
+enum { HELP_WORD_BYTES = 64 };
+/* out: the nearest of those words, with hyphens for blanks. Returns it; NULL: none is near. */
+const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *verbs, const char *word);
 
 #endif

@@ -74,11 +74,12 @@ static int unknown_verb(const char *name, bool for_help)
 {
     const char *what = for_help ? "no such verb, page or word of the glossary" : "no such verb";
     const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
-    char command[128];
+    char command[128], like[HELP_WORD_BYTES];
 
     for (size_t i = 0; verbs[i]; i++)
         known[i + 1] = verbs[i]->name;
-    const char *nearest = for_help ? help_nearest(verbs, name) : text_nearest(name, known), *verb = verb_with(name);
+    const char *nearest = for_help ? help_nearest(like, verbs, name) : text_nearest(name, known);
+    const char *verb = verb_with(name);
     const struct launcher launcher = world_launcher();
 
     if (launcher.rank > 0 && !launcher.is_by_hand)
