@@ -133,6 +133,16 @@ static bool is_option(const struct verb *v, const char *name)
     return false;
 }
 
+/* Of the operands, which are at least one. */
+static const char *last_operand(const struct verb_call *call)
+{
+    int n = 0;
+
+    while (n + 1 < n_operands_of(call->verb) && call->operand[n + 1])
+        n++;
+    return call->operand[n];
+}
+
 /* The parser ended at a word that is no option: what it may mean, by the words before it. */
 static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, char *const options[])
 {
@@ -156,7 +166,7 @@ static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, c
     if (is_option(v, first))
         return rc_raise(RC_INVAL, "%.60s %.60s: did you mean --%s %.60s?", first, word, first, word);
     return rc_raise(RC_INVAL, "%.100s: one word too many after %.100s; usage: gradmark %s %s [--option value ...]",
-                    word, first, v->name, v->operands);
+                    word, last_operand(call), v->name, v->operands);
 }
 
 /* RC_INVAL: v starts a command, which has no -- before it. */
@@ -192,23 +202,16 @@ static bool names_operand(const struct verb *v, const char *name, size_t n)
     return false;
 }
 
-/* RC_INVAL: an operand is given as an option, or there is one too many. */
-static enum rc check_operands(const struct verb_call *call, int n, char *const options[])
+/* RC_INVAL: an operand is given as an option. */
+static enum rc check_operands(const struct verb *v, int n, char *const options[])
 {
-    const struct verb *v = call->verb;
-    const int n_wanted = n_operands_of(v);
-
-    for (int i = 0; i < n && n_wanted > 0; i++) {
+    for (int i = 0; i < n && v->operands; i++) {
         const char *name = options[i] + 2;
         const size_t n_name = strncmp(options[i], "--", 2) == 0 ? strcspn(name, "=") : 0;
         if (n_name > 0 && names_operand(v, name, n_name) && !has_option(v, name, n_name))
             return rc_raise(RC_INVAL, "--%.*s: no such option; leave it out: gradmark %s %s", (int)n_name, name,
                             v->name, v->operands);
     }
-    const char *word = n_wanted > 0 && call->operand[n_wanted - 1] ? first_bare_word(v, n, options) : NULL;
-    if (word)
-        return rc_raise(RC_INVAL, "%.100s: one word too many, after %.100s; usage: gradmark %s %s", word,
-                        call->operand[n_wanted - 1], v->name, v->operands);
     return RC_OK;
 }
 
@@ -277,7 +280,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     const int n_options = take_operands(call, v, take_command(call, v, argc, argv), argv, options);
     spell(v, n_options, options);
     TRY(check_command(call, n_options, options));
-    TRY(check_operands(call, n_options, options));
+    TRY(check_operands(v, n_options, options));
     TRY(parse(call, v, n_options, options));
     TRY(check_json(call));
     if (v->check)
