@@ -12,7 +12,7 @@ static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *
     s->order_seed = 3;
     snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
     snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
-    assert_int_equal(atomic_file_open(&s->campaign.runs, path), RC_OK);
+    assert_int_equal(partial_file_open(&s->campaign.runs, path), RC_OK);
     assert_int_equal(sweep_plan(s), RC_OK);
 }
 
@@ -89,7 +89,7 @@ static void a_seed_that_is_swept(void **state)
     s.axis[s.n_axes++] = (struct axis){ "seed", "7,8" };
     s.campaign.n_launches_wanted = 2;
     snprintf(s.campaign.dir, sizeof s.campaign.dir, "%s", ((struct kit *)*state)->dir);
-    assert_int_equal(atomic_file_open(&s.campaign.runs, kit_path(*state, "runs.jsonl")), RC_OK);
+    assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(*state, "runs.jsonl")), RC_OK);
     assert_int_equal(sweep_plan(&s), RC_OK);
     kit_script(&s, *state);
     assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);

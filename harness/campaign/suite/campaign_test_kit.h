@@ -209,7 +209,7 @@ static inline void made_begin(struct campaign *c, struct kit *k, bool is_virtual
     snprintf(c->dir, sizeof c->dir, "%s", k->dir);
     snprintf(c->cluster_name, sizeof c->cluster_name, "a cluster");
     snprintf(path, sizeof path, "%s/runs.jsonl", k->dir);
-    assert_int_equal(atomic_file_open(&c->runs, path), RC_OK);
+    assert_int_equal(partial_file_open(&c->runs, path), RC_OK);
 }
 
 static inline void made_fill(struct campaign *c, struct point *p, const struct made_point *m)
