@@ -49,6 +49,7 @@ static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *
     s->campaign.n_launches_wanted = 2;
     snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
     snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
+    (void)unlink(kit_path(k, "runs.jsonl.partial")); /* of a sweep before, which was not committed */
     assert_int_equal(partial_file_open(&s->campaign.runs, path), RC_OK);
     assert_int_equal(sweep_plan(s), RC_OK);
     for (size_t i = 0; i < s->campaign.n_points; i++)
