@@ -49,8 +49,7 @@ static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *
     s->campaign.n_launches_wanted = 2;
     snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
     snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
-    (void)unlink(kit_path(k, "runs.jsonl.partial")); /* of a sweep before, which was not committed */
-    assert_int_equal(partial_file_open(&s->campaign.runs, path), RC_OK);
+    assert_int_equal(atomic_file_open(&s->campaign.runs, path), RC_OK);
     assert_int_equal(sweep_plan(s), RC_OK);
     for (size_t i = 0; i < s->campaign.n_points; i++)
         s->campaign.point[i].n_steps = 200;
@@ -151,6 +150,8 @@ static void trials_are_recorded(void **state)
     json_error_t error;
 
     open_sweep(&s, k, words, "single", "0.25,0.5,1");
+    atomic_file_discard(&s.campaign.runs);
+    assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(k, "runs.jsonl")), RC_OK);
     assert_int_equal(sweep_plan_tuning(&s), RC_OK);
     assert_int_equal(sweep_tune(&s, NULL), RC_OK);
     assert_int_equal(campaign_commit(&s.campaign), RC_OK);
