@@ -318,7 +318,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     const double ratio = s->measured.throughput_samples_per_s.mean / (n * s->baseline_samples_per_s);
     char text[256];
 
-    if (job->mode->module.caps & MODE_ONE_WORKER && job->opts.stages <= 1) /* it is the one that others are measured by */
+    if (job->mode->module.caps & MODE_ONE_WORKER &&
+        job->opts.stages <= 1) /* it is the one that others are measured by */
         return RC_OK;
     if (job->opts.stages > 1 && isnan(s->efficiency_ratio))
         return print_row(t, "efficiency",
