@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -38,7 +39,7 @@ static void looks_are_frequent_enough(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(suite_passes),
@@ -46,5 +47,9 @@ int main(void)
         cmocka_unit_test(looks_are_frequent_enough),
     };
 
+    if (argc > 1 && strcmp(argv[1], "mutants") == 0)
+        cmocka_set_test_filter("suite_catches_mutants");
+    else
+        cmocka_set_skip_filter("suite_catches_mutants");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,7 +239,7 @@ static void pages_are_reported(void **state)
     assert_string_equal(share_kind_text(SHARE_FILE), "file");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(suite_passes),
@@ -252,5 +252,9 @@ int main(void)
         cmocka_unit_test(pages_are_reported),
     };
 
+    if (argc > 1 && strcmp(argv[1], "mutants") == 0)
+        cmocka_set_test_filter("suite_catches_mutants");
+    else
+        cmocka_set_skip_filter("suite_catches_mutants");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
