@@ -64,14 +64,22 @@ static int n_operands_of(const struct verb *v)
     return n;
 }
 
-/* Is this word an option whose value is the next word? */
-static bool takes_next(const struct verb *v, const char *word)
+/* The option of this name, of n bytes; NULL: v has none. */
+static const struct opt *find_option(const struct verb *v, const char *name, size_t n)
 {
     for (const struct verb_group *g = v->group; g->table; g++)
         for (const struct opt *o = g->table; o->type != OPT_END; o++)
-            if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0)
-                return o->type != OPT_BOOL;
-    return false;
+            if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
+                return o;
+    return NULL;
+}
+
+/* Is this word an option whose value is the next word? */
+static bool takes_next(const struct verb *v, const char *word)
+{
+    const struct opt *o = strncmp(word, "--", 2) == 0 ? find_option(v, word + 2, strlen(word + 2)) : NULL;
+
+    return o && o->type != OPT_BOOL;
 }
 
 /* Take the operands out of argv; options[n_options] := what is left, which is not more than argc. */
@@ -124,15 +132,6 @@ static const char *joined_name(const struct verb_call *call, const char *word)
     return NULL;
 }
 
-static bool is_option(const struct verb *v, const char *name)
-{
-    for (const struct verb_group *g = v->group; g->table; g++)
-        for (const struct opt *o = g->table; o->type != OPT_END; o++)
-            if (strcmp(name, o->name) == 0)
-                return true;
-    return false;
-}
-
 /* Of the operands, which are at least one. */
 static const char *last_operand(const struct verb_call *call)
 {
@@ -163,7 +162,7 @@ static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, c
         return rc;
     if ((joined = joined_name(call, word)))
         return rc_raise(RC_INVAL, "%.60s %.60s: did you mean %s?", first, word, joined);
-    if (is_option(v, first))
+    if (find_option(v, first, strlen(first)))
         return rc_raise(RC_INVAL, "%.60s %.60s: did you mean --%s %.60s?", first, word, first, word);
     return rc_raise(RC_INVAL, "%.100s: one word too many after %.100s; usage: gradmark %s %s [--option value ...]",
                     word, last_operand(call), v->name, v->operands);
@@ -178,15 +177,6 @@ static enum rc check_command(const struct verb_call *call, int n, char *const op
         return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s -np 2 -- %.100s", word,
                         call->verb->name, word);
     return RC_OK;
-}
-
-static bool has_option(const struct verb *v, const char *name, size_t n)
-{
-    for (const struct verb_group *g = v->group; g->table; g++)
-        for (const struct opt *o = g->table; o->type != OPT_END; o++)
-            if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
-                return true;
-    return false;
 }
 
 /* Is this the name of an operand, as "criteria" of "[CRITERIA.yaml]"? */
@@ -208,7 +198,7 @@ static enum rc check_operands(const struct verb *v, int n, char *const options[]
     for (int i = 0; i < n && v->operands; i++) {
         const char *name = options[i] + 2;
         const size_t n_name = strncmp(options[i], "--", 2) == 0 ? strcspn(name, "=") : 0;
-        if (n_name > 0 && names_operand(v, name, n_name) && !has_option(v, name, n_name))
+        if (n_name > 0 && names_operand(v, name, n_name) && !find_option(v, name, n_name))
             return rc_raise(RC_INVAL, "--%.*s: no such option; leave it out: gradmark %s %s", (int)n_name, name,
                             v->name, v->operands);
     }
