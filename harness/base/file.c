@@ -269,18 +269,6 @@ out:
     return rc;
 }
 
-enum rc file_check_folder(const char *path)
-{
-    struct stat about;
-
-    if (stat(path, &about) == 0 && !S_ISDIR(about.st_mode))
-        errno = ENOTDIR;
-    else if (access(path, W_OK | X_OK) == 0)
-        return RC_OK;
-    return rc_raise(RC_INVAL, "%s: no file can be written there: %s; name a folder that you can write to", path,
-                    strerror(errno));
-}
-
 enum rc file_check_new(const char *path, bool replaces)
 {
     struct stat about;

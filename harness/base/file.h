@@ -32,9 +32,6 @@ void atomic_file_discard(struct atomic_file *f);
  * there is no file to write, RC_OK. Errors: those of atomic_file_open(). */
 enum rc file_check_writable(const char *path) MUST_CHECK;
 
-/* Can files be written into the folder `path`? RC_INVAL names it, the reason and the remedy. */
-enum rc file_check_folder(const char *path) MUST_CHECK;
-
 /* The final path of a file written to `path`: follows links, also one to a file that does not exist yet. The caller
  * frees it. NULL, with errno: nothing can be written there (no such folder), or no memory. */
 char *file_target(const char *path);
