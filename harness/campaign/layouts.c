@@ -290,7 +290,9 @@ enum rc layouts_open(struct layouts *out, const char *folder, const struct layou
     struct layouts l = { .terms = terms, .base = { .terms = &terms->simulate, .folder = folder } };
     enum rc rc;
 
-    TRY(used_cluster_open(&l.base.cluster[0], "cluster", terms->simulate.cluster, "", terms->simulate.cluster_set));
+    TRY(used_cluster_open(&l.base.cluster[0], "cluster",
+                          &(struct cluster_wish){ .name = terms->simulate.cluster, .transport = "" },
+                          terms->simulate.cluster_set));
     l.base.n_clusters = 1;
     TRY(simulate_find_profiles(&l.base));
     TRY(used_profiles_check_all_used(&l.base.profiles, terms->simulate.profiles, "--models"));

@@ -14,6 +14,8 @@
 #include "harness/base/csv.h"
 #include "harness/base/file.h"
 #include "harness/base/text.h"
+#include "harness/exchange/consistency.h"
+#include "harness/exchange/placement.h"
 #include "harness/train/train.h"
 
 enum column {
@@ -21,9 +23,14 @@ enum column {
     GPUS,
     MODE,
     EFFICIENCY,
+    IMAGES,
+    IMAGES_EACH,
     SERVERS,
+    PLACEMENT,
+    CONSISTENCY,
     TRANSPORT,
     CLUSTER,
+    GPUS_PER_HOST,
     RATE,
     BATCH,
     COUNTED,
@@ -31,16 +38,34 @@ enum column {
     SOURCE,
     NOTE,
     N_COLUMNS,
-    N_NEEDED = SERVERS
+    N_NEEDED = EFFICIENCY
 };
+
+static const double MOST_EFFICIENCY = 1.5;
 
 enum { MAX_FIELDS = 64, MAX_BATCH = 1 << 20, SHOWN_BYTES = 64 };
 
-static const char *const column_name[N_COLUMNS + 1] = { "model",   "gpus",      "mode",    "efficiency",
-                                                        "servers", "transport", "cluster", "one_gpu_images_per_s",
-                                                        "batch",   "counted",   "table",   "source",
-                                                        "note",    NULL };
-static const char all_columns[] = "model, gpus, mode, efficiency, servers, transport, cluster, one_gpu_images_per_s, "
+static const char *const column_name[N_COLUMNS + 1] = { "model",
+                                                        "gpus",
+                                                        "mode",
+                                                        "efficiency",
+                                                        "images_per_s",
+                                                        "images_per_s_per_gpu",
+                                                        "servers",
+                                                        "placement",
+                                                        "consistency",
+                                                        "transport",
+                                                        "cluster",
+                                                        "gpus_per_host",
+                                                        "one_gpu_images_per_s",
+                                                        "batch",
+                                                        "counted",
+                                                        "table",
+                                                        "source",
+                                                        "note",
+                                                        NULL };
+static const char all_columns[] = "model, gpus, mode, efficiency, images_per_s, images_per_s_per_gpu, servers, "
+                                  "placement, consistency, transport, cluster, gpus_per_host, one_gpu_images_per_s, "
                                   "batch, counted, table, source, note";
 
 struct reader { /* of a file */
@@ -48,6 +73,7 @@ struct reader { /* of a file */
     int line;
     int place[N_COLUMNS];         /* of each column among the fields; -1: there is none */
     bool is_nameless[MAX_FIELDS]; /* of each field: its column has no name */
+    bool ignores;                 /* columns with unknown names */
     int n_fields;
     char separator;
 };
@@ -161,12 +187,16 @@ static enum rc take_mode(const struct reader *r, struct published_row *row, cons
         row->mode = strcmp(how, "sync") == 0 ? ROW_PS : ROW_PS_ASYNC;
         return RC_OK;
     }
+    if (strcmp(text, mode_with(MODE_ONE_WORKER)) == 0) {
+        row->mode = ROW_NONE;
+        return RC_OK;
+    }
     for (enum row_mode mode = ROW_COLLECTIVE; mode <= ROW_NONE; mode++)
         if (strcmp(text, row_mode_name(mode)) == 0) {
             row->mode = mode == ROW_PS_ASYNC ? ROW_PS : mode;
             return RC_OK;
         }
-    return wrong(r, MODE, given, "ring, allreduce, ps, ps-sync, ps-async or none");
+    return wrong(r, MODE, given, "ring, allreduce, ps, ps-sync, ps-async, none or single");
 }
 
 /* A number as spreadsheet programs write it: where commas do not separate, one may be the decimal point. */
@@ -183,11 +213,15 @@ static bool to_number(const struct reader *r, double *out, const char *text)
     return text_to_f64(point, out);
 }
 
-/* 0.97, or 97 %. */
+/* 0.97, or 97 %; "": NaN. */
 static enum rc take_efficiency(const struct reader *r, double *out, const char *text)
 {
     char number[SHOWN_BYTES];
     size_t n = strlen(text);
+
+    *out = NAN;
+    if (n == 0)
+        return RC_OK;
     const bool is_percent = n > 0 && n < sizeof number && text[n - 1] == '%';
 
     snprintf(number, sizeof number, "%s", text);
@@ -198,17 +232,42 @@ static enum rc take_efficiency(const struct reader *r, double *out, const char *
     }
     const bool is_number = to_number(r, out, number);
     *out = is_number && is_percent ? *out / 100 : *out;
-    if (!is_number || !(*out > 0) || *out > 1.5)
+    if (!is_number || !(*out > 0) || *out > MOST_EFFICIENCY)
         return wrong(r, EFFICIENCY, text, "a ratio above 0, at most 1.5 (90 % is 0.9 or 90%)");
     return RC_OK;
 }
 
-static enum rc take_rate(const struct reader *r, double *out, const char *text)
+/* Field c of the row; "": there is no such column. */
+static const char *field_of(const struct reader *r, char *const *field, enum column c)
+{
+    return r->place[c] >= 0 ? field[r->place[c]] : "";
+}
+
+/* "": NaN. */
+static enum rc take_rate(const struct reader *r, double *out, enum column c, const char *text)
 {
     *out = NAN;
     if (*text && (!to_number(r, out, text) || !(*out >= 1e-3) || *out > 1e9))
-        return wrong(r, RATE, text, "a number from 0.001 to 1e9, or nothing,");
+        return wrong(r, c, text, "a number from 0.001 to 1e9, or nothing,");
     return RC_OK;
+}
+
+/* What was measured: an efficiency, or a rate. */
+static enum rc take_measured(const struct reader *r, struct published_row *row, char *const *field)
+{
+    double each;
+    enum rc rc;
+
+    TRY(take_efficiency(r, &row->efficiency_ratio, field_of(r, field, EFFICIENCY)));
+    TRY(take_rate(r, &row->one_gpu_images_per_s, RATE, field_of(r, field, RATE)));
+    TRY(take_rate(r, &row->images_per_s, IMAGES, field_of(r, field, IMAGES)));
+    TRY(take_rate(r, &each, IMAGES_EACH, field_of(r, field, IMAGES_EACH)));
+    if (isnan(row->images_per_s))
+        row->images_per_s = each * row->n_gpus;
+    if (isnan(row->efficiency_ratio) && isnan(row->images_per_s))
+        return wrong(r, EFFICIENCY, "", "a ratio, or a number in column images_per_s or images_per_s_per_gpu,");
+out:
+    return rc;
 }
 
 static enum rc take_choice(const struct reader *r, enum column c, const char *text, const char *const *choices,
@@ -234,10 +293,25 @@ out:
     return rc;
 }
 
-/* Field c of the row; "": there is no such column. */
-static const char *field_of(const struct reader *r, char *const *field, enum column c)
+/* Where parameters are, and how gradients are ordered. */
+static enum rc take_server_terms(const struct reader *r, struct published_row *row, char *const *field)
 {
-    return r->place[c] >= 0 ? field[r->place[c]] : "";
+    const char *placement = field_of(r, field, PLACEMENT), *consistency = field_of(r, field, CONSISTENCY);
+    struct placement_opts opts;
+    struct consistency parsed;
+    enum rc rc;
+
+    if (*placement && placement_parse(&opts, placement) != RC_OK)
+        return wrong(r, PLACEMENT, placement, "split, whole, round-robin, chunk:BYTES or nothing");
+    if (*consistency && consistency_parse(&parsed, consistency) != RC_OK)
+        return wrong(r, CONSISTENCY, consistency, "async, ssp:S, sync, sync:B or nothing");
+    if ((*placement || *consistency) && !row_mode_has_servers(row->mode))
+        return wrong(r, *placement ? PLACEMENT : CONSISTENCY, *placement ? placement : consistency,
+                     "nothing, as the row is of no parameter server,");
+    TRY(take_text(r, row->placement, sizeof row->placement, PLACEMENT, placement));
+    TRY(take_text(r, row->consistency, sizeof row->consistency, CONSISTENCY, consistency));
+out:
+    return rc;
 }
 
 bool row_model_is_named(const char *text)
@@ -266,12 +340,13 @@ static enum rc take_row(struct reader *r, struct published_row *row, char *const
         return wrong(r, GPUS, gpus, "a whole number from 1 to 8192");
     TRY(take_int(r, &row->n_gpus, GPUS, gpus, 1, ROW_MAX_GPUS));
     TRY(take_mode(r, row, field_of(r, field, MODE)));
-    TRY(take_efficiency(r, &row->efficiency_ratio, field_of(r, field, EFFICIENCY)));
+    TRY(take_measured(r, row, field));
     TRY(take_servers(r, row, field_of(r, field, SERVERS)));
+    TRY(take_server_terms(r, row, field));
     TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), protocols, "rdma, tcp, grpc, bare or nothing"));
     TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
     TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
-    TRY(take_rate(r, &row->one_gpu_images_per_s, field_of(r, field, RATE)));
+    TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
     TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));
     TRY(take_choice(r, COUNTED, field_of(r, field, COUNTED), yes_no, "yes, no or nothing"));
     row->is_counted = strcmp(field_of(r, field, COUNTED), "no") != 0;
@@ -288,8 +363,10 @@ static int column_of(const char *name)
     return -1;
 }
 
-static enum rc unknown_column(const struct reader *r, const char *name)
+/* An error, or noted as ignored. */
+static enum rc unknown_column(struct reader *r, const char *name)
 {
+    const size_t n = strlen(r->rows.ignored);
     const char *nearest = text_nearest(name, column_name);
     char shown[SHOWN_BYTES];
 
@@ -297,8 +374,13 @@ static enum rc unknown_column(const struct reader *r, const char *name)
     for (char *at = shown; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?';
-    return rc_raise(RC_INVAL, "%s:%d: unknown column \"%s\"; %s%s%s would be right", r->rows.path, r->line, shown,
-                    nearest ? nearest : "", nearest ? ", or another of " : "one of ", all_columns);
+    if (r->ignores) {
+        snprintf(r->rows.ignored + n, sizeof r->rows.ignored - n, "%s%s", n > 0 ? ", " : "", shown);
+        return RC_OK;
+    }
+    return rc_raise(
+        RC_INVAL, "%s:%d: unknown column \"%s\"; %s%s%s would be right; --ignore-columns passes over unknown ones",
+        r->rows.path, r->line, shown, nearest ? nearest : "", nearest ? ", or another of " : "one of ", all_columns);
 }
 
 static enum rc take_head(struct reader *r, char *text)
@@ -317,8 +399,10 @@ static enum rc take_head(struct reader *r, char *text)
         r->is_nameless[i] = field[i][0] == '\0';
         if (r->is_nameless[i])
             continue;
+        if (c < 0 && unknown_column(r, field[i]) != RC_OK)
+            return RC_INVAL;
         if (c < 0)
-            return unknown_column(r, field[i]);
+            continue;
         if (r->place[c] >= 0)
             return rc_raise(RC_INVAL, "%s:%d: column %s is there twice; once would be right", r->rows.path, r->line,
                             column_name[c]);
@@ -326,10 +410,13 @@ static enum rc take_head(struct reader *r, char *text)
     }
     for (int c = 0; c < N_NEEDED; c++)
         if (r->place[c] < 0)
-            return rc_raise(RC_INVAL,
-                            "%s:%d: there is no column %s, which is needed, as model, gpus, mode and "
-                            "efficiency are",
+            return rc_raise(RC_INVAL, "%s:%d: there is no column %s, which is needed, as model, gpus and mode are",
                             r->rows.path, r->line, column_name[c]);
+    if (r->place[EFFICIENCY] < 0 && r->place[IMAGES] < 0 && r->place[IMAGES_EACH] < 0)
+        return rc_raise(RC_INVAL,
+                        "%s:%d: no column says what was measured; efficiency, images_per_s or "
+                        "images_per_s_per_gpu would be right",
+                        r->rows.path, r->line);
     r->n_fields = n;
     return RC_OK;
 }
@@ -382,9 +469,50 @@ out:
     return rc;
 }
 
-enum rc published_rows_load(struct published_rows *out, const char *path)
+static bool is_baseline_of(const struct published_row *one, const struct published_row *row)
 {
-    struct reader r = { .rows.path = strdup(path) };
+    return one->n_gpus == 1 && !isnan(one->images_per_s) && strcmp(one->model, row->model) == 0 &&
+           strcmp(one->cluster, row->cluster) == 0 && strcmp(one->table, row->table) == 0 && one->batch == row->batch;
+}
+
+/* The rate of one GPU of a row that brings none: that of a row of 1 GPU, NaN: there is none. */
+static double baseline_of(const struct published_rows *p, const struct published_row *row)
+{
+    double rate = NAN;
+
+    for (size_t i = p->n_rows; i-- > 0;)
+        if (is_baseline_of(&p->row[i], row) && (isnan(rate) || p->row[i].mode == row->mode))
+            rate = p->row[i].images_per_s;
+    return rate;
+}
+
+/* Efficiencies of rows that have images per second. */
+static enum rc find_efficiencies(struct reader *r)
+{
+    for (size_t i = 0; i < r->rows.n_rows; i++) {
+        struct published_row *row = &r->rows.row[i];
+        if (isnan(row->one_gpu_images_per_s))
+            row->one_gpu_images_per_s = baseline_of(&r->rows, row);
+        if (!isnan(row->efficiency_ratio))
+            continue;
+        r->line = row->line;
+        if (isnan(row->one_gpu_images_per_s))
+            return wrong(r, RATE, "",
+                         "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table and batch,");
+        row->efficiency_ratio = row->images_per_s / (row->n_gpus * row->one_gpu_images_per_s);
+        if (row->efficiency_ratio > MOST_EFFICIENCY)
+            return rc_raise(RC_INVAL,
+                            "%s:%d: %g images/s of %d GPUs, over %g of one, is an efficiency of %.2f; at most %g "
+                            "would be right",
+                            r->rows.path, row->line, row->images_per_s, row->n_gpus, row->one_gpu_images_per_s,
+                            row->efficiency_ratio, MOST_EFFICIENCY);
+    }
+    return RC_OK;
+}
+
+enum rc published_rows_load(struct published_rows *out, const char *path, bool ignores)
+{
+    struct reader r = { .rows.path = strdup(path), .ignores = ignores };
     FILE *from = NULL;
     enum rc rc;
 
@@ -392,6 +520,7 @@ enum rc published_rows_load(struct published_rows *out, const char *path)
         FAIL(RC_NOMEM, "%s: no memory", path);
     TRY(file_open_text(&from, path, "a table of published efficiencies (CSV), or horovod-512,"));
     TRY(read_lines(&r, from));
+    TRY(find_efficiencies(&r));
     *out = r.rows;
     r.rows = (struct published_rows){ .path = NULL };
 out:

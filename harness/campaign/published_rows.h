@@ -4,10 +4,15 @@
  *
  * CSV: lines that begin with "#" are comments; then a head, which names the columns in any order, and rows. Columns:
  *
- *   model, gpus, mode, efficiency   required. gpus: workers, at least 1. mode: a mode of gradmark train, or an
- *                                   allreduce algorithm (ring, allreduce-ring), or ps-sync (also ps), ps-async.
- *                                   efficiency: a ratio, 1: no loss
+ *   model, gpus, mode               required. gpus: workers, at least 1. mode: a mode of gradmark train, or an
+ *                                   allreduce algorithm (ring, allreduce-ring), or ps-sync (also ps), ps-async
+ *   efficiency                      a ratio, 1: no loss. Or one of:
+ *   images_per_s, images_per_s_per_gpu   of all GPUs, or of each. Efficiency is this over gpus times the rate of one
+ *                                   GPU: one_gpu_images_per_s, or the row of 1 GPU with the same model, cluster, table
+ *                                   and batch (of the same mode, if there is one)
  *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
+ *   placement, consistency          for a row of ps, as in gradmark train; empty: --placement, --consistency
+ *   gpus_per_host                   empty: as the cluster says
  *   transport                       rdma, tcp, grpc, bare; empty: for ps that of --ps-transport, else the cluster's
  *   cluster                         a preset or file; empty: --cluster
  *   one_gpu_images_per_s, batch     of one GPU, as published with the row; empty: the profile's
@@ -26,19 +31,30 @@
 
 enum row_mode { ROW_COLLECTIVE, ROW_PS, ROW_PS_ASYNC, ROW_NONE };
 
-enum { ROW_MODEL_BYTES = 32, ROW_CLUSTER_BYTES = 256, ROW_TEXT_BYTES = 128, ROW_MAX_GPUS = 8192, ROWS_MAX = 10000 };
+enum {
+    ROW_MODEL_BYTES = 32,
+    ROW_CLUSTER_BYTES = 256,
+    ROW_TEXT_BYTES = 128,
+    ROW_REDUCER_BYTES = 32,
+    ROW_WORD_BYTES = 32,
+    ROW_MAX_GPUS = 8192,
+    ROWS_MAX = 10000
+};
 
 struct published_row {
     int line;
     char model[ROW_MODEL_BYTES];
     enum row_mode mode;
-    char reducer[16];                /* of a collective mode: its algorithm; "": the default */
+    char reducer[ROW_REDUCER_BYTES]; /* of a collective mode: its algorithm; "": the default */
     int n_gpus, n_servers;           /* servers 0: the mode has none */
-    char transport[8];               /* "": not given */
-    char cluster[ROW_CLUSTER_BYTES]; /* "": not given */
-    double efficiency_ratio;
-    double one_gpu_images_per_s; /* NaN: not given */
-    int batch;                   /* 0: not given */
+    int n_gpus_per_host;             /* 0: not given */
+    char placement[ROW_WORD_BYTES], consistency[ROW_WORD_BYTES]; /* "": not given */
+    char transport[8];                                           /* "": not given */
+    char cluster[ROW_CLUSTER_BYTES];                             /* "": not given */
+    double efficiency_ratio;                                     /* given, or from images_per_s */
+    double images_per_s;                                         /* of all GPUs; NaN: not given */
+    double one_gpu_images_per_s;                                 /* given, or from a row of 1 GPU; NaN: neither */
+    int batch;                                                   /* 0: not given */
     bool is_counted;
     char table[ROW_TEXT_BYTES]; /* "": not given */
 };
@@ -47,9 +63,11 @@ struct published_rows { /* owned */
     char *path;
     struct published_row *row; /* in the order of the file */
     size_t n_rows;
+    char ignored[ROW_CLUSTER_BYTES]; /* "a, b": columns that were not read; "": none */
 };
 
-enum rc published_rows_load(struct published_rows *out, const char *path) MUST_CHECK;
+/* ignores: columns with other names are no error, and published_rows.ignored has their names. */
+enum rc published_rows_load(struct published_rows *out, const char *path, bool ignores) MUST_CHECK;
 void published_rows_free(struct published_rows *p); /* accepts a zeroed one */
 /* "allreduce", as --mode is spelled. */
 const char *row_mode_name(enum row_mode mode);

@@ -17,6 +17,7 @@
 #include "harness/campaign/published_rows.h"
 
 #define HEAD "model,gpus,mode,servers,efficiency\n"
+#define HEAD_OF_SERVERS "model,gpus,mode,servers,efficiency,placement,consistency\n"
 
 static char path[64];
 
@@ -45,7 +46,7 @@ static void write_bytes(const char *text, size_t n_bytes)
 static enum rc load(struct published_rows *out, const char *text)
 {
     write_bytes(text, strlen(text));
-    return published_rows_load(out, path);
+    return published_rows_load(out, path, false);
 }
 
 static void columns_stand_in_any_order(void **state)
@@ -99,10 +100,12 @@ static void names_of_modes(void **state)
                   { "root,", ROW_COLLECTIVE, "allreduce", "root" },
                   { "allreduce,", ROW_COLLECTIVE, "allreduce", "" },
                   { "allreduce-ring,", ROW_COLLECTIVE, "allreduce", "ring" },
+                  { "halving-doubling,", ROW_COLLECTIVE, "allreduce", "halving-doubling" },
                   { "ps,1", ROW_PS, "ps", "" },
                   { "ps-sync,1", ROW_PS, "ps", "" },
                   { "ps-async,1", ROW_PS_ASYNC, "ps", "" },
-                  { "none,", ROW_NONE, "none", "" } };
+                  { "none,", ROW_NONE, "none", "" },
+                  { "single,", ROW_NONE, "none", "" } };
 
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -142,6 +145,50 @@ static void tables_of_spreadsheet_programs(void **state)
     }
 }
 
+/* Rates instead of efficiencies: over that of one GPU, which a column has, or a row of 1 GPU with the same model, table
+ * and batch; of the same mode if there is one, else of another. */
+static void rates_instead_of_efficiencies(void **state)
+{
+    static const double efficiency[] = { 0.75, 1, 0.5, 1, 0.5, 600 / 720., 1 };
+    struct published_rows p = { .path = NULL };
+
+    (void)state;
+    assert_int_equal(load(&p,
+                          "model,gpus,mode,images_per_s,images_per_s_per_gpu,one_gpu_images_per_s,table,batch,servers,"
+                          "gpus_per_host,placement,consistency\n"
+                          "a,4,ring,300,,,t,32,,2,,\n"
+                          "a,1,single,100,,,t,32,,,,\n"
+                          "a,4,ps,,40,,t,32,2,,whole,ssp:3\n"
+                          "a,1,ps,80,,,t,32,1,,,\n"
+                          "a,4,ring,300,,150,t,64,,,,\n"
+                          "a,8,ring,600,,,u,32,,,,\n"
+                          "a,1,none,90,,,u,32,,,,\n"),
+                     RC_OK);
+    assert_int_equal(p.n_rows, sizeof efficiency / sizeof *efficiency);
+    for (size_t i = 0; i < p.n_rows; i++)
+        assert_true(fabs(p.row[i].efficiency_ratio - efficiency[i]) < 1e-12);
+    assert_true(p.row[0].one_gpu_images_per_s == 100 && p.row[0].images_per_s == 300 && p.row[0].n_gpus_per_host == 2);
+    assert_true(p.row[2].one_gpu_images_per_s == 80 && p.row[2].images_per_s == 160 && p.row[2].n_gpus_per_host == 0);
+    assert_string_equal(p.row[2].placement, "whole");
+    assert_string_equal(p.row[2].consistency, "ssp:3");
+    published_rows_free(&p);
+}
+
+static void unknown_columns_are_passed_over_if_asked(void **state)
+{
+    static const char text[] = "gpu,model,gpus,mode,efficiency,year\nP100,m,4,ring,0.5,2017\n";
+    struct published_rows p = { .path = NULL };
+
+    (void)state;
+    assert_int_equal(load(&p, text), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "unknown column \"gpu\""));
+    assert_non_null(strstr(rc_message(), "--ignore-columns"));
+    assert_int_equal(published_rows_load(&p, path, true), RC_OK);
+    assert_string_equal(p.ignored, "gpu, year");
+    assert_int_equal(p.row[0].n_gpus, 4);
+    published_rows_free(&p);
+}
+
 static void wrong_tables_are_named(void **state)
 {
     static const struct {
@@ -152,7 +199,8 @@ static void wrong_tables_are_named(void **state)
         { "model,gpus,mode,efficency\n", ":1: unknown column \"efficency\"; efficiency, or another of model, gpus" },
         { "#\nmodel,qqqqqqqqqqqqqqq\n", ":2: unknown column \"qqqqqqqqqqqqqqq\"; one of model, gpus" },
         { "model,gpus,mode,model,efficiency\n", ":1: column model is there twice; once would be right" },
-        { "model,gpus,mode\nm,1,ring\n", ":1: there is no column efficiency, which is needed" },
+        { "model,gpus,mode\nm,1,ring\n", ":1: no column says what was measured; efficiency, images_per_s" },
+        { "gpus,model,efficiency\n", ":1: there is no column mode, which is needed" },
         { "gpus,mode,efficiency\n1,ring,1\n", ":1: there is no column model, which is needed" },
         { "\"model,gpus\n", ":1: is no head; the names of columns would be right" },
         { HEAD "m,4,ring,0.5\n", ":2: has 4 fields; 5 would be right, as the head has" },
@@ -165,15 +213,24 @@ static void wrong_tables_are_named(void **state)
         { HEAD "m,8193,ring,,0.5\n", ":2: gpus: is \"8193\"; a whole number from 1 to 8192 would be right" },
         { HEAD "m,1.5,ring,,0.5\n", ":2: gpus: is \"1.5\"; a whole number from 1 to 8192 would be right" },
         { HEAD "m,4,rings,,0.5\n",
-          ":2: mode: is \"rings\"; ring, allreduce, ps, ps-sync, ps-async or none would be right" },
-        { HEAD "m,4,single,,1\n", ":2: mode: is \"single\"; ring, allreduce" },
+          ":2: mode: is \"rings\"; ring, allreduce, ps, ps-sync, ps-async, none or single would be right" },
         { HEAD "m,4,allreduce-,,1\n", ":2: mode: is \"allreduce-\"; ring, allreduce" },
         { HEAD "m,4,ps-ring,1,1\n", ":2: mode: is \"ps-ring\"; ring, allreduce" },
         { HEAD "m,4,ring,,-0.5\n", ":2: efficiency: is \"-0.5\"; a ratio above 0, at most 1.5 (90 % is 0.9 or 90%) w" },
         { HEAD "m,4,ring,,90\n", ":2: efficiency: is \"90\"; a ratio above 0, at most 1.5 (90 % is 0.9 or 90%) w" },
         { HEAD "m,4,ring,,0\n", ":2: efficiency: is \"0\"; a ratio above 0" },
         { HEAD "m,4,ring,,nan\n", ":2: efficiency: is \"nan\"; a ratio above 0" },
-        { HEAD "m,4,ring,,\n", ":2: efficiency: is \"\"; a ratio above 0" },
+        { HEAD "m,4,ring,,\n", ":2: efficiency: is \"\"; a ratio, or a number in column images_per_s" },
+        { "model,gpus,mode,images_per_s\nm,4,ring,\n", ":2: efficiency: is \"\"; a ratio, or a number in column" },
+        { "model,gpus,mode,images_per_s\nm,4,ring,-1\n", ":2: images_per_s: is \"-1\"; a number from 0.001" },
+        { "model,gpus,mode,images_per_s,batch\nm,4,ring,400,32\nm,1,single,110,64\n",
+          ":2: one_gpu_images_per_s: is \"\"; the rate of one GPU, or a row of 1 GPU with the same model" },
+        { "model,gpus,mode,images_per_s\nm,1,single,10\nm,4,ring,400\n",
+          ":3: 400 images/s of 4 GPUs, over 10 of one, is an efficiency of 10.00; at most 1.5" },
+        { "model,gpus,mode,efficiency,gpus_per_host\nm,4,ring,1,0\n", ":2: gpus_per_host: is \"0\"; a whole number" },
+        { HEAD_OF_SERVERS "m,4,ps,1,1,half,\n", ":2: placement: is \"half\"; split, whole" },
+        { HEAD_OF_SERVERS "m,4,ps,1,1,,later\n", ":2: consistency: is \"later\"; async, ssp:S" },
+        { HEAD_OF_SERVERS "m,4,ring,,1,,sync\n", ":2: consistency: is \"sync\"; nothing, as the row is of no" },
         { HEAD "m,4,ps,,0.5\n",
           ":2: servers: is \"\"; the number of servers, as the row is of a parameter server, would" },
         { HEAD "m,4,ps,0,0.5\n", ":2: servers: is \"0\"; the number of servers" },
@@ -220,11 +277,11 @@ static void other_things_than_files_are_refused(void **state)
     struct published_rows p = { .path = NULL };
 
     (void)state;
-    assert_int_equal(published_rows_load(&p, "/no/such/table.csv"), RC_INVAL);
+    assert_int_equal(published_rows_load(&p, "/no/such/table.csv", false), RC_INVAL);
     assert_names(rc_message(), "/no/such/table.csv:");
-    assert_int_equal(published_rows_load(&p, "/tmp"), RC_INVAL);
+    assert_int_equal(published_rows_load(&p, "/tmp", false), RC_INVAL);
     write_bytes(HEAD "m,4\0,ring,,0.5\n", sizeof HEAD + 15);
-    assert_int_equal(published_rows_load(&p, path), RC_INVAL);
+    assert_int_equal(published_rows_load(&p, path, false), RC_INVAL);
     assert_non_null(strstr(rc_message(), ":2: has a zero byte; text would be right"));
 }
 
@@ -251,7 +308,7 @@ static void broken_tables_are_refused_or_read(void **state)
         for (int k = 0; k < 1 + round % 3; k++)
             text[below(&n_drawn, sizeof whole - 1)] = (char)below(&n_drawn, 256);
         write_bytes(text, sizeof whole - 1 - below(&n_drawn, round % 2 ? sizeof whole - 1 : 1));
-        if (published_rows_load(&p, path) == RC_OK) {
+        if (published_rows_load(&p, path, false) == RC_OK) {
             n_read++;
             for (size_t i = 0; i < p.n_rows; i++)
                 assert_true(p.row[i].n_gpus >= 1 && p.row[i].efficiency_ratio > 0 && p.row[i].model[0]);
@@ -265,9 +322,14 @@ static void broken_tables_are_refused_or_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_stand_in_any_order),          cmocka_unit_test(names_of_modes),
-        cmocka_unit_test(tables_of_spreadsheet_programs),      cmocka_unit_test(wrong_tables_are_named),
-        cmocka_unit_test(other_things_than_files_are_refused), cmocka_unit_test(broken_tables_are_refused_or_read),
+        cmocka_unit_test(columns_stand_in_any_order),
+        cmocka_unit_test(names_of_modes),
+        cmocka_unit_test(tables_of_spreadsheet_programs),
+        cmocka_unit_test(wrong_tables_are_named),
+        cmocka_unit_test(rates_instead_of_efficiencies),
+        cmocka_unit_test(unknown_columns_are_passed_over_if_asked),
+        cmocka_unit_test(other_things_than_files_are_refused),
+        cmocka_unit_test(broken_tables_are_refused_or_read),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

@@ -31,24 +31,26 @@ static enum rc at_row(const struct reproduction *r, const struct published_row *
 
 static enum rc find_cluster(size_t *out, struct reproduction *r, const struct published_row *row)
 {
-    const char *name = row->cluster[0] ? row->cluster : r->terms->cluster, *transport = transport_of(r, row);
+    const struct cluster_wish wish = { .name = row->cluster[0] ? row->cluster : r->terms->cluster,
+                                       .transport = transport_of(r, row),
+                                       .n_gpus_per_host = row->n_gpus_per_host };
     struct used_cluster *more;
     enum rc rc;
 
-    if (!name[0])
+    if (!wish.name[0])
         return rc_raise(RC_INVAL,
                         "%s:%d: cluster: the row names none; --cluster PRESET|FILE, or a column cluster, would "
                         "be right",
                         r->rows.path, row->line);
     for (*out = 0; *out < r->n_clusters; ++*out)
-        if (strcmp(r->cluster[*out].name, name) == 0 && strcmp(r->cluster[*out].transport, transport) == 0)
+        if (used_cluster_is(&r->cluster[*out], &wish))
             return RC_OK;
     more = grown(r->cluster, r->n_clusters, sizeof *more);
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a cluster");
     r->cluster = more;
     more += r->n_clusters;
-    rc = used_cluster_open(more, row->cluster[0] ? NULL : "cluster", name, transport, r->terms->cluster_set);
+    rc = used_cluster_open(more, row->cluster[0] ? NULL : "cluster", &wish, r->terms->cluster_set);
     r->n_clusters += rc == RC_OK;
     return row->cluster[0] ? at_row(r, row, "cluster", rc) : rc;
 }
@@ -73,8 +75,8 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
         .variation = variation,
         .mode = p->mode,
         .reducer = p->reducer,
-        .placement = t->placement,
-        .consistency = t->consistency,
+        .placement = p->placement,
+        .consistency = p->consistency,
         .overlap = t->overlap,
         .bucket_bytes = row_mode_has_servers(p->mode) ? t->ps_bucket_bytes : t->bucket_bytes,
         .n_gpus = p->n_gpus,
@@ -200,9 +202,9 @@ static enum rc check_servers(const struct reproduction *r, const struct point_of
 {
     const struct used_profile *profile = &r->profiles.profile[p->profile];
 
-    if (p->n_servers > simulated_most_servers(profile, r->terms->placement))
+    if (p->n_servers > simulated_most_servers(profile, p->placement))
         return rc_raise(RC_INVAL, "%s has %zu tensors, which --placement %s does not cut; at most %zu would be right",
-                        profile->model, profile->n_tensors, r->terms->placement, profile->n_tensors);
+                        profile->model, profile->n_tensors, p->placement, profile->n_tensors);
     if ((long long)p->n_gpus * p->n_servers > REPRODUCE_MOST_MESSAGES)
         return rc_raise(RC_INVAL,
                         "%d GPUs and %d servers have %lld messages under way at once; at most %d are simulated",
@@ -215,6 +217,8 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
     struct point_of_row p = { .row = row,
                               .mode = row->mode,
                               .reducer = row->reducer,
+                              .placement = row->placement[0] ? row->placement : r->terms->placement,
+                              .consistency = row->consistency[0] ? row->consistency : r->terms->consistency,
                               .n_gpus = row->n_gpus,
                               .n_servers = row->n_servers,
                               .predicted_ratio = NAN };
@@ -235,6 +239,7 @@ out:
 static bool is_same_line(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
 {
     return a->cluster == b->cluster && a->mode == b->mode && strcmp(a->reducer, b->reducer) == 0 &&
+           strcmp(a->placement, b->placement) == 0 && strcmp(a->consistency, b->consistency) == 0 &&
            strcmp(r->profiles.profile[a->profile].model, r->profiles.profile[b->profile].model) == 0;
 }
 
@@ -252,7 +257,7 @@ static int most_gpus(const struct reproduction *r, const struct point_of_row *p,
 /* Servers in the proportion of a row; where no tensor is cut, at most one for each. */
 static int servers_in_line(const struct reproduction *r, const struct point_of_row *like, int n_gpus)
 {
-    const int most = simulated_most_servers(&r->profiles.profile[like->profile], r->terms->placement);
+    const int most = simulated_most_servers(&r->profiles.profile[like->profile], like->placement);
     const int n = like->n_servers * n_gpus > like->n_gpus ? like->n_servers * n_gpus / like->n_gpus : 1;
 
     return n < most ? n : most;
@@ -303,7 +308,7 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
     enum rc rc;
 
     snprintf(r.name, sizeof r.name, "%s", name);
-    TRY(published_rows_load(&r.rows, path));
+    TRY(published_rows_load(&r.rows, path, terms->ignores_columns));
     for (size_t i = 0; i < r.rows.n_rows; i++)
         TRY(add_row(&r, &r.rows.row[i]));
     TRY(used_profiles_check_all_used(&r.profiles, terms->profiles, r.rows.path));
@@ -373,8 +378,8 @@ void reproduction_close(struct reproduction *r)
 
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers)
 {
-    struct reproduce_error e = { .n_rows = 0, .mean_points = NAN, .worst_points = NAN, .worst = NULL };
-    double sum = 0;
+    struct reproduce_error e = { .n_rows = 0, .mean_points = NAN, .worst_points = NAN, .mean_factor = NAN };
+    double sum = 0, sum_of_logs = 0;
 
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
@@ -384,13 +389,16 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
             continue;
         const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);
         sum += points;
+        sum_of_logs += fabs(log(p->predicted_ratio / p->row->efficiency_ratio));
         e.n_rows++;
         if (!(points <= e.worst_points)) {
             e.worst_points = points;
             e.worst = p;
         }
     }
-    if (e.n_rows > 0)
+    if (e.n_rows > 0) {
         e.mean_points = sum / (double)e.n_rows;
+        e.mean_factor = exp(sum_of_logs / (double)e.n_rows);
+    }
     return e;
 }

@@ -48,18 +48,20 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     const char *cluster;                 /* of rows that name no cluster; "": not given */
     const char *cluster_set;             /* "key=value,...": for all clusters */
     const char *ps_transport;            /* of rows of ps without one; "cluster": the cluster's own */
-    const char *placement, *consistency; /* of servers; consistency: for mode ps, not ps-async */
+    const char *placement, *consistency; /* of rows of servers without them; consistency: for mode ps, not ps-async */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     bool has_charts;                        /* also simulate points that only charts show */
     bool is_own_table;                      /* of the user, not horovod-512 */
+    bool ignores_columns;                   /* with unknown names */
 };
 
 struct point_of_row { /* row NULL: only for a chart */
     const struct published_row *row;
     size_t profile, cluster;
     enum row_mode mode;
-    const char *reducer; /* of the row; borrowed */
+    const char *reducer;                 /* of the row; borrowed, as the next two */
+    const char *placement, *consistency; /* of servers */
     int n_gpus, n_servers, batch;
     size_t alone, together; /* simulations: of one GPU, and of all */
     struct {
@@ -91,9 +93,12 @@ void reproduction_close(struct reproduction *r); /* accepts a zeroed one */
 struct reproduce_error { /* over the counted rows of one kind of mode */
     size_t n_rows;
     double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
+    double mean_factor;               /* between predicted and published throughput, at least 1; geometric mean */
     const struct point_of_row *worst;
 };
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers);
+/* Print it as a line; nothing without rows. */
+void reproduction_print_error(const struct reproduction *r, bool has_servers, FILE *to);
 /* Name of its exchange: "ring", "allreduce" if no algorithm is given, "ps". */
 const char *point_exchange(const struct point_of_row *p);
 /* Transport of a point: "rdma". */

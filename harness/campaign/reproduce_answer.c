@@ -12,14 +12,16 @@ static const double HOT_RATIO = 1.5; /* of the fullest server over the mean */
 
 /* --- the answer --- */
 
-static void tell_error(const struct reproduction *r, bool has_servers, FILE *to)
+void reproduction_print_error(const struct reproduction *r, bool has_servers, FILE *to)
 {
     const struct reproduce_error e = reproduction_error(r, has_servers);
 
     if (e.n_rows == 0)
         return;
-    fprintf(to, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s, line %d)\n",
-            has_servers ? "parameter server" : "ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
+    fprintf(to,
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s; worst %.1f points "
+            "(%s, %d GPUs, %s, line %d)\n",
+            has_servers ? "parameter server" : "ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
             e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst), e.worst->row->line);
 }
 
@@ -40,6 +42,8 @@ static void tell_rows(const struct reproduction *r, FILE *to)
     if (n_failed > 0)
         fprintf(to, "; %zu failed", n_failed);
     fprintf(to, ".\n");
+    if (r->rows.ignored[0])
+        fprintf(to, "Columns that were not read (--ignore-columns): %s.\n", r->rows.ignored);
 }
 
 const char *reproduction_of_table(const struct reproduction *r)
@@ -143,8 +147,8 @@ enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
 
     TRY(terminal_text_open(&text));
     tell_rows(r, text.lines);
-    tell_error(r, false, text.lines);
-    tell_error(r, true, text.lines);
+    reproduction_print_error(r, false, text.lines);
+    reproduction_print_error(r, true, text.lines);
     tell_how_sure(r, text.lines);
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
@@ -185,7 +189,7 @@ static void tell_hot_spots(const struct reproduction *r, FILE *to)
     }
     if (n > 0)
         fprintf(to, "--placement %s cuts no tensor: all gradients of it, and all pulls, cross the link of its server\n",
-                r->terms->placement);
+                p->placement);
 }
 
 static bool has_same_value(const struct reproduction *r, size_t cluster, int key, const char *value)

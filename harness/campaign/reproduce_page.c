@@ -15,9 +15,12 @@ static void write_error(FILE *to, const struct reproduction *r, bool has_servers
     const struct reproduce_error e = reproduction_error(r, has_servers);
 
     if (e.n_rows > 0)
-        html_element(to, "p", NULL, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s).",
-                     has_servers ? "Parameter server" : "Ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
-                     e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
+        html_element(
+            to, "p", NULL,
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s; worst %.1f points "
+            "(%s, %d GPUs, %s).",
+            has_servers ? "Parameter server" : "Ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
+            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
 }
 
 static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)

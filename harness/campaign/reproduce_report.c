@@ -97,17 +97,6 @@ enum rc reproduction_table(struct table **out, const struct reproduction *r)
     return reproduction_table_of(out, r, &all);
 }
 
-static void print_error(const struct reproduction *r, bool has_servers, FILE *to)
-{
-    const struct reproduce_error e = reproduction_error(r, has_servers);
-
-    if (e.n_rows == 0)
-        return;
-    fprintf(to, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s, line %d)\n",
-            has_servers ? "parameter server" : "ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
-            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst), e.worst->row->line);
-}
-
 /* Of each model with servers the tensor that the hottest of them holds, where it holds far more than the mean. */
 static void print_hot_spots(const struct reproduction *r, FILE *to)
 {
@@ -119,7 +108,7 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
                     "%s, %d GPUs, %d servers: the server with %s holds %.1f times the mean of all servers, as "
                     "--placement %s cuts no "
                     "tensor: all gradients of it, and all pulls, cross that server's link\n",
-                    p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, r->terms->placement);
+                    p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, p->placement);
     }
 }
 
@@ -162,8 +151,8 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
 
     TRY(reproduction_table(&t, r));
     table_print(t, to);
-    print_error(r, false, to);
-    print_error(r, true, to);
+    reproduction_print_error(r, false, to);
+    reproduction_print_error(r, true, to);
     print_hot_spots(r, to);
     reproduction_print_exchange(r, to);
     if (r->terms->has_charts)
@@ -198,8 +187,8 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_text(record, "mode", row_mode_name(p->mode));
     record_text(record, "reducer", p->reducer[0] ? p->reducer : NULL);
     if (row_mode_has_servers(p->mode)) {
-        record_text(record, "consistency", p->mode == ROW_PS_ASYNC ? "async" : r->terms->consistency);
-        record_text(record, "placement", r->terms->placement);
+        record_text(record, "consistency", p->mode == ROW_PS_ASYNC ? "async" : p->consistency);
+        record_text(record, "placement", p->placement);
     } else {
         record_null(record, "consistency");
         record_null(record, "placement");
@@ -264,6 +253,7 @@ static enum rc write_errors(struct report *to, const struct reproduction *r, boo
     record_u64(record, "rows_count", e.n_rows);
     record_f64(record, "mean_absolute_error_ratio", e.mean_points / 100);
     record_f64(record, "worst_absolute_error_ratio", e.worst_points / 100);
+    record_f64(record, "mean_throughput_factor", e.mean_factor);
     TRY(report_write(to, record));
 out:
     record_close(&record);

@@ -35,12 +35,14 @@ out:
 static enum rc find_clusters(struct simulate *s)
 {
     const struct simulate_terms *t = s->terms;
+    struct cluster_wish wish = { .name = t->cluster, .transport = "" };
     enum rc rc;
 
-    TRY(used_cluster_open(&s->cluster[s->n_clusters], "cluster", t->cluster, "", t->cluster_set));
+    TRY(used_cluster_open(&s->cluster[s->n_clusters], "cluster", &wish, t->cluster_set));
     s->n_clusters++;
     if (strcmp(t->ps_transport, "cluster") != 0) {
-        TRY(used_cluster_open(&s->cluster[s->n_clusters], "cluster", t->cluster, t->ps_transport, t->cluster_set));
+        wish.transport = t->ps_transport;
+        TRY(used_cluster_open(&s->cluster[s->n_clusters], "cluster", &wish, t->cluster_set));
         s->n_clusters++;
     }
 out:

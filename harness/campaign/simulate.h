@@ -79,7 +79,7 @@ struct simulate_terms { /* borrowed; lists are comma-separated */
 
 struct simulate_way { /* to exchange */
     enum row_mode mode;
-    char reducer[16];                         /* of a collective mode */
+    char reducer[ROW_REDUCER_BYTES];          /* of a collective mode */
     char consistency[CONSISTENCY_TEXT_BYTES]; /* of servers, as the next two */
     char placement[PLACEMENT_TEXT_BYTES];
     int n_servers; /* 0: one for each host of workers */

@@ -228,7 +228,7 @@ static enum rc of_table(size_t *out, struct simulate *s, struct profile_wish *w)
     struct published_rows rows = { .path = NULL };
     enum rc rc;
 
-    TRY(published_rows_load(&rows, s->terms->published_rows));
+    TRY(published_rows_load(&rows, s->terms->published_rows, false));
     for (size_t i = 0; i < rows.n_rows && isnan(w->one_gpu_images_per_s); i++) {
         const struct published_row *row = &rows.row[i];
         if (strcmp(row->model, w->model) == 0 && strcmp(row->cluster, s->terms->cluster) == 0) {

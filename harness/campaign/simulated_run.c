@@ -119,6 +119,8 @@ static enum rc add_cluster(struct simulation *s, const struct simulated_run *r)
         TRY(simulation_add(s, "--cluster-set=%s", r->cluster_set));
     if (r->cluster->transport[0])
         TRY(simulation_add(s, "--cluster-set=protocol=%s", r->cluster->transport));
+    if (r->cluster->n_gpus_per_host > 0)
+        TRY(simulation_add(s, "--cluster-set=ranks_per_host_count=%d", r->cluster->n_gpus_per_host));
     if (r->variation[0])
         TRY(simulation_add(s, "--cluster-set=%s", r->variation));
     if (r->seed > 0)

@@ -11,25 +11,34 @@
 #include "harness/report/html.h"
 #include "harness/report/record.h"
 
-enum rc used_cluster_open(struct used_cluster *out, const char *option, const char *name, const char *transport,
+bool used_cluster_is(const struct used_cluster *c, const struct cluster_wish *wish)
+{
+    return strcmp(c->name, wish->name) == 0 && strcmp(c->transport, wish->transport) == 0 &&
+           c->n_gpus_per_host == wish->n_gpus_per_host;
+}
+
+enum rc used_cluster_open(struct used_cluster *out, const char *option, const struct cluster_wish *wish,
                           const char *settings)
 {
-    struct used_cluster c = { .sources = calloc(1, sizeof *c.sources) };
-    char protocol[32];
+    struct used_cluster c = { .sources = calloc(1, sizeof *c.sources), .n_gpus_per_host = wish->n_gpus_per_host };
+    char protocol[32], hosts[48];
     enum rc rc;
 
     if (!c.sources)
         FAIL(RC_NOMEM, "no memory for the sources of a cluster");
-    if (strlen(name) >= sizeof c.name)
-        FAIL(RC_INVAL, "cluster %.60s...: is too long a name", name);
-    snprintf(c.name, sizeof c.name, "%s", name);
-    snprintf(c.transport, sizeof c.transport, "%s", transport);
+    if (strlen(wish->name) >= sizeof c.name)
+        FAIL(RC_INVAL, "cluster %.60s...: is too long a name", wish->name);
+    snprintf(c.name, sizeof c.name, "%s", wish->name);
+    snprintf(c.transport, sizeof c.transport, "%s", wish->transport);
     rc = cluster_find(&c.cluster, c.sources, c.name);
     TRY(option ? file_of_option(rc, option) : rc);
     TRY(cluster_set(&c.cluster, c.sources, settings));
     snprintf(protocol, sizeof protocol, "protocol=%s", c.transport);
     if (c.transport[0])
         TRY(cluster_set(&c.cluster, NULL, protocol));
+    snprintf(hosts, sizeof hosts, "ranks_per_host_count=%d", c.n_gpus_per_host);
+    if (c.n_gpus_per_host > 0)
+        TRY(cluster_set(&c.cluster, NULL, hosts));
     c.n_calibrated = calibration_spread(c.calibrated, &c.cluster, c.sources);
     *out = c;
     c.sources = NULL;
@@ -166,7 +175,7 @@ enum rc used_cluster_print_json(const char *option, const char *name, const char
     struct record *r = NULL;
     enum rc rc;
 
-    TRY(used_cluster_open(&c, option, name, "", settings));
+    TRY(used_cluster_open(&c, option, &(struct cluster_wish){ .name = name, .transport = "" }, settings));
     TRY(record_open(&r, "cluster"));
     TRY(used_cluster_record(r, &c));
     TRY(report_open(&to, "-"));

@@ -3,6 +3,7 @@
 #ifndef HARNESS_CAMPAIGN_USED_CLUSTER_H
 #define HARNESS_CAMPAIGN_USED_CLUSTER_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "harness/base/rc.h"
@@ -16,16 +17,22 @@ enum { USED_CLUSTER_TITLE_BYTES = ROW_CLUSTER_BYTES + 68 };
 
 struct used_cluster {
     char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
+    int n_gpus_per_host;                        /* as a table says it; 0: the cluster's own */
     struct cluster cluster;
     struct cluster_sources *sources;                             /* owned */
     struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* with their spreads */
     size_t n_calibrated;
 };
 
-/* option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as
+/* wish: its name, transport and n_gpus_per_host. option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as
  * cluster_find() and cluster_set(); RC_NOMEM. */
-enum rc used_cluster_open(struct used_cluster *out, const char *option, const char *name, const char *transport,
+struct cluster_wish {
+    const char *name, *transport;
+    int n_gpus_per_host;
+};
+enum rc used_cluster_open(struct used_cluster *out, const char *option, const struct cluster_wish *wish,
                           const char *settings) MUST_CHECK;
+bool used_cluster_is(const struct used_cluster *c, const struct cluster_wish *wish);
 void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
 
 /* Transport of its protocol: "rdma". */

@@ -21,10 +21,12 @@ struct reproduce_opts {
     const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, ps_bucket_bytes, jobs;
-    bool charts, continue_anyway, dry_run;
+    bool charts, continue_anyway, dry_run, ignore_columns;
 };
 
 static const struct opt table[] = {
+    OPT_BOOL_(struct reproduce_opts, ignore_columns, "ignore-columns", "false",
+              "pass over columns with unknown names. The answer lists them"),
     OPT_FILE_(struct reproduce_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
               "time of each layer on one GPU, for each model of the table. gradmark profile writes such files. A row "
               "with one_gpu_images_per_s has that rate instead"),
@@ -158,7 +160,8 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
                                            .bucket_bytes = o->bucket_bytes,
                                            .ps_bucket_bytes = o->ps_bucket_bytes,
                                            .has_charts = o->charts && o->out[0],
-                                           .is_own_table = !is_preset };
+                                           .is_own_table = !is_preset,
+                                           .ignores_columns = o->ignore_columns };
     struct simulating s = { .keeps = false };
     struct reproduction r = { .terms = NULL };
     char published[PATH_MAX];
@@ -205,7 +208,7 @@ static const struct verb_example examples[] = {
 };
 
 static const struct verb_basics basics[] = {
-    { "rows and cluster", "profile cluster cluster-set" },
+    { "rows and cluster", "profile cluster cluster-set ignore-columns" },
     { "exchange", "overlap bucket-bytes placement" },
     { "output", "out records charts continue dry-run jobs" },
     { NULL, NULL },
@@ -219,7 +222,7 @@ const struct verb verb_reproduce = {
     .usage = "horovod-512|FILE.csv [--option value ...]",
     .introduction = "Simulates each row of a published table, and prints how wrong the prediction is. horovod-512 is "
                     "built in: Horovod and TensorFlow on up to 512 GPUs. FILE.csv is your own table with the columns "
-                    "model, gpus, mode, servers and efficiency.\n\n"
+                    "model, gpus, mode, servers, and efficiency or images_per_s.\n\n"
                     "Five values of the built-in clusters were chosen to fit horovod-512, so its errors are small. "
                     "Charts take much longer than the table: --dry-run prints how many simulations.",
     .example = examples,
