@@ -475,14 +475,20 @@ static bool is_baseline_of(const struct published_row *one, const struct publish
            strcmp(one->cluster, row->cluster) == 0 && strcmp(one->table, row->table) == 0 && one->batch == row->batch;
 }
 
-/* The rate of one GPU of a row that brings none: that of a row of 1 GPU, NaN: there is none. */
+/* The rate of one GPU of a row that brings none: that of a row of 1 GPU, best of the same mode, or of none. NaN: there
+ * is no such row. */
 static double baseline_of(const struct published_rows *p, const struct published_row *row)
 {
+    int best = 0;
     double rate = NAN;
 
-    for (size_t i = p->n_rows; i-- > 0;)
-        if (is_baseline_of(&p->row[i], row) && (isnan(rate) || p->row[i].mode == row->mode))
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const int fit = p->row[i].mode == row->mode ? 3 : p->row[i].mode == ROW_NONE ? 2 : 1;
+        if (fit > best && is_baseline_of(&p->row[i], row)) {
+            best = fit;
             rate = p->row[i].images_per_s;
+        }
+    }
     return rate;
 }
 

@@ -9,7 +9,7 @@
  *   efficiency                      a ratio, 1: no loss. Or one of:
  *   images_per_s, images_per_s_per_gpu   of all GPUs, or of each. Efficiency is this over gpus times the rate of one
  *                                   GPU: one_gpu_images_per_s, or the row of 1 GPU with the same model, cluster, table
- *                                   and batch (of the same mode, if there is one)
+ *                                   and batch (best of the same mode, or of none)
  *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
  *   placement, consistency          for a row of ps, as in gradmark train; empty: --placement, --consistency
  *   gpus_per_host                   empty: as the cluster says

@@ -189,11 +189,41 @@ static void unknown_columns_are_passed_over_if_asked(void **state)
     published_rows_free(&p);
 }
 
+/* What is wrong, and the message behind the path. */
+struct wrong {
+    const char *text, *message;
+};
+
+static void assert_named(const struct wrong *wrong, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct published_rows p = { .path = NULL };
+        assert_int_equal(load(&p, wrong[i].text), RC_INVAL);
+        assert_null(p.row);
+        if (strncmp(rc_message(), path, strlen(path)) != 0 ||
+            strncmp(rc_message() + strlen(path), wrong[i].message, strlen(wrong[i].message)) != 0)
+            fail_msg("\"%s\": %s", wrong[i].text, rc_message());
+    }
+}
+
+static void wrong_rates_are_named(void **state)
+{
+    static const struct wrong wrong[] = {
+        { "model,gpus,mode,images_per_s\nm,4,ring,\n", ":2: efficiency: is \"\"; a ratio, or a number in column" },
+        { "model,gpus,mode,images_per_s\nm,4,ring,-1\n", ":2: images_per_s: is \"-1\"; a number from 0.001" },
+        { "model,gpus,mode,images_per_s,batch\nm,4,ring,400,32\nm,1,single,110,64\n",
+          ":2: one_gpu_images_per_s: is \"\"; the rate of one GPU, or a row of 1 GPU with the same model" },
+        { "model,gpus,mode,images_per_s\nm,1,single,10\nm,4,ring,400\n",
+          ":3: 400 images/s of 4 GPUs, over 10 of one, is an efficiency of 10.00; at most 1.5" },
+    };
+
+    (void)state;
+    assert_named(wrong, sizeof wrong / sizeof *wrong);
+}
+
 static void wrong_tables_are_named(void **state)
 {
-    static const struct {
-        const char *text, *message; /* behind the path */
-    } wrong[] = {
+    static const struct wrong wrong[] = {
         { "", ": has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency" },
         { HEAD, ": has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency" },
         { "model,gpus,mode,efficency\n", ":1: unknown column \"efficency\"; efficiency, or another of model, gpus" },
@@ -221,12 +251,6 @@ static void wrong_tables_are_named(void **state)
         { HEAD "m,4,ring,,0\n", ":2: efficiency: is \"0\"; a ratio above 0" },
         { HEAD "m,4,ring,,nan\n", ":2: efficiency: is \"nan\"; a ratio above 0" },
         { HEAD "m,4,ring,,\n", ":2: efficiency: is \"\"; a ratio, or a number in column images_per_s" },
-        { "model,gpus,mode,images_per_s\nm,4,ring,\n", ":2: efficiency: is \"\"; a ratio, or a number in column" },
-        { "model,gpus,mode,images_per_s\nm,4,ring,-1\n", ":2: images_per_s: is \"-1\"; a number from 0.001" },
-        { "model,gpus,mode,images_per_s,batch\nm,4,ring,400,32\nm,1,single,110,64\n",
-          ":2: one_gpu_images_per_s: is \"\"; the rate of one GPU, or a row of 1 GPU with the same model" },
-        { "model,gpus,mode,images_per_s\nm,1,single,10\nm,4,ring,400\n",
-          ":3: 400 images/s of 4 GPUs, over 10 of one, is an efficiency of 10.00; at most 1.5" },
         { "model,gpus,mode,efficiency,gpus_per_host\nm,4,ring,1,0\n", ":2: gpus_per_host: is \"0\"; a whole number" },
         { HEAD_OF_SERVERS "m,4,ps,1,1,half,\n", ":2: placement: is \"half\"; split, whole" },
         { HEAD_OF_SERVERS "m,4,ps,1,1,,later\n", ":2: consistency: is \"later\"; async, ssp:S" },
@@ -262,14 +286,7 @@ static void wrong_tables_are_named(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct published_rows p = { .path = NULL };
-        assert_int_equal(load(&p, wrong[i].text), RC_INVAL);
-        assert_null(p.row);
-        if (strncmp(rc_message(), path, strlen(path)) != 0 ||
-            strncmp(rc_message() + strlen(path), wrong[i].message, strlen(wrong[i].message)) != 0)
-            fail_msg("\"%s\": %s", wrong[i].text, rc_message());
-    }
+    assert_named(wrong, sizeof wrong / sizeof *wrong);
 }
 
 static void other_things_than_files_are_refused(void **state)
@@ -326,6 +343,7 @@ int main(void)
         cmocka_unit_test(names_of_modes),
         cmocka_unit_test(tables_of_spreadsheet_programs),
         cmocka_unit_test(wrong_tables_are_named),
+        cmocka_unit_test(wrong_rates_are_named),
         cmocka_unit_test(rates_instead_of_efficiencies),
         cmocka_unit_test(unknown_columns_are_passed_over_if_asked),
         cmocka_unit_test(other_things_than_files_are_refused),

@@ -183,13 +183,14 @@ static void tell_hot_spots(const struct reproduction *r, FILE *to)
         if (!p->row || !p->row->is_counted || !row_mode_has_servers(p->mode) || !(s->imbalance_ratio > HOT_RATIO) ||
             is_hot_before(r, i))
             continue;
-        fprintf(to, "%s, %d GPUs, %d servers: the server with %s holds %.1f times the mean of all servers\n",
-                p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio);
+        fprintf(to,
+                "%s, %d GPUs, %d servers, placement %s: the server with %s holds %.1f times the mean of all servers\n",
+                p->row->model, p->n_gpus, p->n_servers, p->placement, s->hot_tensor, s->imbalance_ratio);
         n++;
     }
     if (n > 0)
-        fprintf(to, "--placement %s cuts no tensor: all gradients of it, and all pulls, cross the link of its server\n",
-                p->placement);
+        fprintf(to,
+                "Such a placement cuts no tensor: all gradients of it, and all pulls, cross the link of its server.\n");
 }
 
 static bool has_same_value(const struct reproduction *r, size_t cluster, int key, const char *value)

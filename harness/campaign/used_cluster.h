@@ -24,12 +24,13 @@ struct used_cluster {
     size_t n_calibrated;
 };
 
-/* wish: its name, transport and n_gpus_per_host. option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as
- * cluster_find() and cluster_set(); RC_NOMEM. */
-struct cluster_wish {
+struct cluster_wish { /* borrowed; as in used_cluster */
     const char *name, *transport;
     int n_gpus_per_host;
 };
+
+/* option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as
+ * cluster_find() and cluster_set(); RC_NOMEM. */
 enum rc used_cluster_open(struct used_cluster *out, const char *option, const struct cluster_wish *wish,
                           const char *settings) MUST_CHECK;
 bool used_cluster_is(const struct used_cluster *c, const struct cluster_wish *wish);
