@@ -2,7 +2,7 @@
 /* limits.c - see limits.h. */
 #include "ps/limits.h"
 
-#include "ps/leases.h"
+#include "ps/recovery/leases.h"
 
 enum rc ps_check_slices(const struct sync_env *env)
 {

@@ -38,7 +38,7 @@
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/protocol.h"
-#include "ps/replica.h"
+#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 /* Allocate parameters and the body of STATE. */

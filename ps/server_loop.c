@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/replica.h"
+#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 /* The slice of server i is nowhere any more; with replicas who would hold it knows (replica.R9). */

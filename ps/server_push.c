@@ -21,9 +21,9 @@
 
 #include "harness/world/span.h"
 #include "harness/world/world.h"
-#include "ps/heir.h"
 #include "ps/protocol.h"
-#include "ps/replica.h"
+#include "ps/recovery/heir.h"
+#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 enum rc server_end_reply(struct ps_server *s, struct request *r)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "harness/world/world.h"
-#include "ps/replica.h"
+#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 /* Of a block that is summed or copied, and updated there: it is in a cache then. */

@@ -8,9 +8,9 @@
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
 #include "ps/clocks.h"
-#include "ps/leases.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
+#include "ps/recovery/leases.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 
@@ -246,7 +246,7 @@ void server_release_kept(struct ps_server *s, struct request *r);
 /* The round of piece k is full: makes the update of its step. */
 enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
 
-/* --- server_lease.c: does nothing if the run is not elastic --- */
+/* --- recovery/elastic.c: does nothing if the run is not elastic --- */
 
 /* Does this slice own the work queue? */
 bool server_has_book(const struct ps_server *s);

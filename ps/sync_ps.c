@@ -10,10 +10,10 @@
 
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
-#include "ps/heir.h"
 #include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
+#include "ps/recovery/heir.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 #include "harness/world/world.h"
-#include "ps/heir.h"
+#include "ps/recovery/heir.h"
 #include "ps/wire.h"
 
 struct sums {                           /* one way, of one worker */

@@ -222,7 +222,7 @@ float *exchange_grad(const struct exchange *x)
 
 /* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
- * piece that is under way; with replicas what it forwards of all workers, and its HELD (ps/replica.R6), wait at a
+ * piece that is under way; with replicas what it forwards of all workers, and its HELD (replica.R6), wait at a
  * neighbour. */
 struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ranks, const int *host)
 {

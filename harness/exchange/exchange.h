@@ -51,7 +51,7 @@
  *       independent.
  *  E13  With opts.n_batches N the run is elastic: it has N batches, which are assigned while it runs. Before each step
  *       a worker takes one (exchange_next_batch()); it waits for one that was not assigned ahead. The batches of a lost
- *       worker are assigned again, so that each parameter counts the gradient of each batch once (ps/leases.h).
+ *       worker are assigned again, so that each parameter counts the gradient of each batch once (leases.B4).
  *       Without overlap and periods, which delay gradients, and only with consistency async.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
@@ -64,7 +64,7 @@
  *       compression, shared memory and undo.
  *  E15  With opts.n_guests up to n_guests more workers may join the running run as late joiners (world.W9). Other
  *       ranks agree in exchange_open() and start(). For a late joiner, the servers check its layout (ps/layout.h) when
- *       it joins, and it gets their parameters. It may join, leave and be lost like any other worker (ps/leases.h).
+ *       it joins, and it gets their parameters. It may join, leave and be lost like any other worker (leases.B8).
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H

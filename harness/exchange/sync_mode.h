@@ -83,7 +83,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     const float *slice_param; /* a server's slice (placement.h), in host memory, lent during open; NULL: no data */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: a new training */
     int n_in_flight; /* of a mode with post(): maximum pieces of a worker that are posted and not ended; 0: 1 */
-    int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/replica.h) */
+    int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/recovery/replica.h) */
     const float *before_param; /* with one: as slice_param, of the previous server (of server 0: the last one) */
     float *before_moments;     /* likewise, as in slice_state */
     int timeout_ms;            /* per message; 0: no limit */
@@ -154,7 +154,7 @@ struct server_facts {                        /* of a server, since it began */
     uint64_t refused_count[N_REFUSED];       /* messages, by reason; and connections */
     uint64_t replicated_count, replicate_ns; /* pushes that waited for their replica; total time */
     uint32_t n_taken_over;                   /* servers that it has replaced; their work is counted here */
-    uint64_t copies_count, copied_bytes;     /* new replicas of the slices that it holds (ps/copy.h) */
+    uint64_t copies_count, copied_bytes;     /* new replicas of the slices that it holds (ps/recovery/copy.h) */
     uint32_t n_alone;                        /* of these slices, those without a complete replica now */
     bool has_book;                           /* with env.n_batches: it owns the work queue at the end of the run */
     bool follows_book;                       /* it replicates the queue of another server, which owns it unless it is

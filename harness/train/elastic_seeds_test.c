@@ -6,7 +6,7 @@
  * above that of the first, nor below that of the third, which is lower, as the gradients of fewer workers are less
  * stale: by the 95 % intervals of the mean differences, a pair of each seed.
  *
- * Each training is made in a copy of this process. Who joins a run: ps/elastic_test.c joins, whose sums are exact.
+ * Each training is made in a copy of this process. Who joins a run: elastic_test.c joins, whose sums are exact.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elastic_train_test.c - --elastic (elastic.h): what it does to a run that loses nobody, what to one that does, and
- * what it does not go with. Batches that are lost or count twice: ps/elastic_test.c.
+ * what it does not go with. Batches that are lost or count twice: ps/recovery/elastic_test.c.
  *
  *   elastic_train_test           in threads
  *   elastic_train_test sim CASE  in virtual time, where a slow worker does less, and a lost one's batches are done

@@ -4,7 +4,7 @@
  *
  *   none        the others do all their steps
  *   ps          its servers drop a lost worker, the others do all their steps (with --elastic the lost one's, too);
- *               with replicas (ps/replica.h) the next server takes the place of a lost one, and a new replica is
+ *               with replicas (replica.R9) the next server takes the place of a lost one, and a new replica is
  *               made; else its part of the parameters is gone, and the run ends
  *   allreduce   the others go back to the last step that all have done
  *

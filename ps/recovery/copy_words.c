@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_copy_words.c - the state of a slice beside its arrays, as words; see copy_words.h. */
+/* copy_words.c - the state of a slice beside its arrays, as words; see copy_words.h. */
 #include <assert.h>
 
 #include "harness/base/bytes.h"
 #include "harness/world/world.h"
-#include "ps/copy_words.h"
+#include "ps/recovery/copy_words.h"
 
 enum { WORD_BYTES = 8, HEADER_WORDS = PS_HEADER_BYTES / WORD_BYTES };
 enum { SLOT_IS_USED = 1, SLOT_WAITS = 2, SLOT_IS_KEPT = 4, SLOT_IS_REFUSED = 8, SLOT_ALL = 15 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leases.c - see leases.h. */
-#include "ps/leases.h"
+#include "ps/recovery/leases.h"
 
 #include <assert.h>
 #include <stdlib.h>

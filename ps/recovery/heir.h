@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heir.h - the server that replaces a lost one: the next server that is not lost, around the ring. It is the standby
  * ("heir" in names). */
-#ifndef PS_HEIR_H
-#define PS_HEIR_H
+#ifndef PS_RECOVERY_HEIR_H
+#define PS_RECOVERY_HEIR_H
 
 #include "harness/exchange/sync_mode.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heir.c - see heir.h. */
-#include "ps/heir.h"
+#include "ps/recovery/heir.h"
 
 #include <stdio.h>
 

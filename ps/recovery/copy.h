@@ -28,8 +28,8 @@
  *   Y7  The work queue in the copy (leases.h) must be one that can occur: each batch in one place, nothing with an
  *       absent worker; else Y4. The new standby also gets the times of rounds that ended before (leases.B11).
  */
-#ifndef PS_COPY_H
-#define PS_COPY_H
+#ifndef PS_RECOVERY_COPY_H
+#define PS_RECOVERY_COPY_H
 
 #include "ps/server_state.h"
 

@@ -64,10 +64,10 @@
  *       The first living server after them reports that. So N - 1 of N servers may be lost one after another, each when
  *       all slices are in two places again.
  */
-#ifndef PS_REPLICA_H
-#define PS_REPLICA_H
+#ifndef PS_RECOVERY_REPLICA_H
+#define PS_RECOVERY_REPLICA_H
 
-#include "ps/heir.h"
+#include "ps/recovery/heir.h"
 #include "ps/server_state.h"
 
 /* Is every change of s forwarded? */

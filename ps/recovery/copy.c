@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_copy.c - a slice to a new heir, and from its holder; see copy.h. */
+/* copy.c - a slice to a new heir, and from its holder; see copy.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/world.h"
-#include "ps/copy.h"
-#include "ps/copy_words.h"
-#include "ps/replica.h"
+#include "ps/recovery/copy.h"
+#include "ps/recovery/copy_words.h"
+#include "ps/recovery/replica.h"
 
 struct part { /* that is sent */
     struct xfer tx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_lease.c - what a server does in an elastic run: server 0 hands out batches, every one notes what it has of
+/* elastic.c - what a server does in an elastic run: server 0 hands out batches, every one notes what it has of
  * them; see leases.h. */
 #include <stdlib.h>
 #include <string.h>

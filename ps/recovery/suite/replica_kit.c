@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replica_kit.c - see replica_kit.h. */
-#include "ps/suite/replica_kit.h"
+#include "ps/recovery/suite/replica_kit.h"
 
 #include <math.h>
 #include <stdio.h>

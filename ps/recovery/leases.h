@@ -73,8 +73,8 @@
  *  B11  A round ends when n_workers more batches are done. The queue has the time of its end, by the clock of the
  *       queue's owner at that time. No round ends before the one before it.
  */
-#ifndef PS_LEASES_H
-#define PS_LEASES_H
+#ifndef PS_RECOVERY_LEASES_H
+#define PS_RECOVERY_LEASES_H
 
 #include <stdbool.h>
 #include <stddef.h>

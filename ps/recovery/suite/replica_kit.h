@@ -3,8 +3,8 @@
  * replica_kit.h - a run of workers and servers of which some die at a given call of the transport. The program that
  * uses it wraps transport_send, transport_wait and transport_recv_divided.
  */
-#ifndef PS_SUITE_REPLICA_KIT_H
-#define PS_SUITE_REPLICA_KIT_H
+#ifndef PS_RECOVERY_SUITE_REPLICA_KIT_H
+#define PS_RECOVERY_SUITE_REPLICA_KIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -18,8 +18,8 @@
  *                   Batches given back, in order, then 0 up to most_given. The end of each round.
  *   per local piece its batch_set
  */
-#ifndef PS_COPY_WORDS_H
-#define PS_COPY_WORDS_H
+#ifndef PS_RECOVERY_COPY_WORDS_H
+#define PS_RECOVERY_COPY_WORDS_H
 
 #include "ps/server_state.h"
 

@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "ps/suite/replica_kit.h"
+#include "ps/recovery/suite/replica_kit.h"
 
 static bool says(bool holds, const char *what, double is, double wanted)
 {

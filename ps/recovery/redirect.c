@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/heir.h"
+#include "ps/recovery/heir.h"
 #include "ps/worker_state.h"
 
 int ps_holder(const struct ps *p, int server)

@@ -29,7 +29,7 @@
 
 #include "harness/base/rng.h"
 #include "ps/ps.h"
-#include "ps/suite/replica_kit.h"
+#include "ps/recovery/suite/replica_kit.h"
 
 static void describe(FILE *to)
 {

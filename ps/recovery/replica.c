@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_replica.c - a slice's chain: what its holder sends on to its heir, and what that follows; see replica.h. */
+/* replica.c - a slice's chain: what its holder sends on to its heir, and what that follows; see replica.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/world.h"
-#include "ps/copy.h"
-#include "ps/replica.h"
+#include "ps/recovery/copy.h"
+#include "ps/recovery/replica.h"
 
 enum rc replica_open(struct ps_server *s)
 {

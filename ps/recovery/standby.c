@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_heir.c - what a server does when another one is lost: it goes on alone, takes its place, or makes a new heir;
+/* standby.c - what a server does when another one is lost: it goes on alone, takes its place, or makes a new heir;
  * see replica.h. */
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/copy.h"
-#include "ps/replica.h"
+#include "ps/recovery/copy.h"
+#include "ps/recovery/replica.h"
 
 static bool heir_is_due(const struct ps_server *s)
 {

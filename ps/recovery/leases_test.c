@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/base/rng.h"
-#include "ps/leases.h"
+#include "ps/recovery/leases.h"
 #include "ps/server_state.h"
 
 enum { MOST_WORKERS = 6, MOST_BATCHES = 40, N_SCHEDULES = 2000 };
