@@ -17,7 +17,7 @@
 #include "harness/base/hold.h"
 #include "harness/base/text.h"
 #include "harness/exchange/consistency.h"
-#include "harness/train/global_batch.h"
+#include "harness/train/job_batch.h"
 
 enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name)
 {

@@ -82,7 +82,7 @@ struct point {
     int n_threads;                   /* of each worker */
     long n_host_cores;               /* cores of the hosts of a launch; the most of its launches; 0: not known */
     uint64_t batch_per_worker_count; /* as the launches used it */
-    uint64_t global_batch_count;     /* likewise, for strong scaling (train/global_batch.h); 0: weak, or not known */
+    uint64_t global_batch_count;     /* likewise, for strong scaling (train/job_batch.h); 0: weak, or not known */
     int n_averaged;                  /* gradients that its parameter servers average into one update, from the launches;
                                         0: they apply each */
     bool lowers_stale;               /* they apply each at its rate over its staleness */

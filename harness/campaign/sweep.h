@@ -37,7 +37,7 @@
 #include "harness/report/digest.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
-#include "harness/train/exchange_plan.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/train.h"
 #include "harness/world/world.h"
 

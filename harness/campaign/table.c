@@ -10,7 +10,7 @@
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/target.h"
 #include "harness/report/table.h"
-#include "harness/train/global_batch.h"
+#include "harness/train/job_batch.h"
 
 static enum rc cell_number(struct table *t, const char *fmt, double value)
 {

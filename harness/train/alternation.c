@@ -9,7 +9,7 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/measure/steps.h"
-#include "harness/train/job_split.h"
+#include "harness/train/job_batch.h"
 
 bool alternation_is_alone(uint64_t turn_steps, size_t step)
 {

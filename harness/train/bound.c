@@ -5,8 +5,7 @@
 #include <math.h>
 
 #include "harness/train/alternation.h"
-#include "harness/train/global_batch.h"
-#include "harness/train/job_split.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/stages_bound.h"
 #include "models/replay/profile.h"
 

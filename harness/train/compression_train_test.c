@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/job_compression.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/suite/train_kit.h"
 #include "ps/wire.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_plan_test.c - what is said of the exchange of a job: lenet has 13706 parameters, 54824 bytes, linear two. */
-#include "harness/train/exchange_plan.h"
+#include "harness/train/job_exchange.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "harness/train/job_overlap.h"
 #include "harness/train/suite/train_kit.h"
 
 #define CHANGES_NOTHING \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* global_batch_test.c - --global-batch: what each worker has of it, what is refused, and what a run ends in. */
-#include "harness/train/global_batch.h"
+#include "harness/train/job_batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

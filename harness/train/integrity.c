@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "harness/train/job_servers.h"
+#include "harness/train/job_exchange.h"
 
 /* A step that can be undone: multiplying by an odd number, and a shift that carries high bits down. */
 static uint64_t mixed(uint64_t hash, uint64_t word)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_accumulate_test.c - --accumulate: the same updates, to the bit, and what is refused. */
-#include "harness/train/job_accumulate.h"
+#include "harness/train/job_batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

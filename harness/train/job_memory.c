@@ -5,21 +5,46 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport, unless
  * it says what it allocates for them (module.memory).
  */
+#include "harness/train/job_memory.h"
+
+#include <stdio.h>
+
 #include "allreduce/nccl_state.h"
 #include "harness/exchange/buckets.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/elastic.h"
-#include "harness/train/job_accumulate.h"
-#include "harness/train/job_compression.h"
-#include "harness/train/job_input.h"
-#include "harness/train/job_periods.h"
-#include "harness/train/job_split.h"
+#include "harness/train/input.h"
+#include "harness/train/job_batch.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/job_work.h"
-#include "harness/train/max_batch.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"
+
+/* --- the largest batch that fits --- */
+
+enum rc max_batch_text(char text[MAX_BATCH_TEXT_BYTES], size_t too_large, size_t unit, double available_bytes,
+                       max_batch_bytes_fn *bytes, const void *arg)
+{
+    size_t fits = 0, exceeds = too_large / unit; /* units */
+    enum rc rc = RC_OK;
+
+    while (fits + 1 < exceeds) {
+        const size_t middle = fits + (exceeds - fits) / 2;
+        double n_bytes;
+        TRY(bytes(arg, middle * unit, &n_bytes));
+        *(n_bytes <= available_bytes ? &fits : &exceeds) = middle;
+    }
+    if (fits > 0)
+        snprintf(text, MAX_BATCH_TEXT_BYTES, "--batch %zu fits", fits * unit);
+    else
+        snprintf(text, MAX_BATCH_TEXT_BYTES, "not even --batch %zu fits", unit);
+out:
+    return rc;
+}
+
+/* --- what a job needs --- */
 
 enum { N_BATCHES_MADE = 2 }; /* by the data loader: this one and the next */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_overlap_test.c - when --overlap auto and --priority auto come to on, and why; and what a run makes of it. */
-#include "harness/train/job_overlap.h"
+#include "harness/train/job_exchange.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

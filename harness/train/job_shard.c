@@ -8,6 +8,7 @@
 
 #include "harness/exchange/buckets.h"
 #include "harness/net/transport.h"
+#include "harness/train/job_memory.h"
 #include "harness/train/job_work.h"
 #include "models/engine/network_shard.h"
 #include "models/replay/replay_shard.h"

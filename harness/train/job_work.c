@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_work.c - what a job trains: a profile or a model, its shape, its data. */
 #include "harness/train/job_work.h"
-#include "harness/train/integrity.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +11,100 @@
 #include "harness/base/text.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
-#include "harness/train/file_data.h"
-#include "harness/train/job_accumulate.h"
-#include "harness/train/job_input.h"
-#include "harness/train/job_optimizer.h"
-#include "harness/train/job_periods.h"
-#include "harness/train/job_servers.h"
+#include "harness/train/input.h"
+#include "harness/train/integrity.h"
+#include "harness/train/job_batch.h"
+#include "harness/train/job_exchange.h"
+#include "harness/train/job_memory.h"
 #include "harness/train/job_shard.h"
-#include "harness/train/job_split.h"
 #include "harness/train/job_stages.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
+
+/* --- --optimizer, --momentum, --momentum-correction --- */
+
+#define USUAL_MOMENTUM 0.9
+
+/* What --optimizer asks for; NULL: whatever the momentum means. */
+static enum rc find_wanted(const struct module **out, const struct train_opts *o)
+{
+    *out = NULL;
+    return strcmp(o->optimizer, "auto") == 0 ? RC_OK : module_find(out, &optimizer_modules, o->optimizer);
+}
+
+static double default_momentum(const struct module *wanted, const struct workload *model)
+{
+    if (!wanted)
+        return model->default_momentum;
+    if (!(wanted->caps & OPTIMIZER_HAS_MOMENTUM))
+        return 0;
+    return model->default_momentum > 0 ? model->default_momentum : USUAL_MOMENTUM;
+}
+
+static enum rc check_momentum(const struct module *m, const struct train_opts *o)
+{
+    const bool has_momentum = m->caps & OPTIMIZER_HAS_MOMENTUM;
+    char names[64];
+
+    module_names_with(names, sizeof names, &optimizer_modules, OPTIMIZER_HAS_MOMENTUM);
+    if (!has_momentum && o->momentum != 0)
+        return rc_raise(RC_INVAL, "--momentum %g: --optimizer %s has no velocity; needs --optimizer %s", o->momentum,
+                        m->name, names);
+    if (has_momentum && o->momentum == 0)
+        return rc_raise(RC_INVAL, "--optimizer %s: with --momentum 0 it is --optimizer %s", m->name,
+                        optimizer_of_momentum(0)->name);
+    if (!has_momentum && strcmp(o->momentum_correction, "off") == 0)
+        return rc_raise(RC_INVAL, "--momentum-correction off: --optimizer %s has no velocity; needs --optimizer %s",
+                        m->name, names);
+    return RC_OK;
+}
+
+static enum rc resolve_optimizer(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    struct train_opts *o = &job->opts;
+    const struct module *m;
+    enum rc rc;
+
+    TRY(find_wanted(&m, o));
+    if (o->forward_only && opt_given(group, n_groups, "optimizer"))
+        FAIL(RC_INVAL, "--optimizer: --forward-only updates no parameters");
+    if (isnan(o->momentum))
+        o->momentum = default_momentum(m, job->workload);
+    if (!m)
+        m = optimizer_of_momentum(o->momentum);
+    TRY(check_momentum(m, o));
+    o->optimizer = m->name;
+    job->optimizer = optimizer_rule_of(m, module_options(&o->modules, train_kinds, m), o->momentum,
+                                       strcmp(o->momentum_correction, "off") == 0);
+    job->optimizer.weight_decay = o->weight_decay;
+    job->used[TRAIN_OPTIMIZER] = o->forward_only ? NULL : m;
+out:
+    return rc;
+}
+
+static bool is_sgd(const struct optimizer_rule *rule)
+{
+    return rule->kind == OPTIMIZER_SGD || rule->kind == OPTIMIZER_MOMENTUM;
+}
+
+/* Of a checkpoint: SGD can resume from momentum, and momentum from SGD. */
+static enum rc check_optimizer(const struct train_job *job)
+{
+    const struct optimizer_rule *was = &job->resume.optimizer, *is = &job->optimizer;
+
+    if (job->opts.forward_only || (is_sgd(was) && is_sgd(is) && was->kind != is->kind))
+        return RC_OK;
+    if (was->kind != is->kind)
+        return rc_raise(RC_INVAL,
+                        "--resume %s: is of --optimizer %s, and keeps nothing that --optimizer %s goes on with",
+                        job->opts.resume, optimizer_name(was->kind), optimizer_name(is->kind));
+    if (was->rate_in_velocity != is->rate_in_velocity)
+        return rc_raise(RC_INVAL, "--resume %s: is of --momentum-correction %s, with another velocity than of %s",
+                        job->opts.resume, was->rate_in_velocity ? "off" : "on", is->rate_in_velocity ? "off" : "on");
+    return RC_OK;
+}
+
+/* --- model and data --- */
 
 enum { MOST_STEPS = 200 }; /* without --steps */
 
@@ -299,7 +382,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
 
     TRY(resolve_kind(job, group, n_groups));
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
-    TRY(job_optimizer_resolve(job, group, n_groups));
+    TRY(resolve_optimizer(job, group, n_groups));
     note_modules(job); /* whose memory counts where stages are cut to a limit */
     TRY(job_stages_resolve(job, &network));
     TRY(job_shard_resolve(job));
@@ -314,5 +397,78 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(job_shard_memory(job, network));
 out:
     network_close(&network);
+    return rc;
+}
+
+/* --- --resume --- */
+
+static bool are_finite(const float *value, size_t n)
+{
+    for (size_t i = 0; value && i < n; i++)
+        if (!isfinite((double)value[i]))
+            return false;
+    return true;
+}
+
+/* A training that has diverged stays so, whatever its learning rate. */
+static enum rc check_finite(const struct checkpoint *c, const char *path)
+{
+    const char *what = NULL;
+
+    if (!are_finite(c->param, c->n_params))
+        what = "parameters";
+    else if (!are_finite(c->kept.moments, (size_t)optimizer_n_moments(&c->optimizer) * c->n_params))
+        what = "optimizer's moments";
+    else if (!are_finite(c->state, c->n_state))
+        what = "running means and variances";
+    if (!what)
+        return RC_OK;
+    return rc_raise(
+        RC_INVAL,
+        "--resume %s: its %s are not all finite numbers: that training diverged before step %llu; resume an "
+        "earlier checkpoint, or begin again with a lower --lr",
+        path, what, (unsigned long long)c->steps_count);
+}
+
+/* n_params, n_state: of the model, whatever stage of it the job is. */
+static enum rc check_resume(const struct train_job *job, size_t n_params, size_t n_state)
+{
+    const struct checkpoint *c = &job->resume;
+    const char *path = job->opts.resume;
+
+    if (strcmp(c->model, job->opts.model) != 0)
+        return rc_raise(RC_INVAL, "--resume %s: is of model %s, not %s", path, c->model, job->opts.model);
+    if (c->n_params != n_params)
+        return rc_raise(RC_INVAL, "--resume %s: has %zu parameters, model %s has %zu", path, c->n_params,
+                        job->opts.model, n_params);
+    if (c->n_state != n_state)
+        return rc_raise(RC_INVAL, "--resume %s: has %zu running means and variances, model %s has %zu", path,
+                        c->n_state, job->opts.model, n_state);
+    if (c->seed != job->opts.seed)
+        return rc_raise(RC_INVAL, "--resume %s: is of --seed %llu, not %llu", path, (unsigned long long)c->seed,
+                        (unsigned long long)job->opts.seed);
+    if (job->exchange.stop_at == 0 && c->steps_count >= job->opts.steps) /* else job_periods_check_resume() */
+        return rc_raise(RC_INVAL, "--steps %llu: %s has done %llu already", (unsigned long long)job->opts.steps, path,
+                        (unsigned long long)c->steps_count);
+    return check_finite(c, path);
+}
+
+enum rc job_resume_resolve(struct train_job *job)
+{
+    const struct job_stages *s = &job->stages;
+    const bool is_stage = s->env.cuts.n_stages > 1;
+    enum rc rc = RC_OK;
+
+    if (job->opts.resume[0]) {
+        TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
+        TRY(check_resume(job, is_stage ? s->whole_params : job->n_params, is_stage ? s->whole_state : job->n_state));
+        TRY(job_split_check_resume(job));
+        TRY(check_optimizer(job));
+        TRY(job_periods_check_resume(job));
+        TRY(local_sgd_check_resume(job));
+        if (is_stage)
+            TRY(checkpoint_cut(&job->resume, &s->part[s->number]));
+    }
+out:
     return rc;
 }

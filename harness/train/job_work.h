@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_work.h - the part of a job that defines what is trained, on which data, and in how much memory. Private to
- * job*.c. */
+/* job_work.h - the part of a job that defines what is trained, on which data, from which checkpoint. Private to
+ * this room. */
 #ifndef HARNESS_TRAIN_JOB_WORK_H
 #define HARNESS_TRAIN_JOB_WORK_H
 
@@ -17,12 +17,8 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
 /* The facts of the job that modules may use, once n_params is known. */
 struct job_facts train_job_facts(const struct train_job *job);
 
-/* job_memory.c: set job->memory for its batch. RC_INVAL names the memory needed, the memory available and the largest
- * batch that fits. n: NULL: not a network. */
-enum rc job_memory_resolve(struct train_job *job, const struct network *n) MUST_CHECK;
-/* *out: bytes needed by the worker or server that needs most, on a host of the job. n: its network, or its stage. */
-enum rc job_memory_of_rank(size_t *out, const struct train_job *job, const struct network *n) MUST_CHECK;
-/* The same for a job that differs from base only in modules in use; base's memory is known. RC_INVAL. */
-enum rc job_memory_vary(struct train_job *job, const struct train_job *base) MUST_CHECK;
+/* Load job->resume, for a job whose model, optimiser and steps are known; does nothing without --resume. RC_INVAL names
+ * the file and what differs; RC_NOMEM. */
+enum rc job_resume_resolve(struct train_job *job) MUST_CHECK;
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "harness/train/job_compression.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/layout.h"
 
 double layout_shards_bytes(const struct train_job *job, const struct train_result *result)

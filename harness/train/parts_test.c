@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/job_split.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/suite/train_kit.h"
 
 static const float *row(const struct train_result *r, int worker, size_t step)

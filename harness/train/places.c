@@ -8,8 +8,7 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/train/disturbed.h"
-#include "harness/train/job_compression.h"
-#include "harness/train/job_periods.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"

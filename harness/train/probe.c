@@ -9,7 +9,7 @@
 #include "harness/bench/alpha_beta.h"
 #include "harness/bench/series.h"
 #include "harness/bench/update.h"
-#include "harness/train/job_split.h"
+#include "harness/train/job_batch.h"
 
 /* Of the samples that this worker would take in that step: a loader prepares them as it does in the run. */
 static enum rc gradient(const struct probe_env *env, int step)

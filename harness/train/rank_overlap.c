@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_overlap.c - the exchange of a rank, once it is known on how many hosts the workers are, and who has cores. */
-#include "harness/train/exchange_plan.h"
-#include "harness/train/job_overlap.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/share.h"
 

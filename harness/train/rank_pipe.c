@@ -11,7 +11,7 @@
 
 #include "harness/exchange/communicator.h"
 #include "harness/net/transport.h"
-#include "harness/train/job_accumulate.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/rank_move.h"
 #include "harness/train/rank_state.h"

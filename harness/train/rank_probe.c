@@ -5,7 +5,7 @@
 
 #include "harness/bench/alpha_beta.h"
 #include "harness/exchange/exchange.h"
-#include "harness/train/job_accumulate.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/probe.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"

@@ -13,7 +13,7 @@
 #include "data/loader.h"
 #include "harness/bench/alpha_beta.h"
 #include "harness/net/transport.h"
-#include "harness/train/job_accumulate.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/job_shard.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/rank_move.h"

@@ -148,7 +148,7 @@ bool rank_pool_may_spin(const struct rank *r);
 /* The driver's part of this collective: it needs a core, and does not spin. */
 enum rc rank_needs_core(struct rank *r) MUST_CHECK;
 
-/* --- rank_feed.c: --input feed --- */
+/* --- input.c: --input feed --- */
 
 /* Separate the training ranks from the driver, and open the transport for batches. Collective over `all`, for a job
  * that has a driver. */

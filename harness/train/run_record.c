@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "harness/net/transport.h"
-#include "harness/train/job_split.h"
+#include "harness/train/job_batch.h"
 #include "harness/train/omission.h"
 #include "harness/world/stop.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/job_servers.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/servers_record.h"
 #include "harness/train/suite/train_kit.h"
 

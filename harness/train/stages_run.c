@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/base/text.h"
-#include "harness/train/job_compression.h"
+#include "harness/train/job_exchange.h"
 #include "harness/train/job_shard.h"
 #include "harness/train/job_stages.h"
 #include "harness/train/layout_record.h"

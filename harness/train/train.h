@@ -9,7 +9,7 @@
  *
  * Invariants
  *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and 512 workers see the
- *       same sequence. (Except with --split, job_split.h, and --omit shard, omission.h.)
+ *       same sequence. (Except with --split, job_batch.h, and --omit shard, omission.h.)
  *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step. There are four
  *       exceptions. train_watch runs in no step's time of rank 0. With --save-every, workers of a synchronous mode meet
  *       around a checkpoint, which is in no step's time. Workers of other modes wait for no rank; with ps the read of
@@ -151,7 +151,8 @@ struct train_restarts { /* --restarts: how often the training was restarted afte
 
 enum { OVERLAP_REASON_BYTES = 192 };
 
-struct overlap_choice { /* how gradients are exchanged: during computing (job_overlap.h), and how many pieces at once */
+struct
+    overlap_choice { /* how gradients are exchanged: during computing (job_exchange.h), and how many pieces at once */
     bool overlaps, by_priority;
     char reason[OVERLAP_REASON_BYTES]; /* of --overlap auto; "": explicit choice, or there is no exchange */
     int n_in_flight;                   /* of a worker, exchange.E12: rank_choose_flight(); 0: one, fixed by the mode */
@@ -212,7 +213,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_pieces;                                /* pieces of the exchange, with --elastic; else 0 */
     char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], for --verify-every; else NULL; owned */
     struct exchange_opts exchange;
-    bool may_overlap; /* --overlap auto, and only the placement of workers can prevent it: job_overlap.h */
+    bool may_overlap; /* --overlap auto, and only the placement of workers can prevent it: job_exchange.h */
     char overlap_reason[OVERLAP_REASON_BYTES]; /* what prevents it, with --overlap auto; else "" */
     struct placement placement;                /* of a mode with servers; owned */
     struct hot_spot hot_spot;                  /* of placement */
@@ -447,7 +448,7 @@ enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */
     struct steps steps;
     struct steps_summary measured;
-    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply; global_batch.h, F2 */
+    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply; job_batch.h, F2 */
     struct train_limits best;                              /* bound.h, B1 */
     double bound_samples_per_s;                            /* NaN: no bound */
     double bound_ratio, bound_low_ratio, bound_high_ratio; /* bound.h, B2 */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_split.c - see job_split.h. */
-#include "harness/train/job_split.h"
+/* job_batch.c - see job_batch.h. */
+#include "harness/train/job_batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/exchange/collective.h"
+
+/* --- --split --- */
 
 enum rc job_split_parse(struct train_job *job)
 {
@@ -217,4 +220,121 @@ out:
     free(parts);
     free(of);
     return rc;
+}
+
+/* --- --accumulate --- */
+
+static enum rc refuse_parts(const struct train_job *job, int worker, size_t batch)
+{
+    const unsigned long long n = job->opts.accumulate;
+    char whose[128] = "", fitting[48], right[80] = "a batch of one sample has no parts";
+
+    if (job->split_opts.kind == SPLIT_UNEQUAL)
+        snprintf(whose, sizeof whose, " that worker %d has of --split %.80s", worker, job->opts.split);
+    text_near_divisors(fitting, sizeof fitting, n, batch);
+    if (batch > 1)
+        snprintf(right, sizeof right, "%s would be right", fitting);
+    return rc_raise(RC_INVAL, "--accumulate %llu: the batch of %zu samples%s has no %llu equal parts; %s", n, batch,
+                    whose, n, right);
+}
+
+enum rc job_accumulate_check(const struct train_job *job)
+{
+    const unsigned long long n = job->opts.accumulate;
+
+    if (n <= 1)
+        return RC_OK;
+    if (job->opts.forward_only)
+        return rc_raise(RC_INVAL,
+                        "--accumulate %llu: --forward-only computes no gradients; --batch %llu is the same work", n,
+                        job->opts.batch / n > 0 ? (unsigned long long)job->opts.batch / n : 1);
+    for (int w = 0; w < (job->split_opts.kind == SPLIT_UNEQUAL ? job->n_workers : 1); w++)
+        if (job_batch_of(job, w) % n != 0)
+            return refuse_parts(job, w, job_batch_of(job, w));
+    return RC_OK;
+}
+
+size_t job_micro_batch_of(const struct train_job *job, int worker)
+{
+    return job_batch_of(job, worker) / job->opts.accumulate;
+}
+
+size_t job_most_micro_batch(const struct train_job *job)
+{
+    return job_most_batch(job) / job->opts.accumulate;
+}
+
+struct batch_order job_batch_order(const struct train_job *job, int worker)
+{
+    return (struct batch_order){ .first = job_first_sample(job, worker, 0),
+                                 .stride = job_batch_stride(job, worker),
+                                 .n_micro_batches = job->opts.accumulate };
+}
+
+void job_batch_text(char *out, size_t n_bytes, const struct train_job *job)
+{
+    size_t n = (size_t)snprintf(out, n_bytes, "batch %llu each", (unsigned long long)job->opts.batch);
+
+    if (job->opts.accumulate > 1)
+        n +=
+            (size_t)snprintf(out + n, n_bytes - n, ", in %llu micro-batches", (unsigned long long)job->opts.accumulate);
+    if (job->opts.global_batch > 0)
+        snprintf(out + n, n_bytes - n, ", %llu in all (strong scaling)", (unsigned long long)job->opts.global_batch);
+}
+
+/* --- --global-batch --- */
+
+/* N does not divide among the workers: the nearest that do. */
+static enum rc refuse_rest(unsigned long long n, unsigned long long n_workers)
+{
+    const unsigned long long below = n - n % n_workers, above = below + n_workers;
+    char below_text[32] = "";
+
+    if (below > 0)
+        snprintf(below_text, sizeof below_text, "%llu and ", below);
+    return rc_raise(RC_INVAL,
+                    "--global-batch %llu: cannot be shared out evenly to %llu workers; %s%llu can, or other --workers",
+                    n, n_workers, below_text, above);
+}
+
+enum rc global_batch_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const unsigned long long n = job->opts.global_batch, n_workers = (unsigned long long)job->n_workers;
+
+    if (n == 0)
+        return RC_OK;
+    if (opt_given(group, n_groups, "batch"))
+        return rc_raise(
+            RC_INVAL,
+            "--global-batch %llu: --batch %llu is the batch of each worker (weak scaling); give one of the two", n,
+            (unsigned long long)job->opts.batch);
+    if (n % n_workers != 0)
+        return refuse_rest(n, n_workers);
+    if (n / n_workers > TRAIN_MAX_BATCH)
+        return rc_raise(RC_INVAL, "--global-batch %llu: is %llu for each of %llu workers; a worker can have %d", n,
+                        n / n_workers, n_workers, TRAIN_MAX_BATCH);
+    job->opts.batch = n / n_workers;
+    return RC_OK;
+}
+
+enum rc global_batch_explain(const struct train_job *job, enum rc resolved)
+{
+    static const char about[] = "--batch ";
+    char why[RC_MESSAGE_BYTES];
+
+    if (resolved == RC_OK || job->opts.global_batch == 0 || strncmp(rc_message(), about, strlen(about)) != 0)
+        return resolved;
+    (void)snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(resolved, "--global-batch %llu: of each worker, %.440s", (unsigned long long)job->opts.global_batch,
+                    why);
+}
+
+bool global_batch_is_shared(const struct train_job *job)
+{
+    return job->opts.global_batch > 0 && job->n_workers > 1;
+}
+
+const char *scaling_text(bool is_strong)
+{
+    return is_strong ? "strong" : "weak";
 }
