@@ -13,7 +13,7 @@
 #include "harness/base/hold.h"
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/sim_cost.h"
-#include "harness/train/job_shard.h"
+#include "harness/train/shard.h"
 #include "harness/train/stages_run.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"

@@ -151,7 +151,7 @@ enum rc sweep_plan(struct sweep *s) MUST_CHECK;
 /* Set how the workers of each point wait: as --wait says, and with auto alike in comparable points. They spin if all
  * these points have a core for every thread of a worker, and no servers on the workers' cores (--colocate). Points with
  * more computing threads than cores sleep, and make no other point sleep. Servers choose for themselves
- * (train/rank_wait.c). Done by sweep_plan(), in threads. Cannot fail. */
+ * (train/rank_hosts.c). Done by sweep_plan(), in threads. Cannot fail. */
 void sweep_set_wait(struct sweep *s, int n_cores);
 /* The same in mpi: all points have enough cores if every host has a core for all that was launched there. Collective
  * over all ranks. RC_NOMEM; errors of an allgather. */

@@ -6,7 +6,7 @@
 
 #include "harness/train/alternation.h"
 #include "harness/train/job_batch.h"
-#include "harness/train/stages_bound.h"
+#include "harness/train/stages.h"
 #include "models/replay/profile.h"
 
 #define ROUNDING 1e-9

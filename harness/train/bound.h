@@ -27,7 +27,7 @@ bool train_bound_failed(double bound_ratio);
  * each computing the whole network at the profile's times; NaN without a profile. Pure. */
 void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Fill best and bound_... of *s, which has its throughput. NaN in three cases. First: r has no limits, or no wire limit
- * (servers on workers' hosts, in modes that rank_probe.c names). Second: workers share cores, so a part's limit depends
+ * (servers on workers' hosts, in modes that probe.c names). Second: workers share cores, so a part's limit depends
  * on its neighbours. Third: the run omits the averages that its mode is for (omission.h). Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Record the limits that set the bound (B1), and those measured before and after the run; null: not measured. */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/stages_bound.h"
+#include "harness/train/stages.h"
 #include "harness/train/suite/result_kit.h"
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"

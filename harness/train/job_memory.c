@@ -16,10 +16,10 @@
 #include "harness/train/input.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_stages.h"
 #include "harness/train/job_work.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/stages.h"
 #include "models/engine/training.h"
 
 /* --- the largest batch that fits --- */
@@ -82,7 +82,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
     const size_t K = (size_t)job->shard.n_shards;
-    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* pieces: rank_shard.c, replay_shard.c */
+    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* pieces: shard.c, replay_shard.c */
 
     if (n)
         n_bytes += N_BATCHES_MADE * micro_batch *

@@ -9,8 +9,8 @@
 
 struct network;
 
-/* Set job->memory for its batch. RC_INVAL names the memory needed, the memory available and the largest batch that fits.
- * n: NULL: not a network. */
+/* Set job->memory for its batch. RC_INVAL names the memory needed, the memory available and the largest batch that
+ * fits. n: NULL: not a network. */
 enum rc job_memory_resolve(struct train_job *job, const struct network *n) MUST_CHECK;
 /* *out: bytes needed by the worker or server that needs most, on a host of the job. n: its network, or its stage. */
 enum rc job_memory_of_rank(size_t *out, const struct train_job *job, const struct network *n) MUST_CHECK;

@@ -16,8 +16,8 @@
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/job_memory.h"
-#include "harness/train/job_shard.h"
-#include "harness/train/job_stages.h"
+#include "harness/train/shard.h"
+#include "harness/train/stages.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
@@ -119,7 +119,7 @@ static bool is_given(const struct given_opts *given, const char *name)
 }
 
 /* --profile FILE selects model replay, which spends the recorded times. --model, if given too, must be replay or the
- * model that was recorded; with --stages a network is then trained, and cut by these times (job_stages.h). */
+ * model that was recorded; with --stages a network is then trained, and cut by these times (stages.h). */
 static enum rc resolve_profile(struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;

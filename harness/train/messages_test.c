@@ -13,7 +13,6 @@
 
 #include "harness/base/suite/names.h"
 #include "harness/net/message_log.h"
-#include "harness/train/job_messages.h"
 #include "harness/train/messages.h"
 #include "harness/train/suite/train_kit.h"
 

@@ -9,10 +9,9 @@
 #include "harness/exchange/collective.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_stages.h"
-#include "harness/train/recorded.h"
-#include "harness/train/run_record.h"
+#include "harness/train/result.h"
 #include "harness/train/servers_record.h"
+#include "harness/train/stages.h"
 
 /* --- from the stages to the first --- */
 

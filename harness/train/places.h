@@ -2,7 +2,7 @@
 /*
  * places.h - the results of every rank of a run. A worker rank is (worker, stage, shard); a server belongs to a stage.
  *
- * The result of a run in stages (job_stages.h) is that of its first stage. The results of the other stages' ranks are
+ * The result of a run in stages (stages.h) is that of its first stage. The results of the other stages' ranks are
  * gathered there, and each rank has a separate record.
  *
  * Invariants

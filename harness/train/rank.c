@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c - the body of every rank of a training run: open, probe (rank_probe.c), train (a server: serve), probe again,
- * and gather on rank 0 (rank_result.c) what those have that are left (rank_loss.c).
+ * rank.c - the body of every rank of a training run: open, probe (probe.c), train (a server: serve), probe again,
+ * and gather on rank 0 (rank_result.c) what those have that are left (losses.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_shard.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/shard.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
 #include "models/engine/training.h"

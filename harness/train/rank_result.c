@@ -8,10 +8,10 @@
 #include "harness/base/peak_rss.h"
 #include "harness/report/timeline.h"
 #include "harness/train/elastic.h"
-#include "harness/train/job_stages.h"
 #include "harness/train/omission.h"
 #include "harness/train/places.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/stages.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_state.h - what a rank owns while it trains. For rank.c, rank_hosts.c, rank_probe.c, rank_loss.c, rank_save.c,
- * rank_result.c, rank_device.c; and for job_memory.c, which counts its memory. */
+/* rank_state.h - what a rank owns while it trains. Private to this room. */
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
@@ -42,7 +41,7 @@ struct rank {            /* everything one rank owns while it trains */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: at the end, the remaining ranks; else NULL */
     int *host; /* [job->n_ranks]: host of each rank, if servers share several hosts with workers; else NULL */
-    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid: rank_probe.c */
+    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid: probe.c */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
     bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
     uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
@@ -112,7 +111,7 @@ static inline bool rank_goes_back(const struct rank *r)
 /* Samples taken by all workers before this step of the run. */
 uint64_t rank_samples_before(const struct train_job *job, size_t step);
 
-/* --- rank_probe.c: limits of the run --- */
+/* --- probe.c: limits of the run --- */
 
 /* Measure before the first step. Changes gradients, but nothing that training starts from. Collective. */
 enum rc rank_probe(struct rank *r) MUST_CHECK;
@@ -127,7 +126,7 @@ enum rc rank_probe_again(struct rank *r) MUST_CHECK;
  * Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 
-/* --- rank_overlap.c: beside computing, or after it --- */
+/* --- rank_hosts.c: beside computing, or after it --- */
 
 /* Set r->exchanging, equally on all workers, and record the choice in the result. Collective. Errors: as
  * world_host_group(). */
@@ -137,7 +136,7 @@ enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
  * compete for cores and memory bandwidth (results/2026-11-26-ps-in-flight). */
 void rank_choose_flight(struct rank *r);
 
-/* --- rank_wait.c: how ranks wait --- */
+/* --- rank_hosts.c: how ranks wait --- */
 
 /* After rank_choose_overlap(): resolve --wait, equally on all workers, set it in this rank's world, and record it in
  * the result. Does nothing in sim. Collective. */
@@ -161,7 +160,7 @@ enum rc rank_feed_end(struct rank *r) MUST_CHECK;
 void rank_note_input(struct rank *r, size_t step);
 void rank_feed_close(struct rank *r); /* frees what was opened */
 
-/* --- rank_pipe.c: --stages --- */
+/* --- stages.c: --stages --- */
 
 /* Open the transport to the stages next to this one, for r->stage; does nothing without stages. Collective over
  * job->pipe. Errors: as transport_open_planned(). */
@@ -178,7 +177,7 @@ enum rc rank_pipe_share_evaluation(struct rank *r, struct evaluation *e) MUST_CH
 struct span_ring *rank_pipe_ring(const struct rank *r);
 void rank_pipe_close(struct rank *r);
 
-/* --- rank_shard.c: --shard-dense; without it each does nothing, and gives NULL or false --- */
+/* --- shard.c: --shard-dense; without it each does nothing, and gives NULL or false --- */
 
 /* Replace r->job by that of this rank's shard. RC_NOMEM. */
 enum rc rank_shard_take(struct rank *r) MUST_CHECK;
@@ -208,7 +207,7 @@ enum rc rank_shard_gather_figures(struct rank *r) MUST_CHECK;
 enum rc rank_shard_evaluate(struct rank *r, const struct checkpoint *whole, struct evaluation *out) MUST_CHECK;
 void rank_shard_close(struct rank *r);
 
-/* --- rank_device.c: the devices of workers --- */
+/* --- rank_hosts.c: the devices of workers --- */
 
 /* *out: the device of the worker with `host_rank` on its host; workers take the devices they see in turn. 0 if the
  * backend has none. Errors: as its device_count(). */
@@ -217,7 +216,7 @@ enum rc rank_device_number(int *out, const struct compute_backend *compute, int 
  * without --share-device. Collective. */
 enum rc rank_check_devices(struct rank *r) MUST_CHECK;
 
-/* --- rank_loss.c: losses of ranks --- */
+/* --- losses.c: losses of ranks --- */
 
 /* RC_NOMEM. */
 enum rc rank_keep_open(struct rank *r) MUST_CHECK;
@@ -235,7 +234,7 @@ enum rc rank_explain_timeout(const struct rank *r, enum rc rc);
 /* On rank 0: record which ranks were lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 
-/* --- rank_trajectory.c: parameters of every step --- */
+/* --- trajectory.c: parameters of every step --- */
 
 /* RC_NOMEM. */
 enum rc rank_trajectory_open(struct rank *r) MUST_CHECK;
@@ -245,12 +244,12 @@ enum rc rank_trajectory_note(struct rank *r, size_t step) MUST_CHECK;
 /* Gather into the result on rank 0. Collective over `gathered`. */
 enum rc rank_trajectory_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
-/* --- rank_messages.c: the messages of all ranks --- */
+/* --- messages.c: the messages of all ranks --- */
 
 /* Gather into the result on rank 0; does nothing without --messages. RC_NOMEM. Collective over `gathered`. */
 enum rc rank_messages_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
-/* --- rank_save.c: checkpoints between steps --- */
+/* --- checkpoint.c: checkpoints between steps --- */
 
 /* RC_NOMEM. */
 enum rc rank_save_open(struct rank *r) MUST_CHECK;
@@ -261,7 +260,7 @@ bool rank_save_is_due(const struct rank *r, size_t step);
  * exchange_snapshot(), world_barrier(). */
 enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
 
-/* --- rank_verify.c: are the parameters of all workers equal? --- */
+/* --- integrity.c: are the parameters of all workers equal? --- */
 
 /* With servers: make a world of the workers alone. Collective, before the rank has tasks. */
 enum rc rank_verify_meet(struct rank *r) MUST_CHECK;
@@ -273,7 +272,7 @@ bool rank_verify_is_due(const struct rank *r, size_t step);
 /* This rank has completed `step`. Sets r->is_corrupted. Collective if a check is due. */
 enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
 
-/* --- rank_elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
+/* --- elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
 
 /* This rank is about to begin `step` of the run. *out: true: begin it; false: the run stops, or with r->is_leaving only
  * this rank. Errors: as world_begin_step(). */
@@ -299,7 +298,7 @@ struct batch_place rank_place(const struct rank *r, size_t step);
 /* Gather into the result on rank 0, after the ranks' infos. Collective over `gathered`. */
 enum rc rank_gather_rounds(struct rank *r, struct world *gathered) MUST_CHECK;
 
-/* --- rank_slowed.c: --slow-rank --- */
+/* --- drill.c: --slow-rank --- */
 
 /* This rank starts computing, in a step that begins. */
 void rank_slowed_begin(struct rank *r);

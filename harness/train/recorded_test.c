@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorded_test.c - which steps of a made-up run (result_kit.h) are recorded, by its target loss. */
-#include "harness/train/recorded.h"
+#include "harness/train/result.h"
 
 #include <math.h>
 #include <setjmp.h>

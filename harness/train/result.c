@@ -1,31 +1,252 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.c - from stamps to figures, and from figures to records. */
+#include "harness/train/result.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/report/manifest.h"
 #include "harness/train/alternation.h"
 #include "harness/train/bound.h"
-#include "harness/train/cluster_record.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/integrity.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/layout_record.h"
+#include "harness/train/layout.h"
 #include "harness/train/learning_advice.h"
-#include "harness/train/losses_record.h"
+#include "harness/train/losses.h"
 #include "harness/train/omission.h"
 #include "harness/train/places.h"
-#include "harness/train/recorded.h"
-#include "harness/train/run_record.h"
 #include "harness/train/servers_record.h"
-#include "harness/train/stages_bound.h"
+#include "harness/train/stages.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
+#include "harness/world/stop.h"
 #include "models/replay/profile.h"
+
+/* --- which steps are recorded --- */
+
+size_t recorded_n_to_target(const struct train_summary *s)
+{
+    struct round_point point = { .seconds = -1 };
+    size_t n = 0;
+
+    if (isnan(s->seconds_to_target_loss))
+        return 0;
+    while (n < s->steps.n_steps && point.seconds < s->seconds_to_target_loss)
+        steps_round(&point, &s->steps, n++);
+    return n;
+}
+
+bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_t n_steps)
+{
+    return step < n_to_target || step % record_every == 0 || step + 1 == n_steps; /* Y1, Y2 */
+}
+
+enum rc recorded_communication(struct record *r, const struct steps *steps, size_t step)
+{
+    static const struct {
+        const char *key;
+        double (*of)(const struct step_stamp *s);
+    } part[] = { { "exposed_comm_s", steps_exposed_s }, { "hidden_comm_s", steps_hidden_s } };
+    double *value = malloc(steps->n_workers * sizeof *value);
+
+    if (!value)
+        return rc_raise(RC_NOMEM, "no memory for a step of %zu workers", steps->n_workers);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        for (size_t w = 0; w < steps->n_workers; w++)
+            value[w] = part[i].of(&steps->stamp[w * steps->n_steps + step]);
+        record_f64_array(r, part[i].key, value, steps->n_workers);
+    }
+    free(value);
+    return RC_OK;
+}
+
+static bool waits_for_input(const struct train_job *job)
+{
+    return job->workload->network && job->compute->touches_memory && !(job->world->module.caps & WORLD_VIRTUAL_TIME);
+}
+
+enum rc recorded_input(struct record *r, const struct train_job *job, const struct steps *steps, size_t step)
+{
+    double *value = malloc(steps->n_workers * sizeof *value);
+
+    if (!value)
+        return rc_raise(RC_NOMEM, "no memory for a step of %zu workers", steps->n_workers);
+    for (size_t w = 0; w < steps->n_workers; w++)
+        value[w] = waits_for_input(job) ? 1e-9 * (double)steps->stamp[w * steps->n_steps + step].input_ns : NAN;
+    record_f64_array(r, "input_wait_s", value, steps->n_workers);
+    free(value);
+    return RC_OK;
+}
+
+void recorded_input_of_rank(struct record *r, const struct train_job *job, const struct train_result *result, int rank)
+{
+    const bool is_known = rank < result->n_workers && waits_for_input(job);
+    double sum_s = is_known ? 0 : NAN;
+
+    for (size_t step = 0; is_known && step < result->n_steps; step++)
+        sum_s += 1e-9 * (double)result->stamp[(size_t)rank * result->n_steps + step].input_ns;
+    record_f64(r, "input_wait_s", sum_s / (double)result->n_steps);
+}
+
+/* --- the kind of run --- */
+
+void record_for_lessons(struct record *r, const struct train_job *job)
+{
+    char omitted[OMISSIONS_BYTES];
+
+    omission_text(omitted, sizeof omitted, job->omitted);
+    record_text(r, "for_lessons_without", omitted[0] ? omitted : NULL);
+}
+
+void record_transport(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const bool omits_average = job->omitted & OMIT_AVERAGE; /* then nothing was exchanged */
+    const char *encryption = omits_average ? "" : result->rank[0].encryption;
+
+    record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
+    record_text(r, "encryption", encryption[0] ? encryption : NULL);
+}
+
+void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker)
+{
+    if (!is_worker || job->split_opts.kind == SPLIT_IID) {
+        record_null(r, "part_samples_count");
+        record_null(r, "part_batch_count");
+        return;
+    }
+    record_u64(r, "part_samples_count", split_part(&job->split, rank).n_samples);
+    record_u64(r, "part_batch_count", job_batch_of(job, rank));
+}
+
+void record_run(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const struct train_saves *s = &result->saves;
+    const bool saves = job->opts.save_every > 0;
+
+    record_for_lessons(r, job);
+    record_text(r, "stopped_by", result->stop_signal ? stop_signal_name(result->stop_signal) : NULL);
+    if (!saves) {
+        record_null(r, "saves_count");
+        record_null(r, "failed_saves_count");
+    } else {
+        record_u64(r, "saves_count", s->n_written);
+        record_u64(r, "failed_saves_count", s->n_failed);
+    }
+    record_f64(r, "saving_s", saves ? s->spent_s : NAN);
+    record_u64(r, "restarts_count", job->restarts.n);
+    record_u64_array(r, "restarted_from_steps", job->restarts.from_steps, job->restarts.n);
+}
+
+const char *run_restarts_text(char *out, size_t n_bytes, const struct train_restarts *restarts)
+{
+    size_t n;
+
+    out[0] = '\0';
+    if (restarts->n == 0)
+        return out;
+    n = (size_t)snprintf(out, n_bytes, "%zu, as ranks had died: from step", restarts->n);
+    for (size_t i = 0; i < restarts->n && n < n_bytes; i++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s %llu", i > 0 ? "," : "",
+                              (unsigned long long)restarts->from_steps[i]);
+    return out;
+}
+
+/* --- the described cluster --- */
+
+/* Rates of records are in bytes. */
+static const char *cluster_record_key(int key)
+{
+    return cluster_keys[key].is_bits ? "link_bytes_per_s" : cluster_keys[key].name;
+}
+
+static void record_cluster_value(struct record *r, const struct cluster *c, int key)
+{
+    const struct key *k = &cluster_keys[key];
+    char text[64];
+
+    if (k->type == KEY_WHOLE)
+        record_i64(r, cluster_record_key(key), (int64_t)cluster_key_number(c, key));
+    else if (k->type == KEY_REAL)
+        record_f64(r, cluster_record_key(key), k->is_bits ? c->link_bytes_per_s : cluster_key_number(c, key));
+    else {
+        cluster_key_format(c, key, text, sizeof text);
+        record_text(r, cluster_record_key(key), text);
+    }
+}
+
+void record_cluster(struct record *r, const struct cluster *c)
+{
+    const char *assumed[CLUSTER_MAX_KEYS];
+    int key[CLUSTER_MAX_KEYS];
+    const size_t n_assumed = cluster_assumed(c, key);
+
+    for (int i = 0; i < CLUSTER_N_KEYS; i++)
+        record_cluster_value(r, c, i);
+    for (size_t i = 0; i < n_assumed; i++)
+        assumed[i] = cluster_record_key(key[i]);
+    record_text_array(r, "assumed", assumed, n_assumed);
+}
+
+/* --- stages and shards --- */
+
+double layout_shards_bytes(const struct train_job *job, const struct train_result *result)
+{
+    double most = 0;
+
+    for (int k = 0; result->shard && result->n_steps > 0 && k < job->shard.n_shards; k++) {
+        const struct shard_figures *f = &result->shard[k];
+        const double n_bytes = (double)(f->gathered_bytes + f->scattered_bytes) / (double)result->n_steps;
+        most = n_bytes > most ? n_bytes : most;
+    }
+    return most;
+}
+
+/* Without stages, which have told it: of the worker that sends most activations; gradients, of all workers the mean. */
+static struct moved_bytes moved_by_workers(const struct train_job *job, const struct train_result *result)
+{
+    return (struct moved_bytes){ layout_shards_bytes(job, result),
+                                 compression_sent_bytes(job, result, 0, result->n_workers) / result->n_workers };
+}
+
+/* Of worker 0, its first rank: what it waits for the stages beside it, and for the others of its group to have shards'
+ * activations; both are in what its steps call compute. */
+static double waited_ratio(const struct train_result *result)
+{
+    const uint64_t shards_ns = result->shard ? result->shard[0].waited_ns : 0;
+    const double steps_s = result->n_steps > 0
+                               ? 1e-9 * (double)(result->stamp[result->n_steps - 1].end_ns - result->stamp[0].start_ns)
+                               : 0;
+
+    return steps_s > 0 ? (result->pipe_waited_s + 1e-9 * (double)shards_ns) / steps_s : (double)NAN;
+}
+
+void record_layout(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const bool has_stages = job->opts.stages > 1, has_shards = job->opts.shard_dense > 1;
+    const struct layout layout = { job->n_workers, (int)job->opts.stages, (int)job->opts.shard_dense };
+    char name[LAYOUT_TEXT_BYTES];
+
+    if (!has_stages && !has_shards)
+        return;
+    const struct moved_bytes moved = has_stages ? result->moved : moved_by_workers(job, result);
+    layout_text(name, &layout);
+    record_text(r, "layout", name);
+    if (result->n_hosts > 0)
+        record_i64(r, "hosts_count", result->n_hosts);
+    record_u64(r, "micro_batches_count", job->opts.accumulate);
+    record_f64(r, "activations_bytes_per_step", moved.activations_bytes);
+    record_f64(r, "gradients_bytes_per_step", moved.gradients_bytes);
+    record_f64(r, "layout_waited_ratio", waited_ratio(result));
+}
+
+/* --- figures and records --- */
 
 enum { N_TARGET_STEPS = 10 };
 

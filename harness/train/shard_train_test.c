@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard_train_test.c - --shard-dense (job_shard.h): losses and parameters of the unsharded training, also from a
+ * shard_train_test.c - --shard-dense (shard.h): losses and parameters of the unsharded training, also from a
  * checkpoint of either; what is counted.
  *
  * usage: shard_train_test

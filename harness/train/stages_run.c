@@ -7,10 +7,10 @@
 
 #include "harness/base/text.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_shard.h"
-#include "harness/train/job_stages.h"
-#include "harness/train/layout_record.h"
 #include "harness/train/places.h"
+#include "harness/train/result.h"
+#include "harness/train/shard.h"
+#include "harness/train/stages.h"
 #include "harness/world/share.h"
 
 /* --- before the run --- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages_run.h - --stages S: the trainings of all stages (job_stages.h) in one world, with one joint result. */
+/* stages_run.h - --stages S: the trainings of all stages (stages.h) in one world, with one joint result. */
 #ifndef HARNESS_TRAIN_STAGES_RUN_H
 #define HARNESS_TRAIN_STAGES_RUN_H
 
-#include "harness/train/stages_bound.h"
+#include "harness/train/stages.h"
 #include "harness/train/train.h"
 
 struct stage_figures { /* of worker 0 of one stage */
@@ -13,7 +13,7 @@ struct stage_figures { /* of worker 0 of one stage */
     uint64_t n_held;            /* held at most; 0: it computed nothing (replay, no data) */
     struct train_memory memory; /* as planned, with n_planned_held activations; zeros: not counted, none is used */
     double flops_ratio;         /* share of the network's */
-    double cost_ratio;          /* balanced by this (job_stages.h, G2): over the mean of all stages */
+    double cost_ratio;          /* balanced by this (stages.h, G2): over the mean of all stages */
     uint64_t passed_bytes;      /* of a micro-batch, to the next stage; 0: it is the last */
     struct stage_limits limits;
     double shards_bytes;    /* activations between its shards, per step; 0: no shards */

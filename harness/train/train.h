@@ -158,7 +158,7 @@ struct
     int n_in_flight;                   /* of a worker, exchange.E12: rank_choose_flight(); 0: one, fixed by the mode */
 };
 
-struct job_stages { /* for --stages above 1; zeros: there are none (job_stages.h) */
+struct job_stages { /* for --stages above 1; zeros: there are none (stages.h) */
     int number;     /* the stage of this job */
     struct pipeline_stage env;
     struct checkpoint_part part[NETWORK_MAX_STAGES]; /* of each stage */
@@ -172,7 +172,7 @@ struct job_stages { /* for --stages above 1; zeros: there are none (job_stages.h
 };
 
 struct job_shard { /* for --shard-dense above 1, in a stage that has dense layers; zeros: there are none
-                      (job_shard.h) */
+                      (shard.h) */
     int n_shards;
     int number;                   /* of a rank's own job: its shard */
     size_t n_common_params;       /* shared by all shards: the first ones */
@@ -408,7 +408,7 @@ struct train_result {        /* on rank 0, of the remaining ranks (all ranks exc
     double least_forward_s, least_backward_s;  /* of any worker: compute time of a micro-batch; 0: not a stage */
     size_t n_held;                      /* of rank 0: the most micro-batches held at once; 0: it is not a stage */
     double pipe_latency_s, pipe_pass_s; /* of rank 0: for the largest tensor to a next stage */
-    double pipe_bound_s;                /* stages_bound.h; 0, NaN: no bound */
+    double pipe_bound_s;                /* stages.h; 0, NaN: no bound */
     struct moved_bytes moved;           /* with stages: over all stages */
     int n_hosts;                        /* of all stages; 0: not known */
     struct shard_figures *shard;        /* [n_shards]; NULL: there are none */

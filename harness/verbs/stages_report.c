@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/report/table.h"
-#include "harness/train/job_stages.h"
+#include "harness/train/stages.h"
 #include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 

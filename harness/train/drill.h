@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_drill.h - how long ranks may be silent, what their loss causes, and fault injection. For job.c. */
-#ifndef HARNESS_TRAIN_JOB_DRILL_H
-#define HARNESS_TRAIN_JOB_DRILL_H
+/* drill.h - how long ranks may be silent, what their loss causes, and fault injection. */
+#ifndef HARNESS_TRAIN_DRILL_H
+#define HARNESS_TRAIN_DRILL_H
 
 #include "harness/train/train.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_shard.h - --shard-dense K: the outputs of the network's dense layers are split over groups of K workers
+ * shard.h - --shard-dense K: the outputs of the network's dense layers are split over groups of K workers
  * (models/engine/network_shard.h). Every worker has all layers before them, as without this option.
  *
- * The job describes the whole network, or a stage of it (job_stages.h). Each rank derives from it a separate job for
+ * The job describes the whole network, or a stage of it (stages.h). Each rank derives from it a separate job for
  * its shard and trains by that. A stage without dense layers is not split: all its ranks have all of it.
  *
  * Invariants
@@ -17,9 +17,12 @@
  *       tasks at the same point, and for pieces of the step before; the communicator waits for pieces submitted
  *       earlier. So no two ranks wait for each other. The bits are those without overlap.
  */
-#ifndef HARNESS_TRAIN_JOB_SHARD_H
-#define HARNESS_TRAIN_JOB_SHARD_H
+#ifndef HARNESS_TRAIN_SHARD_H
+#define HARNESS_TRAIN_SHARD_H
 
+#include <stdbool.h>
+
+#include "harness/net/transport.h"
 #include "harness/train/train.h"
 
 struct network;
@@ -54,5 +57,22 @@ enum rc job_shard_paste(float *whole, const float *own, const struct train_job *
 enum rc job_shard_explain(const struct train_job *job, enum rc rc) MUST_CHECK;
 /* Write a record of kind "shard" for each shard of group 0 of each stage; nothing without --shard-dense. */
 enum rc job_shard_write(struct report *to, const struct train_job *job, const struct train_result *r) MUST_CHECK;
+
+/* --- moves an array between two ranks over a transport that was planned for shorter messages --- */
+
+struct rank_move { /* equal on both sides except peer and sends */
+    struct transport *transport;
+    int peer;
+    bool sends, is_hollow;
+    uint32_t tag;      /* this tag and the next: unused between the two ranks */
+    size_t most_elems; /* of a message */
+    int timeout_ms;
+};
+
+/* x: float[n] on both sides. The receiver requests each message, so that no message arrives unexpected (transport.T13).
+ * Errors: those of the transport. */
+enum rc rank_move(const struct rank_move *how, float *x, size_t n) MUST_CHECK;
+/* A message with n_elems of x, or with no data (hollow). */
+struct xfer rank_message(bool is_hollow, const float *x, size_t n_elems, int peer, uint32_t tag);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* losses_record.h - records of ranks that are absent at the end: lost (world.W8), or left in order (elastic.h, V4). For
+/* losses.h - records of ranks that are absent at the end: lost (world.W8), or left in order (elastic.h, V4). For
  * result.c. */
-#ifndef HARNESS_TRAIN_LOSSES_RECORD_H
-#define HARNESS_TRAIN_LOSSES_RECORD_H
+#ifndef HARNESS_TRAIN_LOSSES_H
+#define HARNESS_TRAIN_LOSSES_H
 
 #include "harness/report/record.h"
 #include "harness/train/train.h"
