@@ -94,6 +94,20 @@ static int count_consumers(const struct network *n, int node)
     return count;
 }
 
+/* Does node i work in place, or change nothing? A pool of one element that a dropout follows makes a copy where it reads a
+ * concatenation: there the dropout would change the outputs of the parts. */
+static bool is_alias(const struct program_builder *b, int i)
+{
+    const struct node *n = &b->n->node[i];
+    const int from = program_resolve(b, n->from);
+    bool has_dropout = false;
+
+    for (int k = i + 1; k < b->n->n_nodes; k++)
+        has_dropout |= b->n->node[k].kind == NODE_DROPOUT && b->n->node[k].from == i;
+    return n->kind == NODE_DROPOUT ||
+           (is_identity(n) && !(has_dropout && from >= 0 && b->n->node[from].kind == NODE_CONCAT));
+}
+
 /* X3: the outputs of the parts are consecutive slices of the output of concat. */
 static void set_owner_of_parts(struct program_builder *b, int concat)
 {
@@ -165,7 +179,7 @@ static enum rc init_states(struct program_builder *b)
             TRY(check_parts(b, n));
             set_owner_of_parts(b, i);
         }
-        if (n->kind == NODE_DROPOUT || is_identity(n))
+        if (is_alias(b, i))
             p->alias = n->from;
         for (int k = 0; n->kind == NODE_CONCAT && k < n->n_parts; k++)
             p->wants_grad |= b->state[n->part[k]].wants_grad;
@@ -359,7 +373,7 @@ static void add_forward(struct program_builder *b)
             add_pool(b, i, OP_MAX_POOL);
         else if (n->kind == NODE_AVG_POOL)
             add_pool(b, i, OP_AVG_POOL);
-        else if (n->kind == NODE_ADAPTIVE_POOL && !is_identity(n))
+        else if (n->kind == NODE_ADAPTIVE_POOL && b->state[i].alias == i)
             add_pool(b, i, OP_ADAPTIVE_POOL);
         else if (n->kind == NODE_DROPOUT && b->training)
             program_add_dropout(b, PHASE_FORWARD, i, program_value(b, i));
