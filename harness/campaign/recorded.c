@@ -7,9 +7,11 @@
  */
 #include "harness/campaign/recorded.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -289,6 +291,27 @@ static void name_of(char *out, size_t n_bytes, const char *path)
     free(copy);
 }
 
+/* RC_INVAL; a folder of results holds such folders: the newest of them is named. */
+static enum rc refuse_folder(const char *path)
+{
+    struct dirent **entry = NULL;
+    char inside[PATH_MAX] = "";
+    struct stat about;
+
+    const int n = scandir(path, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char file[PATH_MAX];
+        const bool fits = snprintf(file, sizeof file, "%s/%s/runs.jsonl", path, entry[i]->d_name) < (int)sizeof file;
+        if (fits && entry[i]->d_name[0] != '.' && stat(file, &about) == 0)
+            snprintf(inside, sizeof inside, "%.*s", (int)(strlen(file) - strlen("/runs.jsonl")), file);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc_raise(RC_INVAL,
+                    "%s: not a folder of gradmark compare or accept (no runs.jsonl, no acceptance.jsonl)%s%.300s%s",
+                    path, inside[0] ? "; did you mean " : "", inside, inside[0] ? "?" : "");
+}
+
 static enum rc read_folder(struct recorded *k, struct reader *r, const char *path, char *runs, size_t n_bytes)
 {
     struct stat about;
@@ -304,8 +327,7 @@ static enum rc read_folder(struct recorded *k, struct reader *r, const char *pat
         r->is_partial = stat(runs, &about) == 0;
     }
     if (stat(runs, &about) != 0)
-        return rc_raise(RC_INVAL, "%s: not a folder of gradmark compare or accept (no runs.jsonl, no acceptance.jsonl)",
-                        path);
+        return refuse_folder(path);
     TRY(read_manifest(k));
     TRY(reader_run(r));
     const char *end = json_string_value(json_object_get(k->manifest, "runs_" SEAL_KEY));

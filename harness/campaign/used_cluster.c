@@ -155,7 +155,7 @@ enum rc used_cluster_record(struct record *record, const struct used_cluster *c)
     TRY(record_open(&values, NULL));
     TRY(record_open(&assumed, NULL));
     record_text(record, "cluster", c->name);
-    record_text(record, "transport", c->transport);
+    record_text(record, "transport", used_cluster_transport(c));
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         record_value(values, &c->cluster, i);
     for (size_t i = 0; i < n; i++)

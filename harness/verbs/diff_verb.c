@@ -64,6 +64,9 @@ static enum rc diff_run(struct verb_call *call)
                         call->operand[!is_bundle[1]]);
     for (int i = 0; i < 2; i++)
         TRY(recorded_open(&of[i], call->operand[i]));
+    if (strcmp(of[0].name, of[1].name) == 0) /* in two folders: nobody could tell A and B apart */
+        for (int i = 0; i < 2; i++)
+            snprintf(of[i].name, sizeof of[i].name, "%s", call->operand[i]);
     if (call->output.json) {
         TRY(report_open(&to, "-"));
         TRY(campaign_diff_write(&of[0], &of[1], &n, to));

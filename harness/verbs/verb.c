@@ -159,7 +159,8 @@ static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, c
         return rc_raise(RC_INVAL, "%.100s: follows a comma and a blank; leave out the blank: %.100s%.100s", word,
                         options[at - 1], word);
     if (!first)
-        return rc;
+        return rc_raise(RC_INVAL, "%.100s: not an option; options begin with --. gradmark help %s has examples", word,
+                        v->name);
     if ((joined = joined_name(call, word)))
         return rc_raise(RC_INVAL, "%.60s %.60s: did you mean %s?", first, word, joined);
     if (find_option(v, first, strlen(first)))
@@ -172,11 +173,14 @@ static enum rc explained_word(enum rc rc, const struct verb_call *call, int n, c
 static enum rc check_command(const struct verb_call *call, int n, char *const options[])
 {
     const char *word = call->verb->command && !call->command ? first_bare_word(call->verb, n, options) : NULL;
+    char before[160] = " -np 2";
 
-    if (word)
-        return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s -np 2 -- %.100s", word,
-                        call->verb->name, word);
-    return RC_OK;
+    if (!word)
+        return RC_OK;
+    for (size_t i = 0, at = 0; options[i] != word && at < sizeof before; i++)
+        at += (size_t)snprintf(before + at, sizeof before - at, " %s", options[i]);
+    return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s%s -- %.100s", word, call->verb->name,
+                    before, word);
 }
 
 /* Is this the name of an operand, as "criteria" of "[CRITERIA.yaml]"? */
