@@ -145,10 +145,10 @@ static enum rc rate_rows(struct table *t, const struct layer_timing *m)
         flops += layer_flops(&m->layer[i]);
         bytes += layer_bytes(&m->layer[i]);
     }
-    TRY(row(t, "arithmetic", "%.2f GFLOP a step at %.1f GFLOP/s, %.1f %% of the fastest large GEMM here (%.1f GFLOP/s)",
+    TRY(row(t, "arithmetic", "%.3g GFLOP a step at %.1f GFLOP/s, %.1f %% of the fastest large GEMM here (%.1f GFLOP/s)",
             flops * 1e-9, flops * 1e-9 / m->step_s.median, 100.0 * flops / m->step_s.median / m->peak_flops_per_s,
             m->peak_flops_per_s * 1e-9));
-    TRY(row(t, "traffic", "%.2f GB a step at %.2f GB/s; a streaming sum reaches %.2f GB/s here", bytes * 1e-9,
+    TRY(row(t, "traffic", "%.3g GB a step at %.2f GB/s; a streaming sum reaches %.2f GB/s here", bytes * 1e-9,
             bytes * 1e-9 / m->step_s.median, m->peak_bytes_per_s * 1e-9));
 out:
     return rc;

@@ -115,7 +115,7 @@ static const struct {
     { "GEMMs alone", "32.000 ms" },
     { "step / GEMMs", "1.562; the layers alone 1.250" },
     { "arithmetic", "0.17 GFLOP a step at 3.4 GFLOP/s, 3.4 % of" },
-    { "traffic", "0.01 GB a step at 0.26 GB/s; a streaming sum reaches 10.00 GB/s" },
+    { "traffic", "0.013 GB a step at 0.26 GB/s; a streaming sum reaches 10.00 GB/s" },
     { "memory",
       "10.0 MB: activations 3.0 (alive at one time 2.5, without reuse 9.0), parameters, gradients and momentum 6.0, "
       "running means 1.0" },

@@ -94,7 +94,7 @@ static int count_consumers(const struct network *n, int node)
     return count;
 }
 
-/* Does node i work in place, or change nothing? A pool of one element that a dropout follows makes a copy where it reads a
+/* Does node i work in place, or change nothing? A pool of one element before a dropout makes a copy where it reads a
  * concatenation: there the dropout would change the outputs of the parts. */
 static bool is_alias(const struct program_builder *b, int i)
 {
