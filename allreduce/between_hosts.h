@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * between_hosts.h - allreduce among the first ranks of hosts, of a vector that each of them has: around a ring
- * (ring_half.h), or by halving and doubling (halving_doubling_members.h). Also the place of a rank among hosts.
+ * (ring.h), or by halving and doubling (halving_doubling_members.h). Also the place of a rank among hosts.
  *
  * With the ring, chunk i of h hosts is added in the order of hosts i, i + 1, ...
  */
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "allreduce/ring_half.h"
+#include "allreduce/ring.h"
 #include "harness/base/arena.h"
 #include "harness/base/opt.h"
 #include "harness/exchange/collective.h"

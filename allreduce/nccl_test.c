@@ -155,7 +155,7 @@ static float sum_of_host(int n_ranks, int host, size_t i, int round)
     return sum;
 }
 
-/* Of all: chunk c of an array in the order of hosts c, c + 1, ... (ring_half.h). */
+/* Of all: chunk c of an array in the order of hosts c, c + 1, ... (ring.h). */
 static float sum_of(int n_ranks, struct range array, size_t i, int round)
 {
     const int n_hosts = ranks_per_host > 0 ? (n_ranks - 1) / ranks_per_host + 1 : 1;

@@ -131,26 +131,16 @@ out:
     return rc;
 }
 
-/* Additions wait until both are ended: a peer may wait for what is sent. */
-static enum rc exchange(struct part_message *sent, struct part_message *received)
-{
-    enum rc rc;
-
-    TRY(describe_sent(sent));
-    describe_received(received);
-    TRY(transport_exchange(transport_of(sent), &sent->xfer, &received->xfer, sent->collective->env.timeout_ms));
-    TRY(accept_part(received));
-out:
-    return rc;
-}
-
 enum rc part_transfer(struct part_message *sent, struct part_message *received)
 {
     enum rc rc = RC_OK;
 
-    if (is_message(sent) && is_message(received))
-        return exchange(sent, received);
-    if (is_message(sent)) {
+    if (is_message(sent) && is_message(received)) {
+        TRY(describe_sent(sent));
+        describe_received(received);
+        TRY(transport_exchange(transport_of(sent), &sent->xfer, &received->xfer, sent->collective->env.timeout_ms));
+        TRY(accept_part(received)); /* not before both are ended: a peer may wait for what is sent */
+    } else if (is_message(sent)) {
         TRY(part_send(sent));
         TRY(part_end(sent));
     } else if (is_message(received)) {

@@ -58,45 +58,6 @@ static enum rc open_pairs(struct allreduce *a, const struct sync_env *env, size_
     return RC_OK;
 }
 
-static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
-{
-    const struct collective_call longest =
-        compression_call(&env->compression, largest_piece(env->buckets), env->n_workers);
-    struct collective_env collective = { .kind = &collective_kind,
-                                         .transport = env->transport,
-                                         .compute = env->compute,
-                                         .timeout_ms = env->timeout_ms,
-                                         .opts = env->collective_opts,
-                                         .types = longest.type,
-                                         .narrow = longest.wire != WIRE_F32,
-                                         .max_elems = longest.n_elems,
-                                         .n_groups = env->buckets->n_buckets,
-                                         .share = env->share,
-                                         .n_shares = env->n_shares };
-    struct allreduce *a = calloc(1, sizeof *a);
-    enum rc rc;
-
-    if (!a)
-        return rc_raise(RC_NOMEM, "mode allreduce: no memory");
-    a->base = (struct sync){ .ops = &sync_allreduce, .env = *env };
-    TRY(open_pairs(a, env, longest.n_elems));
-    TRY(collective_open(&a->collective, env->collective, &collective));
-    if (env->shard.world) {
-        collective.transport = env->shard.transport;
-        collective.n_shares = 0;
-        TRY(collective_open(&a->of_shard, env->collective, &collective));
-    }
-    *out = &a->base;
-    a = NULL;
-out:
-    if (a) {
-        collective_close(&a->collective);
-        free(a->pairs);
-    }
-    free(a);
-    return rc;
-}
-
 /* What sums piece k, and over how many ranks. */
 static struct collective *collective_of(const struct sync *s, size_t k)
 {
@@ -119,6 +80,57 @@ static struct collective_call call_of(const struct sync *s, size_t k)
     return compression_call(&s->env.compression, s->env.buckets->piece[k].n_elems, s->env.n_workers);
 }
 
+/* So sum() needs to check nothing. */
+static enum rc check_calls(const struct sync *s)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
+        const struct collective_call call = call_of(s, k);
+        TRY(collective_check(collective_of(s, k), &call));
+    }
+out:
+    return rc;
+}
+
+static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
+{
+    const struct collective_call longest =
+        compression_call(&env->compression, largest_piece(env->buckets), env->n_workers);
+    struct collective_env collective = { .kind = &collective_kind,
+                                         .transport = env->transport,
+                                         .compute = env->compute,
+                                         .timeout_ms = env->timeout_ms,
+                                         .opts = env->collective_opts,
+                                         .types = longest.type,
+                                         .narrow = longest.wire != WIRE_F32,
+                                         .max_elems = longest.n_elems,
+                                         .n_groups = env->buckets->n_buckets,
+                                         .share = env->share,
+                                         .n_shares = env->n_shares };
+    struct allreduce *a = calloc(1, sizeof *a);
+    struct sync *base = &a->base;
+    enum rc rc;
+
+    if (!a)
+        return rc_raise(RC_NOMEM, "mode allreduce: no memory");
+    a->base = (struct sync){ .ops = &sync_allreduce, .env = *env };
+    TRY(open_pairs(a, env, longest.n_elems));
+    TRY(collective_open(&a->collective, env->collective, &collective));
+    if (env->shard.world) {
+        collective.transport = env->shard.transport;
+        collective.n_shares = 0;
+        TRY(collective_open(&a->of_shard, env->collective, &collective));
+    }
+    TRY(check_calls(base));
+    *out = base;
+    base = NULL;
+out:
+    if (base)
+        allreduce_close(&base);
+    return rc;
+}
+
 /* The pairs of a worker, among those of all. */
 static uint32_t *indices_of(void *pairs, int worker, size_t n_pairs)
 {
@@ -130,57 +142,53 @@ static float *values_of(void *pairs, int worker, size_t n_pairs)
     return (float *)pairs + 2 * n_pairs * (size_t)worker + n_pairs;
 }
 
-/* This worker's, into its chunk. */
-static void bring_pairs(struct allreduce *a, const float *sent, size_t n_elems, size_t n_pairs)
+/* This worker's, into its part. sent[n_elems]: of the piece; NULL: no data. */
+static void bring_pairs(struct allreduce *a, const float *sent, size_t n_elems)
 {
+    const size_t n_pairs = compression_pairs(&a->base.env.compression, n_elems);
+
+    if (!sent)
+        return;
     uint32_t *index = indices_of(a->pairs, a->base.env.world->rank, n_pairs);
     float *value = values_of(a->pairs, a->base.env.world->rank, n_pairs);
-
     for (size_t i = compression_gather(index, value, n_pairs, sent, n_elems); i < n_pairs; i++) {
         index[i] = COMPRESSION_NO_PAIR;
         value[i] = 0.0f;
     }
 }
 
-/* The same additions on every worker: the same bits. */
-static enum rc add_pairs(struct allreduce *a, float *sum, size_t n_elems, size_t n_pairs)
+/* The same additions on every worker: the same bits. sum: likewise. */
+static enum rc add_pairs(struct allreduce *a, float *sum, size_t n_elems)
 {
-    memset(sum, 0, n_elems * sizeof *sum);
-    for (int r = 0; r < a->base.env.n_workers; r++)
+    const size_t n_pairs = compression_pairs(&a->base.env.compression, n_elems);
+    const int n_workers = a->base.env.n_workers;
+
+    if (sum)
+        memset(sum, 0, n_elems * sizeof *sum);
+    for (int r = 0; sum && r < n_workers; r++)
         if (!compression_add(sum, n_elems, indices_of(a->pairs, r, n_pairs), values_of(a->pairs, r, n_pairs), n_pairs))
             return rc_raise(RC_MISMATCH, "worker %d sent a pair beyond the %zu elements of the piece", r, n_elems);
+    world_charge(a->base.env.world, 0, FIND_BYTES * (double)n_elems + PAIR_BYTES * (double)n_pairs * (double)n_workers);
     return RC_OK;
 }
 
-/* grad[n_elems]: of the piece; NULL: hollow. */
-static enum rc exchange_pairs(struct allreduce *a, const struct collective_call *call, float *grad, size_t n_elems)
-{
-    const size_t n_pairs = compression_pairs(&a->base.env.compression, n_elems);
-    const double n_found = (double)n_pairs * a->base.env.n_workers;
-    enum rc rc;
-
-    if (grad)
-        bring_pairs(a, grad, n_elems, n_pairs);
-    TRY(collective_run(a->collective, call, a->pairs));
-    if (grad)
-        TRY(add_pairs(a, grad, n_elems, n_pairs));
-    world_charge(a->base.env.world, 0, FIND_BYTES * (double)n_elems + PAIR_BYTES * n_found);
-out:
-    return rc;
-}
-
-static enum rc allreduce_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc allreduce_sum(struct sync *s, size_t k, float *grad)
 {
     const struct range piece = s->env.buckets->piece[k];
     const struct collective_call call = call_of(s, k);
+    const bool has_pairs = s->env.compression.kind == COMPRESSION_TOPK;
+    struct collective *c = collective_of(s, k);
     float *data = grad ? grad + piece.offset_elems : NULL;
+    enum rc rc;
 
-    (void)lr;
-    (void)param;
-    (void)out;
-    if (s->env.compression.kind == COMPRESSION_TOPK)
-        return exchange_pairs(self(s), &call, data, piece.n_elems);
-    return collective_run(collective_of(s, k), &call, data);
+    if (has_pairs)
+        bring_pairs(self(s), data, piece.n_elems);
+    c->wire = call.wire;
+    TRY(c->ops->run(c, &call, has_pairs ? self(s)->pairs : data));
+    if (has_pairs)
+        TRY(add_pairs(self(s), data, piece.n_elems));
+out:
+    return rc;
 }
 
 static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
@@ -190,7 +198,7 @@ static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
 
     TRY(collective_begin(self(s)->collective));
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++)
-        TRY(allreduce_exchange(s, k, 0.0f, NULL, grad, NULL));
+        TRY(allreduce_sum(s, k, grad));
     TRY(collective_end(self(s)->collective, b));
 out:
     return rc;
@@ -284,17 +292,21 @@ static uint64_t allreduce_full_bytes(const struct sync *s)
     return n_bytes;
 }
 
+static const struct collective_mode collective_mode = {
+    .types = COLL_ALLREDUCE,
+    .sum = allreduce_sum,
+    .queue = allreduce_queue,
+    .wait = allreduce_wait,
+    .explain = allreduce_explain,
+};
+
 const struct sync_mode sync_allreduce = {
     .module.name = "allreduce",
     .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_COLLECTIVE | MODE_EXCHANGES,
-    .collectives = COLL_ALLREDUCE,
     .exchange_name = "reduce",
+    .collective = &collective_mode,
     .open = allreduce_open,
-    .exchange = allreduce_exchange,
-    .queue = allreduce_queue,
-    .wait = allreduce_wait,
     .wire_plan = allreduce_wire_plan,
-    .explain = allreduce_explain,
     .full_bytes = allreduce_full_bytes,
     .close = allreduce_close,
 };

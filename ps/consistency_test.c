@@ -102,13 +102,13 @@ static enum rc work(struct rank *r)
     for (int step = 0; step < N_STEPS; step++) {
         struct piece_cost cost = { 0 };
         dawdle(r, step);
-        TRY(sync_ps.exchange(r->sync, 0, 1.0f, param, grad, &cost));
+        TRY(ps_push_pull(r->sync, 1.0f, param, grad, &cost));
         r->n_late += cost.late_count;
         if (cost.lead_count > r->c->most_lead[rule])
             r->c->most_lead[rule] = cost.lead_count;
         check_read(r, param, step + 1);
     }
-    TRY(sync_ps.final(r->sync, param, NULL));
+    TRY(sync_ps.servers->final(r->sync, param, NULL));
     if (r->w->rank > 0)
         return RC_OK;
     const int n_dropped = r->rule->kind == CONSISTENCY_SYNC ? (int)r->rule->bound_count : 0;
@@ -132,7 +132,7 @@ static enum rc check_late(const struct rank *r)
     enum rc rc;
 
     if (r->w->rank >= N_WORKERS)
-        sync_ps.served(r->sync, &facts);
+        sync_ps.servers->served(r->sync, &facts);
     own.of_server = facts.late_count;
     for (int i = 0; i < STALENESS_BINS; i++)
         own.applied += facts.pushes_count[i];
@@ -163,7 +163,7 @@ static enum rc run_schedule(struct rank *r, const struct sync_env *rest)
     env.consistency = *r->rule;
     env.slice_param = zeros;
     TRY(sync_ps.open(&r->sync, &env));
-    TRY(r->w->rank < N_WORKERS ? work(r) : sync_ps.serve(r->sync, 0));
+    TRY(r->w->rank < N_WORKERS ? work(r) : sync_ps.servers->serve(r->sync, 0));
     TRY(check_late(r));
 out:
     transport_close(&transport);

@@ -91,8 +91,10 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
             world_pause(w, POLL_NS);
         }
         memcpy(kept, param, sizeof kept);
-        if (step[n].parts != NONE)
-            TRY(sync_ps.exchange_part(sync, &work, &cost));
+        if (step[n].parts != NONE) {
+            TRY(ps_post(sync, &work));
+            TRY(ps_complete(sync, param, &cost));
+        }
         if (step[n].parts & PUSH)
             expect(c, cost.staleness_count, staleness_of(n), n, "staleness");
         else
@@ -104,7 +106,7 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
             expect(c, memcmp(kept, param, sizeof kept), 0, n, "that parameters change without a pull");
         c->n_done++;
     }
-    TRY(sync_ps.final(sync, param, NULL));
+    TRY(sync_ps.servers->final(sync, param, NULL));
     if (w->rank == 0)
         check_params(c, param, N_STEPS - 1);
 out:
@@ -117,7 +119,7 @@ static void check_served(struct check *c, const struct sync *sync)
     struct server_facts facts = { .late_count = 0 };
     long n_pushes = 0;
 
-    sync_ps.served(sync, &facts);
+    sync_ps.servers->served(sync, &facts);
     for (int i = 0; i < STALENESS_BINS; i++)
         n_pushes += facts.pushes_count[i];
     expect(c, n_pushes, pushes_by(0, N_STEPS - 1) + pushes_by(1, N_STEPS - 1), N_STEPS, "pushes at a server");
@@ -136,7 +138,7 @@ static enum rc body(struct world *w, void *arg)
     env.transport = rank.transport;
     env.slice_param = zeros;
     TRY(sync_ps.open(&rank.sync, &env));
-    TRY(w->rank < N_WORKERS ? work_steps(c, w, rank.sync) : sync_ps.serve(rank.sync, 0));
+    TRY(w->rank < N_WORKERS ? work_steps(c, w, rank.sync) : sync_ps.servers->serve(rank.sync, 0));
     if (w->rank >= N_WORKERS)
         check_served(c, rank.sync);
     TRY(world_barrier(w));

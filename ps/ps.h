@@ -14,13 +14,13 @@
 /* env.transport is required. */
 extern const struct sync_mode sync_ps;
 
-/* --- on a worker, beside exchange_part(): several pieces at once --- */
+/* --- on a worker --- */
 
 enum { PS_CREDITS = 8 }; /* maximum outstanding transfers of a worker (wire.P4) */
 
-/* sync_mode.post. Without a pull, param is not accessed. Without a push, grad and lr are not used. */
+/* server_mode.post. Without a pull, param is not accessed. Without a push, grad and lr are not used. */
 enum rc ps_post(struct sync *s, const struct piece_work *work) MUST_CHECK;
-/* sync_mode.end */
-enum rc ps_end(struct sync *s, float *param, struct piece_cost *out) MUST_CHECK;
+/* server_mode.complete */
+enum rc ps_complete(struct sync *s, float *param, struct piece_cost *out) MUST_CHECK;
 
 #endif

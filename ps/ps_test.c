@@ -314,7 +314,7 @@ static enum rc push_and_pull(struct ps_rank *r, float ones, float *param)
     float grad[N_LOSS_PARAMS] = { ones, ones, ones, ones };
     struct piece_cost cost = { 0 };
 
-    return sync_ps.exchange(r->sync, 0, 1.0f, param, grad, &cost);
+    return ps_push_pull(r->sync, 1.0f, param, grad, &cost);
 }
 
 static void await_loss(struct world *w, int rank)
@@ -344,7 +344,7 @@ static enum rc loss_body(struct world *w, void *arg)
         world_die(w);
     }
     if (w->rank >= N_LOSS_WORKERS) {
-        TRY(sync_ps.serve(r.sync, c->step_ns));
+        TRY(sync_ps.servers->serve(r.sync, c->step_ns));
         goto out;
     }
     while (c->workers_wait && (rc = world_check(w)) == RC_OK)
@@ -355,7 +355,7 @@ static enum rc loss_body(struct world *w, void *arg)
             await_loss(w, c->dies);
         TRY(push_and_pull(&r, 2, param));
     }
-    TRY(sync_ps.final(r.sync, param, NULL));
+    TRY(sync_ps.servers->final(r.sync, param, NULL));
     if (w->rank == 0)
         memcpy(c->fetched, param, sizeof param);
 out:
@@ -431,11 +431,11 @@ static enum rc slow_body(struct world *w, void *arg)
 
     TRY(loss_rank_open(&r, c));
     if (w->rank >= N_LOSS_WORKERS)
-        TRY(sync_ps.serve(r.sync, c->step_ns));
+        TRY(sync_ps.servers->serve(r.sync, c->step_ns));
     else {
         for (uint64_t i = 0; i < c->n_pauses && (rc = world_check(w)) == RC_OK; i++)
             world_pause(w, LOSS_PAUSE_NS);
-        TRY(sync_ps.final(r.sync, param, NULL));
+        TRY(sync_ps.servers->final(r.sync, param, NULL));
     }
 out:
     if (rc != RC_OK)

@@ -79,12 +79,12 @@ static enum rc exchange_late(struct rank *r, struct piece_cost *cost)
     enum rc rc;
 
     const int n_before = r->c->n_pushed;
-    TRY(sync_ps.post(r->sync, &both));
+    TRY(ps_post(r->sync, &both));
     while (r->c->n_pushed < n_before + N_MORE && r->c->n_pushed < N_ALL) {
         TRY(world_check(r->w));
         world_pause(r->w, 100000);
     }
-    TRY(sync_ps.end(r->sync, r->param, cost));
+    TRY(ps_complete(r->sync, r->param, cost));
 out:
     return rc;
 }
@@ -100,11 +100,11 @@ static enum rc work(struct rank *r)
         if (r->w->rank == 0 && r->rule->kind == CONSISTENCY_ASYNC)
             TRY(exchange_late(r, &cost));
         else
-            TRY(sync_ps.exchange(r->sync, 0, 1.0f, r->param, r->grad, &cost));
+            TRY(ps_push_pull(r->sync, 1.0f, r->param, r->grad, &cost));
         r->c->n_pushed += r->w->rank > 0;
         check_read(r, step);
     }
-    TRY(sync_ps.final(r->sync, r->param, NULL));
+    TRY(sync_ps.servers->final(r->sync, r->param, NULL));
 out:
     return rc;
 }
@@ -123,7 +123,7 @@ static enum rc run_rule(struct rank *r, const struct sync_env *rest)
     env.consistency = *r->rule;
     env.slice_param = r->param;
     TRY(sync_ps.open(&r->sync, &env));
-    TRY(r->w->rank < N_WORKERS ? work(r) : sync_ps.serve(r->sync, 0));
+    TRY(r->w->rank < N_WORKERS ? work(r) : sync_ps.servers->serve(r->sync, 0));
     TRY(world_barrier(r->w));
 out:
     transport_close(&transport);

@@ -88,12 +88,12 @@ static enum rc body(struct world *w, void *arg)
 
     TRY(rank_open(&r, job));
     if (w->rank >= job->n_workers) {
-        TRY(sync_ps.serve(r.sync, 0));
+        TRY(sync_ps.servers->serve(r.sync, 0));
         goto out;
     }
     job->rank[w->rank] = r;
     TRY(job->worker(w, job));
-    TRY(sync_ps.final(r.sync, r.param, NULL));
+    TRY(sync_ps.servers->final(r.sync, r.param, NULL));
     if (w->rank == 0)
         memcpy(job->final, r.param, sizeof job->final);
 out:
@@ -134,7 +134,7 @@ static enum rc step_of(struct ps_rank *r, unsigned parts, uint32_t *staleness_co
     }
     for (size_t k = 0; k < N_PIECES; k++) {
         struct piece_cost cost = { 0 };
-        TRY(ps_end(r->sync, r->param, &cost));
+        TRY(ps_complete(r->sync, r->param, &cost));
         if (staleness_count)
             *staleness_count = cost.staleness_count;
     }
@@ -161,7 +161,7 @@ static enum rc moves_worker(struct world *w, void *arg)
     pulled[2] = *first;
     fill(r->param, 77);
     TRY(ps_post(r->sync, &(struct piece_work){ 1, EXCHANGE_PULL, 0, r->param, NULL })); /* that piece alone */
-    TRY(ps_end(r->sync, r->param, &(struct piece_cost){ 0 }));
+    TRY(ps_complete(r->sync, r->param, &(struct piece_cost){ 0 }));
     pulled[3] = *first;
     pulled[4] = first[-1];
     pulled[5] = first[PIECE_ELEMS - 1];
@@ -202,7 +202,7 @@ static enum rc spoiling_worker(struct world *w, void *arg)
     }
     for (size_t k = 0; k < N_PIECES; k++) {
         struct piece_cost cost = { 0 };
-        TRY(ps_end(r->sync, r->param, &cost));
+        TRY(ps_complete(r->sync, r->param, &cost));
         job->counted[k] = (struct counted){ cost.applied_count, cost.refused_count };
     }
 out:
@@ -444,8 +444,8 @@ static enum rc misuse_body(struct world *w, void *arg)
         TRY(misusing_worker(&r, seen));
         goto out;
     }
-    TRY(sync_ps.serve(r.sync, 0));
-    sync_ps.served(r.sync, &seen->facts);
+    TRY(sync_ps.servers->serve(r.sync, 0));
+    sync_ps.servers->served(r.sync, &seen->facts);
 out:
     ps_rank_close(&r);
     return rc;

@@ -79,7 +79,7 @@ static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
             TRY(world_check(w));
             world_pause(w, POLL_NS);
         }
-        TRY(sync_ps.exchange(sync, 0, rates[push % 2], param, grad, &cost));
+        TRY(ps_push_pull(sync, rates[push % 2], param, grad, &cost));
         c->n_done[k]++;
         const double wanted = wanted_after(k, push);
         expect(c, (int)cost.staleness_count == staleness_of(push), k, push, "staleness", cost.staleness_count,
@@ -89,7 +89,7 @@ static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
             expect(c, fabs(is - wanted) < 1e-5, k, push, "the worker's parameter", is, wanted);
         }
     }
-    TRY(sync_ps.final(sync, param, NULL));
+    TRY(sync_ps.servers->final(sync, param, NULL));
 out:
     return rc;
 }
@@ -108,7 +108,7 @@ static enum rc run_case(struct check *c, struct world *w, const struct sync_env 
     env.lr_staleness = cases[k].rule;
     env.slice_param = zeros;
     TRY(sync_ps.open(&sync, &env));
-    TRY(w->rank < N_WORKERS ? work(c, w, sync, k) : sync_ps.serve(sync, 0));
+    TRY(w->rank < N_WORKERS ? work(c, w, sync, k) : sync_ps.servers->serve(sync, 0));
     TRY(world_barrier(w));
 out:
     transport_close(&transport);

@@ -304,7 +304,8 @@ static enum rc ps_join(struct sync *s, float *param, bool *is_over)
     p->is_joining = true;
     for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
         const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
-        TRY(ps_exchange_part(s, &pull, &(struct piece_cost){ 0 }));
+        TRY(ps_post(s, &pull));
+        TRY(ps_complete(s, param, &(struct piece_cost){ 0 }));
     }
 out:
     p->is_joining = false;
@@ -336,23 +337,25 @@ static struct wire_plan ps_wire_plan_of(const struct sync *s)
     return ps_wire_plan(&s->env);
 }
 
+static const struct server_mode server_mode = {
+    .most_in_flight = PS_CREDITS,
+    .post = ps_post,
+    .complete = ps_complete,
+    .next_batch = ps_next_batch,
+    .join = ps_join,
+    .snapshot = ps_snapshot,
+    .final = ps_final,
+    .serve = ps_serve,
+    .served = ps_served,
+};
+
 const struct sync_mode sync_ps = {
     .module.name = "ps",
     .module.caps = MODE_SERVERS | MODE_SHARED_PARAMS | MODE_EXCHANGES,
     .module.memory = ps_memory,
     .exchange_name = "push and pull",
+    .servers = &server_mode,
     .open = ps_open,
-    .exchange = ps_exchange,
-    .exchange_part = ps_exchange_part,
-    .most_in_flight = PS_CREDITS,
-    .post = ps_post,
-    .end = ps_end,
-    .next_batch = ps_next_batch,
-    .join = ps_join,
-    .final = ps_final,
-    .snapshot = ps_snapshot,
-    .serve = ps_serve,
-    .served = ps_served,
     .wire_plan = ps_wire_plan_of,
     .full_bytes = ps_full_bytes_of,
     .close = ps_close,

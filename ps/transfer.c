@@ -2,11 +2,11 @@
 /*
  * transfer.c - a piece between a worker and its servers.
  *
- * ps_post() posts the pushes of a piece to all servers that hold a part of it, and ps_end() takes the replies in server
- * order; servers work at the same time. What a server has of a piece is one message each way: where it is one range of
- * the parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing is copied
- * here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own. A gradient that
- * is compressed is packed into memory of its own (push_body.h); parameters come back as they are.
+ * ps_post() posts the pushes of a piece to all servers that hold a part of it, and ps_complete() takes the replies in
+ * server order; servers work at the same time. What a server has of a piece is one message each way: where it is one
+ * range of the parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing
+ * is copied here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own. A
+ * gradient that is compressed is packed into memory of its own (push_body.h); parameters come back as they are.
  * Everything posted is ended before an error is returned.
  */
 #include <assert.h>
@@ -352,7 +352,7 @@ out:
     return ps_abandon(p, rc);
 }
 
-enum rc ps_end(struct sync *s, float *param, struct piece_cost *out)
+enum rc ps_complete(struct sync *s, float *param, struct piece_cost *out)
 {
     struct ps *p = (struct ps *)s;
     const int slot = (int)(p->n_ended % PS_CREDITS);
@@ -367,21 +367,4 @@ enum rc ps_end(struct sync *s, float *param, struct piece_cost *out)
     p->n_ended++;
 out:
     return ps_abandon(p, rc);
-}
-
-enum rc ps_exchange_part(struct sync *s, const struct piece_work *work, struct piece_cost *out)
-{
-    enum rc rc;
-
-    TRY(ps_post(s, work));
-    TRY(ps_end(s, work->param, out));
-out:
-    return rc;
-}
-
-enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
-{
-    const struct piece_work all = { k, EXCHANGE_PUSH | EXCHANGE_PULL, lr, param, grad };
-
-    return ps_exchange_part(s, &all, out);
 }

@@ -78,8 +78,5 @@ enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
 void ps_end_posted(struct ps *p, struct link_slot *l);
 /* After an error: completes what is still posted in the caller's memory. The first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
-/* sync_mode.exchange and .exchange_part */
-enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out) MUST_CHECK;
-enum rc ps_exchange_part(struct sync *s, const struct piece_work *work, struct piece_cost *out) MUST_CHECK;
 
 #endif

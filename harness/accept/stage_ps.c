@@ -79,9 +79,9 @@ static enum rc push_and_pull(struct bench *b, uint64_t step)
 
     TRY(exchange_begin(b->exchange, step, 1.0f));
     if (exchange_wants_segments(b->exchange))
-        TRY(exchange_submit(b->exchange, (struct segment){ 0, b->n_elems }));
+        TRY(exchange_submit(b->exchange, &(struct segment){ 0, b->n_elems }, 0));
     else
-        exchange_submit_all(b->exchange, world_now_ns(b->world));
+        TRY(exchange_submit(b->exchange, NULL, world_now_ns(b->world)));
     now_ns = world_now_ns(b->world);
     TRY(exchange_await_all(b->exchange, &now_ns));
 out:

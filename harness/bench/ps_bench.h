@@ -4,8 +4,8 @@
  * side by side.
  *
  * Invariants
- *   N1  The measured code is ps/ as in runs: a worker calls ps_post() and ps_end(), a server serves, and applies pushes
- *       as plain SGD. Consistency is async.
+ *   N1  The measured code is ps/ as in runs: a worker calls ps_post() and ps_complete(), a server serves, and applies
+ *       pushes as plain SGD. Consistency is async.
  *   N2  A call moves one array per worker, in pieces, as many at once as ps allows; each piece is on all servers, in
  *       equal parts. A repeat is a number of consecutive calls (one long call, or as many short calls as take about 2
  *       ms), started by all workers at once. Its time is the slowest worker's. Goodput: bytes of the array x workers /

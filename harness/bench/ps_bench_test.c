@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ps_bench_test.c - how arrays are cut, which bound there is, whose turn it is and whose time counts, and what is
- * counted as wrong, in world threads. The linker puts ps_end() of this file before the real one.
+ * counted as wrong, in world threads. The linker puts ps_complete() of this file before the real one.
  */
 #include "harness/bench/ps_bench.h"
 
@@ -30,14 +30,14 @@ struct job {
     atomic_int n_ended;
 };
 
-static struct job *watched; /* by ps_end(): set while a world runs */
+static struct job *watched; /* by ps_complete(): set while a world runs */
 
-enum rc __real_ps_end(struct sync *s, float *param, struct piece_cost *out);
-enum rc __wrap_ps_end(struct sync *s, float *param, struct piece_cost *out);
+enum rc __real_ps_complete(struct sync *s, float *param, struct piece_cost *out);
+enum rc __wrap_ps_complete(struct sync *s, float *param, struct piece_cost *out);
 
-enum rc __wrap_ps_end(struct sync *s, float *param, struct piece_cost *out)
+enum rc __wrap_ps_complete(struct sync *s, float *param, struct piece_cost *out)
 {
-    const enum rc rc = __real_ps_end(s, param, out);
+    const enum rc rc = __real_ps_complete(s, param, out);
 
     atomic_fetch_add(&watched->n_ended, 1);
     if (watched->is_slow && s->env.world->rank == 1)

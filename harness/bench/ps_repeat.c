@@ -151,7 +151,7 @@ enum rc ps_repeats_serve(struct ps_repeats *r)
 {
     enum rc rc;
 
-    TRY(sync_ps.serve(r->sync, 0));
+    TRY(sync_ps.servers->serve(r->sync, 0));
     TRY(ps_echo_end(r->echo));
 out:
     return rc;
@@ -171,7 +171,7 @@ static enum rc move_block(struct ps_repeats *r, unsigned parts, size_t block)
             const struct piece_work work = { first + n_posted, parts, 1.0f, r->param, r->grad };
             TRY(ps_post(r->sync, &work));
         }
-        TRY(ps_end(r->sync, r->param, &cost));
+        TRY(ps_complete(r->sync, r->param, &cost));
     }
     if (parts & EXCHANGE_PUSH)
         r->n_pushed[block]++;
@@ -290,7 +290,7 @@ enum rc ps_repeats_end(uint64_t *n_wrong, struct ps_repeats *r)
     struct comm_repeat_result own = { 0 }, all;
     enum rc rc;
 
-    TRY(sync_ps.final(r->sync, r->param, NULL));
+    TRY(sync_ps.servers->final(r->sync, r->param, NULL));
     TRY(ps_echo_end(r->echo));
     own.n_wrong = r->n_wrong + (r->workers->rank == 0 && !r->is_hollow ? count_final(r) : 0);
     TRY(comm_repeat_gather(&all, r->workers, &own));

@@ -178,7 +178,7 @@ out:
     return rc;
 }
 
-enum rc collective_run(struct collective *c, const struct collective_call *call, float *data)
+enum rc collective_check(const struct collective *c, const struct collective_call *call)
 {
     const char *name = c->ops->module.name, *type = collective_type_name(call->type);
     const int n_ranks = c->env.transport->world->n_ranks;
@@ -194,6 +194,15 @@ enum rc collective_run(struct collective *c, const struct collective_call *call,
     if (call->wire != WIRE_F32 && (!c->env.narrow || call->type != COLL_ALLREDUCE))
         FAIL(RC_INVAL, "collective %s: %s with 16 bits a float, %s", name, type,
              c->env.narrow ? "which allreduce alone has" : "opened without them");
+out:
+    return rc;
+}
+
+enum rc collective_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    enum rc rc;
+
+    TRY(collective_check(c, call));
     c->wire = call->wire;
     TRY(c->ops->run(c, call, data));
 out:

@@ -163,8 +163,8 @@ struct collective_ops {
 struct collective { /* first member of each implementation's struct */
     const struct collective_ops *ops;
     struct collective_env env;
-    /* for the wrappers: */
-    enum wire_format wire; /* of the running call */
+    enum wire_format wire; /* of the running call: whoever calls run() sets it */
+    /* for the wrapper: */
     uint16_t *halves; /* [max_elems] if env.narrow: data in the form of messages, at the same indices; NULL: no data */
 };
 
@@ -200,7 +200,9 @@ enum rc collective_require_narrow(const struct module_kind *kind, const struct c
 enum rc collective_open(struct collective **out, const struct collective_ops *ops,
                         const struct collective_env *env) MUST_CHECK;
 /* Errors: A6. RC_INVAL: a type or a wire format that it was not opened for; a format that the type does not have; more
- * than max_elems; no such root. In all of these data is untouched and no message was sent. Other errors: see ops. */
+ * than max_elems; no such root. */
+enum rc collective_check(const struct collective *c, const struct collective_call *call) MUST_CHECK;
+/* Errors: those of collective_check(): data is untouched and no message was sent. Other errors: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
 void collective_close(struct collective **c); /* NULL-safe, nulls */
 /* The algorithm that runs the call: c's own ops, or the chosen one. */

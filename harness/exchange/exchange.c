@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.c - an exchange from open to close, but for the steps (exchange_step.c). */
+/* exchange.c - an exchange from open to close, except the steps (exchange_step.c). */
 #include "harness/exchange/exchange.h"
 
 #include <stdlib.h>
 
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange_state.h"
+#include "harness/exchange/initial.h"
 #include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -16,6 +17,15 @@ static bool has_memory(const struct exchange *x)
 }
 
 /* --- open, close --- */
+
+static void free_slices(struct exchange *x)
+{
+    for (int i = 0; i < 2; i++) {
+        free(x->slice[i].param);
+        free(x->slice[i].moments);
+        x->slice[i] = (struct slice){ 0 };
+    }
+}
 
 static enum rc open_memory(struct exchange *x)
 {
@@ -83,6 +93,31 @@ static enum rc open_residual(struct exchange *x)
     return exchange_memory_open_copy(&x->memory, &x->residual, "what compression leaves of the gradients");
 }
 
+bool exchange_has_periods(const struct exchange *x)
+{
+    return x->has_servers && x->exchanges && periods_are_on(&x->env.opts.periods);
+}
+
+/* E10 */
+static enum rc open_accrued(struct exchange *x)
+{
+    if (!exchange_has_periods(x) || x->env.opts.periods.push_every <= 1 || !has_memory(x))
+        return RC_OK;
+    return exchange_memory_open_copy(&x->memory, &x->accrued, "gradients since the last push");
+}
+
+/* E12 */
+static enum rc open_posted(struct exchange *x)
+{
+    const struct server_mode *servers = x->env.mode->servers;
+    const int most = x->exchanges && servers ? servers->most_in_flight : 1, wanted = x->env.opts.n_in_flight;
+    struct posted *f = &x->posted;
+
+    f->most_pieces = (size_t)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+    f->piece = calloc(f->most_pieces, sizeof *f->piece);
+    return f->piece ? RC_OK : rc_raise(RC_NOMEM, "no memory for %zu pieces under way", f->most_pieces);
+}
+
 static enum rc open_worker(struct exchange *x)
 {
     const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
@@ -97,7 +132,7 @@ static enum rc open_worker(struct exchange *x)
         x->optimizer.grad_scale = 1.0f / (float)x->env.n_workers;
     TRY(open_undo(x));
     TRY(open_residual(x));
-    TRY(exchange_open_periods(x));
+    TRY(open_accrued(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
     x->state = calloc(n_pieces, sizeof *x->state);
     if (!x->n_missing || !x->state)
@@ -160,7 +195,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (x->has_servers)
         TRY(placement_open(&x->placement, &env->opts.placement, env->segment, env->n_segments, env->n_servers));
     TRY(open_memory(x));
-    TRY(exchange_open_flight(x));
+    TRY(open_posted(x));
     if (x->is_worker)
         TRY(open_worker(x));
     TRY(exchange_compare_plans(x));
@@ -200,10 +235,10 @@ void exchange_close(struct exchange **xp)
     message_log_close(&x->log);
     buckets_close(&x->buckets);
     placement_close(&x->placement);
-    exchange_free_slices(x);
+    free_slices(x);
     free(x->n_missing);
     free(x->state);
-    free(x->flight.piece);
+    free(x->posted.piece);
     free(x);
     *xp = NULL;
 }
@@ -218,13 +253,89 @@ float *exchange_grad(const struct exchange *x)
     return x->grad;
 }
 
-/* --- start: what all ranks begin with --- */
+/* --- start: what all ranks begin with: parameters and optimizer state of rank 0, of a server its slices --- */
+
+static enum rc open_slice(const struct exchange *x, struct slice *out, int server, int n_moments)
+{
+    const size_t n_elems = x->placement.n_elems[server];
+
+    out->server = server;
+    out->param = malloc((n_elems > 0 ? n_elems : 1) * sizeof *out->param);
+    if (n_moments > 0)
+        out->moments = malloc((n_elems > 0 ? n_elems : 1) * (size_t)n_moments * sizeof *out->moments);
+    if (!out->param || (n_moments > 0 && !out->moments))
+        return rc_raise(RC_NOMEM, "no memory for the %zu parameters of a server", n_elems);
+    return RC_OK;
+}
+
+static enum rc open_slices(struct exchange *x, int n_moments)
+{
+    const int n = x->env.n_servers, own = x->env.world->rank - x->env.n_workers;
+    enum rc rc;
+
+    TRY(open_slice(x, &x->slice[0], own, n_moments));
+    if (x->env.opts.n_replicas > 0)
+        TRY(open_slice(x, &x->slice[1], (own + n - 1) % n, n_moments));
+out:
+    return rc;
+}
+
+/* Array k of rank 0's optimiser to all ranks. */
+static enum rc share_moment(struct exchange *x, const struct initial_state *from, int k)
+{
+    const size_t n_params = x->buckets.n_params;
+    const float *own = from->state.moments + (size_t)k * n_params;
+    struct initial_array moment = { .n_elems = n_params,
+                                    .from_host = x->env.world->rank == 0 ? own : NULL,
+                                    .compute = x->optimizer.compute,
+                                    .memory = x->optimizer.moment[k],
+                                    .placement = &x->placement };
+
+    for (int i = 0; i < 2; i++)
+        if (x->slice[i].moments)
+            moment.slice[i] =
+                (struct initial_slice){ x->slice[i].server,
+                                        x->slice[i].moments + (size_t)k * x->placement.n_elems[x->slice[i].server] };
+    if (x->shard.world) { /* E14: the file that each rank goes on from has all of it */
+        compute_put(x->optimizer.compute, x->optimizer.moment[k], own, n_params * sizeof *own);
+        return RC_OK;
+    }
+    return initial_broadcast(x->env.world, &moment);
+}
+
+static enum rc share_state(struct exchange *x, const struct initial_state *from)
+{
+    const int n_moments = from->state.moments ? optimizer_n_moments(&x->env.optimizer) : 0;
+    struct initial_array param = { .n_elems = x->shard.world ? x->shard.first_elem : x->buckets.n_params,
+                                   .compute = x->env.compute,
+                                   .memory = x->param,
+                                   .placement = &x->placement };
+    const struct initial_array running = { .n_elems = from->n_running,
+                                           .compute = x->env.compute,
+                                           .memory = from->running };
+    enum rc rc = RC_OK;
+
+    x->n_updates_before = from->state.n_updates;
+    if (!x->env.compute->ops->touches_memory || world_is_guest(x->env.world)) /* E15 */
+        return RC_OK;
+    if (!x->is_worker)
+        TRY(open_slices(x, n_moments));
+    for (int i = 0; i < 2; i++)
+        param.slice[i] = (struct initial_slice){ x->slice[i].server, x->slice[i].param };
+    TRY(x->env.opts.shared_memory ? initial_broadcast_shared(&x->memory, &param)
+                                  : initial_broadcast(x->env.world, &param));
+    for (int k = 0; k < n_moments; k++)
+        TRY(share_moment(x, from, k));
+    TRY(initial_broadcast(x->env.world, &running));
+out:
+    return rc;
+}
 
 /* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
  * piece that is under way; with replicas what it forwards of all workers, and its HELD (replica.R6), wait at a
  * neighbour. */
-struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ranks, const int *host)
+static struct transport_plan transport_plan(const struct exchange *x, int n_ranks, const int *host)
 {
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
     const struct exchange_env *env = &x->env;
@@ -244,22 +355,37 @@ struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ra
                            : call.n_elems > n_longest ? call.n_elems
                                                       : n_longest;
     const uint64_t n_of_replicas = 2 * (uint64_t)env->opts.n_replicas *
-                                   (uint64_t)(env->n_workers + env->opts.n_guests) * (x->flight.most_pieces + 1);
+                                   (uint64_t)(env->n_workers + env->opts.n_guests) * (x->posted.most_pieces + 1);
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages + n_of_replicas,
                                     .silence_ms = env->timeout_ms / 2,
                                     .has_guests = env->opts.n_guests > 0 };
 }
 
+/* E14: the ranks that have the same shard, beside all workers. */
+static enum rc open_shard_transport(struct exchange *x)
+{
+    const struct world *w = x->shard.world;
+    enum rc rc = RC_OK;
+
+    if (!w)
+        return RC_OK;
+    const struct transport_plan plan = transport_plan(x, w->n_ranks, NULL);
+    TRY(transport_open_planned(&x->shard_transport, x->env.transport, x->shard.world, &plan));
+    x->shard_transport->fails_together = true;
+out:
+    return rc;
+}
+
 static enum rc open_mode(struct exchange *x)
 {
     const struct exchange_env *env = &x->env;
     const struct sync_mode *mode = env->mode;
-    const struct transport_plan plan = exchange_transport_plan(x, env->world->n_ranks, env->host);
+    const struct transport_plan plan = transport_plan(x, env->world->n_ranks, env->host);
     enum rc rc;
 
     TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));
-    TRY(exchange_open_shard(x));
+    TRY(open_shard_transport(x));
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     x->transport->log = x->log;
     if (x->log) {
@@ -291,7 +417,7 @@ static enum rc open_mode(struct exchange *x)
                                    .optimizer = env->optimizer,
                                    .slice_param = x->slice[0].param,
                                    .slice_state = { x->slice[0].moments, x->n_updates_before },
-                                   .n_in_flight = (int)x->flight.most_pieces,
+                                   .n_in_flight = (int)x->posted.most_pieces,
                                    .n_replicas = env->opts.n_replicas,
                                    .before_param = x->slice[1].param,
                                    .before_moments = x->slice[1].moments,
@@ -303,7 +429,7 @@ static enum rc open_mode(struct exchange *x)
                                    .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));
     x->sync->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
-    exchange_free_slices(x);
+    free_slices(x);
 out:
     return rc;
 }
@@ -319,9 +445,9 @@ static enum rc open_communicator(struct exchange *x)
                                           .transport = x->transport,
                                           .n_workers = x->env.n_workers,
                                           .timeout_ms = x->env.timeout_ms,
-                                          .most_begun = x->flight.most_pieces,
-                                          .begin = exchange_begin_piece,
-                                          .end = exchange_end_work,
+                                          .most_begun = x->posted.most_pieces,
+                                          .begin = exchange_post,
+                                          .end = exchange_complete,
                                           .arg = x };
 
     return communicator_open(&x->communicator, &env);
@@ -331,8 +457,9 @@ enum rc exchange_start(struct exchange *x, const struct initial_state *from)
 {
     enum rc rc;
 
-    TRY(exchange_share_state(x, from));
-    TRY(exchange_start_periods(x));
+    TRY(share_state(x, from));
+    if (exchange_has_periods(x) && x->is_worker && x->is_staged)
+        TRY(compute_fetch(x->env.compute, x->host_param, x->param, x->buckets.n_params * sizeof(float)));
     if (x->exchanges)
         TRY(open_mode(x));
     if (x->overlaps && x->is_worker && !x->is_queued)
@@ -366,8 +493,8 @@ enum rc exchange_snapshot(struct exchange *x, float *param, struct optimizer_sta
 
     TRY(exchange_await_all(x, &now_ns));
     note_messages_of_no_step(x);
-    if (x->sync && x->sync->ops->snapshot)
-        return x->sync->ops->snapshot(x->sync, param, state);
+    if (x->sync && x->has_servers)
+        return x->sync->ops->servers->snapshot(x->sync, param, state);
     TRY(compute_sync(x->env.compute));
     TRY(compute_fetch(x->env.compute, param, x->param, x->buckets.n_params * sizeof(float)));
     TRY(own_state(x, state));
@@ -389,8 +516,8 @@ enum rc exchange_final(struct exchange *x, struct optimizer_state *state)
         TRY(communicator_finish(x->communicator));
     communicator_close(&x->communicator);
     note_messages_of_no_step(x);
-    if (x->sync && x->sync->ops->final)
-        TRY(x->sync->ops->final(x->sync, x->host_param, state));
+    if (x->sync && x->has_servers)
+        TRY(x->sync->ops->servers->final(x->sync, x->host_param, state));
     if (x->has_servers && x->is_staged)
         compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof(float));
     if (!x->has_servers && state)
@@ -403,30 +530,30 @@ out:
 
 enum rc exchange_serve(struct exchange *x, uint64_t step_ns)
 {
-    return x->sync->ops->serve(x->sync, step_ns);
+    return x->sync->ops->servers->serve(x->sync, step_ns);
 }
 
 struct server_facts exchange_served(const struct exchange *x)
 {
     struct server_facts facts = { .late_count = 0 };
 
-    if (x->sync && x->sync->ops->served)
-        x->sync->ops->served(x->sync, &facts);
+    if (x->sync && x->has_servers)
+        x->sync->ops->servers->served(x->sync, &facts);
     return facts;
 }
 
 void exchange_explain(const struct exchange *x, char *text, size_t n_bytes)
 {
     text[0] = '\0';
-    if (x->sync && x->sync->ops->explain)
-        x->sync->ops->explain(x->sync, text, n_bytes);
+    if (x->sync && !x->has_servers)
+        x->sync->ops->collective->explain(x->sync, text, n_bytes);
 }
 
 enum rc exchange_join(struct exchange *x, bool *is_over)
 {
     enum rc rc;
 
-    TRY(x->sync->ops->join(x->sync, x->host_param, is_over));
+    TRY(x->sync->ops->servers->join(x->sync, x->host_param, is_over));
     if (x->is_staged && x->host_param && !*is_over)
         compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof *x->param);
 out:
@@ -435,7 +562,7 @@ out:
 
 enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over)
 {
-    return x->sync->ops->next_batch(x->sync, out, is_over);
+    return x->sync->ops->servers->next_batch(x->sync, out, is_over);
 }
 
 uint64_t exchange_sent_bytes(const struct exchange *x)
@@ -445,7 +572,7 @@ uint64_t exchange_sent_bytes(const struct exchange *x)
 
 uint64_t exchange_full_bytes(const struct exchange *x)
 {
-    return x->sync && x->sync->ops->full_bytes ? x->sync->ops->full_bytes(x->sync) : 0;
+    return x->sync ? x->sync->ops->full_bytes(x->sync) : 0;
 }
 
 struct wire_plan exchange_wire_plan(const struct exchange *x)
@@ -475,4 +602,16 @@ struct exchange_memory_facts exchange_memory_of(const struct exchange *x)
 
     exchange_memory_facts(&facts, &x->memory);
     return facts;
+}
+
+const char *exchange_encryption(const struct exchange *x)
+{
+    const struct world *w = x->env.world;
+    const struct collective_ops *collective = x->env.collective;
+
+    if (!x->transport || w->n_ranks == 1 || w->ops->module.caps & WORLD_VIRTUAL_TIME)
+        return "";
+    if (collective && collective->module.caps & COLL_OPAQUE)
+        return w->n_host_ranks < w->n_ranks ? "clear" : "local";
+    return transport_encryption(x->transport);
 }

@@ -45,10 +45,10 @@
  *       worker when it must begin no more (exchange_cost.is_last). Without overlap, which begins a step before it
  *       knows. If a worker is lost before the first server has its push, its push is granted to another worker that has
  *       not ended.
- *  E12  In a mode with post() opts.n_in_flight pieces are outstanding at once, up to the maximum of the mode; else one.
- *       They begin in the order of the queue, each as soon as it is there and fewer are outstanding (with overlap: and
- *       no piece is being waited for), and end in that order. The bits are the same as one after another: pieces are
- *       independent.
+ *  E12  In a mode with servers opts.n_in_flight pieces are posted and not completed at once, up to the maximum of the
+ *       mode; else one. They are posted in the order of the queue, each as soon as it is there and fewer are posted
+ *       (with overlap: and no piece is being waited for), and completed in that order. The bits are the same as one
+ *       after another: pieces are independent.
  *  E13  With opts.n_batches N the run is elastic: it has N batches, which are assigned while it runs. Before each step
  *       a worker takes one (exchange_next_batch()); it waits for one that was not assigned ahead. The batches of a lost
  *       worker are assigned again, so that each parameter counts the gradient of each batch once (leases.B4).
@@ -189,9 +189,9 @@ float *exchange_grad(const struct exchange *x);
 /* Collective, once: sends rank 0's parameters (which it has written to exchange_param()) and initial state to all
  * ranks, and opens the mode. No virtual time passes. */
 enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
-/* E15, for a late joiner, after start(): as sync_mode.join(); the parameters are those of the servers. */
+/* E15, for a late joiner, after start(): as server_mode.join(); the parameters are those of the servers. */
 enum rc exchange_join(struct exchange *x, bool *is_over) MUST_CHECK;
-/* E13, for a worker, between two steps: as sync_mode.next_batch(). */
+/* E13, for a worker, between two steps: as server_mode.next_batch(). */
 enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over) MUST_CHECK;
 /* Begins a step of a worker. lr: the step's rate. Zeroes the cost. */
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr) MUST_CHECK;
@@ -200,18 +200,16 @@ enum rc exchange_check(struct exchange *x) MUST_CHECK;
 /* Does it work beside the caller (E1)? Then a step begins before the last one's parameters are there: the forward pass
  * awaits them, and the caller awaits all of them only after the last step. */
 bool exchange_overlaps(const struct exchange *x);
-/* Is it useful to submit segments one by one, while others are being computed? Else use submit_all(). */
+/* Is it useful to submit segments one by one, while others are being computed? Else submit all at once. */
 bool exchange_wants_segments(const struct exchange *x);
 /* For a worker of a mode with MODE_COLLECTIVE, between two steps. true: from the next step on gradients are not
  * exchanged, and each worker updates by its own; false: they are exchanged again. Equal on all workers. Used to measure
  * the cost of the exchange; parameters then differ between workers. Not with E6's order by priority, which is sent in
  * every step, nor with average_every. */
 void exchange_leave_out(struct exchange *x, bool is_left_out);
-/* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). */
-enum rc exchange_submit(struct exchange *x, struct segment s) MUST_CHECK;
-/* All gradients are final since now_ns, by the world's clock; no segment was submitted. The caller has synced the
- * compute. */
-void exchange_submit_all(struct exchange *x, uint64_t now_ns);
+/* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). s NULL: all gradients are final
+ * since now_ns, by the world's clock, no segment was submitted, and the caller has synced the compute. */
+enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns) MUST_CHECK;
 /* E2. Syncs the compute before it waits. */
 enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
 /* *now_ns: the caller's last reading of the clock; on return, the last reading here. Inline, a step reads the clock

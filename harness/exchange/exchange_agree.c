@@ -70,7 +70,7 @@ static struct way own_way(const struct exchange *x)
                        .n_batches = o->n_batches,
                        .n_guests = (uint64_t)o->n_guests,
                        .n_replicas = (uint64_t)o->n_replicas,
-                       .n_in_flight = x->flight.most_pieces,
+                       .n_in_flight = x->posted.most_pieces,
                        .n_pairs = compression_pairs(&o->compression, x->buckets.n_params) };
 
     (void)snprintf(way.mode, sizeof way.mode, "%s", x->env.mode->module.name);

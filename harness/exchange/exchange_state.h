@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_state.h - what an exchange owns. Private to exchange.c and exchange_step.c. */
+/* exchange_state.h - what an exchange owns. Private to exchange*.c. */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_STATE_H
 #define HARNESS_EXCHANGE_EXCHANGE_STATE_H
 
@@ -18,7 +18,6 @@ struct piece_state {  /* of a worker */
     bool pending;     /* submitted, and not completed yet */
     bool is_queued;   /* on the device */
     bool is_left_out; /* from the step in which it was submitted: exchange_leave_out() */
-    bool is_posted;   /* its messages are outstanding: sync_mode.end() is due */
     float lr;         /* of the step in which it was submitted */
     uint32_t step;
     unsigned parts;     /* E10: of that step, enum exchange_part */
@@ -26,11 +25,11 @@ struct piece_state {  /* of a worker */
     struct piece_times times;
 };
 
-struct flight {         /* pieces whose exchange has begun and not ended; for the task that exchanges */
+struct posted {         /* pieces that are posted and not completed; for the task that exchanges */
     size_t most_pieces; /* maximum at once, E12; at least 1; on servers as on workers */
     size_t *piece;      /* [most_pieces]: number n is in n modulo most_pieces */
-    size_t n_begun, n_ended;
-    uint64_t last_ns; /* when the last one ended */
+    size_t n_posted, n_completed;
+    uint64_t last_ns; /* when the last one was completed */
 };
 
 struct exchange {
@@ -73,7 +72,7 @@ struct exchange {
     struct piece_state *state;   /* [n_pieces] */
     size_t n_pending;
     struct piece_queue queue; /* without overlap */
-    struct flight flight;
+    struct posted posted;
     struct communicator *communicator; /* with overlap, from start() to final() */
     struct cost_account cost;
     float lr;         /* of this step */
@@ -87,64 +86,31 @@ struct exchange {
     uint64_t inline_ns; /* without overlap: the last reading of the clock, reused for what follows */
 };
 
-/* exchange.c: what ranks of a world of n_ranks, on these hosts, will send (transport.T13). */
-struct transport_plan exchange_transport_plan(const struct exchange *x, int n_ranks, const int *host);
+/* --- exchange_step.c --- */
+
+/* Posts piece k; fewer than posted.most_pieces are posted. arg: the exchange, for the communicator. Waits for other
+ * ranks only if the mode sums. */
+enum rc exchange_post(void *arg, size_t k) MUST_CHECK;
+/* Completes the piece that was posted first: *out. Updates its parameters, if this task can reach them. */
+enum rc exchange_complete(void *arg, size_t *out) MUST_CHECK;
+/* The array that is pushed, or summed. */
+float *exchange_pushed(const struct exchange *x);
+/* E8: averages all pieces if a stopped run has not done so. */
+enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
+/* E10: pushes the rest if a stopped run ends between two pushes. */
+enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
+
+/* --- others --- */
+
+/* exchange.c: E10. */
+bool exchange_has_periods(const struct exchange *x);
 /* exchange_agree.c: checks that every rank has the plan of rank 0 (E3), takes its pieces in the same order (E6), and
  * sends them in the same form (E9). RC_MISMATCH names the rank that differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
-/* exchange_shard.c: E14. Without shards does nothing; the bytes are those that the one transport has sent. */
-enum rc exchange_open_shard(struct exchange *x) MUST_CHECK;
-uint64_t exchange_moved_bytes(const struct exchange *x);
-/* exchange_slices.c: sends rank 0's parameters and state to all ranks. Collective. */
-enum rc exchange_share_state(struct exchange *x, const struct initial_state *from) MUST_CHECK;
-void exchange_free_slices(struct exchange *x);
-/* exchange_flight.c: E12; allocates memory for outstanding pieces, which exchange_close() frees. RC_NOMEM. */
-enum rc exchange_open_flight(struct exchange *x) MUST_CHECK;
-/* Begins to exchange piece k; fewer than flight.most_pieces are outstanding. arg: the exchange, for the communicator.
- * Waits for other ranks only if pieces are exchanged one at a time. */
-enum rc exchange_begin_piece(void *arg, size_t k) MUST_CHECK;
-/* *out: the oldest outstanding piece, which has been exchanged. */
-enum rc exchange_end_piece(struct exchange *x, size_t *out) MUST_CHECK;
-/* Adds spans to the timeline: how long piece k was the next in the queue; its exchange. */
-void exchange_note_queued(struct exchange *x, size_t k);
-void exchange_note_exchanged(const struct exchange *x, size_t k);
-/* Adds s, of piece k. */
-void exchange_note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s);
-struct span_ring *exchange_exchanging_ring(const struct exchange *x);
-/* exchange_step.c: inline the last reading of the clock, else a new one. */
-uint64_t exchange_follow_ns(const struct exchange *x);
-/* Ends a piece in the communicator: makes the update, if it can reach the parameters. arg: the exchange. */
-enum rc exchange_end_work(void *arg, size_t *out) MUST_CHECK;
-/* E8: exchange_local.c. Are parameters averaged after this step? */
-bool exchange_averages_now(const struct exchange *x);
-/* Piece k of the parameters := the weighted mean of all workers. */
-enum rc exchange_average_piece(struct exchange *x, size_t k) MUST_CHECK;
-/* Averages all pieces if a stopped run has not done so. */
-enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
-/* V2 of train: multiplies float[n] by env.weight and a factor; x may be NULL (no data). */
-void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor);
-/* E10: exchange_periods.c. */
-bool exchange_has_periods(const struct exchange *x);
-enum rc exchange_open_periods(struct exchange *x) MUST_CHECK;
-/* Call when the initial parameters are there. */
-enum rc exchange_start_periods(struct exchange *x) MUST_CHECK;
-/* Replace the begin and end of a piece's exchange: do the part of it that belongs to its step. */
-enum rc exchange_begin_periodic(struct exchange *x, size_t k) MUST_CHECK;
-enum rc exchange_end_periodic(struct exchange *x, size_t k) MUST_CHECK;
-/* Pushes the rest if a stopped run ends between two pushes. */
-enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
-/* The array that is pushed. */
-float *exchange_pushed(const struct exchange *x);
-struct piece_work exchange_work_of(const struct exchange *x, size_t k, unsigned parts);
-/* exchange_flight.c: posts it if the mode allows several outstanding pieces, else exchanges it. */
-enum rc exchange_move_piece(struct exchange *x, const struct piece_work *work) MUST_CHECK;
-/* E9: in the task that exchanges. */
-enum rc exchange_compress_piece(struct exchange *x, struct range piece) MUST_CHECK;
-/* Applies env.flip if it is in piece k, which is about to be updated. */
+/* exchange_flip.c: applies env.flip if it is in piece k, which is about to be updated; which was pulled. */
 enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
-/* Likewise for piece k, which was pulled. */
 void exchange_flip_pulled(struct exchange *x, size_t k);
-/* E7: piece k is about to be updated. */
+/* exchange_undo.c: E7: piece k is about to be updated. */
 void exchange_keep_piece(struct exchange *x, size_t k);
 
 #endif

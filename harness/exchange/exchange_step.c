@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_step.c - from submit() to await(): pieces are exchanged and updated, by the communicator or in the caller,
- * and then settled by the caller: of a settled piece the parameters are there, and its cost is counted.
+ * exchange_step.c - the way of a gradient through a step: submit -> post -> complete.
+ *
+ *   submit    The caller: the gradients of a tensor are final. When all tensors of its bucket are, the bucket's pieces
+ *             are in the queue.
+ *   post      The next piece of the queue goes to the mode: workers sum it at once, or it is on its way to the servers.
+ *   complete  The piece that was posted first has been exchanged, and its parameters are those of the next step.
+ *
+ * With overlap the communicator posts and completes, while the caller computes. Without it await() does. A piece is
+ * done when the caller has seen that it is complete, and has counted its cost.
+ *
+ * Variants: sums on the device (E1), local SGD (E8), steps that do not push or pull (E10).
  */
 #include <assert.h>
 
 #include "harness/exchange/exchange_state.h"
+#include "harness/exchange/topk.h"
+#include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-/* --- one piece --- */
-
-/* The elements of the piece; NULL: hollow. */
+/* The elements of the piece; NULL: no data. */
 static float *at(float *floats, struct range piece)
 {
     return floats ? floats + piece.offset_elems : NULL;
 }
 
-static int32_t bucket_of_piece(const struct exchange *x, size_t k)
-{
-    return (int32_t)buckets_of_piece(&x->buckets, k);
-}
+/* --- clocks and the timeline --- */
 
-/* Inline, what ends is the beginning of what follows: a step of a small model takes as long as a few readings. */
-uint64_t exchange_follow_ns(const struct exchange *x)
+/* Without overlap, what ends is the beginning of what follows: a step of a small model takes as long as a few readings
+ * of the clock. */
+static uint64_t follow_ns(const struct exchange *x)
 {
     return x->overlaps ? world_now_ns(x->env.world) : x->inline_ns;
 }
@@ -34,135 +41,63 @@ static void note_inline(struct exchange *x, uint64_t now_ns)
         x->inline_ns = now_ns;
 }
 
-/* The pieces of bucket b are summed on the device, behind their gradients. */
-static enum rc queue_bucket(struct exchange *x, size_t b)
+static struct span_ring *exchanging_ring(const struct exchange *x)
 {
-    const struct bucket *bucket = &x->buckets.bucket[b];
-    const uint64_t now_ns = world_now_ns(x->env.world), sent_bytes = x->transport->moved.bytes_sent;
-    enum rc rc = RC_OK;
-
-    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
-        x->state[k].is_queued = true;
-        x->state[k].times.at_server = (struct piece_cost){ 0 };
-        x->state[k].times.start_ns = now_ns;
-    }
-    if (!x->is_left_out)
-        TRY(x->sync->ops->queue(x->sync, b, x->grad));
-    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts, of buckets before */
-out:
-    return rc;
+    return x->ring[x->overlaps ? EXCHANGE_COMMUNICATOR : EXCHANGE_MAIN];
 }
 
-/* The sum of piece k is there, for what the compute is asked to do from now on. The device sums one after the other: a
- * piece begins when the one before it has ended, as far as the host can see. */
-static enum rc finish_queued(struct exchange *x, size_t k)
+/* Adds s, of piece k. */
+static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
 {
-    const uint64_t sent_bytes = x->transport->moved.bytes_sent;
-    struct piece_times *t = &x->state[k].times;
-    enum rc rc = RC_OK;
-
-    if (!x->state[k].is_left_out)
-        TRY(x->sync->ops->wait(x->sync, buckets_of_piece(&x->buckets, k)));
-    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts */
-    x->state[k].is_queued = false;
-    t->exchanged_ns = world_now_ns(x->env.world);
-    if (t->start_ns < x->last_sum_ns)
-        t->start_ns = x->last_sum_ns;
-    t->oldest_ns = t->start_ns;
-    x->last_sum_ns = t->exchanged_ns;
-    exchange_note_queued(x, k);
-    exchange_note_exchanged(x, k);
-out:
-    return rc;
+    if (!ring)
+        return;
+    s.segment = (int32_t)buckets_of_piece(&x->buckets, k);
+    s.piece = (int32_t)k;
+    s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
+    s.step = x->state[k].step;
+    span_ring_add(ring, &s);
 }
 
-/* Copy a piece of what the mode left in host memory to the compute's. */
-static void unstage(struct exchange *x, struct range piece)
+/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted, so
+ * that the spans of the queue do not overlap. When it was submitted is a fact of its span. */
+static void note_queued(struct exchange *x, size_t k)
 {
-    float *to = x->has_servers ? x->param : x->grad, *from = x->has_servers ? x->host_param : x->host_grad;
+    const struct piece_times *t = &x->state[k].times;
+    const uint64_t next_ns = t->submitted_ns > x->last_start_ns ? t->submitted_ns : x->last_start_ns;
 
-    compute_put(x->env.compute, to + piece.offset_elems, from + piece.offset_elems, piece.n_elems * sizeof(float));
+    note_span(
+        x, x->ring[EXCHANGE_QUEUE], k,
+        (struct span){ .start_ns = next_ns, .end_ns = t->start_ns, .what = "queue", .submitted_ns = t->submitted_ns });
+    x->last_start_ns = t->start_ns;
 }
 
-/* The parameters of piece k become those of the next step. */
-static enum rc apply_piece(struct exchange *x, size_t k)
+/* If several are outstanding, the oldest is shown (X2). When its messages were posted is a fact of its span. */
+static void note_exchanged(const struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
-    struct piece_times *t = &x->state[k].times;
-    enum rc rc = RC_OK;
+    const struct piece_times *t = &x->state[k].times;
 
-    t->update_ns = x->is_staged ? world_now_ns(x->env.world) : t->exchanged_ns; /* staged: later, by another task */
-    if (x->flips && x->has_servers)
-        exchange_flip_pulled(x, k);
-    else if (x->flips)
-        TRY(exchange_flip(x, k));
-    if (x->is_staged)
-        unstage(x, piece);
-    if (!x->has_servers) {
-        exchange_keep_piece(x, k);
-        x->optimizer.lr = x->state[k].lr;
-        x->optimizer.n_updates = x->n_updates_before + x->state[k].n_updates;
-        TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
-                                 at(x->grad, piece)));
-    }
-    x->state[k].n_updates++;
-    t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
-    note_inline(x, x->is_staged && x->has_servers ? world_now_ns(x->env.world) : t->applied_ns); /* the copy is over */
-    if (!x->has_servers)
-        exchange_note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchange_exchanging_ring(x), k,
-                           (struct span){ .start_ns = t->update_ns, .end_ns = t->applied_ns, .what = "apply" });
-out:
-    return rc;
+    note_span(x, x->ring[EXCHANGE_QUEUE] ? exchanging_ring(x) : NULL, k,
+              (struct span){ .start_ns = t->oldest_ns,
+                             .end_ns = t->exchanged_ns,
+                             .what = x->env.mode->exchange_name,
+                             .submitted_ns = t->oldest_ns > t->start_ns ? t->start_ns : 0 });
 }
 
-enum rc exchange_end_work(void *arg, size_t *out)
+/* The wait that has just ended, for piece k or (NO_PIECE) for all. */
+static void note_wait(const struct exchange *x, size_t k)
 {
-    struct exchange *x = arg;
-    enum rc rc;
+    const struct span s = { .start_ns = cost_last_wait_ns(&x->cost, false),
+                            .end_ns = cost_last_wait_ns(&x->cost, true),
+                            .what = "wait",
+                            .segment = k == NO_PIECE ? -1 : (int32_t)buckets_of_piece(&x->buckets, k),
+                            .piece = k == NO_PIECE ? 0 : (int32_t)k,
+                            .step = x->step };
 
-    TRY(exchange_end_piece(x, out));
-    if (!x->is_staged)
-        TRY(apply_piece(x, *out));
-out:
-    return rc;
+    if (x->overlaps)
+        span_ring_add(x->ring[EXCHANGE_MAIN], &s);
 }
 
-/* E8: in place of exchange and update. */
-static enum rc update_and_average(struct exchange *x, size_t k)
-{
-    struct piece_times *t = &x->state[k].times;
-    enum rc rc;
-
-    t->at_server = (struct piece_cost){ 0 };
-    t->start_ns = t->oldest_ns = t->exchanged_ns = exchange_follow_ns(x);
-    TRY(apply_piece(x, k));
-    if (!exchange_averages_now(x))
-        return RC_OK;
-    t->start_ns = t->oldest_ns = exchange_follow_ns(x);
-    TRY(exchange_average_piece(x, k));
-    t->exchanged_ns = world_now_ns(x->env.world);
-    note_inline(x, t->exchanged_ns);
-    exchange_note_queued(x, k);
-    exchange_note_exchanged(x, k);
-out:
-    return rc;
-}
-
-/* The caller's part, after the communicator's. */
-static enum rc settle(struct exchange *x, size_t k)
-{
-    enum rc rc = RC_OK;
-
-    if (x->is_staged && x->communicator)
-        TRY(apply_piece(x, k));
-    x->state[k].pending = false;
-    x->n_pending--;
-    cost_add_piece(&x->cost, &x->state[k].times, x->has_servers);
-out:
-    return rc;
-}
-
-/* --- a step --- */
+/* --- submit --- */
 
 /* This rank is to submit bucket b next; all are submitted: none. */
 static void owe(struct exchange *x, size_t b)
@@ -191,25 +126,573 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     return RC_OK;
 }
 
-static void submit_bucket(struct exchange *x, size_t b, uint64_t now_ns)
+/* E1: the pieces of bucket b are summed on the device, behind their gradients. */
+static enum rc queue_on_device(struct exchange *x, size_t b)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
+    const uint64_t now_ns = world_now_ns(x->env.world), sent_bytes = x->transport->moved.bytes_sent;
+    enum rc rc = RC_OK;
 
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
-        assert(!x->state[k].pending);
-        x->state[k].pending = true;
-        x->state[k].is_left_out = x->is_left_out;
-        x->state[k].lr = x->lr;
-        x->state[k].step = x->step;
-        x->state[k].parts = x->parts;
-        x->state[k].times.submitted_ns = now_ns;
-        x->n_pending++;
-        if (x->communicator)
-            communicator_submit(x->communicator, k);
-        else
-            piece_queue_push(&x->queue, k);
+        x->state[k].is_queued = true;
+        x->state[k].times.at_server = (struct piece_cost){ 0 };
+        x->state[k].times.start_ns = now_ns;
     }
+    if (!x->is_left_out)
+        TRY(x->sync->ops->collective->queue(x->sync, b, x->grad));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts, of buckets before */
+out:
+    return rc;
 }
+
+/* The gradient of a segment is there: is its bucket, *out, complete? */
+static enum rc add_segment(struct exchange *x, const struct segment *s, size_t *out, bool *is_complete)
+{
+    enum rc rc = RC_OK;
+
+    *out = x->buckets.bucket_of[buckets_segment_at(&x->buckets, s->offset_elems)];
+    if (!x->is_queued)                     /* else the device waits for it */
+        TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
+    if (x->is_staged)                      /* E4 */
+        TRY(compute_fetch(x->env.compute, x->host_grad + s->offset_elems, x->grad + s->offset_elems,
+                          s->n_elems * sizeof(float)));
+    assert(x->n_missing[*out] > 0);
+    *is_complete = --x->n_missing[*out] == 0;
+out:
+    return rc;
+}
+
+enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns)
+{
+    size_t b = 0, end = x->env.forward_only ? 0 : x->buckets.n_buckets;
+    bool is_complete = true;
+    enum rc rc = RC_OK;
+
+    if (s) {
+        TRY(add_segment(x, s, &b, &is_complete));
+        now_ns =
+            is_complete && x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0; /* of use to a timeline only */
+        end = is_complete ? b + 1 : b;
+    }
+    for (; b < end; b++) {
+        const struct bucket *bucket = &x->buckets.bucket[b];
+        for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
+            struct piece_state *p = &x->state[k];
+            assert(!p->pending);
+            *p = (struct piece_state){ .pending = true,
+                                       .is_left_out = x->is_left_out,
+                                       .lr = x->lr,
+                                       .step = x->step,
+                                       .parts = x->parts,
+                                       .n_updates = p->n_updates,
+                                       .times.submitted_ns = now_ns };
+            x->n_pending++;
+            if (x->communicator)
+                communicator_submit(x->communicator, k);
+            else
+                piece_queue_push(&x->queue, k);
+        }
+        if (s && x->is_queued)
+            TRY(queue_on_device(x, b));
+        if (s)
+            owe(x, b + 1);
+    }
+out:
+    return rc;
+}
+
+/* --- post --- */
+
+/* Where the mode works on memory of the host: its own compute. */
+static struct compute *host_compute(const struct exchange *x)
+{
+    return x->side ? x->side : x->env.compute;
+}
+
+/* V2 of train: multiplies float[n] by env.weight and a factor; floats may be NULL (no data). */
+static void weigh(const struct exchange *x, float *floats, size_t n, float factor)
+{
+    const float scale = x->env.weight * factor;
+
+    if (scale == 1.0f)
+        return;
+    for (size_t i = 0; floats && i < n; i++)
+        floats[i] *= scale;
+    world_charge(x->env.world, (double)n, 2.0 * sizeof(float) * (double)n);
+}
+
+static bool accrues(const struct exchange *x)
+{
+    return x->env.opts.periods.push_every > 1;
+}
+
+float *exchange_pushed(const struct exchange *x)
+{
+    return accrues(x) ? x->accrued : x->host_grad;
+}
+
+/* E10: the gradient is added to those since the last push; without a pull the worker makes a step of its own. */
+static enum rc keep_gradient(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    const struct sgd own = { .lr = x->state[k].lr,
+                             .weight_decay = (float)x->env.optimizer.weight_decay,
+                             .grad_scale = 1.0f };
+    struct compute *c = host_compute(x);
+    enum rc rc = RC_OK;
+
+    if (accrues(x)) {
+        compute_accumulate(c, at(x->accrued, piece), at(x->host_grad, piece), piece.n_elems);
+        TRY(compute_sync(c));
+    }
+    if (!(x->state[k].parts & EXCHANGE_PULL)) {
+        compute_sgd_step(c, at(x->host_param, piece), NULL, at(x->host_grad, piece), piece.n_elems, &own);
+        TRY(compute_sync(c));
+    }
+out:
+    return rc;
+}
+
+/* E9 */
+static enum rc compress(struct exchange *x, struct range piece)
+{
+    const struct compression *c = &x->env.opts.compression;
+    enum rc rc;
+
+    TRY(compression_apply(c, host_compute(x), at(exchange_pushed(x), piece), at(x->residual, piece), piece.n_elems));
+    if (c->kind == COMPRESSION_TOPK)
+        world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)piece.n_elems);
+out:
+    return rc;
+}
+
+/* For servers. */
+static struct piece_work work_of(const struct exchange *x, size_t k, unsigned parts)
+{
+    return (struct piece_work){ k, parts, x->state[k].lr, x->host_param, exchange_pushed(x) };
+}
+
+/* Bytes that this rank has sent, E14. */
+static uint64_t moved_bytes(const struct exchange *x)
+{
+    const uint64_t n_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
+
+    return x->shard_transport ? n_bytes + x->shard_transport->moved.bytes_sent : n_bytes;
+}
+
+/* Messages that are sent from here on are of piece k. Returns the bytes that were sent before. */
+static uint64_t begin_messages(struct exchange *x, size_t k)
+{
+    if (x->log)
+        x->log->step = x->state[k].step;
+    return moved_bytes(x);
+}
+
+static void end_messages(struct exchange *x, uint64_t sent_bytes)
+{
+    x->sent_bytes += moved_bytes(x) - sent_bytes;
+}
+
+static bool crosses(const struct exchange *x, size_t k)
+{
+    return x->sync && !x->state[k].is_left_out;
+}
+
+static bool has_room(const struct exchange *x)
+{
+    return x->posted.n_posted - x->posted.n_completed < x->posted.most_pieces;
+}
+
+enum rc exchange_post(void *arg, size_t k)
+{
+    struct exchange *x = arg;
+    struct posted *f = &x->posted;
+    struct piece_state *state = &x->state[k];
+    const struct range piece = x->buckets.piece[k];
+    const struct piece_work work = work_of(x, k, state->parts);
+    enum rc rc = RC_OK;
+
+    assert(has_room(x));
+    state->times.at_server = (struct piece_cost){ 0 };
+    state->times.start_ns = f->n_posted == f->n_completed ? follow_ns(x) : world_now_ns(x->env.world);
+    f->piece[f->n_posted++ % f->most_pieces] = k;
+    note_queued(x, k);
+    if (!crosses(x, k))
+        return RC_OK;
+    const uint64_t sent_bytes = begin_messages(x, k);
+    weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
+    if (exchange_has_periods(x))
+        TRY(keep_gradient(x, k));
+    if (state->parts & EXCHANGE_PUSH)
+        TRY(compress(x, piece));
+    if (!x->has_servers)
+        TRY(x->sync->ops->collective->sum(x->sync, k, x->host_grad));
+    else if (state->parts != 0)
+        TRY(x->sync->ops->servers->post(x->sync, &work));
+    end_messages(x, sent_bytes);
+out:
+    return rc;
+}
+
+/* --- complete --- */
+
+/* Copy a piece of what the mode left in host memory to the compute's. */
+static void unstage(struct exchange *x, struct range piece)
+{
+    float *to = x->has_servers ? x->param : x->grad, *from = x->has_servers ? x->host_param : x->host_grad;
+
+    compute_put(x->env.compute, to + piece.offset_elems, from + piece.offset_elems, piece.n_elems * sizeof(float));
+}
+
+/* The parameters of piece k become those of the next step. */
+static enum rc update(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc = RC_OK;
+
+    t->update_ns = x->is_staged ? world_now_ns(x->env.world) : t->exchanged_ns; /* staged: later, by another task */
+    if (x->flips && x->has_servers)
+        exchange_flip_pulled(x, k);
+    else if (x->flips)
+        TRY(exchange_flip(x, k));
+    if (x->is_staged)
+        unstage(x, piece);
+    if (!x->has_servers) {
+        exchange_keep_piece(x, k);
+        x->optimizer.lr = x->state[k].lr;
+        x->optimizer.n_updates = x->n_updates_before + x->state[k].n_updates;
+        TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
+                                 at(x->grad, piece)));
+    }
+    x->state[k].n_updates++;
+    t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
+    note_inline(x, x->is_staged && x->has_servers ? world_now_ns(x->env.world) : t->applied_ns); /* the copy is over */
+    if (!x->has_servers)
+        note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchanging_ring(x), k,
+                  (struct span){ .start_ns = t->update_ns, .end_ns = t->applied_ns, .what = "apply" });
+out:
+    return rc;
+}
+
+/* The servers have answered for piece k. */
+static enum rc end_at_servers(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    struct piece_state *state = &x->state[k];
+    struct compute *c = host_compute(x);
+    enum rc rc = RC_OK;
+
+    if (state->parts != 0)
+        TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &state->times.at_server));
+    if (accrues(x) && state->parts & EXCHANGE_PUSH) { /* from here on nothing is accrued */
+        compute_zero(c, at(x->accrued, piece), piece.n_elems);
+        TRY(compute_sync(c));
+    }
+out:
+    return rc;
+}
+
+/* The update is the communicator's if it can reach the parameters, else the caller's. */
+static bool updates_here(const struct exchange *x)
+{
+    return !x->is_staged || !x->overlaps;
+}
+
+enum rc exchange_complete(void *arg, size_t *out)
+{
+    struct exchange *x = arg;
+    struct posted *f = &x->posted;
+    const size_t k = f->piece[f->n_completed % f->most_pieces];
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc = RC_OK;
+
+    assert(f->n_completed < f->n_posted);
+    const uint64_t sent_bytes = begin_messages(x, k);
+    if (x->has_servers && crosses(x, k))
+        TRY(end_at_servers(x, k));
+    end_messages(x, sent_bytes);
+    f->n_completed++;
+    t->exchanged_ns = crosses(x, k) ? world_now_ns(x->env.world) : t->start_ns;
+    t->oldest_ns = t->start_ns > f->last_ns ? t->start_ns : f->last_ns;
+    f->last_ns = t->exchanged_ns;
+    note_exchanged(x, k);
+    if (updates_here(x))
+        TRY(update(x, k));
+    if (!x->overlaps)
+        f->last_ns = x->inline_ns; /* the caller's copy counts for no exchange, whatever is outstanding */
+    *out = k;
+out:
+    return rc;
+}
+
+/* E1: the sum of piece k is there, for later calls of the compute. The device sums one after the other: a piece begins
+ * when the one before it has ended, as far as the host can see. */
+static enum rc complete_on_device(struct exchange *x, size_t k)
+{
+    const uint64_t sent_bytes = x->transport->moved.bytes_sent;
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc = RC_OK;
+
+    if (!x->state[k].is_left_out)
+        TRY(x->sync->ops->collective->wait(x->sync, buckets_of_piece(&x->buckets, k)));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts */
+    x->state[k].is_queued = false;
+    t->exchanged_ns = world_now_ns(x->env.world);
+    if (t->start_ns < x->last_sum_ns)
+        t->start_ns = x->last_sum_ns;
+    t->oldest_ns = t->start_ns;
+    x->last_sum_ns = t->exchanged_ns;
+    note_queued(x, k);
+    note_exchanged(x, k);
+    TRY(update(x, k));
+    x->posted.last_ns = x->inline_ns;
+out:
+    return rc;
+}
+
+/* --- local SGD (E8): parameters are averaged, seldom, in place of gradients --- */
+
+static bool averages_now(const struct exchange *x)
+{
+    return ((uint64_t)x->step + 1) % x->env.opts.average_every == 0 || x->n_begun == x->env.n_steps;
+}
+
+/* Piece k of the parameters := the weighted mean of all workers. In the parameters themselves, or if the mode cannot
+ * reach them, in the copy in which gradients are exchanged. */
+static enum rc average_piece(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    const size_t n_bytes = piece.n_elems * sizeof(float);
+    float *floats = x->is_staged ? x->host_grad : x->param;
+    enum rc rc;
+
+    if (x->log)
+        x->log->step = x->state[k].step;
+    TRY(compute_sync(x->env.compute));
+    if (x->is_staged)
+        TRY(compute_fetch(x->env.compute, floats + piece.offset_elems, x->param + piece.offset_elems, n_bytes));
+    weigh(x, at(floats, piece), piece.n_elems, 1.0f / (float)x->env.n_workers);
+    const uint64_t sent_bytes = x->transport->moved.bytes_sent;
+    TRY(x->sync->ops->collective->sum(x->sync, k, floats));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes;
+    if (x->is_staged)
+        compute_put(x->env.compute, x->param + piece.offset_elems, floats + piece.offset_elems, n_bytes);
+out:
+    return rc;
+}
+
+/* Replaces post and complete. */
+static enum rc update_and_average(struct exchange *x, size_t k)
+{
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc;
+
+    t->at_server = (struct piece_cost){ 0 };
+    t->start_ns = t->oldest_ns = t->exchanged_ns = follow_ns(x);
+    TRY(update(x, k));
+    if (!averages_now(x))
+        return RC_OK;
+    t->start_ns = t->oldest_ns = follow_ns(x);
+    TRY(average_piece(x, k));
+    t->exchanged_ns = world_now_ns(x->env.world);
+    note_inline(x, t->exchanged_ns);
+    note_queued(x, k);
+    note_exchanged(x, k);
+out:
+    return rc;
+}
+
+/* --- await: in the caller --- */
+
+/* Piece k is complete. */
+static enum rc note_done(struct exchange *x, size_t k)
+{
+    enum rc rc = RC_OK;
+
+    if (x->communicator && !updates_here(x))
+        TRY(update(x, k));
+    x->state[k].pending = false;
+    x->n_pending--;
+    cost_add_piece(&x->cost, &x->state[k].times, x->has_servers);
+out:
+    return rc;
+}
+
+/* One piece more is done: the next from the communicator, or without it the next of the queue. */
+static enum rc complete_next(struct exchange *x)
+{
+    size_t k;
+    enum rc rc = RC_OK;
+
+    if (x->communicator)
+        TRY(communicator_wait(x->communicator, &k));
+    else if (x->env.opts.average_every > 0) {
+        k = piece_queue_pop(&x->queue);
+        TRY(update_and_average(x, k));
+    } else if (x->is_queued) {
+        k = piece_queue_pop(&x->queue);
+        TRY(complete_on_device(x, k));
+    } else {
+        while (x->queue.n > 0 && has_room(x))
+            TRY(exchange_post(x, piece_queue_pop(&x->queue)));
+        TRY(exchange_complete(x, &k));
+    }
+    TRY(note_done(x, k));
+out:
+    return rc;
+}
+
+/* What the communicator has completed by now. */
+static enum rc take_completed(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t k; x->communicator && (k = communicator_poll(x->communicator)) != NO_PIECE;)
+        TRY(note_done(x, k));
+out:
+    return rc;
+}
+
+/* What the communicator has completed, before a wait. If the caller makes the update, that time is not hidden: it is a
+ * wait, too. */
+static enum rc take_early(struct exchange *x)
+{
+    const size_t k = x->communicator ? communicator_poll(x->communicator) : NO_PIECE;
+    enum rc rc = RC_OK;
+
+    if (k == NO_PIECE)
+        return RC_OK;
+    if (x->is_staged)
+        cost_wait_begin(&x->cost, world_now_ns(x->env.world));
+    TRY(note_done(x, k));
+    TRY(take_completed(x));
+    if (x->is_staged) {
+        cost_wait_end(&x->cost, world_now_ns(x->env.world));
+        note_wait(x, k);
+    }
+out:
+    return rc;
+}
+
+static void begin_wait(struct exchange *x, uint64_t now_ns)
+{
+    note_inline(x, now_ns);
+    cost_wait_begin(&x->cost, now_ns);
+}
+
+/* For piece k; NO_PIECE: for all. */
+static enum rc end_wait(struct exchange *x, size_t k)
+{
+    enum rc rc;
+
+    TRY(take_completed(x)); /* what ran while the wait came to its end belongs to it */
+    cost_wait_end(&x->cost, follow_ns(x));
+    note_wait(x, k);
+out:
+    return rc;
+}
+
+/* E1: without overlap nothing that was submitted is on the device yet. */
+static enum rc queue_submitted(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    if (!x->is_queued || x->overlaps)
+        return RC_OK;
+    for (size_t b = 0; b < x->buckets.n_buckets && x->n_pending > 0; b++) {
+        const struct piece_state *first = &x->state[x->buckets.bucket[b].first_piece];
+        if (first->pending && !first->is_queued)
+            TRY(queue_on_device(x, b));
+    }
+out:
+    return rc;
+}
+
+static bool overlap(struct range a, struct segment b)
+{
+    return a.offset_elems < b.offset_elems + b.n_elems && b.offset_elems < a.offset_elems + a.n_elems;
+}
+
+enum rc exchange_await(struct exchange *x, struct segment s)
+{
+    const struct bucket *b = &x->buckets.bucket[x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)]];
+    enum rc rc = RC_OK;
+
+    if (x->n_pending == 0)
+        return RC_OK;
+    TRY(compute_sync(x->env.compute)); /* compute.C2: what is done by now depends on what time it is */
+    TRY(take_early(x));
+    for (size_t k = b->first_piece; k < b->first_piece + b->n_pieces; k++) {
+        if (!x->state[k].pending || !overlap(x->buckets.piece[k], s))
+            continue;
+        begin_wait(x, world_now_ns(x->env.world));
+        TRY(queue_submitted(x));
+        while (x->state[k].pending)
+            TRY(complete_next(x));
+        TRY(end_wait(x, k));
+    }
+out:
+    return rc;
+}
+
+enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns)
+{
+    enum rc rc = RC_OK;
+
+    if (x->env.forward_only)
+        return RC_OK;
+    begin_wait(x, *now_ns);
+    TRY(queue_submitted(x));
+    while (x->n_pending > 0)
+        TRY(complete_next(x));
+    if (x->env.opts.average_every > 0)
+        x->is_averaged = x->is_averaged || averages_now(x);
+    TRY(end_wait(x, NO_PIECE));
+    *now_ns = cost_last_wait_ns(&x->cost, true);
+out:
+    return rc;
+}
+
+/* --- the end of a run --- */
+
+enum rc exchange_average_rest(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    if (x->env.opts.average_every == 0 || x->is_averaged || !x->sync)
+        return RC_OK;
+    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+        TRY(average_piece(x, k));
+    x->is_averaged = true;
+out:
+    return rc;
+}
+
+enum rc exchange_push_rest(struct exchange *x)
+{
+    const uint64_t sent_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
+    enum rc rc = RC_OK;
+
+    if (!exchange_has_periods(x) || !x->is_worker || x->n_begun == 0 || x->parts & EXCHANGE_PUSH)
+        return RC_OK;
+    for (size_t k = 0; k < x->buckets.n_pieces; k++) {
+        const struct piece_work work = work_of(x, k, EXCHANGE_PUSH);
+        struct piece_cost cost = { 0 };
+        if (x->log)
+            x->log->step = x->state[k].step;
+        TRY(compress(x, x->buckets.piece[k]));
+        TRY(x->sync->ops->servers->post(x->sync, &work));
+        TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &cost));
+    }
+    x->parts |= EXCHANGE_PUSH;
+    x->counts.n_pushes++;
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes;
+out:
+    return rc;
+}
+
+/* --- between steps --- */
 
 enum rc exchange_check(struct exchange *x)
 {
@@ -234,191 +717,12 @@ bool exchange_wants_segments(const struct exchange *x)
     return x->is_staged || x->overlaps;
 }
 
-enum rc exchange_submit(struct exchange *x, struct segment s)
-{
-    const size_t b = x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)];
-    enum rc rc = RC_OK;
-
-    if (!x->is_queued)                     /* else the device waits for it */
-        TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
-    if (x->is_staged)                      /* E4 */
-        TRY(compute_fetch(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems,
-                          s.n_elems * sizeof(float)));
-    assert(x->n_missing[b] > 0);
-    if (--x->n_missing[b] == 0) {
-        submit_bucket(x, b, x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0); /* of use to a timeline alone */
-        if (x->is_queued)
-            TRY(queue_bucket(x, b));
-        owe(x, b + 1);
-    }
-out:
-    return rc;
-}
-
-void exchange_submit_all(struct exchange *x, uint64_t now_ns)
-{
-    for (size_t b = 0; !x->env.forward_only && b < x->buckets.n_buckets; b++)
-        submit_bucket(x, b, now_ns);
-}
-
-/* The caller exchanges the next of the queue, and begins with others as far as the mode lets. */
-static enum rc exchange_inline(struct exchange *x, size_t *out)
-{
-    enum rc rc = RC_OK;
-
-    while (x->queue.n > 0 && x->flight.n_begun - x->flight.n_ended < x->flight.most_pieces)
-        TRY(exchange_begin_piece(x, piece_queue_pop(&x->queue)));
-    TRY(exchange_end_piece(x, out));
-out:
-    return rc;
-}
-
-/* Without a communicator: the next piece, which becomes that of the next step. */
-static enum rc work_inline(struct exchange *x, size_t *out)
-{
-    enum rc rc = RC_OK;
-
-    if (x->env.opts.average_every > 0) {
-        *out = piece_queue_pop(&x->queue);
-        return update_and_average(x, *out);
-    }
-    if (x->is_queued) {
-        *out = piece_queue_pop(&x->queue);
-        TRY(finish_queued(x, *out));
-    } else
-        TRY(exchange_inline(x, out));
-    TRY(apply_piece(x, *out));
-    x->flight.last_ns = x->inline_ns; /* the caller's copy counts for no exchange, whatever is under way */
-out:
-    return rc;
-}
-
-/* Settle one piece more: the next of the queue, or the next that the communicator is through with. */
-static enum rc settle_next(struct exchange *x)
-{
-    size_t k;
-    enum rc rc;
-
-    TRY(x->communicator ? communicator_wait(x->communicator, &k) : work_inline(x, &k));
-    TRY(settle(x, k));
-out:
-    return rc;
-}
-
-/* What the communicator is through with by now. */
-static enum rc settle_done(struct exchange *x)
-{
-    enum rc rc = RC_OK;
-
-    for (size_t k; x->communicator && (k = communicator_poll(x->communicator)) != NO_PIECE;)
-        TRY(settle(x, k));
-out:
-    return rc;
-}
-
-/* Into the timeline: the wait that has just ended, for piece k or (NO_PIECE) for all. */
-static void note_wait(const struct exchange *x, size_t k)
-{
-    const struct span s = { .start_ns = cost_last_wait_ns(&x->cost, false),
-                            .end_ns = cost_last_wait_ns(&x->cost, true),
-                            .what = "wait",
-                            .segment = k == NO_PIECE ? -1 : bucket_of_piece(x, k),
-                            .piece = k == NO_PIECE ? 0 : (int32_t)k,
-                            .step = x->step };
-
-    if (x->overlaps)
-        span_ring_add(x->ring[EXCHANGE_MAIN], &s);
-}
-
-/* What the communicator is through with, before a wait. Where the caller applies it, that is no hidden time: it is a
- * wait, too. */
-static enum rc settle_early(struct exchange *x)
-{
-    const size_t k = x->communicator ? communicator_poll(x->communicator) : NO_PIECE;
-    enum rc rc = RC_OK;
-
-    if (k == NO_PIECE)
-        return RC_OK;
-    if (x->is_staged)
-        cost_wait_begin(&x->cost, world_now_ns(x->env.world));
-    TRY(settle(x, k));
-    TRY(settle_done(x));
-    if (x->is_staged) {
-        cost_wait_end(&x->cost, world_now_ns(x->env.world));
-        note_wait(x, k);
-    }
-out:
-    return rc;
-}
-
-/* Without overlap nothing is on the device yet of what was submitted. */
-static enum rc queue_submitted(struct exchange *x)
-{
-    enum rc rc = RC_OK;
-
-    for (size_t b = 0; b < x->buckets.n_buckets && x->n_pending > 0; b++) {
-        const struct piece_state *first = &x->state[x->buckets.bucket[b].first_piece];
-        if (first->pending && !first->is_queued)
-            TRY(queue_bucket(x, b));
-    }
-out:
-    return rc;
-}
-
-/* Until `wanted` is settled, from now_ns on; NO_PIECE: until all are. */
-static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
-{
-    enum rc rc = RC_OK;
-
-    note_inline(x, now_ns);
-    cost_wait_begin(&x->cost, now_ns);
-    if (x->is_queued && !x->overlaps)
-        TRY(queue_submitted(x));
-    while (wanted == NO_PIECE ? x->n_pending > 0 : x->state[wanted].pending)
-        TRY(settle_next(x));
-    if (x->env.opts.average_every > 0 && wanted == NO_PIECE)
-        x->is_averaged = x->is_averaged || exchange_averages_now(x);
-    TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
-    cost_wait_end(&x->cost, exchange_follow_ns(x));
-    note_wait(x, wanted);
-out:
-    return rc;
-}
-
-static bool overlap(struct range a, struct segment b)
-{
-    return a.offset_elems < b.offset_elems + b.n_elems && b.offset_elems < a.offset_elems + a.n_elems;
-}
-
-enum rc exchange_await(struct exchange *x, struct segment s)
-{
-    const struct bucket *b = &x->buckets.bucket[x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)]];
-    enum rc rc = RC_OK;
-
-    if (x->n_pending == 0)
-        return RC_OK;
-    TRY(compute_sync(x->env.compute)); /* compute.C2: what is done by now depends on what time it is */
-    TRY(settle_early(x));
-    for (size_t k = b->first_piece; k < b->first_piece + b->n_pieces; k++)
-        if (x->state[k].pending && overlap(x->buckets.piece[k], s))
-            TRY(settle_until(x, k, world_now_ns(x->env.world)));
-out:
-    return rc;
-}
-
-enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns)
-{
-    enum rc rc = RC_OK;
-
-    if (x->env.forward_only)
-        return RC_OK;
-    TRY(settle_until(x, NO_PIECE, *now_ns));
-    *now_ns = cost_last_wait_ns(&x->cost, true);
-out:
-    return rc;
-}
-
 struct exchange_cost exchange_cost(const struct exchange *x)
 {
     return x->cost.sum;
+}
+
+struct period_counts exchange_counts(const struct exchange *x)
+{
+    return x->counts;
 }

@@ -40,12 +40,12 @@ enum rc exchange_stop(struct exchange *x, uint64_t *n_steps)
     communicator_close(&x->communicator); /* from here on this task alone reads and writes the pieces */
     for (size_t k = 0; k < x->buckets.n_pieces; k++) {
         n_least = x->state[k].n_updates < n_least ? x->state[k].n_updates : n_least;
-        x->state[k].pending = x->state[k].is_posted = false;
+        x->state[k].pending = false;
     }
     while (piece_queue_pop(&x->queue) != NO_PIECE)
         continue;
     x->n_pending = 0;
-    x->flight.n_ended = x->flight.n_begun;
+    x->posted.n_completed = x->posted.n_posted;
     *n_steps = n_least;
 out:
     return rc;

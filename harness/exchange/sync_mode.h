@@ -6,19 +6,22 @@
  * Synchronous modes average over workers; asynchronous ones apply each worker's own mean gradient. No mode applies a
  * sum.
  *
+ * A mode has one of two interfaces: struct collective_mode (workers sum), struct server_mode (servers update), or none
+ * (ranks exchange nothing). struct sync_mode has what both have in common.
+ *
  * Invariants
- *   S1  Order on a worker: open; then in every step exchange() once for each piece, in an order that is the same on
- *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6). With
- *       post(), post() and end() replace exchange(): at most `most_in_flight` are posted and not ended.
- *   S2  After exchange() or end() returned RC_OK, for the elements of that piece: without servers grad is the sum over
- *       workers (env.shard: over those that have the piece); with servers param holds the values for the next step, at
- *       most `staleness` updates older than the newest, made by the rule of env.consistency (consistency.h).
+ *   S1  Order on a worker: open; then in every step each piece once, by sum() or by post() and complete(), in an order
+ *       that is the same on every worker of a synchronous mode; with servers then final once; then close. One task at
+ *       a time calls (task.h, K6). At most `most_in_flight` pieces are posted and not completed.
+ *   S2  After sum() returned RC_OK, the elements of that piece are the sum over workers (env.shard: over those that
+ *       have the piece). After complete() param holds, for that piece, the values for the next step, at most
+ *       `staleness` updates older than the newest, made by the rule of env.consistency (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
  *   S5  Our code allocates nothing between open and final, except snapshot(). (ZeroMQ does, inside the library, for
  *       each message.)
- *   S6  With env.compression exchange() gets gradients whose values messages hold exactly (compression.h), and sends
- *       them so. Parameters are sent as they are.
+ *   S6  With env.compression sum() and post() get gradients whose values messages hold exactly (compression.h), and
+ *       send them so. Parameters are sent as they are.
  */
 #ifndef HARNESS_EXCHANGE_SYNC_MODE_H
 #define HARNESS_EXCHANGE_SYNC_MODE_H
@@ -61,7 +64,7 @@ struct sync_env {                /* borrowed; outlives the sync */
                                     the mode's */
     const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
     const void *collective_opts;             /* its options; NULL: none */
-    struct share *const *share;              /* [n_shares]: with the arrays given to exchange() */
+    struct share *const *share;              /* [n_shares]: with the arrays given to sum() */
     int n_shares;
     struct sync_shard shard; /* of a mode with MODE_COLLECTIVE: pieces from first_elem on are summed over that world */
     const struct buckets *buckets;
@@ -82,7 +85,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's slice (placement.h), in host memory, lent during open; NULL: no data */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: a new training */
-    int n_in_flight; /* of a mode with post(): maximum pieces of a worker that are posted and not ended; 0: 1 */
+    int n_in_flight; /* of a mode with servers: maximum pieces of a worker that are posted and not completed; 0: 1 */
     int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/recovery/replica.h) */
     const float *before_param; /* with one: as slice_param, of the previous server (of server 0: the last one) */
     float *before_moments;     /* likewise, as in slice_state */
@@ -120,7 +123,7 @@ static inline int sync_worker_of(const struct sync_env *e, int rank)
     return rank < e->n_workers ? rank : rank < e->n_workers + e->n_servers ? -1 : rank - e->n_servers;
 }
 
-struct piece_cost {           /* what exchange() spent on other ranks, ns */
+struct piece_cost {           /* what a piece cost at the servers, ns */
     uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
     uint64_t apply_ns;        /* ps: updating the parameters there */
     uint64_t held_ns;         /* ps: the wait of its answer for other workers; the slowest server */
@@ -132,11 +135,12 @@ struct piece_cost {           /* what exchange() spent on other ranks, ns */
     bool is_last;             /* ps: the worker must begin no further step */
 };
 
-struct piece_work { /* the work of exchange_part() or post() */
+struct piece_work { /* of post() */
     size_t k;       /* piece */
     unsigned parts; /* enum exchange_part; not 0 */
-    float lr;
-    float *param, *grad; /* as in exchange() */
+    float lr;       /* of this step, for the servers */
+    /* float[n_params] in host memory, or NULL (no data); elements of other pieces are neither read nor written. */
+    float *param, *grad;
 };
 
 enum { MOST_WORKER_CHANGES = 32 };
@@ -191,60 +195,69 @@ static inline bool mode_exchanges(const struct module *mode)
     return (mode->caps & MODE_EXCHANGES) != 0;
 }
 
-struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL */
-    struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
-    unsigned collectives;      /* MODE_COLLECTIVE: the types that it calls, enum collective_type */
-    const char *exchange_name; /* of exchange() in timelines: "reduce" */
+/* Of a mode with MODE_COLLECTIVE, on every rank. */
+struct collective_mode {
+    unsigned types; /* the collectives that it calls: enum collective_type */
 
-    enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
-    /* S2, for piece k of env.buckets. param, grad: float[n_params] in host memory, or NULL (no data); the elements of
-     * other pieces are neither read nor written. lr: of this step, for servers. *out is zeroed by the caller. */
-    enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out);
-    /* For a mode with servers: a part of exchange(); both parts are all of it. Without EXCHANGE_PULL param is
-     * unchanged, and the worker may continue with its own gradient. Updates that it has pushed since it pulled do not
-     * count in staleness, which counts only those of other workers. */
-    enum rc (*exchange_part)(struct sync *s, const struct piece_work *work, struct piece_cost *out);
-    /* Optional (may be NULL, both: pieces are exchanged one at a time): several at once, instead of exchange() and
-     * exchange_part(). post() begins what exchange_part() does and does not wait for another rank; param and grad are
-     * lent until it is ended. At most most_in_flight are posted and not ended, of different pieces. Errors: those of
-     * exchange_part(); nothing is posted any more. */
-    int most_in_flight;
-    enum rc (*post)(struct sync *s, const struct piece_work *work);
-    /* Ends the one that was posted first. *out is zeroed by the caller. Errors: likewise. */
-    enum rc (*end)(struct sync *s, float *param, struct piece_cost *out);
-    /* Optional (may be NULL: env.n_batches is 0). With env.n_batches, for a worker, between two steps: the previous
-     * batch, if any, is done. *out := the next batch, to which its next pushes belong, or *is_over: every batch is
-     * done. Waits while other workers have the remaining batches. */
-    enum rc (*next_batch)(struct sync *s, uint64_t *out, bool *is_over);
-    /* Optional (may be NULL: env.n_guests is 0). For a late joiner, before anything else: it is a worker from now on,
-     * and param is what the servers hold. *is_over: every batch is done; it has not joined, and only close() may
-     * follow. RC_TIMEOUT: no server answers, because the run has ended. */
-    enum rc (*join)(struct sync *s, float *param, bool *is_over);
-    /* For a mode with MODE_COLLECTIVE; replaces exchange() if its collective has COLL_DEVICE; for whole buckets.
-     * queue() does not wait: it sums bucket b of grad, float[n_params] in memory of the compute, after earlier calls of
-     * the compute (collective.A7). wait(): later calls of the compute see the sum. Buckets are queued in the same order
-     * on every worker. */
+    /* S2, for piece k of env.buckets. grad: float[n_params] in host memory, or NULL (no data); the elements of other
+     * pieces are neither read nor written. */
+    enum rc (*sum)(struct sync *s, size_t k, float *grad);
+    /* Both replace sum() if the collective has COLL_DEVICE; for whole buckets. queue() does not wait: it sums bucket b
+     * of grad, float[n_params] in memory of the compute, after earlier calls of the compute (collective.A7). wait():
+     * later calls of the compute see the sum. Buckets are queued in the same order on every worker. */
     enum rc (*queue)(struct sync *s, size_t b, float *grad);
     enum rc (*wait)(struct sync *s, size_t b);
-    /* Optional (may be NULL: nothing to do). After the last step, on every worker. With servers: param (worker 0; may
-     * be unchanged elsewhere) := the final parameters. *state (NULL: not wanted; its moments are the caller's, NULL:
-     * not wanted) := the optimiser's. In host memory. */
-    enum rc (*final)(struct sync *s, float *param, struct optimizer_state *state);
-    /* Optional (may be NULL: the worker has all of it). On worker 0, between two steps, after all its exchange() have
-     * returned: param, *state, as in final() := what the servers hold now, each for its own slice. No other worker
-     * takes part, and later results are unchanged. In host memory. */
+    /* The algorithms that open() chose, and why: text[n_bytes]; "": there was no choice. */
+    void (*explain)(const struct sync *s, char *text, size_t n_bytes);
+};
+
+/* Of a mode with MODE_SERVERS. Optional functions may be NULL: then the option is not set. */
+struct server_mode {
+    /* --- on a worker --- */
+
+    /* At most most_in_flight pieces are posted and not completed, all different. post() does not wait for another
+     * rank; param and grad are lent until the piece is completed. Without EXCHANGE_PULL param is unchanged, and the
+     * worker may continue with its own gradient; updates that it has pushed since it pulled do not count in staleness,
+     * which counts only those of other workers. After an error nothing is posted any more. */
+    int most_in_flight;
+    enum rc (*post)(struct sync *s, const struct piece_work *work);
+    /* Completes the piece that was posted first. *out is zeroed by the caller. Errors: likewise. */
+    enum rc (*complete)(struct sync *s, float *param, struct piece_cost *out);
+    /* Optional: env.n_batches. Between two steps: the previous batch, if any, is done. *out := the next batch, to which
+     * the next pushes belong, or *is_over: every batch is done. Waits while other workers have the remaining batches.
+     */
+    enum rc (*next_batch)(struct sync *s, uint64_t *out, bool *is_over);
+    /* Optional: env.n_guests. For a late joiner, before anything else: it is a worker from now on, and param is what
+     * the servers hold. *is_over: every batch is done; it has not joined, and only close() may follow. RC_TIMEOUT: no
+     * server answers, because the run has ended. */
+    enum rc (*join)(struct sync *s, float *param, bool *is_over);
+    /* On worker 0, between two steps, with nothing posted: param, *state, as in final() := what the servers hold now,
+     * each for its own slice. No other worker takes part, and later results are unchanged. In host memory. */
     enum rc (*snapshot)(struct sync *s, float *param, struct optimizer_state *state);
-    /* Optional (may be NULL: mode has no servers): body of a server rank, S4. step_ns: measured time of a step, 0: not
-     * known. A server waits on, despite timeout_ms, while its workers are silent no longer than some steps. */
+    /* After the last step, on every worker: param (worker 0; may be unchanged elsewhere) := the final parameters.
+     * *state (NULL: not wanted; its moments are the caller's, NULL: not wanted) := the optimiser's. In host memory. */
+    enum rc (*final)(struct sync *s, float *param, struct optimizer_state *state);
+
+    /* --- on a server --- */
+
+    /* Its body, S4. step_ns: measured time of a step, 0: not known. A server waits on, despite timeout_ms, while its
+     * workers are silent no longer than some steps. */
     enum rc (*serve)(struct sync *s, uint64_t step_ns);
-    /* Optional (may be NULL: nothing is counted). On a server rank, after serve(). */
+    /* After serve(): facts about its work. */
     void (*served)(const struct sync *s, struct server_facts *out);
+};
+
+struct sync_mode {             /* without MODE_EXCHANGES it has the module alone */
+    struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
+    const char *exchange_name; /* of a piece's exchange in timelines: "reduce" */
+    const struct collective_mode *collective; /* with MODE_COLLECTIVE; else NULL */
+    const struct server_mode *servers;        /* with MODE_SERVERS; else NULL */
+
+    enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
     /* The messages of a step, for its lower bound; zeros if there are none. Pure. */
     struct wire_plan (*wire_plan)(const struct sync *s);
-    /* Optional (may be NULL: no choice). The algorithms that open() chose, and why: text[n_bytes]; "": none. */
-    void (*explain)(const struct sync *s, char *text, size_t n_bytes);
-    /* Bytes that this rank sends without compression: in exchange() of all pieces, or for a server in its answers to
-     * one worker. 0: not known. Pure. */
+    /* Bytes that this rank sends for all pieces of a step without compression, or for a server in its answers to one
+     * worker. 0: not known. Pure. */
     uint64_t (*full_bytes)(const struct sync *s);
     void (*close)(struct sync **s);
 };

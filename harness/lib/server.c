@@ -162,7 +162,7 @@ static enum rc push(struct gm_ps *ps, const float *grad, float lr)
     TRY(exchange_begin(ps->exchange, ps->n_pushes, lr));
     compute_put(ps->job->compute, exchange_grad(ps->exchange), grad, ps->all.n_elems * sizeof *grad);
     TRY(compute_sync(ps->job->compute));
-    exchange_submit_all(ps->exchange, now_ns);
+    TRY(exchange_submit(ps->exchange, NULL, now_ns));
     TRY(exchange_await_all(ps->exchange, &now_ns));
     ps->n_pushes++;
 out:

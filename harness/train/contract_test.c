@@ -38,12 +38,12 @@ void *__wrap_calloc(size_t n, size_t n_bytes);
 void *__wrap_realloc(void *ptr, size_t n_bytes);
 enum rc __real_exchange_start(struct exchange *x, const struct initial_state *from);
 enum rc __real_exchange_begin(struct exchange *x, uint64_t step, float lr);
-void __real_exchange_submit_all(struct exchange *x, uint64_t now_ns);
+enum rc __real_exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns);
 enum rc __real_exchange_await_all(struct exchange *x, uint64_t *now_ns);
 enum rc __real_exchange_final(struct exchange *x, struct optimizer_state *state);
 enum rc __wrap_exchange_start(struct exchange *x, const struct initial_state *from);
 enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr);
-void __wrap_exchange_submit_all(struct exchange *x, uint64_t now_ns);
+enum rc __wrap_exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns);
 enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns);
 enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state);
 
@@ -120,11 +120,11 @@ enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr)
     return __real_exchange_begin(x, step, lr);
 }
 
-void __wrap_exchange_submit_all(struct exchange *x, uint64_t now_ns)
+enum rc __wrap_exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns)
 {
-    if (++seen.rank[own_rank].n_submitted != seen.rank[own_rank].n_begun)
+    if (!s && ++seen.rank[own_rank].n_submitted != seen.rank[own_rank].n_begun)
         error("gradients submitted out of order", own_rank, seen.rank[own_rank].n_begun);
-    __real_exchange_submit_all(x, now_ns);
+    return __real_exchange_submit(x, s, now_ns);
 }
 
 enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns)
@@ -190,29 +190,28 @@ static enum rc watch_post(struct sync *s, const struct piece_work *work)
     seen.rank[r].n_posted++;
     const uint64_t n_at_once = seen.rank[r].n_posted - seen.rank[r].n_ended;
     seen.rank[r].n_at_once = n_at_once > seen.rank[r].n_at_once ? n_at_once : seen.rank[r].n_at_once;
-    const enum rc rc = seen.inner->post(s, work);
+    const enum rc rc = seen.inner->servers->post(s, work);
     if (overlaps && n_before + 1 == N_STEPS)
         in_steps = 0;
     return rc;
 }
 
-static enum rc watch_end(struct sync *s, float *param, struct piece_cost *out)
+static enum rc watch_complete(struct sync *s, float *param, struct piece_cost *out)
 {
     const int r = s->env.world->rank;
 
     if (seen.rank[r].n_ended++ == seen.rank[r].n_posted)
         error("S1: nothing is posted that could end", r, seen.rank[r].n_posted);
     check_zeroed(s, out);
-    return seen.inner->end(s, param, out);
+    return seen.inner->servers->complete(s, param, out);
 }
 
-static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc watch_sum(struct sync *s, size_t k, float *grad)
 {
     if (!is_piece(s, k))
         return RC_INVAL;
     const uint64_t n_before = count_piece(s, k);
-    check_zeroed(s, out);
-    const enum rc rc = seen.inner->exchange(s, k, lr, param, grad, out);
+    const enum rc rc = seen.inner->collective->sum(s, k, grad);
     if (overlaps && n_before + 1 == N_STEPS)
         in_steps = 0;
     return rc;
@@ -221,7 +220,7 @@ static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, 
 static enum rc watch_serve(struct sync *s, uint64_t step_ns)
 {
     in_steps = 1;
-    const enum rc rc = seen.inner->serve(s, step_ns);
+    const enum rc rc = seen.inner->servers->serve(s, step_ns);
     in_steps = 0;
 
     /* S4: every worker has called final by the time serve returns */
@@ -233,16 +232,22 @@ static enum rc watch_serve(struct sync *s, uint64_t step_ns)
 
 static struct sync_mode watched_mode(void)
 {
+    static struct collective_mode collective;
+    static struct server_mode servers;
     struct sync_mode watched = *seen.inner;
 
-    if (watched.exchange)
-        watched.exchange = watch_exchange;
-    if (watched.post) {
-        watched.post = watch_post;
-        watched.end = watch_end;
+    if (watched.collective) {
+        collective = *watched.collective;
+        collective.sum = watch_sum;
+        watched.collective = &collective;
     }
-    if (watched.serve)
-        watched.serve = watch_serve;
+    if (watched.servers) {
+        servers = *watched.servers;
+        servers.post = watch_post;
+        servers.complete = watch_complete;
+        servers.serve = watch_serve;
+        watched.servers = &servers;
+    }
     return watched;
 }
 
@@ -257,13 +262,13 @@ static void check_counts(int n_workers, int n_servers, size_t n_pieces)
     if (n_through != n_workers)
         error("not every worker has awaited every step", 0, N_STEPS);
     for (int r = 0; r < n_workers; r++)
-        for (size_t k = 0; seen.inner->exchange && k < n_pieces; k++)
+        for (size_t k = 0; mode_exchanges(&seen.inner->module) && k < n_pieces; k++)
             if (seen.rank[r].n_exchanged[k] != N_STEPS)
                 error("S1: a piece was not exchanged once in every step", r, seen.rank[r].n_exchanged[k]);
     for (int r = 0; r < n_workers; r++)
-        if (seen.rank[r].n_ended != (seen.inner->post ? N_STEPS * n_pieces : 0))
+        if (seen.rank[r].n_ended != (seen.inner->servers ? N_STEPS * n_pieces : 0))
             error("S1: not every piece has ended once in every step", r, seen.rank[r].n_ended);
-    for (int r = 0; r < n_workers && seen.inner->post; r++) {
+    for (int r = 0; r < n_workers && seen.inner->servers; r++) {
         const uint64_t n = seen.rank[r].n_at_once;
         if (n > (uint64_t)in_flight || (!overlaps && n != (uint64_t)in_flight)) /* else a matter of luck */
             error("S1: as many were not under way at once as were asked for", r, n);
@@ -280,7 +285,7 @@ static size_t n_pieces_of(const char *options)
         buckets_open(&buckets, job.segment, job.n_segments, &job.exchange.buckets) != RC_OK)
         error(rc_message(), 0, 0);
     const size_t n_pieces = buckets.n_pieces;
-    if (seen.inner->exchange && n_pieces < 5)
+    if (mode_exchanges(&seen.inner->module) && n_pieces < 5)
         error("too few pieces", 0, n_pieces);
     buckets_close(&buckets);
     train_job_free(&job);
@@ -305,7 +310,7 @@ int main(int argc, char **argv)
     const struct sync_mode watched = watched_mode();
     const int n_workers = seen.inner == &sync_single ? 1 : 3,
               n_servers = seen.inner->module.caps & MODE_SERVERS ? 2 : 0;
-    const char *buckets = seen.inner->exchange ? " --bucket-bytes 2000 --partition-bytes 1000" : "";
+    const char *buckets = mode_exchanges(&seen.inner->module) ? " --bucket-bytes 2000 --partition-bytes 1000" : "";
     const char *overlap = overlaps ? " --overlap on --priority on" : "";
     char servers[64] = "";
     if (n_servers > 0)

@@ -103,10 +103,10 @@ static enum rc submit(struct place *p, int step, uint64_t now_ns)
     enum rc rc = RC_OK;
 
     if (!exchange_wants_segments(p->x))
-        exchange_submit_all(p->x, now_ns);
+        TRY(exchange_submit(p->x, NULL, now_ns));
     for (int s = 2; exchange_wants_segments(p->x) && s >= 0; s--) {
         world_pause(p->w, 100000 * (uint64_t)((p->w->rank + 2 * step + 3 * s) % 4));
-        TRY(exchange_submit(p->x, p->layout[s]));
+        TRY(exchange_submit(p->x, &p->layout[s], 0));
     }
 out:
     return rc;

@@ -52,27 +52,28 @@ enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_
     return rc;
 }
 
-static enum rc exchange_late(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_late(struct sync *s, size_t k, float *grad)
 {
     if (s->env.world->rank == SLOW_RANK)
         await_failure(s->env.world);
-    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+    return sync_allreduce.collective->sum(s, k, grad);
 }
 
-static enum rc exchange_damaged(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_damaged(struct sync *s, size_t k, float *grad)
 {
     if (s->env.world->rank == SLOW_RANK)
         return rc_raise(RC_MISMATCH, "piece %zu is damaged", k);
-    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+    return sync_allreduce.collective->sum(s, k, grad);
 }
 
-static enum rc run_with(const char *options, enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param,
-                                                                 float *grad, struct piece_cost *out))
+static enum rc run_with(const char *options, enum rc (*sum)(struct sync *s, size_t k, float *grad))
 {
     struct train_result r = { 0 };
+    struct collective_mode collective = *sync_allreduce.collective;
     struct sync_mode mode = sync_allreduce;
 
-    mode.exchange = exchange;
+    collective.sum = sum;
+    mode.collective = &collective;
     const enum rc rc = kit_train(&r, options, &mode, 0);
     train_result_free(&r);
     return rc;
@@ -83,7 +84,7 @@ static void says_what_to_do(void **state)
     const char *said;
 
     (void)state;
-    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --stall-abort-s 1", exchange_late),
+    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --stall-abort-s 1", sum_late),
                      RC_TIMEOUT);
     said = rc_message();
     if (!strstr(said, "rank 1, tag ") ||
@@ -112,7 +113,7 @@ static void keeps_its_code(void **state)
 {
     (void)state;
     atomic_store(&awaits_failure, true);
-    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --overlap on", exchange_damaged),
+    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --overlap on", sum_damaged),
                      RC_MISMATCH);
     assert_string_equal(rc_message(), "rank 1: piece 0 is damaged");
 }

@@ -432,7 +432,7 @@ static enum rc resolve_collective(struct train_job *job)
     if (!(job->mode->module.caps & MODE_COLLECTIVE))
         return RC_OK;
     TRY(collective_find(&job->collective, &collective_kind, job->opts.reducer));
-    TRY(collective_require(&collective_kind, job->collective, job->mode->collectives));
+    TRY(collective_require(&collective_kind, job->collective, job->mode->collective->types));
     TRY(module_check_world(&collective_kind, &job->collective->module, &world_kind, &job->world->module));
     TRY(require_device(job));
 out:

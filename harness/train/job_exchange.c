@@ -198,7 +198,7 @@ static enum rc parse_heirs(struct train_job *job)
 /* --in-flight; 0: rank_choose_flight() has to choose. */
 static enum rc parse_in_flight(struct train_job *job)
 {
-    const int most = job->mode->most_in_flight;
+    const int most = job->mode->servers ? job->mode->servers->most_in_flight : 0;
 
     if (job->opts.in_flight > (uint64_t)most)
         return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d pieces at once at most",

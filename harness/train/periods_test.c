@@ -95,9 +95,9 @@ static enum rc make_step(struct exchange *x, struct compute *c, uint64_t step, u
     compute_put(c, exchange_grad(x), host, sizeof host);
     TRY(compute_sync(c));
     for (size_t g = N_SEGMENTS; g-- > 0 && exchange_wants_segments(x);)
-        TRY(exchange_submit(x, layout[g]));
+        TRY(exchange_submit(x, &layout[g], 0));
     if (!exchange_wants_segments(x))
-        exchange_submit_all(x, *now_ns);
+        TRY(exchange_submit(x, NULL, *now_ns));
     TRY(exchange_await_all(x, now_ns));
 out:
     return rc;

@@ -283,7 +283,7 @@ static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 
     (void)grad; /* the exchange's own */
     TRY(rank_slow(r));
-    TRY(exchange_submit(r->exchange, seg));
+    TRY(exchange_submit(r->exchange, &seg, 0));
 out:
     return rc;
 }
@@ -360,7 +360,7 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->ready_ns = world_now_ns(r->world);
     stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
     if (!by_segments)
-        exchange_submit_all(r->exchange, stamp->ready_ns);
+        TRY(exchange_submit(r->exchange, NULL, stamp->ready_ns));
     hold_at("exchange", number_of(r), job->resume.steps_count + step);
     stamp->end_ns = stamp->ready_ns;
     if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || meets_behind(r, step))

@@ -8,6 +8,7 @@
 #include "harness/compute/compute.h"
 #include "harness/exchange/sync_mode.h"
 #include "harness/net/transport.h"
+#include "ps/ps.h"
 
 struct ps_rank {
     struct world *w; /* borrowed */
@@ -53,6 +54,18 @@ static inline void ps_rank_close(struct ps_rank *r)
     free(r->param);
     free(r->grad);
     r->param = r->grad = NULL;
+}
+
+/* A step of one piece. */
+static inline enum rc ps_push_pull(struct sync *s, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    const struct piece_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, lr, param, grad };
+    enum rc rc;
+
+    TRY(ps_post(s, &both));
+    TRY(ps_complete(s, param, out));
+out:
+    return rc;
 }
 
 #endif

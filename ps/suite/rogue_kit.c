@@ -219,8 +219,8 @@ static enum rc rogue_body(struct world *w, void *arg)
         goto out;
     }
     TRY(sync_ps.open(&m.sync, &m.env));
-    rc = sync_ps.serve(m.sync, 0);
-    sync_ps.served(m.sync, &m.seen->facts);
+    rc = sync_ps.servers->serve(m.sync, 0);
+    sync_ps.servers->served(m.sync, &m.seen->facts);
 out:
     if (rc != RC_OK)
         world_abort(w, rc);

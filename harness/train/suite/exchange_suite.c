@@ -137,12 +137,12 @@ static enum rc backward(struct suite *s, int step)
     for (size_t g = N_SEGMENTS; g-- > 0;) {
         write_gradient(s, exchange_grad(s->x), step, g, true);
         if (exchange_wants_segments(s->x))
-            TRY(exchange_submit(s->x, layout[g]));
+            TRY(exchange_submit(s->x, &layout[g], 0));
         dawdle(s, step, g);
     }
     uint64_t now_ns = world_now_ns(s->w);
     if (!exchange_wants_segments(s->x))
-        exchange_submit_all(s->x, now_ns);
+        TRY(exchange_submit(s->x, NULL, now_ns));
     if (!exchange_overlaps(s->x))
         TRY(exchange_await_all(s->x, &now_ns));
 out:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stopped_mode.c - counts the calls of exchange(). */
+/* stopped_mode.c - counts the calls of sum(). */
 #include "harness/train/suite/stopped_mode.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ out:
     return rc;
 }
 
-static enum rc stopped_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc stopped_sum(struct sync *s, size_t k, float *grad)
 {
     const struct stopped_plan *plan = s->env.collective_opts;
     const bool is_late = plan->late_ranks >> s->env.world->rank & 1u;
@@ -57,11 +57,9 @@ static enum rc stopped_exchange(struct sync *s, size_t k, float lr, float *param
     enum rc rc = RC_OK;
 
     if (i <= plan->n_calls)
-        TRY(sync_allreduce.exchange(self(s)->inner, k, lr, param, grad, out));
+        TRY(sync_allreduce.collective->sum(self(s)->inner, k, grad));
     if (i < plan->n_calls || (i == plan->n_calls && is_late) || (is_late && plan->bug == STOPPED_RUNS_AHEAD))
         return RC_OK;
-    if (plan->bug == STOPPED_SCRIBBLES && param) /* NULL: the parameters are the device's */
-        param[s->env.buckets->piece[k].offset_elems] += 1.0f;
     FAIL(RC_PEER, "a rank was lost at call %llu", (unsigned long long)i);
 out:
     return rc;
@@ -73,13 +71,24 @@ static struct wire_plan stopped_wire_plan(const struct sync *s)
     return (struct wire_plan){ 0 };
 }
 
+static void stopped_explain(const struct sync *s, char *text, size_t n_bytes)
+{
+    (void)s, (void)n_bytes;
+    text[0] = '\0';
+}
+
+static const struct collective_mode collective_mode = {
+    .types = COLL_ALLREDUCE,
+    .sum = stopped_sum,
+    .explain = stopped_explain,
+};
+
 const struct sync_mode sync_stopped = {
     .module.name = "stopped",
     .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_COLLECTIVE | MODE_EXCHANGES,
-    .collectives = COLL_ALLREDUCE,
     .exchange_name = "reduce",
+    .collective = &collective_mode,
     .open = stopped_open,
-    .exchange = stopped_exchange,
     .wire_plan = stopped_wire_plan,
     .close = stopped_close,
 };

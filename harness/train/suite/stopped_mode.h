@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stopped_mode.h - allreduce, until it ends at one call of exchange() as if a rank had been lost: some ranks have got
+ * stopped_mode.h - allreduce, until it ends at one call of sum() as if a rank had been lost: some ranks have got
  * the sum of that call, the others an error in its place, and all an error at their next one. Test-only.
  */
 #ifndef HARNESS_TRAIN_SUITE_STOPPED_MODE_H
@@ -10,10 +10,9 @@
 
 enum stopped_bug {
     STOPPED_RIGHT,
-    STOPPED_SCRIBBLES, /* what fails has written into the parameters */
     STOPPED_RUNS_AHEAD /* ranks that have got the last sum go on, by themselves, to the end */
 };
-enum { STOPPED_N_BUGS = 2 };
+enum { STOPPED_N_BUGS = 1 };
 
 struct stopped_plan {    /* collective_opts of that mode */
     uint64_t n_calls;    /* which all ranks get the sum of */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_mutants.c - right modes whose table has a wrong exchange(), or post() or end(). */
+/* sync_mutants.c - right modes whose table has a wrong sum(), post() or complete(). */
 #include "harness/train/suite/sync_mutants.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "harness/world/world.h"
 #include "ps/ps.h"
 
-static enum rc reduce(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc reduce(struct sync *s, size_t k, float *grad)
 {
-    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+    return sync_allreduce.collective->sum(s, k, grad);
 }
 
 static void scale(struct sync *s, size_t k, float *grad, float factor)
@@ -22,49 +22,41 @@ static void scale(struct sync *s, size_t k, float *grad, float factor)
 }
 
 /* Sums instead of averaging: the classic mistake of learning-rate folklore. */
-static enum rc exchange_sum(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_total(struct sync *s, size_t k, float *grad)
 {
     scale(s, k, grad, (float)s->env.n_workers);
-    return reduce(s, k, lr, param, grad, out);
+    return reduce(s, k, grad);
 }
 
 /* One worker's gradient never arrives. */
-static enum rc exchange_lost(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_lost(struct sync *s, size_t k, float *grad)
 {
     if (s->env.world->rank == 1)
         scale(s, k, grad, 0.0f);
-    return reduce(s, k, lr, param, grad, out);
+    return reduce(s, k, grad);
 }
 
-static enum rc exchange_rate(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_rate(struct sync *s, size_t k, float *grad)
 {
     scale(s, k, grad, 1.001f);
-    return reduce(s, k, lr, param, grad, out);
+    return reduce(s, k, grad);
 }
 
 /* The first worker's gradient for all, in place of the sum. */
-static enum rc exchange_own(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_own(struct sync *s, size_t k, float *grad)
 {
     scale(s, k, grad, s->env.world->rank == 0 ? (float)s->env.n_workers : 0.0f);
-    return reduce(s, k, lr, param, grad, out);
+    return reduce(s, k, grad);
 }
 
 /* The last element of a piece is not reduced. */
-static enum rc exchange_tail(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+static enum rc sum_tail(struct sync *s, size_t k, float *grad)
 {
     const struct range piece = s->env.buckets->piece[k];
     const float last = grad[piece.offset_elems + piece.n_elems - 1];
-    const enum rc rc = reduce(s, k, lr, param, grad, out);
+    const enum rc rc = reduce(s, k, grad);
 
     grad[piece.offset_elems + piece.n_elems - 1] = 0.5f * last;
-    return rc;
-}
-
-static enum rc exchange_stale(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
-{
-    const enum rc rc = reduce(s, k, lr, param, grad, out);
-
-    out->staleness_count = 1;
     return rc;
 }
 
@@ -73,23 +65,23 @@ static enum rc ps_post_rate(struct sync *s, const struct piece_work *work)
     struct piece_work half = *work;
 
     half.lr /= 2;
-    return sync_ps.post(s, &half);
+    return sync_ps.servers->post(s, &half);
 }
 
 /* The worker forgets to take what the server sent back, of the first parameter. */
-static enum rc ps_end_deaf(struct sync *s, float *param, struct piece_cost *out)
+static enum rc ps_complete_deaf(struct sync *s, float *param, struct piece_cost *out)
 {
     const float first = param[0];
-    const enum rc rc = sync_ps.end(s, param, out);
+    const enum rc rc = sync_ps.servers->complete(s, param, out);
 
     param[0] = first;
     return rc;
 }
 
 /* Counts the worker's own update. */
-static enum rc ps_end_own(struct sync *s, float *param, struct piece_cost *out)
+static enum rc ps_complete_own(struct sync *s, float *param, struct piece_cost *out)
 {
-    const enum rc rc = sync_ps.end(s, param, out);
+    const enum rc rc = sync_ps.servers->complete(s, param, out);
 
     out->staleness_count++;
     return rc;
@@ -99,25 +91,29 @@ const char *sync_mutant(struct sync_mode *out, int i)
 {
     static const struct {
         const char *name;
-        const struct sync_mode *like;
-        enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *cost);
+        enum rc (*sum)(struct sync *s, size_t k, float *grad); /* of allreduce; NULL: of ps, one of: */
         enum rc (*post)(struct sync *s, const struct piece_work *work);
-        enum rc (*end)(struct sync *s, float *param, struct piece_cost *cost);
+        enum rc (*complete)(struct sync *s, float *param, struct piece_cost *cost);
     } mutant[SYNC_N_MUTANTS] = {
-        { "sum", &sync_allreduce, .exchange = exchange_sum },
-        { "lost", &sync_allreduce, .exchange = exchange_lost },
-        { "rate", &sync_allreduce, .exchange = exchange_rate },
-        { "own", &sync_allreduce, .exchange = exchange_own },
-        { "tail", &sync_allreduce, .exchange = exchange_tail },
-        { "stale", &sync_allreduce, .exchange = exchange_stale },
-        { "ps-rate", &sync_ps, .post = ps_post_rate },
-        { "ps-deaf", &sync_ps, .end = ps_end_deaf },
-        { "ps-own", &sync_ps, .end = ps_end_own },
+        { "sum", .sum = sum_total },
+        { "lost", .sum = sum_lost },
+        { "rate", .sum = sum_rate },
+        { "own", .sum = sum_own },
+        { "tail", .sum = sum_tail },
+        { "ps-rate", .post = ps_post_rate },
+        { "ps-deaf", .complete = ps_complete_deaf },
+        { "ps-own", .complete = ps_complete_own },
     };
+    static struct collective_mode collective;
+    static struct server_mode servers;
 
-    *out = *mutant[i].like;
-    out->exchange = mutant[i].exchange ? mutant[i].exchange : out->exchange;
-    out->post = mutant[i].post ? mutant[i].post : out->post;
-    out->end = mutant[i].end ? mutant[i].end : out->end;
+    *out = mutant[i].sum ? sync_allreduce : sync_ps;
+    collective = *sync_allreduce.collective;
+    servers = *sync_ps.servers;
+    collective.sum = mutant[i].sum;
+    servers.post = mutant[i].post ? mutant[i].post : servers.post;
+    servers.complete = mutant[i].complete ? mutant[i].complete : servers.complete;
+    out->collective = out->collective ? &collective : NULL;
+    out->servers = out->servers ? &servers : NULL;
     return mutant[i].name;
 }

@@ -5,7 +5,7 @@
 
 #include "harness/exchange/sync_mode.h"
 
-enum { SYNC_N_MUTANTS = 9 };
+enum { SYNC_N_MUTANTS = 8 };
 
 /* *out := mutant i; its display name. Cannot fail for 0 <= i < SYNC_N_MUTANTS. */
 const char *sync_mutant(struct sync_mode *out, int i);

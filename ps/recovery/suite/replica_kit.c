@@ -273,7 +273,7 @@ static enum rc end_one(struct ps_rank *r, float *param, bool *is_last)
     struct piece_cost cost = { 0 };
     enum rc rc;
 
-    TRY(ps_end(r->sync, param, &cost));
+    TRY(ps_complete(r->sync, param, &cost));
     *is_last = *is_last || cost.is_last;
 out:
     return rc;
@@ -328,7 +328,7 @@ out:
 static enum rc take_batch(struct ps_rank *r, int step, uint64_t *batch, bool *is_over)
 {
     *batch = (uint64_t)(step * N_WORKERS + r->w->rank);
-    return plan.is_elastic ? sync_ps.next_batch(r->sync, batch, is_over) : RC_OK;
+    return plan.is_elastic ? sync_ps.servers->next_batch(r->sync, batch, is_over) : RC_OK;
 }
 
 static enum rc work(struct ps_rank *r)
@@ -351,9 +351,9 @@ static enum rc work(struct ps_rank *r)
             break;
         TRY(train_step(r, batch, param, &is_last));
         if (step == LOOKS_AT && r->w->rank == 0)
-            TRY(sync_ps.snapshot(r->sync, looked, &unused));
+            TRY(sync_ps.servers->snapshot(r->sync, looked, &unused));
     }
-    TRY(sync_ps.final(r->sync, param, &state));
+    TRY(sync_ps.servers->final(r->sync, param, &state));
     if (r->w->rank > 0)
         return RC_OK;
     outcome->is_served = true;
@@ -373,7 +373,7 @@ static enum rc join_and_work(struct ps_rank *r)
     if (!plan.guest[g].comes)
         return RC_OK;
     world_pause(r->w, plan.guest[g].at_ns);
-    rc = sync_ps.join(r->sync, outcome->param[N_WORKERS + g], &is_over);
+    rc = sync_ps.servers->join(r->sync, outcome->param[N_WORKERS + g], &is_over);
     if (rc == RC_TIMEOUT || (rc == RC_OK && is_over)) {
         outcome->n_late_guests++;
         return RC_OK;
@@ -388,7 +388,7 @@ out:
 /* One after the other: the memory is shared. */
 static void note_served(const struct ps_rank *r, struct server_facts *facts)
 {
-    sync_ps.served(r->sync, facts);
+    sync_ps.servers->served(r->sync, facts);
 }
 
 static enum rc body(struct world *w, void *arg)
@@ -400,7 +400,7 @@ static enum rc body(struct world *w, void *arg)
     TRY(rank_open(&r));
     TRY(world_barrier(w));
     outcome->is_counting[w->rank] = true;
-    TRY(sync_worker_of(&r.sync->env, w->rank) < 0 ? sync_ps.serve(r.sync, 0)
+    TRY(sync_worker_of(&r.sync->env, w->rank) < 0 ? sync_ps.servers->serve(r.sync, 0)
         : is_guest(w)                             ? join_and_work(&r)
                                                   : work(&r));
     if (sync_worker_of(&r.sync->env, w->rank) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_flight_test.c - which pieces an exchange posts and ends when, by a mode that writes it down: as many at once
- * as are wanted and it lets, in the order of the queue, ended in that order.
+ * exchange_step_test.c - which pieces an exchange posts and completes when, by a mode that writes it down: as many at
+ * once as are wanted and the mode allows, in the order of the queue, completed in that order.
  *
  * Five segments are five pieces; 0 is the last segment. Of piece k the mode makes the parameters 100 (step + 1) + k.
  */
@@ -71,12 +71,6 @@ static enum rc noted_open(struct sync **out, const struct sync_env *env)
     return RC_OK;
 }
 
-static enum rc noted_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
-{
-    (void)s, (void)k, (void)lr, (void)param, (void)grad, (void)out;
-    return rc_raise(RC_BUG, "exchanged, though several may be posted");
-}
-
 static enum rc noted_post(struct sync *s, const struct piece_work *work)
 {
     struct noted *n = (struct noted *)s;
@@ -92,7 +86,7 @@ static enum rc noted_post(struct sync *s, const struct piece_work *work)
     return RC_OK;
 }
 
-static enum rc noted_end(struct sync *s, float *param, struct piece_cost *out)
+static enum rc noted_complete(struct sync *s, float *param, struct piece_cost *out)
 {
     struct noted *n = (struct noted *)s;
     const size_t k = n->posted[n->n_ended];
@@ -109,9 +103,9 @@ static enum rc noted_end(struct sync *s, float *param, struct piece_cost *out)
     return RC_OK;
 }
 
-static enum rc noted_serve(struct sync *s, uint64_t step_ns)
+static enum rc noted_final(struct sync *s, float *param, struct optimizer_state *state)
 {
-    (void)s, (void)step_ns;
+    (void)s, (void)param, (void)state;
     return RC_OK;
 }
 
@@ -124,14 +118,14 @@ static void noted_close(struct sync **s)
     *s = NULL;
 }
 
+static const struct server_mode noted_servers = { .post = noted_post,
+                                                  .complete = noted_complete,
+                                                  .final = noted_final };
+
 static const struct sync_mode noted_mode = { .module.name = "noted",
                                              .module.caps = MODE_SERVERS | MODE_EXCHANGES,
                                              .exchange_name = "note",
                                              .open = noted_open,
-                                             .exchange = noted_exchange,
-                                             .post = noted_post,
-                                             .end = noted_end,
-                                             .serve = noted_serve,
                                              .close = noted_close };
 
 static void check_params(struct plan *p, const float *param, int step)
@@ -150,9 +144,9 @@ static enum rc work(struct plan *p, struct world *w, struct exchange *x, struct 
         TRY(exchange_begin(x, (uint64_t)step, 1));
         TRY(compute_sync(c));
         for (size_t g = N_PIECES; g-- > 0 && exchange_wants_segments(x);)
-            TRY(exchange_submit(x, layout[g]));
+            TRY(exchange_submit(x, &layout[g], 0));
         if (!exchange_wants_segments(x))
-            exchange_submit_all(x, now_ns);
+            TRY(exchange_submit(x, NULL, now_ns));
         for (size_t g = 0; g < N_PIECES && exchange_overlaps(x); g++)
             TRY(exchange_await(x, layout[g]));
         if (exchange_overlaps(x)) /* waits do not overlap */
@@ -186,12 +180,14 @@ static enum rc body(struct world *w, void *arg)
     struct transport_ops transport;
     struct plan *p = arg;
     struct exchange_opts opts = p->opts;
+    struct server_mode servers = noted_servers;
     struct sync_mode mode = noted_mode;
     struct compute *c = NULL;
     struct exchange *x = NULL;
     enum rc rc;
 
-    mode.most_in_flight = p->most_in_flight;
+    servers.most_in_flight = p->most_in_flight;
+    mode.servers = &servers;
     TRY(transport_find(&inproc, "inproc"));
     transport = *inproc;
     transport.open_planned = note_plan;
@@ -371,5 +367,5 @@ int main(void)
         cmocka_unit_test(ranks_have_to_agree_E3),
     };
 
-    return cmocka_run_group_tests_name("exchange_flight", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exchange_step", tests, NULL, NULL);
 }

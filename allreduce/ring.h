@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_half.h - half an allreduce around a ring, whose rank r sends to rank r + 1: reduce-scatter, or allgather.
+ * ring.h - half an allreduce around a ring, whose rank r sends to rank r + 1: reduce-scatter, or allgather.
  *
  * The vector is cut into p chunks (range_part); ranks and chunks are counted modulo p. Both halves of an allreduce have
  * p - 1 steps, s = 0 .. p - 2. `owned` is 1 in an allreduce, 0 in the types that are one half of it:
@@ -17,8 +17,8 @@
  * one is still on the wire. So a rank's processor and its link work at the same time; with whole chunks they work in
  * turn. The additions and their order are the same, and so are the bits.
  */
-#ifndef ALLREDUCE_RING_HALF_H
-#define ALLREDUCE_RING_HALF_H
+#ifndef ALLREDUCE_RING_H
+#define ALLREDUCE_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
