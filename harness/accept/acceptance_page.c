@@ -20,7 +20,7 @@ static const char STYLE[] = ".pass,.fail,.open{font-size:1.15rem;font-weight:bol
                             "border-radius:.3rem}"
                             ".fail{border-left-color:#D55E00}"
                             ".open{border-left-color:#E69F00;border-left-style:dashed}"
-                            ".map figure{overflow-x:auto}.map img{width:100%;min-width:46rem;max-width:72rem}"
+                            ".map figure>div{max-width:none}.map img{width:100%;min-width:46rem;max-width:72rem}"
                             "@media print{.map{break-inside:avoid}.map img{width:auto;min-width:0;max-height:165mm}}";
 
 /* Text that a function of report_words.h prints; the caller frees. */

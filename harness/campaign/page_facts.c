@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/campaign/page.h"
 #include "harness/campaign/page_parts.h"
 #include "harness/report/html.h"
@@ -135,13 +136,15 @@ out:
 static enum rc add_launch(struct table *t, const struct campaign *c, const struct point *p, size_t i)
 {
     const struct launch *l = &p->launch[i];
+    char rate[32];
     enum rc rc;
 
+    rate_text(rate, sizeof rate, l->throughput_samples_per_s);
     TRY(table_cell(t, "%s", p->workload->module.name));
     TRY(table_cell(t, "%s", p->mode->name));
     TRY(point_print_size(t, c, p));
     TRY(table_cell(t, "%zu", i));
-    TRY(cell(t, "%.6g", l->throughput_samples_per_s));
+    TRY(table_cell(t, "%s", rate));
     TRY(cell(t, "%.4g", 1e6 * l->step_mean_s));
     TRY(cell(t, "%.1f %%", 100 * l->bound_ratio));
     TRY(cell(t, "%.4f", l->loss_last));

@@ -68,7 +68,8 @@ void html_lines(FILE *to, const char *as, const char *text)
         const size_t n_bytes = strcspn(line, "\n");
         char *copy = strndup(line, n_bytes);
         if (copy && *copy) {
-            fputs("<li>", to);
+            const bool is_head = *copy != ' ' && strncmp(line + n_bytes, "\n ", 2) == 0;
+            write_tag(to, "li", is_head ? "head" : NULL);
             html_text(to, copy);
             fputs("</li>\n", to);
             has_item = true;
@@ -322,10 +323,10 @@ static const char *media_type(const char *path)
 static void write_figure(FILE *to, const char *type, const char *base64, const char *caption, int width_px,
                          int height_px)
 {
-    fprintf(to, "<figure>\n<img width=\"%d\" height=\"%d\" src=\"data:%s;base64,%s\" alt=\"", width_px, height_px, type,
-            base64);
+    fprintf(to, "<figure>\n<div><img width=\"%d\" height=\"%d\" src=\"data:%s;base64,%s\" alt=\"", width_px, height_px,
+            type, base64);
     html_text(to, caption);
-    fputs("\">\n", to);
+    fputs("\"></div>\n", to);
     html_element(to, "figcaption", NULL, "%s", caption);
     fputs("</figure>\n", to);
 }

@@ -44,7 +44,7 @@ void html_text(FILE *to, const char *text);
 /* <name class="as">text</name>, printf-style; as NULL: without class. name and as are constants of the program. Cut
  * after 1,023 bytes. */
 void html_element(FILE *to, const char *name, const char *as, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* A list with one item for each non-empty line of text. */
+/* A list with one item for each non-empty line of text. A line with indented lines below it is their head. */
 void html_lines(FILE *to, const char *as, const char *text);
 /* A link to a file beside the page. */
 void html_link(FILE *to, const char *href, const char *text);

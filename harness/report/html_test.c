@@ -72,8 +72,11 @@ static void text_is_escaped(void **state)
     memory_is(&m, "<p class=\"note\">&lt;b&gt; of 3</p>\n<p>a&amp;b</p>\n");
     memory_open(&m);
     html_lines(m.to, "verdict", "one <i>\n\ntwo");
+    html_lines(m.to, NULL, "lenet:\n  fast\nend\n");
     html_lines(m.to, NULL, "\n");
-    memory_is(&m, "<ul class=\"verdict\">\n<li>one &lt;i&gt;</li>\n<li>two</li>\n</ul>\n<ul>\n<li>-</li>\n</ul>\n");
+    memory_is(&m,
+              "<ul class=\"verdict\">\n<li>one &lt;i&gt;</li>\n<li>two</li>\n</ul>\n"
+              "<ul>\n<li class=\"head\">lenet:</li>\n<li>  fast</li>\n<li>end</li>\n</ul>\n<ul>\n<li>-</li>\n</ul>\n");
     memory_open(&m);
     html_link(m.to, "a b?c#d%e:\"f", "<x>");
     memory_is(&m, "<a href=\"./a b%3Fc%23d%25e:&quot;f\">&lt;x&gt;</a>\n");
@@ -303,10 +306,12 @@ static void a_picture_is_in_the_page(void **state)
     assert_int_equal(html_picture(m.to, kit_path(k, "a.svg"), "x < \"y\"", 100, &n_bytes), RC_OK);
     assert_int_equal(n_bytes, 9);
     assert_int_equal(html_picture(m.to, kit_path(k, "b.png"), "z", 9, &n_bytes), RC_OK);
-    memory_is(&m, "<figure>\n<img width=\"1600\" height=\"1000\" src=\"data:image/svg+xml;base64,PHN2Zy8+\" "
-                  "alt=\"x &lt; &quot;y&quot;\">\n<figcaption>x &lt; &quot;y&quot;</figcaption>\n</figure>\n"
-                  "<figure>\n<img width=\"1600\" height=\"1000\" src=\"data:image/png;base64,UE5HPw==\" alt=\"z\">\n"
-                  "<figcaption>z</figcaption>\n</figure>\n");
+    memory_is(
+        &m,
+        "<figure>\n<div><img width=\"1600\" height=\"1000\" src=\"data:image/svg+xml;base64,PHN2Zy8+\" "
+        "alt=\"x &lt; &quot;y&quot;\"></div>\n<figcaption>x &lt; &quot;y&quot;</figcaption>\n</figure>\n"
+        "<figure>\n<div><img width=\"1600\" height=\"1000\" src=\"data:image/png;base64,UE5HPw==\" alt=\"z\"></div>\n"
+        "<figcaption>z</figcaption>\n</figure>\n");
 }
 
 static void a_picture_that_does_not_fit_is_refused(void **state)
