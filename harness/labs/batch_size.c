@@ -186,7 +186,7 @@ out:
 
 static enum rc show_paths(const struct batch_size *b, struct lesson *l)
 {
-    return lesson_paths(l, "paths", "three paths over the loss: 150 epochs with batches of 1000, 100 and 1",
+    return lesson_paths(l, "paths", "Three paths over the loss: 150 epochs with batches of 1000, 100 and 1",
                         "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
                         "first", &b->squares);
 }
@@ -200,12 +200,12 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
                     "Against steps: a step with all samples lowers the loss most. A point of a curve is the mean of "
                     "all within a tenth of "
                     "the axis.",
-                    "steps (logarithmic)", "loss above the least against steps" },
+                    "steps (logarithmic)", "Loss above its minimum against steps" },
                   { "loss-samples",
                     "Against samples: small batches go far on few samples, and stop short of the least.",
-                    "samples seen (logarithmic)", "loss above the least against samples" },
+                    "samples seen (logarithmic)", "Loss above its minimum against samples" },
                   { "loss-seconds", seconds, "seconds: steps x the median step (logarithmic)",
-                    "loss above the least against time" } };
+                    "Loss above its minimum against time" } };
     enum rc rc = RC_OK;
 
     snprintf(seconds, sizeof seconds,
@@ -216,7 +216,7 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
     for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
         const struct chart_var var[] = { { "heading", curve[i].heading },
                                          { "xtitle", curve[i].xlabel },
-                                         { "ytitle", "loss of all samples above the least (log.)" } };
+                                         { "ytitle", "loss of all samples above the minimum (log.)" } };
         TRY(lesson_picture(l, "lesson", curve[i].name, curve[i].caption, var, 3));
     }
 out:

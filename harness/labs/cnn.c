@@ -242,9 +242,9 @@ static void caption_lines(char out[CAPTION_BYTES], const struct cnn *l, int n, b
 static enum rc show_hosts(const struct cnn *l, struct lesson *lesson)
 {
     static const struct chart_var var[] = { { "heading",
-                                              "the same four workers on one host, two and four: time of a step" },
-                                            { "xtitle", "hosts of 4 workers (logarithmic)" },
-                                            { "ytitle", "ms of virtual time, a step" },
+                                              "Time of a step: the same four workers on one, two and four hosts" },
+                                            { "xtitle", "hosts of the 4 workers" },
+                                            { "ytitle", "time of a step (ms, simulated)" },
                                             { "logx", "yes" } };
     char caption[CAPTION_BYTES];
     enum rc rc;
@@ -266,8 +266,8 @@ static enum rc show_lines(const struct cnn *l, struct lesson *lesson, int n, boo
 {
     char name[64], file[80], heading[128], caption[CAPTION_BYTES];
     const struct chart_var var[] = { { "heading", heading },
-                                     { "xtitle", "workers, a host each (logarithmic)" },
-                                     { "ytitle", is_time ? "ms of virtual time to the target loss"
+                                     { "xtitle", "workers, each on its own host" },
+                                     { "ytitle", is_time ? "time to the target loss (ms, simulated)"
                                                          : "samples to the target loss" },
                                      { "logx", "yes" } };
     enum rc rc;

@@ -281,9 +281,10 @@ out:
 
 static enum rc show_distances(const struct distribute *d, struct lesson *l)
 {
-    static const struct chart_var var[] = { { "heading", "how far apart the workers are" },
+    static const struct chart_var var[] = { { "heading", "Distance of the workers' parameters against steps" },
                                             { "xtitle", "steps (logarithmic)" },
-                                            { "ytitle", "distance from worker 0, slope and offset (log.)" } };
+                                            { "ytitle",
+                                              "distance of worker 1 from worker 0 (slope and offset, log.)" } };
     bool is_any = false;
     enum rc rc = RC_OK;
 

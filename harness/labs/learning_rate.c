@@ -370,35 +370,38 @@ out:
 
 static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
 {
-    static const char *const workers = "workers (logarithmic)", *const loss =
-                                                                    "training loss, mean of 2048 samples (log.)";
-    char unscaled[TEXT_BYTES], scaled[TEXT_BYTES], scaled_heading[80];
+    static const char *const workers = "workers W", *const loss = "training loss, mean of 2048 samples (log.)";
+    static const char *const band = "grey: 95 % interval of one worker, over 5 runs";
+    static const char *const never = "never: not all of 5 runs reached the target loss";
+    char unscaled[TEXT_BYTES], scaled[TEXT_BYTES];
     const struct {
-        const char *name, *heading, *xtitle, *ytitle, *caption;
+        const char *name, *heading, *xtitle, *ytitle, *caption, *note;
     } picture[N_PICTURES] = {
-        { "loss-unscaled", "at one worker's rate: the more workers, the more samples (seed 1)", "samples (logarithmic)",
-          loss, unscaled },
-        { "loss-scaled", scaled_heading, "samples (logarithmic)", loss, scaled },
-        { "target-samples", "samples to the target loss (mean of 5 runs)", workers,
+        { "loss-unscaled", "Loss of W workers at the rate of one worker (seed 1)", "samples (logarithmic)", loss,
+          unscaled, band },
+        { "loss-scaled", "Loss of W workers at W times the rate of one (seed 1)", "samples (logarithmic)", loss, scaled,
+          band },
+        { "target-samples", "Samples to the target loss (mean of 5 runs)", workers,
           "samples to a loss of 0.3 (logarithmic)",
           "Samples of all workers to the target, a mean loss of 0.3 over 512 samples for any number of workers. "
-          "never: not all of 5 runs reach it in 24576." },
-        { "target-seconds", "time to the target loss (mean of 5 runs)", workers,
-          "virtual seconds to a loss of 0.3 (log.)", "Seconds to the target, which is what workers are bought for." }
+          "never: not all of 5 runs reach it in 24576.",
+          never },
+        { "target-seconds", "Time to the target loss (mean of 5 runs)", workers,
+          "seconds to a loss of 0.3 (simulated, log.)", "Seconds to the target, which is what workers are bought for.",
+          never }
     };
     enum rc rc;
 
     caption_unscaled(unscaled, r);
     caption_scaled(scaled, r);
-    snprintf(scaled_heading, sizeof scaled_heading, "at W times the rate: the curve of one up to W = %d (seed 1)",
-             held_up_to(r));
     TRY(write_tables(r));
     for (size_t i = 0; i < N_PICTURES; i++) {
         const struct chart_var var[] = { { "heading", picture[i].heading },
                                          { "xtitle", picture[i].xtitle },
                                          { "ytitle", picture[i].ytitle },
-                                         { "marks", "1" } };
-        TRY(lesson_picture(l, "lesson", picture[i].name, picture[i].caption, var, 4));
+                                         { "marks", "1" },
+                                         { "machine", picture[i].note } };
+        TRY(lesson_picture(l, "lesson", picture[i].name, picture[i].caption, var, 5));
     }
 out:
     return rc;

@@ -94,8 +94,9 @@ out:
 
 static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)
 {
-    static const struct chart_var held[] = { { "heading", "what the first of 4 equal stages holds, 8 micro-batches" },
-                                             { "xtitle", "ms of one step" },
+    static const struct chart_var held[] = { { "heading",
+                                               "Activations held by the first of 4 equal stages, 8 micro-batches" },
+                                             { "xtitle", "time since the start of the step (ms)" },
                                              { "ytitle", "micro-batches whose activations it holds" },
                                              { "axes", "plain" } };
     enum rc rc;
@@ -116,12 +117,12 @@ static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
 {
     const struct chart_var eight[] = { { "micro_batches", "8" }, { "machine", pipeline_kind[PIPELINE_NETWORK].note } };
     static const struct chart_var bubble[] = { { "heading",
-                                                 "the bubble of 4 stages: line by formula, points measured" },
-                                               { "xtitle", "micro-batches M (logarithmic)" },
-                                               { "ytitle", "% of all stages' time in which they wait" },
+                                                 "Bubble of 4 stages: formula (line) and measured (points)" },
+                                               { "xtitle", "micro-batches M" },
+                                               { "ytitle", "bubble (% of the time of all stages)" },
                                                { "logx", "yes" } };
     static const struct chart_var memory[] = {
-        { "heading", "memory beside time: slim resnet152 in 4 stages, the same batch in M parts" }
+        { "heading", "Memory against time: slim resnet152, 4 stages, one batch in M micro-batches" }
     };
     enum rc rc;
 

@@ -298,15 +298,14 @@ static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
                                             { "bytes per worker", ALIGN_RIGHT }, { "bytes by formula", ALIGN_RIGHT },
                                             { "bytes of busiest", ALIGN_RIGHT }, { "bytes by formula", ALIGN_RIGHT },
                                             { "took ms", ALIGN_RIGHT } };
-    static const struct chart_var bytes[] = { { "heading",
-                                                "what the busiest rank sends: line by formula, points measured" },
-                                              { "xtitle", "workers (logarithmic)" },
-                                              { "ytitle", "gradients sent by the busiest rank (logarithmic)" },
+    static const struct chart_var bytes[] = { { "heading", "Gradients sent by the busiest rank of an allreduce" },
+                                              { "xtitle", "workers" },
+                                              { "ytitle", "sent, in sizes of the gradient (logarithmic)" },
                                               { "logx", "yes" },
                                               { "logy", "yes" } };
-    static const struct chart_var took[] = { { "heading", "how long one exchange of all gradients takes" },
-                                             { "xtitle", "workers (logarithmic)" },
-                                             { "ytitle", "ms of virtual time, links of 1 Gbit/s (logarithmic)" },
+    static const struct chart_var took[] = { { "heading", "Time of one allreduce of all gradients, links of 1 Gbit/s" },
+                                             { "xtitle", "workers" },
+                                             { "ytitle", "time (ms, simulated, logarithmic)" },
                                              { "logx", "yes" },
                                              { "logy", "yes" } };
     struct table *t = NULL;

@@ -178,7 +178,7 @@ out:
 static enum rc show_errors(const struct split_lab *s, struct lesson *l)
 {
     static const struct chart_var var[] = {
-        { "heading", "lenet on digits, 4 workers, 120 steps: what averaging seldom costs" },
+        { "heading", "Test error against the period of averaging: lenet on digits, 4 workers, 120 steps" },
         { "xtitle", "steps from one average of the parameters to the next (logarithmic)" },
         { "ytitle", "test images classified wrong, % (logarithmic)" },
         { "marks", "1" }
@@ -251,11 +251,13 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
     static const struct column column[] = { { "shares", ALIGN_LEFT },    { "worker", ALIGN_RIGHT },
                                             { "samples", ALIGN_RIGHT },  { "computes us", ALIGN_RIGHT },
                                             { "waits us", ALIGN_RIGHT }, { "samples/s of both", ALIGN_RIGHT } };
-    static const struct chart_var var[] = { { "heading", "unequal shares: who waits for whom (world sim)" },
-                                            { "xtitle", "samples of worker 0 for each of worker 1" },
-                                            { "ytitle", "of a mean step, us of virtual time" },
-                                            { "axes", "plain" },
-                                            { "marks", "1" } };
+    static const struct chart_var var[] = {
+        { "heading", "Unequal batches of two workers: where the time of a step goes (simulated)" },
+        { "xtitle", "samples of worker 0 for each of worker 1" },
+        { "ytitle", "time in a mean step (us, simulated)" },
+        { "axes", "plain" },
+        { "marks", "1" }
+    };
     struct table *t = NULL;
     enum rc rc = RC_OK;
 

@@ -224,25 +224,28 @@ out:
 
 static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
 {
-    static const char *const loss = "loss of all samples above the least (log.)";
-    const struct chart_var of_staleness[] = { { "heading", "how late gradients come" },
-                                              { "xtitle", "asynchronous workers (logarithmic)" },
-                                              { "ytitle", "updates by others since the pull (log.)" },
+    static const char *const loss = "loss of all samples above the minimum (log.)";
+    const struct chart_var of_staleness[] = { { "heading", "Staleness of gradients against the number of workers" },
+                                              { "xtitle", "asynchronous workers" },
+                                              { "ytitle", "staleness (updates by others since the pull, log.)" },
                                               { "logx", "yes" },
                                               { "logy", "yes" } };
-    const struct chart_var of_samples[] = { { "heading", "one rate, more and more asynchronous workers: by samples" },
+    const struct chart_var of_samples[] = { { "heading", "Loss against samples: asynchronous workers at one rate" },
                                             { "xtitle", "samples seen by all workers (logarithmic)" },
                                             { "ytitle", loss },
                                             { "ends", "1" } };
-    const struct chart_var of_seconds[] = { { "heading", "one rate, more and more asynchronous workers: by time" },
-                                            { "xtitle", "virtual seconds (logarithmic)" },
+    const struct chart_var of_seconds[] = { { "heading", "Loss against time: asynchronous workers at one rate" },
+                                            { "xtitle", "seconds (simulated, logarithmic)" },
                                             { "ytitle", loss },
                                             { "ends", "1" } };
-    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: no number of workers diverges" },
-                                           { "xtitle", "virtual seconds (logarithmic)" },
-                                           { "ytitle", loss },
-                                           { "ends", "1" },
-                                           { "on_top", "last" } };
+    const struct chart_var of_repair[] = {
+        { "heading", "Loss against time: asynchronous workers at the rate divided by staleness" },
+        { "xtitle", "seconds (simulated, logarithmic)" },
+        { "ytitle", loss },
+        { "ends", "1" },
+        { "on_top", "last" },
+        { "machine", "each line ends after the same number of samples" }
+    };
     enum rc rc;
 
     TRY(write_staleness(s, c));
@@ -265,7 +268,7 @@ static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c
                        "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less "
                        "noise. A line ends, with "
                        "its name, where as many updates as by one worker are done.",
-                       of_repair, 5));
+                       of_repair, 6));
 out:
     return rc;
 }

@@ -130,9 +130,9 @@ out:
 
 enum rc momentum_part_show(const struct momentum_part *m, struct lesson *l)
 {
-    const struct chart_var var[] = { { "heading", "asynchrony begets momentum: on average the same way" },
+    const struct chart_var var[] = { { "heading", "Asynchronous workers beside one worker with momentum" },
                                      { "xtitle", "updates" },
-                                     { "ytitle", "offset, from the least point" },
+                                     { "ytitle", "offset, distance from the minimum" },
                                      { "axes", "plain" } };
     enum rc rc;
 

@@ -122,19 +122,20 @@ out:
 
 enum rc slow_part_show(const struct slow_part *p, struct lesson *l)
 {
-    const struct chart_var var[] = { { "heading", "one of eight workers is slow: who waits for it?" },
-                                     { "xtitle", "times as slow as the others (logarithmic)" },
-                                     { "ytitle", "virtual seconds to the target loss (log.)" },
-                                     { "marks", "1" } };
+    const struct chart_var var[] = { { "heading", "Time to the target loss when one of eight workers is slow" },
+                                     { "xtitle", "slowness: times as slow as the others" },
+                                     { "ytitle", "seconds to the target loss (simulated, log.)" },
+                                     { "marks", "1" },
+                                     { "machine", "never: it did not stay at the target loss for two rounds" } };
     enum rc rc;
 
     TRY(show_table(p, l));
     TRY(write_curves(p, l->env));
     TRY(lesson_picture(
         l, "lesson", "slow",
-        "Time to a loss 0.005 above the least, by the slowness of one worker. never: it was not there to "
-        "stay for two rounds.",
-        var, 4));
+        "Time to a loss 0.005 above the least, by the slowness of one worker. never: it did not stay there for "
+        "two rounds.",
+        var, 5));
 out:
     return rc;
 }

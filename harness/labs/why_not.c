@@ -324,18 +324,18 @@ static enum rc write_page(const struct why_not *l)
         "Add the minutes of your own cluster's queue to the start-up of several: read the second picture again.",
         "Take --target-loss 0.3, a longer training: which of the ways is soonest now?", NULL
     };
-    static const struct chart_var time[] = { { "heading",
-                                               "time to the target loss: workers, and other ways on one machine" },
-                                             { "ytitle", "seconds to the target loss" },
-                                             { "lower", "start-up, measured here" },
-                                             { "upper", "training, virtual time" },
-                                             { "launch", "with the start-up of one launch" } };
-    static const struct chart_var lengths[] = {
-        { "heading", "what several workers gain, by how long the training takes one" },
-        { "xtitle", "seconds that the training takes one worker (logarithmic)" },
-        { "ytitle", "times as fast as one, start-up included" },
-        { "logx", "yes" }
+    static const struct chart_var time[] = {
+        { "heading", "Time to the target loss: several workers, and other remedies on one machine" },
+        { "ytitle", "seconds to the target loss" },
+        { "lower", "start-up, measured here" },
+        { "upper", "training, virtual time" },
+        { "launch", "with the start-up of one launch" }
     };
+    static const struct chart_var lengths[] = { { "heading",
+                                                  "Speed-up of several workers against the length of the training" },
+                                                { "xtitle", "seconds that one worker needs (logarithmic)" },
+                                                { "ytitle", "speed-up over one worker, start-up included" },
+                                                { "logx", "yes" } };
     const char *commands[N_RUNS + 1] = { NULL };
     struct lesson lesson = { .env = NULL };
     enum rc rc;

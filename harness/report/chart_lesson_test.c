@@ -45,6 +45,17 @@ static void names_of_one_end_are_apart(void **state)
     assert_true(fabs(y[0] - y[1]) > ASCENT_PX || fabs(x[0] - x[1]) > 5 * LETTER_PX);
 }
 
+/* Numbers below 0.001 make the axis name powers of ten, and no other form beside them. */
+static void decades_are_named_alike(void **state)
+{
+    const char *svg =
+        svg_drawn_with(*state, "lesson", LESSON "late\t0.000001\t1\tnan\nlate\t10\t0.00001\tnan\n", titles, 2);
+
+    has_text(svg, "10⁻⁶");
+    has_text(svg, "10⁻²");
+    assert_true(has_no_text(svg, "1e-06") && has_no_text(svg, "0.01"));
+}
+
 /* Of few points the axis names each, also where a line has none, and nothing else. */
 static void ticks_are_where_points_are(void **state)
 {
@@ -72,9 +83,8 @@ static void axis_is_in_the_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SVG_TEST(names_at_ends_cover_no_line),
-        SVG_TEST(names_of_one_end_are_apart),
-        SVG_TEST(ticks_are_where_points_are),
+        SVG_TEST(names_at_ends_cover_no_line), SVG_TEST(names_of_one_end_are_apart),
+        SVG_TEST(ticks_are_where_points_are),  SVG_TEST(decades_are_named_alike),
         SVG_TEST(axis_is_in_the_picture),
     };
 

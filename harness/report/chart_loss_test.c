@@ -3,7 +3,7 @@
 #include "harness/report/suite/svg_kit.h"
 
 #define LOSS "mode\tworkers\taxis\tat\tmedian\tlow\thigh\toversubscribed\n"
-#define NOTE "batch 32 per worker  ·  a machine  ·  overlap on  ·  median and band of 3 launches, as far as all go"
+#define NOTE "batch 32 per worker  ·  a machine  ·  overlap on  ·  median and band of 3 launches"
 
 /* A band of a colour, lighter than its line, has a corner there. */
 static void has_band(const char *svg, const char *colour, double x, double y)

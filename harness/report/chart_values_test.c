@@ -95,7 +95,7 @@ static void throughput(void **state)
     char dashes[3][40];
 
     has_text(svg, "throughput (thousand samples/s, logarithmic)");
-    has_text(svg, "workers (logarithmic)");
+    has_text(svg, "workers");
     check_scaling(svg, &x, &y, 100,
                   "batch 32 per worker  ·  a machine  ·  overlap on  ·  geometric mean of 3 launches, 95 % interval");
     has_dots(plots(svg), &x, &y);
@@ -158,6 +158,18 @@ static void efficiency(void **state)
     has_mark(plots(svg), BLUE, place(&x, 2 * pow(4, 0.012 * 1.45)), place(&y, 2.2), 1); /* on the scale */
     assert_int_equal(count_marks(plots(svg), BLACK, NAN, NAN, 0, NULL), 1);
     has_text(svg, "dots: pairs");
+}
+
+/* An interval that ends far above all means does not flatten them. */
+static void efficiency_of_disturbed_launches(void **state)
+{
+    const char *svg = drawn(*state, "efficiency",
+                            LAUNCHES "single\t1\t1\t0.9\t1.15\t0\tnan\tnan\tnan\n"
+                                     "ps\t2\t0.8\t0.1\t8\t0\tnan\tnan\tnan\n");
+
+    assert_non_null(strstr(svg, "an interval ends above the chart"));
+    axis_of(svg, true, "0", "2", false);
+    assert_true(has_no_text(svg, "> 8<"));
 }
 
 /* A table as campaigns left them before, of two modes whose seconds and samples are far apart, in units of both. */
@@ -253,8 +265,8 @@ static void check_cost(struct kit *k, double unit, const char *label)
 
 static void cost(void **state)
 {
-    check_cost(*state, 1, "time of a step (µs); rows: mode × workers");
-    check_cost(*state, 1e3, "time of a step (ms); rows: mode × workers");
+    check_cost(*state, 1, "time of a step (µs), number at a bar: mean; rows: mode × workers");
+    check_cost(*state, 1e3, "time of a step (ms), number at a bar: mean; rows: mode × workers");
 }
 
 /* As campaigns left them before: parts without intervals, and no rest. */
@@ -387,6 +399,7 @@ int main(void)
         SVG_TEST(cores_of_single_launches),
         SVG_TEST(tables_without_launches),
         SVG_TEST(efficiency),
+        SVG_TEST(efficiency_of_disturbed_launches),
         SVG_TEST(loss_as_it_was),
         SVG_TEST(cost),
         SVG_TEST(cost_as_it_was),

@@ -78,6 +78,10 @@ do for [i = 1:n_lines] {
 }
 load share.'/legend.gp'
 set datafile missing NaN
+# Points at the same number stand a little apart.
+n_pointed = sum [i = 1:n_lines] has(i, 'point')
+rank_of(i) = sum [k = 1:i] has(k, 'point')
+aside(i, x) = logx eq 'yes' ? x * (last / first) ** (0.012 * (rank_of(i) - (n_pointed + 1) / 2.0)) : x
 of(i, kind) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? cell(4) : NaN
 if (is_text) {
     unset grid
@@ -89,6 +93,6 @@ plot for [i = n_lines:1:-1] data using 3:(of(i, 'formula')) with lines lc rgb of
         dt int(of_line(line_dashes, i)) notitle, \
     for [i = n_lines:1:-1] data using 3:(of(i, 'measured')) with linespoints lc rgb of_line(line_colours, i) lw 2.5 \
         dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 0.85 * dot notitle, \
-    for [i = n_lines:1:-1] data using 3:(of(i, 'point')) with points pt int(of_line(line_points, i)) ps 1.1 * dot \
+    for [i = n_lines:1:-1] data using (aside(i, $3)):(of(i, 'point')) with points pt int(of_line(line_points, i)) ps 1.1 * dot \
         lc rgb of_line(line_colours, i) notitle
 set output

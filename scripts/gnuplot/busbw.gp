@@ -47,7 +47,10 @@ if (highest / lowest < 1000) { # decades alone would be too few ticks
     do for [k = int(floor(log10(lowest))):int(ceil(log10(highest)))] {
         do for [m in '1 2 5'] { set ytics add (sprintf('%g', m * 10.0 ** k) m * 10.0 ** k) }
     }
-}
+} else { if (has_powers(lowest, highest)) {
+    set ytics ()
+    do for [k = int(floor(log10(lowest))):int(ceil(log10(highest)))] { set ytics add (power_of_ten(k) 10.0 ** k) }
+} }
 set grid x y lt 1 lc rgb '#dcdcdc' lw 0.8
 set xlabel 'bytes (logarithmic)'
 set ylabel what.' (GB/s, logarithmic)' offset 0, 0

@@ -66,7 +66,7 @@ set border 1
 set grid noy x lt 1 lc rgb '#dcdcdc' lw 0.8
 set xtics
 set ytics scale 0 font ','.row_points
-set xlabel 'time of a step ('.unit_name.'); rows: mode × '.(has_layouts ? 'layout' : 'workers')
+set xlabel 'time of a step ('.unit_name.'), number at a bar: mean; rows: mode × '.(has_layouts ? 'layout' : 'workers')
 set xrange [0 : most / divisor * 1.08]
 set yrange [place - 0.8 > -7 ? -7 : place - 0.8 : -0.2] # few bars stay bars
 set style fill solid 1 noborder

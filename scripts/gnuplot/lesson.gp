@@ -65,13 +65,20 @@ if (is_log) {
         do for [decade = int(floor(log10(first))):int(ceil(log10(last)))] {
             do for [digit in '1 2 5'] { set xtics add (sprintf('%g', digit * 10.0 ** decade) digit * 10.0 ** decade) }
         }
-    }
+    } else { if (has_powers(first, last)) {
+        set xtics ()
+        do for [decade = int(floor(log10(first))):int(ceil(log10(last)))] { set xtics add (power_of_ten(decade) 10.0 ** decade) }
+    } }
     if (most < 100 * least) {
         set ytics ()
         do for [decade = int(floor(log10(least))):int(ceil(log10(most)))] {
             do for [digit in '1 2 5'] { set ytics add (sprintf('%g', digit * 10.0 ** decade) digit * 10.0 ** decade) }
         }
-    }
+    } else { if (has_powers(least, most)) {
+        every = log10(most / least) > 8 ? 2 : 1
+        set ytics ()
+        do for [decade = int(ceil(log10(most))):int(floor(log10(least))):-every] { set ytics add (power_of_ten(decade) 10.0 ** decade) }
+    } }
 } else {
     margin = most > least ? 0.05 * (most - least) : 1
     y_from = least - margin

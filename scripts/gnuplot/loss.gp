@@ -85,7 +85,7 @@ set grid x y lt 1 lc rgb '#dcdcdc' lw 0.8
 # --- text ---
 heading = joined(model, 'loss against time and against samples')
 note = joined(note, is_old ? 'first launch' : launches eq '1' ? 'one launch' : \
-    'median and band of '.(launches eq '' ? 'all' : launches).' launches, as far as all go')
+    'median and band of '.(launches eq '' ? 'all' : launches).' launches')
 note = joined(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
 set multiplot
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)

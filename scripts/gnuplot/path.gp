@@ -31,7 +31,7 @@ m_x = real(mean_x)
 m_xx = real(mean_xx)
 
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
-set label 2 format eq 'dumb' ? '' : 'line: first steps  ·  points: later ones  ·  grey: equal loss, above the least  ·  cross: least squares' \
+set label 2 format eq 'dumb' ? '' : 'line: first steps  ·  points: later ones  ·  grey: equal loss above the minimum  ·  cross: minimum, by least squares' \
     at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 set xlabel 'slope'
 set ylabel 'offset' offset 0, 0

@@ -23,8 +23,8 @@ n_ways = words(modes)
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 format eq 'dumb' ? 'upwards: MB of activations' : 'at each point: the number of micro-batches' at screen 0.02, 0.905 left \
     font small_font(note) tc rgb '#505050'
-set xlabel 'ms of a step'
-set ylabel 'MB of activations, of the stage that holds most' offset 0, 0
+set xlabel 'time of a step (ms)'
+set ylabel 'activations of the stage that holds most (MB)' offset 0, 0
 if (format eq 'dumb') { unset ylabel } # not turned there
 set format '%g'
 set grid x y lt 1 lc rgb '#dcdcdc' lw 0.8

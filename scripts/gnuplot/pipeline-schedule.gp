@@ -38,7 +38,7 @@ entry_lines = '0 0 0'
 entry_boxes = '1 1 1'
 entry_letters = '0 # .'
 shown_count = micro_batches
-set xlabel 'ms of one step'
+set xlabel 'time since the start of the step (ms)'
 unset grid
 set border 1
 set ytics () nomirror scale 0
@@ -65,7 +65,7 @@ do for [picture = 1:n_pictures] {
         stats data using (see_step(i)) nooutput
         set label 400 + i sprintf('%s: %.4g ms, of it %.1f %% bubble', word(modes, i), step_ms, bubble) at first 0, first top_of(i) left
     }
-    heading = sprintf('%d stages, %s micro-batches: who computes what when', n_stages, shown_count)
+    heading = sprintf('Schedule of %d stages and %s micro-batches: GPipe above, 1F1B below', n_stages, shown_count)
     set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
     set xrange [0 : most_ms * 1.005]
     # A number has as much room as the shortest of its boxes.

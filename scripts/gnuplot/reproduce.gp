@@ -60,12 +60,11 @@ while (w <= last_count) {
 heading = joined(model, (is_log ? 'images/s' : 'efficiency').' against GPUs, predicted'.(n_published > 0 ? ' and '.of_table : ''))
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
-set xlabel 'GPUs (logarithmic)'
+set xlabel 'GPUs'
 set ylabel (is_log ? 'images/s (logarithmic)' : 'efficiency (ratio)') offset 0, 0
 
 line_colours = '#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00'
 line_points = '7 9 5 13 11 15'
-hollow_points = '6 8 4 12 10 14'
 line_dashes = '1 13 12 14 15 16'
 # Line i's. Behind six lines colours begin again, with other points and dashes, and these with each other: in grey, too, no two of
 # 36 lines look alike.
@@ -80,7 +79,7 @@ entry_boxes = ''
 do for [i = 1:words(modes)] {
     entry_names = entry_names.' "'.word(modes, i).'"'
     entry_colours = entry_colours.' '.of_line(line_colours, i)
-    entry_points = entry_points.' '.(1000 + int(moved(line_points, i, 1)))
+    entry_points = entry_points.' '.moved(line_points, i, 1)
     entry_lines = entry_lines.' '.moved(line_dashes, i, 2)
     entry_boxes = entry_boxes.' 0'
 }
@@ -94,7 +93,7 @@ if (!is_log || is_number(ideal)) {
 if (n_published > 0) {
     entry_names = entry_names.' "hollow: '.of_table.'"'
     entry_colours = entry_colours.' #606060'
-    entry_points = entry_points.' 6'
+    entry_points = entry_points.' -7'
     entry_lines = entry_lines.' 0'
     entry_boxes = entry_boxes.' 0'
 }
@@ -119,9 +118,11 @@ plot \
     for [i = 1:n_lines] data using 3:(of(i, 'predicted', cell(column_of))) with lines \
         lc rgb of_line(line_colours, i) lw 2.5 dt int(moved(line_dashes, i, 2)) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'predicted', cell(column_of))) with points \
-        pt int(moved(line_points, i, 1)) ps 0.4 * dot lc rgb of_line(line_colours, i) notitle, \
+        pt int(moved(line_points, i, 1)) ps 0.7 * dot lc rgb of_line(line_colours, i) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'not counted', cell(column_of))) with points \
         pt 2 ps 0.8 * dot lw 1.5 lc rgb of_line(line_colours, i) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'published', cell(column_of))) with points \
-        pt int(moved(hollow_points, i, 1)) ps 1.2 * dot lw 2.5 lc rgb of_line(line_colours, i) notitle
+        pt int(moved(line_points, i, 1)) ps 1.4 * dot lc rgb of_line(line_colours, i) notitle, \
+    for [i = 1:n_lines] data using 3:(of(i, 'published', cell(column_of))) with points \
+        pt int(moved(line_points, i, 1)) ps 0.8 * dot lc rgb 'white' notitle
 set output

@@ -4,6 +4,8 @@
 # Not a chart by itself.
 
 most = 0.0
+most_mean = 0.0
+is_cut = 0
 least = 1e300
 first_count = 1e300
 last_count = 0.0
@@ -13,7 +15,7 @@ n_dots = 0
 ideal = NaN
 first_launch = 7 # its column; launches follow one another, behind the cores. Tables that were kept before have neither
 seen(y) = (is_number(y) && y > 0 ? (most = y > most ? y : most, least = y < least ? y : least, 1) : 0)
-see(m, w, y, low, high, o) = (see_mode(m), see_count(sprintf('%d', w)), seen(y), seen(high), seen(low), \
+see(m, w, y, low, high, o) = (see_mode(m), see_count(sprintf('%d', w)), seen(y), seen(high), seen(low), most_mean = is_number(y) && y > most_mean ? y : most_mean, \
     first_count = w < first_count ? w : first_count, last_count = w > last_count ? w : last_count, \
     n_oversubscribed = n_oversubscribed + (o > 0), n_points = n_points + (is_number(y) ? 1 : 0), \
     ideal = (m eq 'single' && w == 1 && is_number(y)) ? y : ideal, w)
@@ -55,6 +57,8 @@ if (is_log) {
     }
 } else {
     most = most < 1.1 ? 1.1 : most
+    is_cut = most > 2 * most_mean && most > 2 # one interval must not flatten all the rest
+    most = is_cut ? (most_mean < 1 ? 2 : 2 * most_mean) : most
     set yrange [0 : most / divisor * 1.06]
     set format y '%g'
 }
@@ -73,9 +77,10 @@ do for [i = 1:words(counts)] {
 # --- text ---
 heading = joined(model, quantity.' against workers')
 note = joined(note, mean_note(last_launch < first_launch ? 'mean' : 'geometric mean', mean_of)) # of a table that was kept: not known
+note = joined(note, is_cut ? 'an interval ends above the chart' : '')
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
-set xlabel 'workers (logarithmic)'
+set xlabel 'workers'
 set ylabel quantity.' ('.unit_prefix.unit_name.(is_log ? ', logarithmic)' : ')') offset 0, 0
 
 entry_names = ''

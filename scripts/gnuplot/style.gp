@@ -112,5 +112,10 @@ counts = ''
 see_mode(m) = (strstrt(modes, '"'.m.'"') ? 0 : (modes = modes.' "'.m.'"', 0))
 see_count(w) = (strstrt(counts, '"'.w.'"') ? 0 : (counts = counts.' "'.w.'"', 0))
 is_number(x) = x == x
+# The label of 10^k on an axis that has smaller numbers than 0.001 or larger ones than a million; in letters no raised digits.
+raised(d) = word('⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹', d + 1)
+power_of_ten(k) = format eq 'dumb' ? sprintf('%g', 10.0 ** k) : k == 0 ? '1' : k == 1 ? '10' : \
+    '10'.(k < 0 ? '⁻' : '').(abs(k) > 9 ? raised(abs(k) / 10) : '').raised(abs(k) % 10)
+has_powers(least, most) = least < 1e-3 || most > 2e6
 # Column k of the row. Written as $k, a nan would make gnuplot drop the whole row.
 cell(k) = (strcol(k) eq 'nan' || strcol(k) eq '') ? NaN : column(k)
