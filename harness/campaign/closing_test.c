@@ -2,6 +2,8 @@
 /* closing_test.c - what a campaign prints before its launches and at its end, and the counts of its manifest. */
 #include <jansson.h>
 
+#include <math.h>
+
 #include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/world/cores.h"
 
@@ -308,12 +310,37 @@ static void what_is_announced(void **state)
     campaign_close(&s.campaign);
 }
 
+/* Two cores for a second: 1.5 busy, of which 0.1 are this process; then 0.15. One point uses both cores. */
+static void a_busy_machine_is_told_before(void **state)
+{
+    const struct host_load before = { .now_ns = 1, .own_s = 1, .n_cores = 2, .busy_s = 7, .steal_s = 3 },
+                           unknown = { .now_ns = 1, .busy_s = NAN, .steal_s = NAN };
+    struct host_load after = { .now_ns = 1000000001, .own_s = 1.1, .n_cores = 2, .busy_s = 8.5, .steal_s = 3 };
+    char words[] = "--world=threads", *text = NULL;
+    size_t n_bytes = 0;
+    struct sweep s;
+
+    open_campaign(&s, *state, words, 0, 3);
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    sweep_warn_if_busy(&s, &before, &after, to);
+    sweep_warn_if_busy(&s, &unknown, &after, to);
+    after.busy_s = 7.15;
+    sweep_warn_if_busy(&s, &before, &after, to);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text,
+                        "gradmark compare: warning: others use 1.4 of 2 cores now. While they do, there will be no "
+                        "verdict: stop them (top shows them), then start again\n");
+    free(text);
+    campaign_close(&s.campaign);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),        MADE_TEST(charts_are_the_last_thing),
-        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced),   MADE_TEST(a_point_did_not_learn),
-        MADE_TEST(some_launches_failed), MADE_TEST(all_launches_failed),
+        MADE_TEST(a_busy_machine_is_told_before), MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),
+        MADE_TEST(charts_are_the_last_thing),     MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced),
+        MADE_TEST(a_point_did_not_learn),         MADE_TEST(some_launches_failed), MADE_TEST(all_launches_failed),
     };
 
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);

@@ -39,6 +39,7 @@
 #include "harness/report/record.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/train.h"
+#include "harness/world/host_load.h"
 #include "harness/world/world.h"
 
 #define LAYOUT_AXIS "layout"
@@ -97,6 +98,7 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     bool needs_tasks, may_use_tasks;                     /* world_opts of some launch: as requested, or by auto */
     bool may_overlap;                                    /* some launch, by --overlap auto */
     char useless[USELESS_EXCHANGE_BYTES + OPTION_BYTES]; /* warning: exchange options without effect; "": none */
+    bool warned_busy;                                    /* before the first launch */
     bool stopped;                                        /* by a signal: results so far are kept, no further launch */
     char failure[FAILURE_BYTES];                         /* why the last launch failed; "": it did not */
     size_t max_failures;                                 /* of a point: K2 */
@@ -127,6 +129,10 @@ const char *derived_option(enum derived_option which);
 bool option_belongs_to_modes(const char *option);
 /* Does a run of this mode take the option? */
 bool mode_takes(const struct module *mode, const char *option);
+
+/* Before the first launch: a warning, if between these two readings other programs used so much of the machine that a
+ * run would be disturbed. */
+void sweep_warn_if_busy(struct sweep *s, const struct host_load *before, const struct host_load *after, FILE *to);
 
 /* Samples per step of all workers in launches of p; 0: each worker has --batch. */
 uint64_t sweep_global_batch(const struct sweep *s, const struct point *p);

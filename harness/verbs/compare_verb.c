@@ -2,6 +2,7 @@
 /* compare_verb.c - gradmark compare: every mode at every worker count, then table, verdict and charts. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "harness/base/opt.h"
 #include "harness/base/text.h"
@@ -13,6 +14,7 @@
 #include "harness/verbs/same_options.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
+#include "harness/world/host_load.h"
 #include "harness/world/wait.h"
 
 struct compare_opts {
@@ -292,6 +294,20 @@ out:
     return rc;
 }
 
+/* Looks at the machine for a fifth of a second. Under mpirun the other ranks are starting: they are no other programs. */
+static void warn_if_busy(struct sweep *s)
+{
+    const struct timespec window = { .tv_nsec = 200000000 };
+    struct host_load before, after;
+
+    if (s->campaign.is_virtual || s->launcher.n_ranks > 1)
+        return;
+    host_load_read(&before, "");
+    (void)nanosleep(&window, NULL);
+    host_load_read(&after, "");
+    sweep_warn_if_busy(s, &before, &after, stderr);
+}
+
 /* Rank 0, before the first launch. */
 static void announce(struct sweep *s, bool is_new)
 {
@@ -305,6 +321,7 @@ static void announce(struct sweep *s, bool is_new)
         fprintf(stderr, "gradmark compare: finished runs are kept; to continue an interrupted comparison: %s\n",
                 command);
     }
+    warn_if_busy(s);
     progress_init(&s->progress, stderr, s->tuning.n_trials + s->campaign.n_points * s->campaign.n_launches_wanted,
                   s->started_ns - spent_ns);
 }
