@@ -22,6 +22,7 @@
 #ifndef HARNESS_EXCHANGE_BUCKETS_H
 #define HARNESS_EXCHANGE_BUCKETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,5 +63,30 @@ size_t buckets_of_piece(const struct buckets *b, size_t k);
  * 2^64). */
 uint64_t buckets_digest(const struct buckets *b);
 void buckets_close(struct buckets *b); /* accepts a zeroed one, leaves it zeroed */
+
+/* --- the pieces that are ready and wait for their exchange; for one task --- */
+
+/* By priority, the piece with the lowest parameters goes first: the next forward pass needs it first. Else the oldest
+ * goes first. */
+#define NO_PIECE SIZE_MAX
+
+struct piece_queue {
+    const struct buckets *buckets; /* borrowed */
+    bool by_priority;
+    size_t *piece; /* [n_pieces], the first n of them, oldest first */
+    size_t n;
+};
+
+/* RC_NOMEM. */
+enum rc piece_queue_open(struct piece_queue *out, const struct buckets *buckets, bool by_priority) MUST_CHECK;
+/* At most n_pieces are in it at once. */
+void piece_queue_push(struct piece_queue *q, size_t piece);
+/* The next; NO_PIECE: none waits. O(n). */
+size_t piece_queue_pop(struct piece_queue *q);
+/* Takes this piece out; false: it does not wait. O(n). */
+bool piece_queue_take(struct piece_queue *q, size_t piece);
+/* Does the piece with the first parameters wait? No piece is more important. O(n). */
+bool piece_queue_has_first(const struct piece_queue *q);
+void piece_queue_close(struct piece_queue *q); /* accepts a zeroed one */
 
 #endif

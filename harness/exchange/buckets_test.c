@@ -11,7 +11,6 @@
 
 #include "harness/base/rng.h"
 #include "harness/exchange/buckets.h"
-#include "harness/exchange/piece_queue.h"
 
 enum { N_SEGMENTS = 5 };
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "harness/base/bytes.h"
-#include "harness/exchange/piece_queue.h"
 #include "harness/net/transport.h"
 #include "harness/world/task.h"
 
@@ -29,9 +28,9 @@ struct communicator {
     struct communicator_env env;
     struct task *task;
     struct ring submitted, done; /* NO_PIECE in submitted: the end */
-    struct piece_queue queue;    /* the communicator's: submitted, not worked on yet */
+    struct piece_queue queue;    /* the communicator's: submitted, not posted yet */
     bool is_ended;               /* the communicator has taken the end out of the ring */
-    size_t n_begun;              /* pieces whose work is begun and not ended */
+    size_t n_posted;             /* pieces that are posted and not completed */
     uint32_t n_ordered;          /* pieces taken so far, where is_ordered; the same on every worker */
 };
 
@@ -163,7 +162,7 @@ static enum rc fill_queue(struct communicator *c)
 {
     enum rc rc = RC_OK;
 
-    if (c->queue.n == 0 && c->n_begun == 0 && !c->is_ended) {
+    if (c->queue.n == 0 && c->n_posted == 0 && !c->is_ended) {
         TRY(event_wait(c->submitted.filled, NO_LIMIT_NS));
         take_submitted(c);
         if (chooses(c))
@@ -197,45 +196,34 @@ out:
     return rc;
 }
 
-/* Begin the work on the next of the queue. */
-static enum rc begin_next(struct communicator *c)
+static enum rc next_to_post(struct communicator *c, size_t *piece)
 {
-    size_t piece;
-    enum rc rc;
-
     if (c->env.is_ordered)
-        TRY(next_in_order(c, &piece));
-    else
-        piece = piece_queue_pop(&c->queue);
-    TRY(c->env.begin(c->env.arg, piece));
-    c->n_begun++;
-out:
-    return rc;
-}
-
-static enum rc end_first(struct communicator *c)
-{
-    size_t piece;
-    enum rc rc;
-
-    TRY(c->env.end(c->env.arg, &piece));
-    c->n_begun--;
-    ring_put(&c->done, piece);
-out:
-    return rc;
+        return next_in_order(c, piece);
+    *piece = piece_queue_pop(&c->queue);
+    return RC_OK;
 }
 
 static enum rc communicate(struct world *w, void *arg)
 {
     struct communicator *c = arg;
+    size_t piece;
     enum rc rc;
 
     (void)w;
     for (;;) {
         TRY(fill_queue(c));
-        if (c->queue.n == 0 && c->n_begun == 0)
+        if (c->queue.n == 0 && c->n_posted == 0)
             break;
-        TRY(c->queue.n > 0 && c->n_begun < c->env.most_begun ? begin_next(c) : end_first(c));
+        if (c->queue.n > 0 && c->n_posted < c->env.most_posted) {
+            TRY(next_to_post(c, &piece));
+            TRY(c->env.post(c->env.arg, piece));
+            c->n_posted++;
+        } else {
+            TRY(c->env.complete(c->env.arg, &piece));
+            c->n_posted--;
+            ring_put(&c->done, piece);
+        }
     }
 out:
     return rc;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * communicator.h - a task of a worker that exchanges pieces, to overlap communication with computation. It takes them
- * from the worker, works on some of them at once, in the order of a queue, and hands them back.
+ * from the worker, posts them in the order of a queue, and hands them back when they are complete.
  *
  * Invariants
  *   Y1  submit() never waits. poll() or wait() hands a submitted piece back once; until then it is not submitted again.
- *   Y2  One task begins and ends the work on pieces. Work ends in the order in which it began. At most most_begun
- *       pieces are begun and not ended. A piece is begun as soon as it is there, and one is ended when no other can be
- *       begun. The work can read what the worker wrote before submit(); the worker can read what the work wrote after
- *       the piece was handed back.
+ *   Y2  One task posts and completes pieces. They are completed in the order in which they were posted. At most
+ *       most_posted pieces are posted and not completed. A piece is posted as soon as it is there, and one is completed
+ *       when no other can be posted. post() and complete() can read what the worker wrote before submit(); the worker
+ *       can read what they wrote after the piece was handed back.
  *   Y3  is_ordered: the communicators of all workers take the pieces in the order of worker 0's (E6): before each piece
  *       its number is sent down a binary tree of the workers, one message each.
  *   Y4  An idle communicator that gets a piece waits cycle_ns for more important ones, then takes the most important.
  *       It does not wait if it has the piece with the first parameters, which is the most important of all, or still
  *       has earlier pieces. is_ordered: only worker 0 waits; the other workers follow its order.
- *   Y5  An error of the work ends the communicator; wait() and finish() report it unchanged.
+ *   Y5  An error of post() or complete() ends the communicator; wait() and finish() report it unchanged.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
 #define HARNESS_EXCHANGE_COMMUNICATOR_H
@@ -37,11 +37,10 @@ struct communicator_env { /* borrowed; outlives the communicator */
     uint64_t cycle_ns;           /* Y4; 0: no wait */
     struct transport *transport; /* is_ordered: the communicator owns it until finish() or close() */
     int n_workers, timeout_ms;
-    size_t most_begun; /* Y2, at least 1; is_ordered: 1 */
-    /* Both on the communicator. begin: starts the work on a piece. end: completes the work that began first; *out: its
-     * piece. */
-    enum rc (*begin)(void *arg, size_t piece);
-    enum rc (*end)(void *arg, size_t *out);
+    size_t most_posted; /* Y2, at least 1; is_ordered: 1 */
+    /* Both on the communicator. complete: the piece that was posted first; *out: its number. */
+    enum rc (*post)(void *arg, size_t piece);
+    enum rc (*complete)(void *arg, size_t *out);
     void *arg;
 };
 

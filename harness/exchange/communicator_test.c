@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
+#include "harness/exchange/buckets.h"
 #include "harness/exchange/communicator.h"
-#include "harness/exchange/piece_queue.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -33,7 +33,7 @@ static const struct communicator_case {
     int n_workers; /* more than 1: in the order of worker 0's; the others submit late_us later */
     uint64_t late_us;
     uint64_t work_us;
-    size_t most_begun;
+    size_t most_posted;
     struct done want[N_PIECES]; /* of worker 0 */
 } cases[] = {
     { "no_cycle", 0, true, 1, 0, 200, 1, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
@@ -59,27 +59,27 @@ struct rank_play { /* of one rank */
     struct world *world;
     const struct communicator_case *c;
     struct done did[N_PIECES];
-    size_t n_begun, n_ended, n_at_once; /* the most */
+    size_t n_posted, n_completed, n_at_once; /* the most */
 };
 
-static enum rc begin(void *arg, size_t piece)
+static enum rc post(void *arg, size_t piece)
 {
     struct rank_play *p = arg;
 
-    p->did[p->n_begun++] = (struct done){ piece, world_now_ns(p->world) / US };
-    p->n_at_once = p->n_begun - p->n_ended > p->n_at_once ? p->n_begun - p->n_ended : p->n_at_once;
+    p->did[p->n_posted++] = (struct done){ piece, world_now_ns(p->world) / US };
+    p->n_at_once = p->n_posted - p->n_completed > p->n_at_once ? p->n_posted - p->n_completed : p->n_at_once;
     return RC_OK;
 }
 
-static enum rc end(void *arg, size_t *out)
+static enum rc complete(void *arg, size_t *out)
 {
     struct rank_play *p = arg;
-    const struct done *first = &p->did[p->n_ended++];
+    const struct done *first = &p->did[p->n_completed++];
     const uint64_t end_ns = (first->start_us + (p->c->work_us > 0 ? p->c->work_us : 200)) * US;
     const uint64_t now_ns = world_now_ns(p->world);
 
-    if (p->n_ended > p->n_begun)
-        return rc_raise(RC_BUG, "nothing is begun that could end");
+    if (p->n_completed > p->n_posted)
+        return rc_raise(RC_BUG, "nothing is posted that could be completed");
     if (end_ns > now_ns)
         world_pause(p->world, end_ns - now_ns);
     *out = first->piece;
@@ -104,8 +104,8 @@ static int check(const struct communicator_case *c, const struct rank_play *p)
             n_failures++;
         }
     }
-    if (p->n_at_once > c->most_begun) {
-        fprintf(stderr, "%s: %zu pieces were begun and not ended\n", c->name, p->n_at_once);
+    if (p->n_at_once > c->most_posted) {
+        fprintf(stderr, "%s: %zu pieces were posted and not completed\n", c->name, p->n_at_once);
         n_failures++;
     }
     return n_failures;
@@ -123,10 +123,10 @@ static enum rc submit_all(const struct communicator_case *c, struct world *w, st
             world_pause(w, at_ns - now_ns);
         communicator_submit(communicator, k);
     }
-    for (size_t k = 0; k < N_PIECES; k++) { /* Y2: as they were begun */
+    for (size_t k = 0; k < N_PIECES; k++) { /* Y2: as they were posted */
         TRY(communicator_wait(communicator, &piece));
         if (w->rank == 0 && piece != c->want[k].piece)
-            FAIL(RC_MISMATCH, "piece %zu was handed back where %zu was begun", piece, c->want[k].piece);
+            FAIL(RC_MISMATCH, "piece %zu was handed back where %zu was posted", piece, c->want[k].piece);
     }
     TRY(communicator_finish(communicator));
 out:
@@ -155,9 +155,9 @@ static enum rc body(struct world *w, void *arg)
                                           .cycle_ns = play->c->cycle_us * US,
                                           .transport = transport,
                                           .n_workers = play->c->n_workers,
-                                          .most_begun = play->c->most_begun,
-                                          .begin = begin,
-                                          .end = end,
+                                          .most_posted = play->c->most_posted,
+                                          .post = post,
+                                          .complete = complete,
                                           .arg = &own };
     TRY(communicator_open(&communicator, &env));
     TRY(submit_all(play->c, w, communicator));

@@ -445,9 +445,9 @@ static enum rc open_communicator(struct exchange *x)
                                           .transport = x->transport,
                                           .n_workers = x->env.n_workers,
                                           .timeout_ms = x->env.timeout_ms,
-                                          .most_begun = x->posted.most_pieces,
-                                          .begin = exchange_post,
-                                          .end = exchange_complete,
+                                          .most_posted = x->posted.most_pieces,
+                                          .post = exchange_post,
+                                          .complete = exchange_complete,
                                           .arg = x };
 
     return communicator_open(&x->communicator, &env);
@@ -615,3 +615,9 @@ const char *exchange_encryption(const struct exchange *x)
         return w->n_host_ranks < w->n_ranks ? "clear" : "local";
     return transport_encryption(x->transport);
 }
+
+/* --- modes that exchange nothing: the control, in which every worker is for itself; one worker --- */
+
+const struct sync_mode sync_none = { .module.name = "none" };
+
+const struct sync_mode sync_single = { .module.name = "single", .module.caps = MODE_SHARED_PARAMS | MODE_ONE_WORKER };

@@ -8,7 +8,6 @@
 #include "harness/exchange/exchange.h"
 #include "harness/exchange/exchange_cost.h"
 #include "harness/exchange/exchange_memory.h"
-#include "harness/exchange/piece_queue.h"
 #include "harness/net/transport.h"
 #include "harness/world/span.h"
 
