@@ -19,7 +19,7 @@ enum { NONE = 0, PUSH = EXCHANGE_PUSH, PULL = EXCHANGE_PULL, BOTH = EXCHANGE_PUS
 /* Steps, one after the other. */
 static const struct {
     int worker;
-    unsigned parts;
+    unsigned push_pull;
 } step[] = { { 0, PUSH }, { 1, NONE }, { 0, PUSH }, { 0, PULL }, { 1, PULL }, { 1, PUSH }, { 0, NONE },
              { 0, BOTH }, { 1, NONE }, { 0, PUSH }, { 0, PUSH }, { 1, BOTH }, { 1, PULL }, { 0, PULL },
              { 1, PUSH }, { 0, PUSH }, { 1, PUSH }, { 0, BOTH }, { 1, PULL }, { 1, BOTH } };
@@ -47,13 +47,13 @@ static int staleness_of(int n)
         const int w = step[i].worker;
         if (oldest[w] < 0)
             oldest[w] = seen[w];
-        if (step[i].parts & PUSH) {
+        if (step[i].push_pull & PUSH) {
             stale = n_updates - n_own[w] - oldest[w];
             n_updates++;
             n_own[w]++;
             oldest[w] = -1;
         }
-        if (step[i].parts & PULL)
+        if (step[i].push_pull & PULL)
             seen[w] = n_updates - n_own[w];
     }
     return stale;
@@ -65,7 +65,7 @@ static int pushes_by(int w, int n)
     int n_pushes = 0;
 
     for (int i = 0; i <= n; i++)
-        n_pushes += step[i].worker == w && step[i].parts & PUSH;
+        n_pushes += step[i].worker == w && step[i].push_pull & PUSH;
     return n_pushes;
 }
 
@@ -82,7 +82,7 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
 
     grad[w->rank] = grad[N_WORKERS + w->rank] = 1;
     for (int n = 0; n < N_STEPS; n++) {
-        const struct piece_work work = { 0, step[n].parts, 1, param, grad };
+        const struct piece_work work = { 0, step[n].push_pull, 1, param, grad };
         struct piece_cost cost = { 0 };
         if (step[n].worker != w->rank)
             continue;
@@ -91,16 +91,16 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
             world_pause(w, POLL_NS);
         }
         memcpy(kept, param, sizeof kept);
-        if (step[n].parts != NONE) {
+        if (step[n].push_pull != NONE) {
             TRY(ps_post(sync, &work));
             TRY(ps_complete(sync, param, &cost));
         }
-        if (step[n].parts & PUSH)
+        if (step[n].push_pull & PUSH)
             expect(c, cost.staleness_count, staleness_of(n), n, "staleness");
         else
             expect(c, cost.staleness_count, 0, n, "staleness of no push");
         expect(c, cost.is_last, 0, n, "is_last of a run without an end");
-        if (step[n].parts & PULL)
+        if (step[n].push_pull & PULL)
             check_params(c, param, n);
         else
             expect(c, memcmp(kept, param, sizeof kept), 0, n, "that parameters change without a pull");

@@ -124,12 +124,12 @@ static void fill(float *to, float value)
 }
 
 /* All pieces at once, of worker w from piece w on. */
-static enum rc step_of(struct ps_rank *r, unsigned parts, uint32_t *staleness_count)
+static enum rc step_of(struct ps_rank *r, unsigned push_pull, uint32_t *staleness_count)
 {
     enum rc rc = RC_OK;
 
     for (size_t k = 0; k < N_PIECES; k++) {
-        const struct piece_work work = { (k + (size_t)r->w->rank) % N_PIECES, parts, 1.0f, r->param, r->grad };
+        const struct piece_work work = { (k + (size_t)r->w->rank) % N_PIECES, push_pull, 1.0f, r->param, r->grad };
         TRY(ps_post(r->sync, &work));
     }
     for (size_t k = 0; k < N_PIECES; k++) {
@@ -197,8 +197,8 @@ static enum rc spoiling_worker(struct world *w, void *arg)
     fill(r->grad, 1);
     r->grad[PIECE_ELEMS] = NAN; /* of piece 1, in the part on the first server */
     for (size_t k = 0; k < N_PIECES; k++) {
-        const unsigned parts = k == 2 ? EXCHANGE_PULL : k == 3 ? EXCHANGE_PUSH : BOTH;
-        TRY(ps_post(r->sync, &(struct piece_work){ k, parts, 1.0f, r->param, r->grad }));
+        const unsigned push_pull = k == 2 ? EXCHANGE_PULL : k == 3 ? EXCHANGE_PUSH : BOTH;
+        TRY(ps_post(r->sync, &(struct piece_work){ k, push_pull, 1.0f, r->param, r->grad }));
     }
     for (size_t k = 0; k < N_PIECES; k++) {
         struct piece_cost cost = { 0 };

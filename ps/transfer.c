@@ -247,9 +247,9 @@ out:
 }
 
 /* Of the answer. */
-static size_t n_answered(const struct link_piece *piece, unsigned parts)
+static size_t n_answered(const struct link_piece *piece, unsigned push_pull)
 {
-    return parts & EXCHANGE_PULL ? piece->part.n_elems : 0;
+    return push_pull & EXCHANGE_PULL ? piece->part.n_elems : 0;
 }
 
 /* The request for what `server` has of the piece, and the receive of its answer. */
@@ -259,17 +259,18 @@ static enum rc post_with(struct ps *p, int server, int slot, const struct piece_
         [EXCHANGE_PUSH | EXCHANGE_PULL] = PS_PUSH, [EXCHANGE_PUSH] = PS_GIVE, [EXCHANGE_PULL] = PS_PULL
     };
     const struct link_piece *piece = &p->link[server].piece[t->k];
-    struct ps_header h = { .op = op[t->parts], .piece = (uint32_t)t->k };
+    struct ps_header h = { .op = op[t->push_pull], .piece = (uint32_t)t->k };
     float *at = NULL;
     enum rc rc = RC_OK;
 
     if (piece->part.n_elems == 0)
         return RC_OK;
-    if (t->parts & EXCHANGE_PUSH)
+    if (t->push_pull & EXCHANGE_PUSH)
         TRY(pack_push(p, server, piece, t->grad, &h, &at));
-    h.lr = t->parts & EXCHANGE_PUSH ? t->lr : 0;
-    h.batch = t->parts & EXCHANGE_PUSH ? p->batch : 0;
-    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, t->param), n_answered(piece, t->parts)));
+    h.lr = t->push_pull & EXCHANGE_PUSH ? t->lr : 0;
+    h.batch = t->push_pull & EXCHANGE_PUSH ? p->batch : 0;
+    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, t->param),
+                       n_answered(piece, t->push_pull)));
     TRY(ps_post_request(p, server, slot, &h, at));
 out:
     return rc;
@@ -296,9 +297,9 @@ static enum rc end_with(struct ps *p, int server, int slot, const struct piece_w
                         struct piece_cost *cost)
 {
     struct link_piece *piece = &p->link[server].piece[t->k];
-    const bool pulls = t->parts & EXCHANGE_PULL, pushes = t->parts & EXCHANGE_PUSH;
+    const bool pulls = t->push_pull & EXCHANGE_PULL, pushes = t->push_pull & EXCHANGE_PUSH;
     const struct ps_header want = { .op = pulls ? PS_PARAMS : PS_TAKEN,
-                                    .n_elems = (uint32_t)n_answered(piece, t->parts),
+                                    .n_elems = (uint32_t)n_answered(piece, t->push_pull),
                                     .piece = (uint32_t)t->k };
     struct ps_header answer;
     enum rc rc = RC_OK;
@@ -341,10 +342,10 @@ enum rc ps_post(struct sync *s, const struct piece_work *work)
     const int slot = (int)(p->n_posted % PS_CREDITS);
     enum rc rc = RC_OK;
 
-    assert(work->parts != 0 && p->n_posted - p->n_ended < PS_CREDITS);
+    assert(work->push_pull != 0 && p->n_posted - p->n_ended < PS_CREDITS);
     p->work[slot] = *work;
     p->n_posted++;
-    if (work->parts & EXCHANGE_PUSH)
+    if (work->push_pull & EXCHANGE_PUSH)
         charge_message(p, work->k);
     for (int i = 0; i < s->env.n_servers; i++)
         TRY(post_with(p, i, slot, work));
@@ -362,7 +363,7 @@ enum rc ps_complete(struct sync *s, float *param, struct piece_cost *out)
     assert(p->n_ended < p->n_posted);
     for (int i = 0; i < s->env.n_servers; i++)
         TRY(end_with(p, i, slot, t, param, out));
-    if (t->parts & EXCHANGE_PULL)
+    if (t->push_pull & EXCHANGE_PULL)
         charge_message(p, t->k);
     p->n_ended++;
 out:

@@ -160,7 +160,7 @@ out:
 /* --- one call --- */
 
 /* The pieces of a block, as many at once as ps lets. */
-static enum rc move_block(struct ps_repeats *r, unsigned parts, size_t block)
+static enum rc move_block(struct ps_repeats *r, unsigned push_pull, size_t block)
 {
     const size_t n = r->cut.n_pieces, first = block * n;
     struct piece_cost cost = { 0 };
@@ -168,12 +168,12 @@ static enum rc move_block(struct ps_repeats *r, unsigned parts, size_t block)
 
     for (size_t n_posted = 0, n_ended = 0; n_ended < n; n_ended++) {
         for (; n_posted < n && n_posted - n_ended < PS_CREDITS; n_posted++) {
-            const struct piece_work work = { first + n_posted, parts, 1.0f, r->param, r->grad };
+            const struct piece_work work = { first + n_posted, push_pull, 1.0f, r->param, r->grad };
             TRY(ps_post(r->sync, &work));
         }
         TRY(ps_complete(r->sync, r->param, &cost));
     }
-    if (parts & EXCHANGE_PUSH)
+    if (push_pull & EXCHANGE_PUSH)
         r->n_pushed[block]++;
 out:
     return rc;

@@ -19,7 +19,7 @@ struct piece_state {  /* of a worker */
     bool is_left_out; /* from the step in which it was submitted: exchange_leave_out() */
     float lr;         /* of the step in which it was submitted */
     uint32_t step;
-    unsigned parts;     /* E10: of that step, enum exchange_part */
+    unsigned push_pull; /* E10: of that step, enum push_pull */
     uint64_t n_updates; /* so far; for the task that updates */
     struct piece_times times;
 };
@@ -64,7 +64,7 @@ struct exchange {
     uint64_t n_updates_before; /* of the training that this run continues */
     float *residual;           /* E9: of a worker, in host memory; NULL: no compression, or no data */
     float *accrued;            /* E10: likewise, since the last push; NULL: every step pushes */
-    unsigned parts;            /* of the step that has begun: enum exchange_part */
+    unsigned push_pull;        /* of the step that has begun: enum push_pull */
     struct period_counts counts; /* of steps begun */
     uint64_t sent_bytes;         /* of a worker, counted by the task that exchanges */
     size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */

@@ -116,10 +116,10 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     x->n_begun++;
     x->is_averaged = false;
     x->step = (uint32_t)step;
-    x->parts = periods_parts(&x->env.opts.periods, step + 1, x->n_begun == x->env.n_steps);
+    x->push_pull = periods_push_pull(&x->env.opts.periods, step + 1, x->n_begun == x->env.n_steps);
     if (x->has_servers)
-        periods_add(&x->counts, x->parts);
-    x->cost.sum.keeps_gradient = !(x->parts & EXCHANGE_PUSH);
+        periods_add(&x->counts, x->push_pull);
+    x->cost.sum.keeps_gradient = !(x->push_pull & EXCHANGE_PUSH);
     owe(x, 0);
     for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
         x->n_missing[i] = x->buckets.bucket[i].n_segments;
@@ -183,7 +183,7 @@ enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t no
                                        .is_left_out = x->is_left_out,
                                        .lr = x->lr,
                                        .step = x->step,
-                                       .parts = x->parts,
+                                       .push_pull = x->push_pull,
                                        .n_updates = p->n_updates,
                                        .times.submitted_ns = now_ns };
             x->n_pending++;
@@ -245,7 +245,7 @@ static enum rc keep_gradient(struct exchange *x, size_t k)
         compute_accumulate(c, at(x->accrued, piece), at(x->host_grad, piece), piece.n_elems);
         TRY(compute_sync(c));
     }
-    if (!(x->state[k].parts & EXCHANGE_PULL)) {
+    if (!(x->state[k].push_pull & EXCHANGE_PULL)) {
         compute_sgd_step(c, at(x->host_param, piece), NULL, at(x->host_grad, piece), piece.n_elems, &own);
         TRY(compute_sync(c));
     }
@@ -267,9 +267,9 @@ out:
 }
 
 /* For servers. */
-static struct piece_work work_of(const struct exchange *x, size_t k, unsigned parts)
+static struct piece_work work_of(const struct exchange *x, size_t k, unsigned push_pull)
 {
-    return (struct piece_work){ k, parts, x->state[k].lr, x->host_param, exchange_pushed(x) };
+    return (struct piece_work){ k, push_pull, x->state[k].lr, x->host_param, exchange_pushed(x) };
 }
 
 /* Bytes that this rank has sent, E14. */
@@ -309,7 +309,7 @@ enum rc exchange_post(void *arg, size_t k)
     struct posted *f = &x->posted;
     struct piece_state *state = &x->state[k];
     const struct range piece = x->buckets.piece[k];
-    const struct piece_work work = work_of(x, k, state->parts);
+    const struct piece_work work = work_of(x, k, state->push_pull);
     enum rc rc = RC_OK;
 
     assert(has_room(x));
@@ -323,11 +323,11 @@ enum rc exchange_post(void *arg, size_t k)
     weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
     if (exchange_has_periods(x))
         TRY(keep_gradient(x, k));
-    if (state->parts & EXCHANGE_PUSH)
+    if (state->push_pull & EXCHANGE_PUSH)
         TRY(compress(x, piece));
     if (!x->has_servers)
         TRY(x->sync->ops->collective->sum(x->sync, k, x->host_grad));
-    else if (state->parts != 0)
+    else if (state->push_pull != 0)
         TRY(x->sync->ops->servers->post(x->sync, &work));
     end_messages(x, sent_bytes);
 out:
@@ -383,9 +383,9 @@ static enum rc end_at_servers(struct exchange *x, size_t k)
     struct compute *c = host_compute(x);
     enum rc rc = RC_OK;
 
-    if (state->parts != 0)
+    if (state->push_pull != 0)
         TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &state->times.at_server));
-    if (accrues(x) && state->parts & EXCHANGE_PUSH) { /* from here on nothing is accrued */
+    if (accrues(x) && state->push_pull & EXCHANGE_PUSH) { /* from here on nothing is accrued */
         compute_zero(c, at(x->accrued, piece), piece.n_elems);
         TRY(compute_sync(c));
     }
@@ -674,7 +674,7 @@ enum rc exchange_push_rest(struct exchange *x)
     const uint64_t sent_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
     enum rc rc = RC_OK;
 
-    if (!exchange_has_periods(x) || !x->is_worker || x->n_begun == 0 || x->parts & EXCHANGE_PUSH)
+    if (!exchange_has_periods(x) || !x->is_worker || x->n_begun == 0 || x->push_pull & EXCHANGE_PUSH)
         return RC_OK;
     for (size_t k = 0; k < x->buckets.n_pieces; k++) {
         const struct piece_work work = work_of(x, k, EXCHANGE_PUSH);
@@ -685,7 +685,7 @@ enum rc exchange_push_rest(struct exchange *x)
         TRY(x->sync->ops->servers->post(x->sync, &work));
         TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &cost));
     }
-    x->parts |= EXCHANGE_PUSH;
+    x->push_pull |= EXCHANGE_PUSH;
     x->counts.n_pushes++;
     x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes;
 out:

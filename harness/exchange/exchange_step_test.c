@@ -38,7 +38,7 @@ struct noted { /* the mode */
     struct sync base;
     struct plan *plan;
     size_t posted[N_PIECES * N_STEPS];
-    unsigned parts;
+    unsigned push_pull;
     int n_posted, n_ended;
 };
 
@@ -81,7 +81,7 @@ static enum rc noted_post(struct sync *s, const struct piece_work *work)
         n->plan->text[0] = '\0';
     n->plan->n_failures += n->n_posted - n->n_ended >= most_at_once(n->plan);
     n->posted[n->n_posted++] = work->k;
-    n->parts = work->parts;
+    n->push_pull = work->push_pull;
     write_down(n, '+', work->k);
     return RC_OK;
 }
@@ -96,7 +96,7 @@ static enum rc noted_complete(struct sync *s, float *param, struct piece_cost *o
     if (n->n_ended == n->plan->fails_at_end)
         return rc_raise(RC_PEER, "end %d fails", n->n_ended);
     const int step = n->n_ended++ / N_PIECES;
-    for (size_t i = 0; i < piece.n_elems && n->parts & EXCHANGE_PULL; i++)
+    for (size_t i = 0; i < piece.n_elems && n->push_pull & EXCHANGE_PULL; i++)
         param[piece.offset_elems + i] = (float)(100 * (step + 1) + (int)k);
     out->staleness_count = (uint32_t)k;
     write_down(n, '-', k);

@@ -18,7 +18,7 @@ struct periods { /* 0: same as 1 */
     uint64_t push_every, pull_every;
 };
 
-enum exchange_part { EXCHANGE_PUSH = 1u << 0, EXCHANGE_PULL = 1u << 1 };
+enum push_pull { EXCHANGE_PUSH = 1u << 0, EXCHANGE_PULL = 1u << 1 };
 
 struct period_counts { /* steps */
     uint64_t n_pushes, n_pulls, n_both;
@@ -29,19 +29,19 @@ static inline bool periods_are_on(const struct periods *p)
     return p->push_every > 1 || p->pull_every > 1;
 }
 
-/* enum exchange_part of step n; is_last: of the run. */
-static inline unsigned periods_parts(const struct periods *p, uint64_t n, bool is_last)
+/* enum push_pull of step n; is_last: of the run. */
+static inline unsigned periods_push_pull(const struct periods *p, uint64_t n, bool is_last)
 {
     const bool pushes = p->push_every <= 1 || n % p->push_every == 0 || is_last;
 
     return (pushes ? EXCHANGE_PUSH : 0u) | (p->pull_every <= 1 || n % p->pull_every == 0 ? EXCHANGE_PULL : 0u);
 }
 
-static inline void periods_add(struct period_counts *to, unsigned parts)
+static inline void periods_add(struct period_counts *to, unsigned push_pull)
 {
-    to->n_pushes += (parts & EXCHANGE_PUSH) != 0;
-    to->n_pulls += (parts & EXCHANGE_PULL) != 0;
-    to->n_both += parts == (EXCHANGE_PUSH | EXCHANGE_PULL);
+    to->n_pushes += (push_pull & EXCHANGE_PUSH) != 0;
+    to->n_pulls += (push_pull & EXCHANGE_PULL) != 0;
+    to->n_both += push_pull == (EXCHANGE_PUSH | EXCHANGE_PULL);
 }
 
 static inline uint64_t periods_multiples(uint64_t every, uint64_t first, uint64_t n_steps)

@@ -135,10 +135,10 @@ struct piece_cost {           /* what a piece cost at the servers, ns */
     bool is_last;             /* ps: the worker must begin no further step */
 };
 
-struct piece_work { /* of post() */
-    size_t k;       /* piece */
-    unsigned parts; /* enum exchange_part; not 0 */
-    float lr;       /* of this step, for the servers */
+struct piece_work {     /* of post() */
+    size_t k;           /* piece */
+    unsigned push_pull; /* enum push_pull; not 0 */
+    float lr;           /* of this step, for the servers */
     /* float[n_params] in host memory, or NULL (no data); elements of other pieces are neither read nor written. */
     float *param, *grad;
 };
