@@ -10,6 +10,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/measure/steps.h"
 #include "harness/train/job_batch.h"
+#include "harness/train/rank_steps.h"
 
 bool alternation_is_alone(uint64_t turn_steps, size_t step)
 {
@@ -139,3 +140,28 @@ void record_alternation(struct record *r, const struct train_job *job, const str
     record_f64(r, "exchange_keeps_high_ratio", c->ratio_high);
     record_f64(r, "exchange_keeps_robust_ratio", c->robust_ratio);
 }
+
+/* --- around steps --- */
+
+/* Where a turn begins, workers meet, and exchange from now on, or do not. */
+static enum rc begin_turn(struct rank *r, size_t step)
+{
+    const uint64_t turn_steps = r->job->opts.alternate_exchange;
+    enum rc rc = RC_OK;
+
+    if (!alternation_begins_turn(turn_steps, step))
+        return RC_OK;
+    TRY(world_barrier(r->world));
+    exchange_leave_out(r->exchange, alternation_is_alone(turn_steps, step));
+out:
+    return rc;
+}
+
+static bool ends_turn(const struct rank *r, size_t step)
+{
+    return alternation_ends_turn(r->job->opts.alternate_exchange, step);
+}
+
+const struct step_hook hook_alternation = {
+    .name = "alternation", .wanted = alternation_is_on, .at = { [BEFORE_STEP] = begin_turn }, .acts_behind = ends_turn
+};

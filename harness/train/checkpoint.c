@@ -13,6 +13,7 @@
 #include "harness/base/file.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "models/engine/training.h"
 
 /* --- the file --- */
@@ -311,7 +312,7 @@ void params_sha256(char out[SHA256_HEX_BYTES], const float *param, size_t n)
 /* Does this rank write, or give its shard to the one that does? */
 static bool writes(const struct rank *r)
 {
-    return (r->world->rank == 0 || rank_shard_gives(r)) && r->job->opts.save_every > 0 && r->param;
+    return (r->world->rank == 0 || rank_shard_gives(r)) && r->param;
 }
 
 /* Do the workers of this run wait for each other? All ranks of such a mode are workers. */
@@ -320,7 +321,12 @@ static bool all_meet(const struct rank *r)
     return r->job->mode->module.caps & MODE_SYNCHRONOUS && r->job->n_workers > 1;
 }
 
-enum rc rank_save_open(struct rank *r)
+static bool is_saved_between(const struct train_job *job)
+{
+    return job->opts.save_every > 0;
+}
+
+static enum rc open_checkpoint(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;
 
@@ -333,12 +339,11 @@ enum rc rank_save_open(struct rank *r)
 }
 
 /* Neither the last step, behind which the run's own end writes the checkpoint, nor one between two of them. */
-bool rank_save_is_due(const struct rank *r, size_t step)
+static bool is_due(const struct rank *r, size_t step)
 {
     const uint64_t every = r->job->opts.save_every, n_done = r->job->resume.steps_count + step + 1;
 
-    return every > 0 && r->param && n_done % every == 0 && step + 1 < r->job->n_steps &&
-           (r->world->rank == 0 || all_meet(r));
+    return r->param && n_done % every == 0 && step + 1 < r->job->n_steps && (r->world->rank == 0 || all_meet(r));
 }
 
 static void note_failure(struct train_saves *s, uint64_t n_steps)
@@ -386,11 +391,13 @@ out:
     return rc;
 }
 
-enum rc rank_save(struct rank *r, size_t step)
+/* Workers of a synchronous mode wait for rank 0. A failed write is reported at once and counted, and the run continues.
+ * Errors: as exchange_snapshot(), world_barrier(). */
+static enum rc save(struct rank *r, size_t step)
 {
     enum rc rc = RC_OK;
 
-    if (!rank_save_is_due(r, step))
+    if (!is_due(r, step))
         return RC_OK;
     const uint64_t started_ns = world_now_ns(r->world);
     if (all_meet(r)) /* the others have ended their step */
@@ -403,3 +410,9 @@ enum rc rank_save(struct rank *r, size_t step)
 out:
     return rc;
 }
+
+const struct step_hook hook_save = { .name = "save",
+                                     .wanted = is_saved_between,
+                                     .open = open_checkpoint,
+                                     .at = { [AFTER_STEP] = save },
+                                     .acts_behind = is_due };

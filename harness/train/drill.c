@@ -10,6 +10,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 
 /* --- options --- */
 
@@ -208,30 +209,53 @@ int train_message_limit_ms(const struct train_job *job)
     return (int)(2000.0 * job->opts.stall_abort_s);
 }
 
+/* --- a rank that fails --- */
+
+void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch)
+{
+    const struct train_drill *d = &r->job->drill;
+    const int number = rank_number(r);
+
+    if (d->rank != number || d->leaves || d->phase != phase ||
+        (phase == PHASE_STEP && (d->step != step || (int64_t)d->nth_part != micro_batch + 1)))
+        return;
+    if (d->hangs)
+        world_hang(r->world);
+    else
+        world_die(r->world);
+}
+
 /*
  * --slow-rank: a worker that computes at a part of its speed. It pauses behind what it has computed, so
  * that both together take 1 / ratio as long; where it sends gradients while it computes others, behind each of them. A
  * pause that the system makes longer than it was to be is made up for by the next.
  */
 
+static bool slows(const struct train_job *job)
+{
+    return job->faults.slow_rank >= 0;
+}
+
 static bool is_slowed(const struct rank *r)
 {
     return r->job->faults.slow_rank == r->world->rank;
 }
 
-void rank_slowed_begin(struct rank *r)
+static enum rc begin_slowed(struct rank *r, size_t step)
 {
-    if (!is_slowed(r))
-        return;
+    (void)step;
     r->slowed.since_ns = world_now_ns(r->world);
     r->slowed.waited_ns = 0;
+    return RC_OK;
 }
 
-enum rc rank_slow(struct rank *r)
+/* The rank has computed since then, or since the last call, except for its waits: pause in proportion. */
+static enum rc slow_down(struct rank *r, size_t step)
 {
     struct slowed *s = &r->slowed;
     enum rc rc = RC_OK;
 
+    (void)step;
     if (!is_slowed(r))
         return RC_OK;
     TRY(compute_sync(r->compute)); /* compute.C2: what is counted has taken its time */
@@ -248,3 +272,7 @@ enum rc rank_slow(struct rank *r)
 out:
     return rc;
 }
+
+const struct step_hook hook_slow_rank = { .name = "slow-rank",
+                                          .wanted = slows,
+                                          .at = { [BEFORE_STEP] = begin_slowed, [COMPUTED_PART] = slow_down } };

@@ -9,6 +9,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
 
@@ -320,8 +321,7 @@ out:
     return rc;
 }
 
-/* What a rank of an elastic run does for it (elastic.h): a worker asks for batches, and who has the
- * book notes when they are done. */
+/* --- what ranks do: a worker asks for batches, and the server with the work queue notes when they are done --- */
 
 /* A signal of one process is its worker's alone; where ranks are threads it is that of all. */
 static void set_stop(const struct rank *r)
@@ -332,12 +332,10 @@ static void set_stop(const struct rank *r)
     world_set_stop(r->world, leaves ? STOP_ALONE : STOP_AT_ONCE);
 }
 
-enum rc rank_elastic_open(struct rank *r)
+static enum rc open_rounds(struct rank *r)
 {
     const size_t n_rounds = r->job->n_steps;
 
-    if (!elastic_is_on(r->job))
-        return RC_OK;
     set_stop(r);
     r->round_ns = calloc(n_rounds, sizeof *r->round_ns);
     if (r->world->rank == 0)
@@ -362,18 +360,6 @@ static bool leaves_now(const struct rank *r, size_t step)
     return d->leaves && d->rank == r->world->rank && d->step == step + r->job->resume.steps_count;
 }
 
-enum rc rank_begins(struct rank *r, size_t step, bool *out)
-{
-    if (!elastic_is_on(r->job))
-        return world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, out);
-    *out = step == 0 || !world_stops_now(r->world); /* of a run that is stopped there is something to report */
-    if (*out && leaves_now(r, step)) {
-        r->is_leaving = true;
-        *out = false;
-    }
-    return RC_OK;
-}
-
 /* As servers number it. */
 static int worker_of(const struct rank *r)
 {
@@ -390,6 +376,7 @@ enum rc rank_join(struct rank *r)
     if (rc == RC_TIMEOUT)
         FAIL(RC_PEER, "no server answers: the run has ended before this worker could join it");
     TRY(rc);
+    r->has_ended = r->is_over;
     (void)snprintf(line, sizeof line,
                    r->is_over ? "all batches are done: too late to join" : "worker %d: joined the run", worker_of(r));
     peer_tell(&(struct peer_opts){ 0 }, line);
@@ -417,31 +404,39 @@ out:
     return rc;
 }
 
-enum rc rank_take_batch(struct rank *r)
+/* The next batch, for r->place. r->is_over: all are assigned or done. */
+static enum rc take_batch(struct rank *r)
 {
     struct span s = { .what = "ask", .segment = -1, .step = (uint32_t)(r->job->resume.steps_count + r->n_begun) };
+    const uint64_t n_workers = (uint64_t)r->job->n_workers;
+    uint64_t batch = 0;
     enum rc rc;
 
-    if (!elastic_is_on(r->job))
-        return RC_OK;
     s.start_ns = world_now_ns(r->world);
-    TRY(exchange_next_batch(r->exchange, &r->batch, &r->is_over));
+    TRY(exchange_next_batch(r->exchange, &batch, &r->is_over));
     s.end_ns = world_now_ns(r->world);
     span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
+    r->has_ended = r->is_over;
+    r->place = (struct batch_place){ (size_t)(batch / n_workers), (int)(batch % n_workers) };
     if (r->world->rank == 0 && !r->is_over)
-        r->result.lr[r->n_begun] =
-            schedule_lr(&r->job->schedule, rank_samples_before(r->job, rank_place(r, r->n_begun).step));
+        r->result.lr[r->n_begun] = schedule_lr(&r->job->schedule, rank_samples_before(r->job, r->place.step));
 out:
     return rc;
 }
 
-struct batch_place rank_place(const struct rank *r, size_t step)
+/* A run that is stopped does one step at least: then there is something to report. */
+static enum rc choose_batch(struct rank *r, size_t step)
 {
-    const uint64_t n_workers = (uint64_t)r->job->n_workers;
+    const bool stops = step > 0 && world_stops_now(r->world), leaves = !stops && leaves_now(r, step);
+    enum rc rc = RC_OK;
 
-    if (!elastic_is_on(r->job))
-        return (struct batch_place){ step, r->world->rank };
-    return (struct batch_place){ (size_t)(r->batch / n_workers), (int)(r->batch % n_workers) };
+    r->is_leaving = r->is_leaving || leaves;
+    if (stops || leaves)
+        TRY(rank_stop(r, step));
+    if (!r->has_ended)
+        TRY(take_batch(r));
+out:
+    return rc;
 }
 
 /* V4: this process alone got a signal, and its rank is none that can leave. */
@@ -458,14 +453,13 @@ static void tell_why_all_stop(const struct rank *r)
     peer_tell(&(struct peer_opts){ 0 }, line);
 }
 
-enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
+/* After the infos of all ranks. */
+static enum rc gather_rounds(struct rank *r, struct world *gathered)
 {
     struct train_result *to = &r->result;
     const size_t n_rounds = r->job->n_steps;
     enum rc rc;
 
-    if (!elastic_is_on(r->job))
-        return RC_OK;
     tell_why_all_stop(r);
     TRY(world_gather(gathered, r->round_ns, to->round_ns, n_rounds * sizeof *r->round_ns));
     if (r->world->rank != 0)
@@ -478,3 +472,15 @@ enum rc rank_gather_rounds(struct rank *r, struct world *gathered)
 out:
     return rc;
 }
+
+static void close_rounds(struct rank *r)
+{
+    free(r->round_ns);
+}
+
+const struct step_hook hook_elastic = { .name = "elastic",
+                                        .wanted = elastic_is_on,
+                                        .open = open_rounds,
+                                        .at = { [CHOOSE_STEP] = choose_batch },
+                                        .gather = gather_rounds,
+                                        .close = close_rounds };

@@ -9,6 +9,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "harness/world/span.h"
 #include "models/engine/training.h"
 
@@ -201,23 +202,33 @@ out:
     return rc;
 }
 
-void rank_note_input(struct rank *r, size_t step)
+static enum rc begin_wait(struct rank *r, size_t step)
+{
+    (void)step;
+    r->input_waited_ns = network_data_waited_ns(r->training);
+    return RC_OK;
+}
+
+/* How long the step has waited for its samples: into its stamp and the timeline. */
+static enum rc note_wait(struct rank *r, size_t step)
 {
     const uint64_t waited_ns = network_data_waited_ns(r->training);
     const struct loader_wait wait = network_last_data_wait(r->training);
     struct step_stamp *stamp = &r->stamp[step];
 
     stamp->input_ns = waited_ns - r->input_waited_ns;
-    r->input_waited_ns = waited_ns;
     if (stamp->input_ns == 0)
-        return;
+        return RC_OK;
     const struct span s = { .start_ns = wait.start_ns,
                             .end_ns = wait.end_ns,
                             .what = "wait for input",
                             .segment = -1,
                             .step = (uint32_t)(r->job->resume.steps_count + step) };
     span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
+    return RC_OK;
 }
+
+const struct step_hook hook_input = { .name = "input", .at = { [BEFORE_STEP] = begin_wait, [AFTER_STEP] = note_wait } };
 
 enum rc rank_feed_end(struct rank *r)
 {

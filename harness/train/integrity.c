@@ -11,6 +11,7 @@
 #include "harness/train/integrity.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 
 /* --- hashes, and who is corrupt --- */
 
@@ -240,9 +241,15 @@ out:
 
 /* --- between two steps --- */
 
-enum rc rank_verify_meet(struct rank *r)
+static bool is_checked(const struct train_job *job)
 {
-    if (r->job->opts.verify_every == 0 || r->job->n_servers == 0)
+    return job->opts.verify_every > 0;
+}
+
+/* With servers, workers compare in a world of their own. */
+static enum rc meet_workers(struct rank *r)
+{
+    if (r->job->n_servers == 0)
         return RC_OK;
     return world_split(r->world, rank_is_worker(r) ? 0 : -1, r->world->rank, &r->workers);
 }
@@ -253,7 +260,7 @@ static struct world *checking(const struct rank *r)
     return r->workers ? r->workers : r->world;
 }
 
-void rank_verify_close(struct rank *r)
+static void close_check(struct rank *r)
 {
     void *checked = r->checked;
 
@@ -263,13 +270,13 @@ void rank_verify_close(struct rank *r)
     world_split_close(&r->workers);
 }
 
-enum rc rank_verify_open(struct rank *r)
+static enum rc open_check(struct rank *r)
 {
     const size_t n_segments = r->job->n_segments;
     void *copy = NULL;
     enum rc rc = RC_OK;
 
-    if (r->job->opts.verify_every == 0 || !rank_is_worker(r))
+    if (!rank_is_worker(r))
         return RC_OK;
     r->hash = calloc(n_segments, sizeof *r->hash);
     if (!r->hash)
@@ -282,11 +289,11 @@ out:
 }
 
 /* Y1 */
-bool rank_verify_is_due(const struct rank *r, size_t step)
+static bool is_due(const struct rank *r, size_t step)
 {
     const uint64_t every = r->job->opts.verify_every, n_done = r->job->resume.steps_count + step + 1;
 
-    return every > 0 && (n_done % every == 0 || step + 1 == r->job->n_steps);
+    return n_done % every == 0 || step + 1 == r->job->n_steps;
 }
 
 static enum rc hash_params(struct rank *r)
@@ -318,7 +325,7 @@ static enum rc find_corruptions(struct rank *r, uint64_t step_index)
         return rc_raise(RC_NOMEM, "no memory for the hashes of %zu ranks x %zu segments", n_ranks, n_segments);
     TRY(world_allgather(w, r->hash, all, n_segments * sizeof *all));
     integrity_judge(&r->result.checks, all, w->n_ranks, n_segments, step_index);
-    r->is_corrupted = true;
+    r->is_corrupted = r->has_ended = true;
 out:
     free(all);
     return rc;
@@ -345,12 +352,13 @@ out:
     return rc;
 }
 
-enum rc rank_verify(struct rank *r, size_t step)
+/* Collective over the workers, if a check is due. */
+static enum rc check_params(struct rank *r, size_t step)
 {
     bool is_different = false;
     enum rc rc = RC_OK;
 
-    if (!rank_verify_is_due(r, step))
+    if (!is_due(r, step))
         return RC_OK;
     const uint64_t started_ns = world_now_ns(r->world);
     TRY(world_barrier(checking(r))); /* the others have ended their step, which hashing could slow */
@@ -363,3 +371,11 @@ enum rc rank_verify(struct rank *r, size_t step)
 out:
     return rc;
 }
+
+const struct step_hook hook_verify = { .name = "verify",
+                                       .wanted = is_checked,
+                                       .meet = meet_workers,
+                                       .open = open_check,
+                                       .at = { [AFTER_STEP] = check_params },
+                                       .acts_behind = is_due,
+                                       .close = close_check };

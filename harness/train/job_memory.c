@@ -17,6 +17,7 @@
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/job_work.h"
+#include "harness/train/losses.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/train/stages.h"
@@ -143,7 +144,6 @@ static size_t rank_0_bytes(const struct train_job *job)
 {
     const size_t n_results_bytes = stamp_bytes(job, (size_t)job->n_ranks) + floats(job->opts.steps) +
                                    (size_t)job->n_ranks * sizeof(struct train_rank_info);
-    const bool goes_back = job->on_loss == ON_LOSS_REPORT && job->mode->module.caps & MODE_SYNCHRONOUS;
 
     const size_t split_bytes =
         job->split_opts.kind != SPLIT_IID && job->dataset ? job->dataset->n_train * sizeof(size_t) : 0;
@@ -156,7 +156,7 @@ static size_t rank_0_bytes(const struct train_job *job)
 
     return n_results * n_results_bytes + split_bytes + n_copies * floats(job->shard.whole_params) +
            (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
-           job_input_driver_bytes(job) + (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
+           job_input_driver_bytes(job) + (train_goes_back(job) ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */

@@ -20,6 +20,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/elastic.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "models/engine/training.h"
 
 /* --- running means --- */
@@ -29,11 +30,12 @@ static float *running_means(const struct rank *r, size_t *n)
     return r->training ? workload_state(r->training, n) : NULL;
 }
 
-enum rc rank_keep_open(struct rank *r)
+/* Rank 0 keeps what the survivors of a loss may go back to. */
+static enum rc open_kept(struct rank *r)
 {
     size_t n = 0;
 
-    if (!rank_goes_back(r) || r->world->rank != 0 || !running_means(r, &n) || n == 0)
+    if (r->world->rank != 0 || !running_means(r, &n) || n == 0)
         return RC_OK;
     r->kept_state = calloc(N_KEPT_STATES * n, sizeof *r->kept_state);
     return r->kept_state ? RC_OK : rc_raise(RC_NOMEM, "no memory for %d copies of %zu running means", N_KEPT_STATES, n);
@@ -44,14 +46,26 @@ static float *kept_at(const struct rank *r, size_t step, size_t n)
     return r->kept_state + step % N_KEPT_STATES * n;
 }
 
-void rank_keep_state(struct rank *r, size_t step)
+static enum rc keep_state(struct rank *r, size_t step)
 {
     size_t n = 0;
     const float *state = r->kept_state ? running_means(r, &n) : NULL;
 
     if (state)
         compute_get(r->compute, kept_at(r, step, n), state, n * sizeof *state);
+    return RC_OK;
 }
+
+static void close_kept(struct rank *r)
+{
+    free(r->kept_state);
+}
+
+const struct step_hook hook_kept_state = { .name = "kept state",
+                                           .wanted = train_goes_back,
+                                           .open = open_kept,
+                                           .at = { [BEFORE_STEP] = keep_state },
+                                           .close = close_kept };
 
 /* They are those of a step that is undone, or was left in the middle. */
 static void restore_state(struct rank *r)
@@ -121,7 +135,7 @@ static enum rc explain(const struct rank *r, enum rc rc)
  * the mode can do without. n_own: steps that this rank has done. */
 static enum rc end_steps(struct rank *r, enum rc trained, uint64_t *n_own)
 {
-    const bool goes_back = rank_goes_back(r);
+    const bool goes_back = train_goes_back(r->job);
     /* A rank that is lost behind this has left nothing undone. */
     const enum rc rc = trained == RC_OK ? world_barrier(r->world) : trained;
     char message[RC_MESSAGE_BYTES];
@@ -192,7 +206,7 @@ enum rc rank_end(struct rank *r, enum rc trained)
         TRY(world_survivors(r->world, &r->left));
     if (elastic_is_on(r->job) && !rank_is_worker(r)) /* by now it is known who was lost when all was over */
         r->info.served = exchange_served(r->exchange);
-    if (rank_goes_back(r))
+    if (train_goes_back(r->job))
         return go_back(r, n_own);
     if (r->job->exchange.stop_at > 0 || elastic_is_on(r->job))
         TRY(least_steps(r, &n_done));

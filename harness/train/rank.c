@@ -13,12 +13,11 @@
 #include "harness/base/rng.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
-#include "harness/train/alternation.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/omission.h"
-#include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "harness/train/shard.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
@@ -29,15 +28,12 @@ static void rank_close(struct rank *r)
     world_split_close(&r->left);
     exchange_close(&r->exchange);
     workload_close(&r->training);
-    rank_verify_close(r);
+    rank_hooks_close(r);
     rank_pipe_close(r);
     rank_shard_close(r);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
-    free(r->round_ns);
-    free(r->kept_state);
-    free(r->trajectory);
     free(r->host);
     rank_feed_close(r);
 }
@@ -57,24 +53,9 @@ static uint64_t now_of_world(void *world)
     return world_now_ns(world);
 }
 
-/* The rank's number in the whole run (G1). */
-static int number_of(const struct rank *r)
+int rank_number(const struct rank *r)
 {
     return r->job->opts.stages > 1 ? r->job->all->rank : r->world->rank;
-}
-
-void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int64_t micro_batch)
-{
-    const struct train_drill *d = &r->job->drill;
-    const int number = number_of(r);
-
-    if (d->rank != number || d->leaves || d->phase != phase ||
-        (phase == PHASE_STEP && (d->step != step || (int64_t)d->nth_part != micro_batch + 1)))
-        return;
-    if (d->hangs)
-        world_hang(r->world);
-    else
-        world_die(r->world);
 }
 
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
@@ -87,9 +68,9 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
 
     step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
     if (!r->job->is_trial)
-        hold_at(points[phase], number_of(r), step);
+        hold_at(points[phase], rank_number(r), step);
     else if (phase == PHASE_STEP)
-        hold_at("tune", number_of(r), r->job->n_begun_before + step);
+        hold_at("tune", rank_number(r), r->job->n_begun_before + step);
     world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
     rank_drill(r, phase, step, -1);
 }
@@ -100,7 +81,7 @@ static void note_push(void *arg, uint64_t step)
     const struct rank *r = arg;
 
     step += r->job->resume.steps_count;
-    hold_at("push", number_of(r), step);
+    hold_at("push", rank_number(r), step);
     rank_drill(r, PHASE_STEP, step, -1);
 }
 
@@ -237,21 +218,6 @@ out:
     return rc;
 }
 
-/* What it keeps beside its gradients and parameters. */
-static enum rc open_records(struct rank *r)
-{
-    enum rc rc;
-
-    TRY(rank_result_open(r));
-    TRY(rank_elastic_open(r));
-    TRY(rank_keep_open(r));
-    TRY(rank_trajectory_open(r));
-    TRY(rank_save_open(r));
-    TRY(rank_verify_open(r));
-out:
-    return rc;
-}
-
 static enum rc rank_open(struct rank *r)
 {
     enum rc rc;
@@ -267,167 +233,11 @@ static enum rc rank_open(struct rank *r)
     if (rank_is_worker(r))
         TRY(open_training(r));
     TRY(open_exchange(r));
-    TRY(open_records(r));
+    TRY(rank_result_open(r));
+    TRY(rank_hooks_open(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
     exchange_explain(r->exchange, r->result.reducer_reason, sizeof r->result.reducer_reason);
-out:
-    return rc;
-}
-
-/* grad_ready callback of the workload: the gradient of seg is final. */
-static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
-{
-    struct rank *r = arg;
-    enum rc rc;
-
-    (void)grad; /* the exchange's own */
-    TRY(rank_slow(r));
-    TRY(exchange_submit(r->exchange, &seg, 0));
-out:
-    return rc;
-}
-
-/* await callback of the workload. */
-static enum rc await_segment(void *arg, struct segment seg)
-{
-    return exchange_await(((struct rank *)arg)->exchange, seg);
-}
-
-/* Into the timeline: the step, and in it the gradient, which waits for parameters may interrupt. */
-static void note_step(const struct rank *r, size_t step)
-{
-    const struct step_stamp *at = &r->stamp[step];
-    struct span s = { .start_ns = at->start_ns,
-                      .end_ns = at->ready_ns,
-                      .what = "compute",
-                      .segment = -1,
-                      .step = (uint32_t)(r->job->resume.steps_count + step) };
-
-    span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
-    s.what = "step";
-    s.end_ns = at->end_ns;
-    span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
-}
-
-/* Is there more to do between this step and the next, for which its own exchange must have ended? */
-static bool meets_behind(const struct rank *r, size_t step)
-{
-    return rank_save_is_due(r, step) || rank_verify_is_due(r, step) ||
-           alternation_ends_turn(r->job->opts.alternate_exchange, step);
-}
-
-/* --alternate-exchange: where a turn begins, workers meet, and exchange from now on, or do not. */
-static enum rc begin_turn(struct rank *r, size_t step)
-{
-    const uint64_t turn_steps = r->job->opts.alternate_exchange;
-    enum rc rc = RC_OK;
-
-    if (!alternation_begins_turn(turn_steps, step))
-        return RC_OK;
-    TRY(world_barrier(r->world));
-    exchange_leave_out(r->exchange, alternation_is_alone(turn_steps, step));
-out:
-    return rc;
-}
-
-/* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
-static enum rc train_step(struct rank *r, size_t step)
-{
-    const struct train_job *job = r->job;
-    const struct batch_place at = rank_place(r, step);
-    const uint64_t before = rank_samples_before(job, at.step);
-    const uint64_t first_sample = job_first_sample(job, at.worker, at.step);
-    const bool by_segments = exchange_wants_segments(r->exchange);
-    struct step_stamp *stamp = &r->stamp[step];
-    double loss;
-    enum rc rc;
-
-    rank_enter(r, PHASE_STEP, step);
-    TRY(rank_trajectory_note(r, step));
-    TRY(begin_turn(r, step));
-    TRY(exchange_check(r->exchange)); /* a worker that waits for nobody hears of a failure here */
-    rank_keep_state(r, step);
-    r->n_begun = step + 1;
-    stamp->start_ns = world_now_ns(r->world);
-    rank_slowed_begin(r);
-    TRY(exchange_begin(r->exchange, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
-    TRY(workload_gradient(r->training, r->param, first_sample, job_batch_of(job, r->world->rank), r->grad, &loss,
-                          by_segments ? submit_segment : NULL, r));
-    TRY(compute_sync(r->compute));
-    rank_note_input(r, step);
-    TRY(rank_slow(r));
-    stamp->ready_ns = world_now_ns(r->world);
-    stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
-    if (!by_segments)
-        TRY(exchange_submit(r->exchange, NULL, stamp->ready_ns));
-    hold_at("exchange", number_of(r), job->resume.steps_count + step);
-    stamp->end_ns = stamp->ready_ns;
-    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || meets_behind(r, step))
-        TRY(exchange_await_all(r->exchange, &stamp->end_ns));
-    const struct exchange_cost cost = exchange_cost(r->exchange);
-    stamp->server_ns = cost.server_ns;
-    stamp->apply_ns = cost.apply_ns;
-    stamp->exchange_ns = cost.exchange_ns;
-    stamp->hidden_ns = cost.hidden_ns;
-    stamp->held_ns = cost.held_ns;
-    stamp->staleness_count = cost.staleness_count;
-    stamp->late_count = cost.late_count;
-    stamp->keeps_gradient = cost.keeps_gradient;
-    stamp->is_refused = cost.refused_count > 0 && cost.applied_count == 0;
-    r->is_ended = cost.is_last;
-    if (cost.lead_count > r->info.served.lead_max_count)
-        r->info.served.lead_max_count = cost.lead_count;
-    stamp->loss = loss;
-    note_step(r, step);
-    if (job->watch && r->world->rank == 0)
-        job->watch->step(job->watch->arg, step + 1, stamp->end_ns);
-out:
-    return rc;
-}
-
-/* The run stops (stop.h): the last step did not know that it was the last, and so left its exchange to the next one,
- * unless a checkpoint was written behind it. */
-static enum rc end_stopped(struct rank *r)
-{
-    struct step_stamp *last;
-    enum rc rc = RC_OK;
-
-    r->result.stop_signal = world_stop_signal(r->world);
-    if (r->n_begun == 0) /* of a trial: the ranks had agreed on the last step of the one before */
-        return RC_OK;
-    last = &r->stamp[r->n_begun - 1];
-    if (exchange_overlaps(r->exchange) && !meets_behind(r, r->n_begun - 1)) {
-        last->end_ns = world_now_ns(r->world);
-        TRY(exchange_await_all(r->exchange, &last->end_ns));
-    }
-out:
-    return rc;
-}
-
-static enum rc train_steps(struct rank *r)
-{
-    bool begins;
-    enum rc rc = RC_OK;
-
-    for (size_t step = 0; step < train_most_steps(r->job) && !r->is_over; step++) {
-        TRY(rank_begins(r, step, &begins));
-        if (!begins && local_sgd_may_stop(r->job, step) && job_periods_may_stop(r->job, step)) {
-            TRY(end_stopped(r));
-            break;
-        }
-        TRY(rank_take_batch(r));
-        if (r->is_over)
-            break;
-        TRY(train_step(r, step));
-        TRY(rank_verify(r, step));
-        if (r->is_corrupted)
-            break;
-        if (r->is_ended) /* --stop-at-step */
-            break;
-        TRY(rank_save(r, step));
-    }
-    TRY(rank_trajectory_note(r, r->n_begun));
 out:
     return rc;
 }
@@ -442,12 +252,10 @@ static enum rc train(struct rank *r)
         r->info.served = exchange_served(r->exchange);
         return rc;
     }
-    r->data_waited_ns = r->input_waited_ns = network_data_waited_ns(r->training);
-    if (exchange_overlaps(r->exchange))
-        workload_set_await(r->training, await_segment, r);
-    TRY(train_steps(r));
-    hold_at("trained", number_of(r), r->n_begun);
-    if (!rank_goes_back(r)) /* else rank_end() does */
+    r->data_waited_ns = network_data_waited_ns(r->training);
+    TRY(rank_steps(r));
+    hold_at("trained", rank_number(r), r->n_begun);
+    if (!train_goes_back(r->job)) /* else rank_end() does */
         TRY(rank_finish_exchange(r));
 out:
     r->data_waited_ns = network_data_waited_ns(r->training) - r->data_waited_ns;
@@ -460,7 +268,7 @@ static enum rc rank_start(struct rank *r)
 {
     enum rc rc;
 
-    TRY(rank_verify_meet(r));
+    TRY(rank_hooks_meet(r));
     TRY(rank_open(r));
     if (world_is_guest(r->world))
         return rank_join(r);
@@ -476,6 +284,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     struct rank r = { .world = w, .job = job };
     enum rc rc = RC_OK;
 
+    rank_hooks_find(&r);
     r.peak_is_own = w->rank == 0 && !rank_is_virtual(&r) && peak_rss_reset();
     if (job->n_drivers > 0)
         TRY(rank_feed_open(&r, w));

@@ -10,7 +10,7 @@
 #include "harness/train/elastic.h"
 #include "harness/train/omission.h"
 #include "harness/train/places.h"
-#include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "harness/train/stages.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
@@ -51,7 +51,7 @@ enum rc rank_finish_exchange(struct rank *r)
         c->n_params = r->job->n_params;
         c->n_state = r->job->n_state;
         c->optimizer = r->job->optimizer;
-        if (!c->param) /* else rank_save_open() has */
+        if (!c->param) /* else checkpoint.c has */
             TRY(checkpoint_alloc(c, true));
     }
     TRY(exchange_final(r->exchange, &c->kept));
@@ -195,7 +195,7 @@ static void begin_result(struct rank *r)
     result->n_steps = r->n_done;
     for (int i = 0; i < w->n_ranks; i++)
         result->n_workers += (r->left ? world_number(w, i) : i) < job->n_workers; /* r->world: a part, with --sets */
-    for (size_t step = 0; step < r->n_done && !elastic_is_on(job); step++)        /* else rank_take_batch() has */
+    for (size_t step = 0; step < r->n_done && !elastic_is_on(job); step++)        /* else elastic.c has */
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
 }
 
@@ -242,8 +242,7 @@ static enum rc gather_results(struct rank *r)
         begin_result(r);
     TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
     TRY(world_gather(gathered(r), info, root ? result->rank : NULL, sizeof *info));
-    TRY(rank_gather_rounds(r, gathered(r)));
-    TRY(rank_trajectory_gather(r, gathered(r)));
+    TRY(rank_hooks_gather(r, gathered(r)));
     if (root) {
         find_least(result);
         TRY(rank_note_losses(r));

@@ -6,13 +6,18 @@
 #include "data/loader.h"
 #include "harness/train/train.h"
 
-/* Worker 0 may be two steps ahead of the slowest rank: it awaits the parameters of a step in the next step. */
-enum { N_KEPT_STATES = 3 };
-
 struct feed_client;
 struct rank_pipe;
 struct rank_shard;
+struct step_hook;
 struct transport;
+
+enum { N_STEP_HOOKS = 12 };
+
+struct batch_place { /* a batch of the run, numbered as in train.L1: that of this worker in this step */
+    size_t step;
+    int worker;
+};
 
 struct rank_feed {             /* for --input feed; zeros: there is no driver */
     struct world *all;         /* borrowed: the driver and all other ranks */
@@ -33,33 +38,47 @@ struct rank {            /* everything one rank owns while it trains */
     struct exchange_opts exchanging; /* the job's, with --overlap auto and --in-flight resolved */
     float *param, *grad;             /* owned by the exchange */
     struct exchange_memory_facts memory;
-    struct step_stamp *stamp;     /* [n_steps] */
     struct train_result result;   /* filled on rank 0 only */
-    uint64_t data_waited_ns;      /* wait for the data loader: before the first step the total, later that in steps */
-    struct host_load load_before; /* before the first step; in sim not used */
     struct train_rank_info info;  /* for rank 0 */
+    struct host_load load_before; /* before the first step; in sim not used */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: at the end, the remaining ranks; else NULL */
+
+    /* Hosts and limits: rank_hosts.c, probe.c */
     int *host; /* [job->n_ranks]: host of each rank, if servers share several hosts with workers; else NULL */
-    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid: probe.c */
+    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
     bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
     uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
-    size_t n_begun, n_done; /* steps of this run: begun by this rank; completed ones that count (after rank_end()) */
-    float *trajectory;      /* [n_steps + 1][n_params], for --trajectory; else NULL */
-    struct world *workers;  /* --verify-every with servers: the workers, which compare; else NULL */
-    uint64_t *hash;         /* [n_segments], for --verify-every; else NULL */
-    float *checked;         /* float[n_params] on the host, if the host cannot read r->param; else NULL */
-    uint64_t batch;         /* batch of the step that begins, in an elastic run (elastic.h) */
-    uint64_t *round_ns;     /* [job->n_steps], likewise; first server: when each W batches were completed; else NULL */
-    bool is_leaving;        /* it leaves early (elastic.h, V4), or joined late */
-    bool is_over;           /* elastic run: no batch is left for this rank */
-    bool is_ended;          /* the servers have told this worker to begin no further step */
-    bool is_corrupted;      /* a check found different parameters; equal on all workers */
-    struct slowed {         /* --slow-rank */
+
+    /* Steps: rank_steps.c */
+    const struct step_hook *hook[N_STEP_HOOKS]; /* [n_hooks]: those that the job uses, in the order of their table */
+    size_t n_hooks;
+    struct batch_place place; /* of the step that begins */
+    size_t n_begun, n_done;   /* steps of this run: begun by this rank; completed ones that count (after rank_end()) */
+    bool has_ended;           /* this rank begins no further step */
+    struct step_stamp *stamp; /* [n_steps] */
+    uint64_t data_waited_ns;  /* wait for the data loader: before the first step the total, later that in steps */
+
+    /* Each for one hook, whose file alone uses it */
+    float *trajectory;                /* [n_steps + 1][n_params] */
+    float *kept_state;                /* running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    uint64_t input_waited_ns;         /* network_data_waited_ns() when the step began */
+    uint64_t *round_ns;               /* [job->n_steps]; first server: when each W batches were completed */
+    struct world *workers;            /* those that verify, if there are servers; else NULL */
+    uint64_t *hash;                   /* [n_segments], to verify */
+    float *checked;                   /* float[n_params] on the host, if the host cannot read r->param; else NULL */
+    struct slowed {                   /* the slow rank */
         uint64_t since_ns, waited_ns; /* of this step: computing already made up for; its waits */
         int64_t owed_ns;              /* pause still due; below 0: an earlier one was too long */
     } slowed;
+
+    /* What hooks have found out */
+    bool is_leaving;   /* it leaves early (elastic.h, V4), or joined late */
+    bool is_over;      /* elastic run: no batch is left for this rank */
+    bool is_corrupted; /* a check found different parameters; equal on all workers */
+
+    /* The parts of a worker: input.c, stages.c, shard.c */
     struct rank_feed feed;
     struct rank_pipe *pipe;                       /* for a worker with stages; else NULL */
     struct rank_shard *shard;                     /* for --shard-dense; else NULL */
@@ -68,10 +87,10 @@ struct rank {            /* everything one rank owns while it trains */
     uint64_t pipe_sending_ns;                     /* time to start sends to them */
     uint64_t shard_waited_ns;                     /* wait for the other ranks of its shard group */
     uint64_t least_forward_ns, least_backward_ns; /* of a stage's micro-batches, without these three; 0: none */
-    uint64_t input_waited_ns;                     /* network_data_waited_ns() when the last gradient was ready */
-    float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
+/* Its number in the whole run (G1). */
+int rank_number(const struct rank *r);
 /* Set this rank's phase. The rank fails here if fault injection says so. step: of this run. */
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);
 /* Fail here if fault injection asks for it. step: of the whole training; micro_batch: -1: the step begins. */
@@ -103,9 +122,9 @@ static inline struct world *rank_all(const struct rank *r)
 }
 
 /* Do the survivors of a loss go back to the last common step? */
-static inline bool rank_goes_back(const struct rank *r)
+static inline bool train_goes_back(const struct train_job *job)
 {
-    return r->job->on_loss == ON_LOSS_REPORT && r->job->mode->module.caps & MODE_SYNCHRONOUS;
+    return job->on_loss == ON_LOSS_REPORT && job->mode->module.caps & MODE_SYNCHRONOUS;
 }
 
 /* Samples taken by all workers before this step of the run. */
@@ -156,8 +175,6 @@ enum rc rank_feed_open(struct rank *r, struct world *all) MUST_CHECK;
 enum rc rank_feed_drive(struct rank *r) MUST_CHECK;
 /* This rank needs no more batches. Does nothing unless it is a worker that is fed. */
 enum rc rank_feed_end(struct rank *r) MUST_CHECK;
-/* A gradient is ready: record in its stamp and the timeline how long `step` waited for its samples. */
-void rank_note_input(struct rank *r, size_t step);
 void rank_feed_close(struct rank *r); /* frees what was opened */
 
 /* --- stages.c: --stages --- */
@@ -218,10 +235,6 @@ enum rc rank_check_devices(struct rank *r) MUST_CHECK;
 
 /* --- losses.c: losses of ranks --- */
 
-/* RC_NOMEM. */
-enum rc rank_keep_open(struct rank *r) MUST_CHECK;
-/* A step begins: keep the running means. */
-void rank_keep_state(struct rank *r, size_t step);
 /* The steps have ended with `trained`. With --on-loss report: meet the remaining ranks (r->left). If they train
  * together, return to the last step that all have completed (r->n_done): parameters, optimiser and running means.
  * Errors: `trained`, unless it is the loss of a rank that the mode can continue without; RC_PEER: nothing was trained.
@@ -234,77 +247,21 @@ enum rc rank_explain_timeout(const struct rank *r, enum rc rc);
 /* On rank 0: record which ranks were lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 
-/* --- trajectory.c: parameters of every step --- */
-
-/* RC_NOMEM. */
-enum rc rank_trajectory_open(struct rank *r) MUST_CHECK;
-/* Record the parameters at the start of `step` of this run, or after the last step the final ones. Does nothing without
- * --trajectory. */
-enum rc rank_trajectory_note(struct rank *r, size_t step) MUST_CHECK;
-/* Gather into the result on rank 0. Collective over `gathered`. */
-enum rc rank_trajectory_gather(struct rank *r, struct world *gathered) MUST_CHECK;
-
 /* --- messages.c: the messages of all ranks --- */
 
 /* Gather into the result on rank 0; does nothing without --messages. RC_NOMEM. Collective over `gathered`. */
 enum rc rank_messages_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
-/* --- checkpoint.c: checkpoints between steps --- */
+/* --- elastic.c: --elastic --- */
 
-/* RC_NOMEM. */
-enum rc rank_save_open(struct rank *r) MUST_CHECK;
-/* Does this rank save after `step`, or wait while rank 0 saves? Then the step awaits its own exchange. */
-bool rank_save_is_due(const struct rank *r, size_t step);
-/* This rank has completed `step`. Rank 0 writes a checkpoint if --save-every asks for one; workers of a synchronous
- * mode wait for it. A failed write is reported at once and counted, and the run continues. Errors: as
- * exchange_snapshot(), world_barrier(). */
-enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
-
-/* --- integrity.c: are the parameters of all workers equal? --- */
-
-/* With servers: make a world of the workers alone. Collective, before the rank has tasks. */
-enum rc rank_verify_meet(struct rank *r) MUST_CHECK;
-/* RC_NOMEM. */
-enum rc rank_verify_open(struct rank *r) MUST_CHECK;
-void rank_verify_close(struct rank *r);
-/* Do workers compare after `step`? Then the step awaits its own exchange. */
-bool rank_verify_is_due(const struct rank *r, size_t step);
-/* This rank has completed `step`. Sets r->is_corrupted. Collective if a check is due. */
-enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
-
-/* --- elastic.c: --elastic; without it each does nothing, but rank_begins() --- */
-
-/* This rank is about to begin `step` of the run. *out: true: begin it; false: the run stops, or with r->is_leaving only
- * this rank. Errors: as world_begin_step(). */
-enum rc rank_begins(struct rank *r, size_t step, bool *out) MUST_CHECK;
 /* For a late joiner (world.W9), after rank_open(): it becomes a worker of the run. r->is_over: it came too late.
  * RC_PEER, RC_TIMEOUT: the run has ended. */
 enum rc rank_join(struct rank *r) MUST_CHECK;
 /* Called instead of rank_end() if r->is_leaving and no work is left: the other ranks continue without this one. */
 enum rc rank_leave(struct rank *r) MUST_CHECK;
 
-/* RC_NOMEM. */
-enum rc rank_elastic_open(struct rank *r) MUST_CHECK;
 /* exchange_env.on_round; arg: the struct rank. */
 void rank_note_round(void *arg, size_t round, uint64_t ended_ns);
-/* Before a step, outside of any step's time: get the step's batch. r->is_over: all batches are assigned or done. */
-enum rc rank_take_batch(struct rank *r) MUST_CHECK;
-/* Which worker's batch, of which step of the run, `step` of this rank takes; numbered as in train.L1. */
-struct batch_place {
-    size_t step;
-    int worker;
-};
-struct batch_place rank_place(const struct rank *r, size_t step);
-/* Gather into the result on rank 0, after the ranks' infos. Collective over `gathered`. */
-enum rc rank_gather_rounds(struct rank *r, struct world *gathered) MUST_CHECK;
-
-/* --- drill.c: --slow-rank --- */
-
-/* This rank starts computing, in a step that begins. */
-void rank_slowed_begin(struct rank *r);
-/* The rank has computed since then, or since the last call, except for its waits: pause in proportion. Syncs the
- * compute. */
-enum rc rank_slow(struct rank *r) MUST_CHECK;
 
 /* --- rank_result.c: what rank 0 keeps --- */
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/file.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/rank_steps.h"
 #include "harness/train/trajectory.h"
 
 /* --- the table --- */
@@ -64,13 +65,16 @@ static size_t row_bytes(const struct rank *r)
     return r->job->n_params * sizeof *r->trajectory;
 }
 
+static bool is_recorded(const struct train_job *job)
+{
+    return job->opts.trajectory[0] != '\0';
+}
+
 /* Servers too, as a gather is collective: what they send is behind that of the workers, and never read. */
-enum rc rank_trajectory_open(struct rank *r)
+static enum rc open_rows(struct rank *r)
 {
     const size_t n_rows = r->job->n_steps + 1;
 
-    if (!r->job->opts.trajectory[0])
-        return RC_OK;
     r->trajectory = calloc(n_rows, row_bytes(r));
     if (r->world->rank == 0)
         r->result.trajectory = calloc((size_t)r->world->n_ranks * n_rows, row_bytes(r));
@@ -79,16 +83,25 @@ enum rc rank_trajectory_open(struct rank *r)
     return RC_OK;
 }
 
-enum rc rank_trajectory_note(struct rank *r, size_t step)
+/* The parameters at the start of `step`, or after the last step the final ones. */
+static enum rc note_params(struct rank *r, size_t step)
 {
-    if (!r->trajectory)
-        return RC_OK;
     return compute_fetch(r->compute, r->trajectory + step * r->job->n_params, r->param, row_bytes(r));
 }
 
-enum rc rank_trajectory_gather(struct rank *r, struct world *gathered)
+static enum rc gather_rows(struct rank *r, struct world *gathered)
 {
-    if (!r->trajectory)
-        return RC_OK;
     return world_gather(gathered, r->trajectory, r->result.trajectory, (r->n_done + 1) * row_bytes(r));
 }
+
+static void close_rows(struct rank *r)
+{
+    free(r->trajectory);
+}
+
+const struct step_hook hook_trajectory = { .name = "trajectory",
+                                           .wanted = is_recorded,
+                                           .open = open_rows,
+                                           .at = { [BEFORE_STEP] = note_params, [AFTER_STEPS] = note_params },
+                                           .gather = gather_rows,
+                                           .close = close_rows };
