@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bound.h - upper bound on a run's throughput, from the measured limits of its parts (probe.h), and the ratio of the
- * run to it.
+ * bound.h - the limits of the parts of a run, measured; the upper bound on its throughput, which follows from them; and
+ * the ratio of the run to it.
  *
  * Invariants
  *   B1  The limit of a part is the better of those measured before and after the run: a machine whose speed changes
@@ -27,12 +27,39 @@ bool train_bound_failed(double bound_ratio);
  * each computing the whole network at the profile's times; NaN without a profile. Pure. */
 void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Fill best and bound_... of *s, which has its throughput. NaN in three cases. First: r has no limits, or no wire limit
- * (servers on workers' hosts, in modes that probe.c names). Second: workers share cores, so a part's limit depends
+ * (servers on workers' hosts, in modes that bound.c names). Second: workers share cores, so a part's limit depends
  * on its neighbours. Third: the run omits the averages that its mode is for (omission.h). Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Record the limits that set the bound (B1), and those measured before and after the run; null: not measured. */
 void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s);
 /* Record the ratio, its interval, and whether the bound failed (null: there is no bound). */
 void record_bound(struct record *r, const struct train_summary *s);
+
+/*
+ * The limits of the parts of this machine (or simulated cluster), measured just before and just after the
+ * steps of a run. The probe uses the run's own code: one worker alone, all workers computing, neighbours exchanging, a
+ * server updating.
+ */
+
+struct probe_env { /* of one rank; borrowed */
+    struct world *world;
+    const struct train_job *job;
+    struct compute *compute;
+    struct training *training; /* NULL on servers */
+    struct wire_plan wire;     /* the messages of a step; zeros: there is no exchange */
+    double activations_s;      /* least time for the step's activations in a group of shards; 0: it has none */
+    const float *param;        /* float[n_params], memory of compute; NULL on servers and without data */
+    float *grad;               /* likewise, overwritten; NULL with --forward-only too */
+};
+
+/* Collective over env->world, every rank. Fills *out on rank 0. Workers: the slowest if they meet every step, else
+ * their mean rate. Paths between neighbours: the mean, because a ring's messages cross all of them in turn. Servers:
+ * the slowest. For the number of measurements see bench/series.h and, for messages, bench/alpha_beta.h. Parameters and
+ * optimiser state stay as they are; running means change. */
+enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
+/* Measure only the wire and the server; the other limits become NaN. */
+enum rc probe_exchange(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
+/* Like probe_limits(), after the run. Omits the baseline, which bounds nothing: 0. */
+enum rc probe_limits_again(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 
 #endif

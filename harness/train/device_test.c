@@ -12,7 +12,7 @@
 
 #include "harness/base/suite/names.h"
 #include "harness/compute/suite/fake_device.h"
-#include "harness/train/job_memory.h"
+#include "harness/train/job.h"
 #include "harness/train/suite/train_kit.h"
 
 enum { MAX_OPENED = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drill.c - see drill.h. */
-#include "harness/train/drill.h"
+/* drill.c - see job.h. */
+#include "harness/train/job.h"
 
 #include <math.h>
 #include <string.h>

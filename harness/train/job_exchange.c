@@ -13,7 +13,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/train/alternation.h"
 #include "harness/train/elastic.h"
-#include "harness/train/job_work.h"
+#include "harness/train/job.h"
 #include "harness/world/world.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"

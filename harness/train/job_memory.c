@@ -5,7 +5,7 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport, unless
  * it says what it allocates for them (module.memory).
  */
-#include "harness/train/job_memory.h"
+#include "harness/train/job.h"
 
 #include <stdio.h>
 
@@ -16,10 +16,9 @@
 #include "harness/train/input.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_work.h"
-#include "harness/train/losses.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
+#include "harness/train/result.h"
 #include "harness/train/stages.h"
 #include "models/engine/training.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_work.c - what a job trains: a profile or a model, its shape, its data. */
-#include "harness/train/job_work.h"
+#include "harness/train/job.h"
 
 #include <limits.h>
 #include <math.h>
@@ -15,7 +15,6 @@
 #include "harness/train/integrity.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
-#include "harness/train/job_memory.h"
 #include "harness/train/shard.h"
 #include "harness/train/stages.h"
 #include "models/engine/network.h"

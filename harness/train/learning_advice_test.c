@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* learning_advice_test.c - what is said of made-up losses of real jobs, letter by letter. */
-#include "harness/train/learning_advice.h"
+#include "harness/train/result.h"
 
 #include <math.h>
 #include <setjmp.h>

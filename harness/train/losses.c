@@ -10,7 +10,7 @@
  *
  * A loss before the first step ends every run: there is nothing yet that could be reported.
  */
-#include "harness/train/losses.h"
+#include "harness/train/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/job_memory.h"
+#include "harness/train/job.h"
 
 /* 1000 bytes, and 100 for each sample. */
 static enum rc bytes_of(const void *arg, size_t batch, double *n_bytes)

@@ -4,7 +4,7 @@
  *   a gradient takes 9, 5, 6, 9, 5, 6, ... ms; memory takes 1 ns a byte, now and then more; a message of n bytes takes
  *   50 us + 10 ns n one way, and 20 us more the first time. Other ranks' limits come from the test.
  */
-#include "harness/train/probe.h"
+#include "harness/train/bound.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c - the body of every rank of a training run: open, probe (probe.c), train (a server: serve), probe again,
+ * rank.c - the body of every rank of a training run: open, probe (bound.c), train (a server: serve), probe again,
  * and gather on rank 0 (rank_result.c) what those have that are left (losses.c).
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "allreduce/collective_list.h"
 #include "harness/base/hold.h"
@@ -15,12 +13,9 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/job_batch.h"
-#include "harness/train/job_exchange.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_steps.h"
 #include "harness/train/shard.h"
-#include "harness/world/span.h"
-#include "harness/world/stop.h"
 #include "models/engine/training.h"
 
 static void rank_close(struct rank *r)

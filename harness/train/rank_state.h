@@ -6,6 +6,10 @@
 #include "data/loader.h"
 #include "harness/train/train.h"
 
+/* Worker 0 may be two steps ahead of the slowest rank: it awaits the parameters of a step in the next step. Of so many
+ * steps it keeps the running means. */
+enum { N_KEPT_STATES = 3 };
+
 struct feed_client;
 struct rank_pipe;
 struct rank_shard;
@@ -44,7 +48,7 @@ struct rank {            /* everything one rank owns while it trains */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: at the end, the remaining ranks; else NULL */
 
-    /* Hosts and limits: rank_hosts.c, probe.c */
+    /* Hosts and limits: rank_hosts.c, bound.c */
     int *host; /* [job->n_ranks]: host of each rank, if servers share several hosts with workers; else NULL */
     bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
@@ -130,7 +134,7 @@ static inline bool train_goes_back(const struct train_job *job)
 /* Samples taken by all workers before this step of the run. */
 uint64_t rank_samples_before(const struct train_job *job, size_t step);
 
-/* --- probe.c: limits of the run --- */
+/* --- bound.c: limits of the run --- */
 
 /* Measure before the first step. Changes gradients, but nothing that training starts from. Collective. */
 enum rc rank_probe(struct rank *r) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.h - the parts of the records of a run (train_write()). Private to this room, its tests and its report. */
+/* result.h - parts of the figures and records of a run. Private to this room, its tests and its report. */
 #ifndef HARNESS_TRAIN_RESULT_H
 #define HARNESS_TRAIN_RESULT_H
 
@@ -58,5 +58,25 @@ void record_layout(struct record *r, const struct train_job *job, const struct t
 /* Add every value of c under its key (link_bits_per_s in bytes: link_bytes_per_s). "assumed" lists the keys of values
  * that are neither measured nor published. */
 void record_cluster(struct record *r, const struct cluster *c);
+
+/*
+ * Did the run learn (measure/learning.h)? If not: the probable reason, and what to try.
+ *
+ * The reason is derived from the job. A mode that applies each worker's own update makes W updates per round, each at
+ * the rate of one worker. Updates may be late. The rate, after --lr-scaling, may be above or below the model's default.
+ * The rate to try is the smaller of the current and the default rate, divided by the updates per round, unless
+ * --lr-staleness divides it already. If updates are late, --lr-staleness is advised too.
+ */
+
+/* Fill s->learning and s->not_learned from the job and its result; reads s->measured. RC_NOMEM: both are unchanged. */
+enum rc train_judge_learning(struct train_summary *s, const struct train_job *job,
+                             const struct train_result *r) MUST_CHECK;
+
+/* --- losses.c: ranks that are absent at the end: lost (world.W8), or left in order (elastic.h, V4) --- */
+
+/* Write one record for each lost rank. An elastic run also gets one for each worker that joined or left. */
+enum rc losses_write(struct report *to, const struct train_job *job, const struct train_result *r) MUST_CHECK;
+/* Add lost_ranks and left_ranks to the summary, only if ranks may be lost and may leave. */
+void record_lost_ranks(struct record *r, const struct train_job *job, const struct train_result *result);
 
 #endif

@@ -38,7 +38,7 @@
 #include <cmocka.h>
 
 #include "harness/base/suite/names.h"
-#include "harness/train/servers_record.h"
+#include "harness/train/places.h"
 #include "harness/train/suite/train_kit.h"
 #include "harness/world/child.h"
 #include "models/engine/network.h"

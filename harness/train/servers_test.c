@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/train/job_exchange.h"
-#include "harness/train/servers_record.h"
+#include "harness/train/places.h"
 #include "harness/train/suite/train_kit.h"
 
 static void train(struct train_result *out, const char *options)

@@ -12,7 +12,7 @@
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 #include "harness/train/input.h"
-#include "harness/train/job_memory.h"
+#include "harness/train/job.h"
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"

@@ -17,8 +17,8 @@
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/omission.h"
+#include "harness/train/places.h"
 #include "harness/train/result.h"
-#include "harness/train/servers_record.h"
 #include "harness/world/stop.h"
 #include "models/replay/profile.h"
 
