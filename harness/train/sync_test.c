@@ -143,8 +143,8 @@ static bool is_decided(const struct suite *s)
     return s->quiet && s->n_failures > 0;
 }
 
-/* Failures; printed to standard error. quiet: not printed, and no more cases after one that failed (for mutants). mode is
- * run wherever its name says ("allreduce", ...). */
+/* Failures; printed to standard error. quiet: not printed, and no more cases after one that failed (for mutants). mode
+ * is run wherever its name says ("allreduce", ...). */
 static int sync_suite(const struct sync_mode *mode, int quiet)
 {
     static const char *const models[] = { "linear", "lenet" };
