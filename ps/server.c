@@ -38,7 +38,7 @@
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/protocol.h"
-#include "ps/recovery/replica.h"
+#include "ps/recovery/attach.h"
 #include "ps/server_state.h"
 
 /* Allocate parameters and the body of STATE. */
@@ -90,7 +90,7 @@ out:
 static enum rc list_slice(struct ps_server *s, struct ps_server *rank)
 {
     s->rank = rank ? rank : s;
-    s->is_replica = rank != NULL;
+    s->role = rank ? SLICE_FOLLOWED : SLICE_OWN;
     if (!rank)
         s->here = calloc((size_t)s->env.n_servers, sizeof *s->here);
     if (!s->rank->here)
@@ -106,28 +106,25 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
 
     if (!s)
         return rc_raise(RC_NOMEM, "parameter server: no memory");
+    s->ops = &no_recovery;
     s->env = *env;
     s->slice = slice;
     s->n_elems = env->placement->n_elems[slice];
     s->layout = ps_layout_digest(env, slice);
     const int most_workers = sync_most_workers(env);
     s->client = calloc((size_t)most_workers, sizeof *s->client);
-    s->most_arrivals = most_workers * PS_CREDITS;
+    s->arrivals.most = most_workers * PS_CREDITS;
     s->n_seen = env->n_workers;
-    s->arrival = calloc((size_t)s->most_arrivals, sizeof *s->arrival);
-    if (!s->client || !s->arrival)
+    s->arrivals.at = calloc((size_t)s->arrivals.most, sizeof *s->arrivals.at);
+    if (!s->client || !s->arrivals.at)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
-    for (int w = 0; w < most_workers; w++) {
-        s->client[w].is_seen = w < env->n_workers;
-        s->client[w].state = s->client[w].is_seen ? TRAINING : ABSENT;
-    }
+    for (int w = 0; w < most_workers; w++)
+        s->client[w].state = w < env->n_workers ? TRAINING : ABSENT;
     TRY(open_pieces(s));
     server_open_stop(s);
-    TRY(server_open_leases(s));
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
     TRY(optimizer_init(&s->optimizer, env->compute, s->n_elems, &env->optimizer, env->slice_state.moments));
-    TRY(replica_open(s));
     TRY(list_slice(s, rank));
     *out = s;
     s = NULL;
@@ -138,18 +135,12 @@ out:
 
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
 {
-    struct sync_env before = *env;
-    struct ps_server *s = NULL, *replica = NULL; /* which s has */
-    const int own = env->world->rank - env->n_workers;
+    struct ps_server *s = NULL;
     enum rc rc;
 
-    TRY(server_open_slice(&s, env, own, NULL));
+    TRY(server_open_slice(&s, env, env->world->rank - env->n_workers, NULL));
     TRY(server_open_versions(s));
-    before.slice_param = env->before_param;
-    before.slice_state.moments = env->before_moments;
-    if (ps_has_heirs(env))
-        TRY(server_open_slice(&replica, &before, ps_home(own, env->n_servers), s));
-    s->chain.is_on = env->n_replicas > 0;
+    TRY(recovery_attach(s));
     *out = s;
     s = NULL;
 out:
@@ -166,13 +157,12 @@ void ps_server_close(struct ps_server **sp)
     for (int i = 1; i < s->n_here; i++)
         ps_server_close(&s->here[i]);
     free(s->here);
-    replica_close(s);
-    server_close_leases(s);
+    s->ops->close(s);
     optimizer_fini(&s->optimizer);
     arena_close(&s->arena);
     server_close_versions(s);
     free(s->client);
-    free(s->arrival);
+    free(s->arrivals.at);
     for (size_t k = 0; s->piece && k < s->env.buckets->n_pieces; k++)
         clocks_close(&s->piece[k].clocks);
     free(s->piece);
@@ -180,8 +170,7 @@ void ps_server_close(struct ps_server **sp)
     *sp = NULL;
 }
 
-/* P4: a new request may come in its slot, and others than of pieces alone. */
-static enum rc check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op)
+enum rc server_check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op)
 {
     const int worker = a->worker;
     const uint32_t slot = a->slot;
@@ -189,39 +178,10 @@ static enum rc check_slot(const struct ps_server *s, const struct arrival *a, en
 
     if (slot >= PS_CREDITS || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
-    if (s->client[worker].asks)
-        return rc_raise(RC_MISMATCH, "worker %d sent op %d before it got a batch", worker, (int)op);
-    for (uint32_t i = 0; i < PS_CREDITS; i++) {
-        const struct request *r = &s->client[worker].request[i];
-        if ((r->waits || r->is_pending) && (is_alone || i == slot))
+    for (uint32_t i = 0; i < PS_CREDITS; i++)
+        if (request_waits(&s->client[worker].request[i]) && (is_alone || i == slot))
             return rc_raise(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)op);
-    }
     return RC_OK;
-}
-
-/* replica.R3: the request is in the replica that this heir has been, and its worker does not know. */
-static bool is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
-{
-    const struct client *c = &s->client[a->worker];
-
-    if (!s->is_heir || a->slot >= PS_CREDITS || !c->request[a->slot].is_silent)
-        return false;
-    if (h->op == PS_FETCH)
-        return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
-    if (!ps_is_push(h->op))
-        return server_is_elastic(s) && server_lease_is_again(s, a, h);
-    return c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
-           h->piece == c->request[a->slot].answer.piece && h->n_elems == s->piece[h->piece].part.n_elems &&
-           h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
-}
-
-/* replica.R8: the worker has left every slice, and has all answers. */
-static bool is_last_leave(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
-{
-    const struct client *c = &s->client[a->worker];
-    const bool is_second = s == s->rank && (a->worker == 0 || server_is_elastic(s));
-
-    return ps_has_heirs(&s->env) && h->op == PS_LEAVE && is_second && c->state == LEFT && !c->has_left_all;
 }
 
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
@@ -239,41 +199,23 @@ static enum rc check_request(const struct ps_server *s, const struct arrival *a,
                              enum refused *why)
 {
     const int worker = a->worker;
-    const struct client *c = &s->client[worker];
+    const bool is_of_first = h->op == PS_FETCH || h->op == PS_LOOK;
     enum rc rc = RC_OK;
 
     *why = REFUSED_OUT_OF_ORDER;
-    if (!ps_op_is_request(h->op) || ((h->op == PS_FETCH || h->op == PS_LOOK) && worker != 0))
+    if (!ps_op_is_request(h->op) || h->op == PS_JOIN || (is_of_first && worker != 0))
         FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)h->op);
-    if (c->state == ABSENT || h->op == PS_JOIN)
-        return server_check_join(s, a, h, why);
-    if ((c->state != TRAINING || c->is_ending) && !is_last_leave(s, a, h))
+    if (s->client[worker].state != TRAINING)
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h->op);
-    TRY(check_slot(s, a, h->op));
+    TRY(server_check_slot(s, a, h->op));
     *why = REFUSED_MODEL;
     TRY(server_check_layout(s, a, h));
     if (ps_is_push(h->op))
         TRY(server_check_push(s, a, h, why));
-    if (h->op == PS_PULL)
+    else if (h->op == PS_PULL)
         TRY(server_check_pull(s, a, h, why));
-    if (h->op == PS_NEXT || h->op == PS_LEAVE || h->op == PS_FETCH)
-        TRY(server_check_done(s, a, h, why));
-out:
-    return rc;
-}
-
-/* LEAVE of a run that hands out batches is answered. */
-static enum rc leave(struct ps_server *s, int worker)
-{
-    const struct ps_header h = { .op = PS_BATCH, .is_last = true };
-    enum rc rc = RC_OK;
-
-    if (server_is_elastic(s))
-        TRY(server_begin_request(s, worker, 0));
-    server_leave(s, worker);
-    server_note_change(s, worker, WORKER_LEFT);
-    if (server_is_elastic(s))
-        TRY(server_answer_alone(s, worker, &h));
+    else
+        TRY(s->ops->check(s, a, h, why));
 out:
     return rc;
 }
@@ -284,7 +226,7 @@ void server_leave(struct ps_server *s, int worker)
         return;
     s->client[worker].state = LEFT;
     s->n_left++;
-    server_forget(s, worker);
+    server_forget(s, worker, false);
 }
 
 enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h)
@@ -293,123 +235,74 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return server_push(s, a, h);
     if (h->op == PS_PULL)
         return server_pull(s, a, h);
-    if (h->op == PS_NEXT)
-        return server_next(s, a, h);
     if (h->op == PS_LOOK)
         return server_post_state(s);
-    if (h->op == PS_JOIN)
-        return server_join(s, a);
-    server_end_batch(s, a->worker, h);
-    server_return_batch(s, a->worker);
-    if (h->op == PS_FETCH) {
-        s->client[0].state = FETCHING;
-        s->client[0].request[0].is_silent = server_is_silent(s);
-        server_forget(s, 0);
+    if (h->op == PS_LEAVE) {
+        server_leave(s, a->worker);
         return RC_OK;
     }
-    return leave(s, a->worker);
-}
-
-/* replica.R8 */
-static enum rc take_leave(struct ps_server *s, struct arrival *a, const struct ps_header *h)
-{
-    const bool is_last = is_last_leave(s, a, h);
-    enum rc rc = RC_OK;
-
-    s->client[a->worker].has_left_all = true;
-    for (int i = 1; i < s->n_here; i++)
-        if (server_is_holder(s->here[i]))
-            TRY(replica_leave(s->here[i], a->worker));
-    if (!is_last)
-        TRY(replica_is_kept(s) ? replica_forward(s, a, h) : server_serve(s, a, h));
-out:
-    return rc;
-}
-
-/* Does it change what a replica has? */
-static bool is_change(const struct ps_server *s, enum ps_op op)
-{
-    if (op == PS_JOIN) /* who comes too late is told so, and that is all */
-        return !server_joins_late(s);
-    return op != PS_PULL && op != PS_LOOK;
+    s->client[0].state = FETCHING;
+    s->client[0].request[0].is_silent = !server_is_holder(s);
+    server_forget(s, 0, false);
+    return RC_OK;
 }
 
 /* Handle one request as the state table above says. */
 static enum rc serve_request(struct ps_server *s, struct arrival *a)
 {
     const struct message *m = &a->message;
+    bool is_taken = false;
     enum refused why;
     struct ps_header h;
+    enum rc rc;
 
     if (ps_header_decode(&h, m->head, m->n_head_bytes, m->n_bytes + m->n_hollow_bytes, &why) != RC_OK)
         return server_refuse(s, a->worker, a->slot, why);
     if (ps_is_push(h.op) && s->env.on_push)
         s->env.on_push(s->env.on_push_arg, h.step);
-    if (is_again(s, a, &h) && server_check_layout(s, a, &h) == RC_OK) {
-        if (ps_is_push(h.op))
-            return server_push_again(s, a);
-        if (h.op != PS_FETCH)
-            return server_lease_again(s, a);
-        s->client[0].request[0].is_silent = false;
-        return RC_OK;
-    }
+    rc = s->ops->arrived(s, a, &h, &is_taken);
+    if (is_taken)
+        return rc;
     if (check_request(s, a, &h, &why) != RC_OK)
         return server_refuse(s, a->worker, a->slot, why);
-    if (h.op == PS_LEAVE && !s->is_replica && (!server_is_elastic(s) || is_last_leave(s, a, &h)))
-        return take_leave(s, a, &h);
-    if (replica_is_kept(s) && is_change(s, h.op))
-        return replica_forward(s, a, &h);
-    return server_serve(s, a, &h);
+    return s->ops->serve(s, a, &h);
 }
 
 void server_forget_arrivals(struct ps_server *s, int worker)
 {
-    int n_kept = 0;
-
-    for (int i = 0; i < s->n_arrivals; i++) {
-        struct arrival *a = &s->arrival[(s->first_arrival + i) % s->most_arrivals];
-        if (a->worker == worker)
-            transport_release(s->env.transport, &a->message);
+    for (int n = s->arrivals.n; n > 0; n--) {
+        struct arrival a = arrivals_take(&s->arrivals);
+        if (a.worker == worker)
+            transport_release(s->env.transport, &a.message);
         else
-            s->arrival[(s->first_arrival + n_kept++) % s->most_arrivals] = *a;
+            arrivals_add(&s->arrivals, &a);
     }
-    s->n_arrivals = n_kept;
 }
 
-/* Take back what was sent by r: nobody may be there to take it. */
-static void abandon_reply(struct ps_server *s, struct request *r)
+/* Take back what was sent to the worker: nobody may be there to take it. */
+static void abandon_replies(struct ps_server *s, struct client *c)
 {
-    if (r->reply_posted)
-        (void)!transport_wait(s->env.transport, &r->reply, DO_NOT_WAIT);
-    r->reply_posted = false;
-    server_release_version(r);
+    for (int i = 0; i < PS_CREDITS; i++) {
+        (void)!server_end_posted(s, &c->request[i].reply, DO_NOT_WAIT);
+        server_release_version(&c->request[i]);
+    }
+    (void)!server_end_posted(s, &c->refusal, DO_NOT_WAIT);
 }
 
 /* Worker w is lost: what it has sent and not got an answer to is dropped, and it counts as one that has left. */
 void server_drop_now(struct ps_server *s, int w)
 {
     struct client *c = &s->client[w];
+    const bool was_training = c->state == TRAINING;
 
-    for (int i = 0; i < PS_CREDITS; i++)
-        abandon_reply(s, &c->request[i]);
-    abandon_reply(s, &c->refusal);
+    abandon_replies(s, c);
     server_forget_arrivals(s, w);
     if (c->state != LEFT && c->state != ABSENT)
         s->n_left++;
-    if (c->state == TRAINING)
-        server_note_change(s, w, WORKER_LOST);
-    if (c->state == TRAINING && c->may_push) /* exchange.E11: another may */
-        s->n_granted--;
+    if (was_training && c->may_push) /* exchange.E11: another may */
+        s->stop.n_granted--;
     c->state = LOST;
-    server_forget(s, w);
-}
-
-enum rc server_lose_worker(struct ps_server *s, int worker)
-{
-    if (replica_is_kept(s))
-        return replica_forward_loss(s, worker);
-    server_drop_now(s, worker);
-    return RC_OK;
+    server_forget(s, w, was_training);
 }
 
 enum rc server_drop_worker(struct ps_server *s, int worker)
@@ -420,23 +313,19 @@ enum rc server_drop_worker(struct ps_server *s, int worker)
         return rc_raise(RC_MISMATCH,
                         "worker 0 sent what is no message of the run, again and again, and nobody takes its "
                         "place");
-    for (int i = 0; i < PS_CREDITS; i++)
-        abandon_reply(s, &s->client[worker].request[i]);
-    abandon_reply(s, &s->client[worker].refusal);
+    abandon_replies(s, &s->client[worker]);
     (void)snprintf(line, sizeof line, "server %d drops worker %d, and goes on without it", s->slice, worker);
     server_tell(s, line);
-    return server_lose_worker(s, worker);
+    return s->ops->lost(s, worker);
 }
 
 /* Serve the oldest request. A worker that was lost meanwhile is dropped: what it then fails with is not the server's.
  */
 enum rc server_serve_next(struct ps_server *s)
 {
-    struct arrival a = s->arrival[s->first_arrival];
-
-    s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
-    s->n_arrivals--;
+    struct arrival a = arrivals_take(&s->arrivals);
     const enum rc served = serve_request(s, &a);
+
     transport_release(s->env.transport, &a.message); /* where it was not kept */
     return served == RC_PEER ? server_forgive_lost(s, a.worker) : served;
 }

@@ -29,7 +29,7 @@ static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
 {
     for (int i = 0; i < PS_CREDITS; i++) {
         const struct request *r = &s->client[w].request[i];
-        if (r->waits && r->answer.piece == k)
+        if (request_waits(r) && r->answer.piece == k)
             return true;
     }
     return false;
@@ -63,7 +63,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
     enum rc rc;
 
     TRY(check_order(s, a->worker, h, why));
-    TRY(server_check_batch(s, a, h, why));
+    TRY(s->ops->check(s, a, h, why));
     TRY(server_check_body(s, a, h, why));
 out:
     return rc;

@@ -32,14 +32,18 @@ out:
     return rc;
 }
 
+bool server_fetch_is_due(const struct ps_server *s)
+{
+    return s->client[0].state == FETCHING && s->n_left >= s->n_seen - 1 && !s->client[0].request[0].is_silent;
+}
+
 enum rc server_answer_fetch(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    if (s->client[0].state != FETCHING || s->n_left < s->n_seen - 1 || s->client[0].request[0].is_silent)
+    if (!server_fetch_is_due(s))
         return RC_OK;
     TRY(server_post_state(s));
-    s->has_given_state = true;
     s->client[0].state = LEFT;
     s->n_left++;
 out:

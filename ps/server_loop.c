@@ -14,7 +14,6 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 /* The slice of server i is nowhere any more; with replicas who would hold it knows (replica.R9). */
@@ -31,7 +30,7 @@ static enum rc lose_worker(struct ps_server *s, int worker)
 
     for (int i = 0; i < s->n_here; i++)
         if (server_is_holder(s->here[i]) && s->here[i]->client[worker].state != LOST)
-            TRY(server_lose_worker(s->here[i], worker));
+            TRY(s->here[i]->ops->lost(s->here[i], worker));
 out:
     return rc;
 }
@@ -62,7 +61,7 @@ enum rc server_forgive_lost(struct ps_server *s, int worker)
     (void)snprintf(message, sizeof message, "%s", rc_message());
     TRY(world_check(s->env.world)); /* the run has failed */
     TRY(see_losses(s->rank));
-    if (s->client[worker].state != LOST && !s->client[worker].loss_is_told)
+    if (s->client[worker].state != LOST && !world_is_lost(s->env.world, sync_rank_of(&s->env, worker)))
         FAIL(RC_PEER, "%s", message);
 out:
     return rc;
@@ -91,15 +90,13 @@ out:
 /* Will some rank send something more, unless it is lost? */
 static bool is_awaiting(const struct ps_server *s)
 {
-    const int n_fetching = s->client[0].state == FETCHING;
-
-    return ps_has_heirs(&s->env) || s->n_left + n_fetching < s->n_seen;
+    return s->ops->awaits(s) != AWAITS_NOBODY && !server_fetch_is_due(s);
 }
 
 static bool has_work(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (server_is_holder(s->here[i]) && s->here[i]->n_arrivals > 0)
+        if (server_is_holder(s->here[i]) && s->here[i]->arrivals.n > 0)
             return true;
     return false;
 }
@@ -108,14 +105,8 @@ static bool has_work(const struct ps_server *s)
 static enum rc take_of_server(struct ps_server *s, struct message *m)
 {
     enum refused why = REFUSED_OUT_OF_ORDER;
-    enum rc rc;
+    const enum rc rc = s->ops->receive(s, m, &why);
 
-    if (s->env.n_replicas > 0 && m->tag == PS_TAG_FORWARD)
-        rc = replica_take_forward(s, m, &why);
-    else if (s->env.n_replicas > 0 && m->tag == PS_TAG_HELD)
-        rc = replica_take_held(s, m, &why);
-    else
-        rc = rc_raise(RC_MISMATCH, "it is of another server");
     if (m->peer >= 0) /* it was not taken */
         transport_release(s->env.transport, m);
     if (rc != RC_MISMATCH || why == NOT_REFUSED)
@@ -159,29 +150,20 @@ static enum rc take_request(struct ps_server *s, struct arrival *a)
         transport_release(s->env.transport, &a->message);
         return refuse_unheld(s, a);
     }
-    if (slice->n_arrivals == slice->most_arrivals) { /* of a slice that waits for its home to be lost: not by P4 */
+    if (slice->arrivals.n == slice->arrivals.most) { /* of a slice that waits for its home to be lost: not by P4 */
         transport_release(s->env.transport, &a->message);
         (void)rc_raise(RC_MISMATCH, "worker %d sends more than slots are", a->worker);
         return server_refuse(s, a->worker, 0, REFUSED_OUT_OF_ORDER);
     }
-    slice->arrival[(slice->first_arrival + slice->n_arrivals++) % slice->most_arrivals] = *a;
+    arrivals_add(&slice->arrivals, a);
     return RC_OK;
-}
-
-/* Does a change of some slice wait for its heir? */
-static bool waits_for_heir(const struct ps_server *s)
-{
-    for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->chain.n_pending > 0)
-            return true;
-    return false;
 }
 
 /* Wait for the next message, where there is nothing else to do; no message: a->message.peer -1. */
 static enum rc await_arrival(struct ps_server *s, struct arrival *a)
 {
     const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
-    const bool replicates = waits_for_heir(s);
+    const char *what = s->ops->awaits(s) == AWAITS_STANDBY ? "replicate" : "wait";
     enum rc rc;
 
     a->was_awaited = true;
@@ -189,7 +171,7 @@ static enum rc await_arrival(struct ps_server *s, struct arrival *a)
     if (a->message.peer < 0)
         return RC_OK;
     a->seen_ns = world_now_ns(s->env.world);
-    server_note_span(s, replicates ? "replicate" : "wait", idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
+    server_note_span(s, what, idle_ns > 0 ? idle_ns : a->seen_ns, a->seen_ns, -1, 0);
 out:
     return rc;
 }
@@ -198,9 +180,9 @@ out:
 static bool has_news(const struct ps_server *s)
 {
     for (int i = 0; i < s->n_here; i++)
-        if (s->here[i]->has_new_left || (server_is_holder(s->here[i]) && server_leases_are_due(s->here[i])))
+        if (s->here[i]->has_new_left)
             return true;
-    return replica_is_due(s);
+    return s->ops->is_due(s);
 }
 
 /* Receive all that has arrived; wait only if nothing is left to do. */
@@ -209,7 +191,7 @@ static enum rc take_arrivals(struct ps_server *s)
     bool is_idle = !has_work(s);
     enum rc rc = RC_OK;
 
-    while (s->n_arrivals < s->most_arrivals) {
+    while (s->arrivals.n < s->arrivals.most) {
         struct arrival a = { .message = { .peer = -1 } };
         TRY(receive(s, &a.message, DO_NOT_WAIT));
         if (a.message.peer < 0 && has_news(s))
@@ -230,14 +212,24 @@ out:
     return rc;
 }
 
+/* Completes them all. RC_PEER: at least one did not arrive. */
+static enum rc end_replies(struct ps_server *s, struct client *c)
+{
+    enum rc rc = server_end_posted(s, &c->refusal, s->env.timeout_ms);
+
+    for (int i = 0; i < PS_CREDITS && (rc == RC_OK || rc == RC_PEER); i++) {
+        const enum rc ended = server_end_reply(s, &c->request[i]);
+        rc = ended == RC_OK ? rc : ended;
+    }
+    return rc;
+}
+
 static enum rc end_all_replies(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < sync_most_workers(&s->env) * (PS_CREDITS + 1); i++) {
-        const int w = i / (PS_CREDITS + 1), slot = i % (PS_CREDITS + 1);
-        struct client *c = &s->client[w];
-        const enum rc ended = server_end_reply(s, slot < PS_CREDITS ? &c->request[slot] : &c->refusal);
+    for (int w = 0; w < sync_most_workers(&s->env); w++) {
+        const enum rc ended = end_replies(s, &s->client[w]);
         TRY(ended == RC_PEER ? server_forgive_lost(s, w) : ended);
     }
 out:
@@ -259,7 +251,7 @@ static enum rc settle_slice(struct ps_server *s)
     enum rc rc;
 
     TRY(server_settle_all(s));
-    TRY(server_answer_next(s));
+    TRY(s->ops->settle(s));
     TRY(server_answer_fetch(s));
 out:
     return rc;
@@ -282,41 +274,22 @@ static enum rc serve_slices(struct ps_server *s)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < s->n_here; i++)
-        if (server_is_holder(s->here[i]) && s->here[i]->n_arrivals > 0)
+        if (server_is_holder(s->here[i]) && s->here[i]->arrivals.n > 0)
             TRY(server_serve_next(s->here[i]));
 out:
     return rc;
-}
-
-/* replica.R8 */
-static bool has_left_all(const struct ps_server *s, int worker)
-{
-    const struct client *c = &s->client[worker];
-
-    return c->has_left_all || c->state == ABSENT || c->state == LOST ||
-           world_is_lost(s->env.world, sync_rank_of(&s->env, worker));
-}
-
-static bool is_over(const struct ps_server *s)
-{
-    if (!ps_has_heirs(&s->env))
-        return s->n_left == s->n_seen;
-    for (int w = 0; w < sync_most_workers(&s->env); w++)
-        if (!has_left_all(s, w))
-            return false;
-    return true;
 }
 
 /* After an error, or where replicas have it otherwise: requests received and not served, and gradients that are kept.
  */
 static void drop_rest(struct ps_server *s, bool has_failed)
 {
-    for (; s->n_arrivals > 0; s->n_arrivals--) {
-        transport_release(s->env.transport, &s->arrival[s->first_arrival].message);
-        s->first_arrival = (s->first_arrival + 1) % s->most_arrivals;
+    while (s->arrivals.n > 0) {
+        struct arrival a = arrivals_take(&s->arrivals);
+        transport_release(s->env.transport, &a.message);
     }
     for (int w = 0; has_failed && w < sync_most_workers(&s->env); w++)
-        server_forget(s, w);
+        server_forget(s, w, false);
 }
 
 /* What is still posted or received, in a run that ended with rc. Returns rc, with its message. */
@@ -325,10 +298,9 @@ static enum rc end_run(struct ps_server *s, enum rc rc)
     char message[RC_MESSAGE_BYTES];
 
     (void)snprintf(message, sizeof message, "%s", rc_message());
-    for (int i = 0; i < s->n_here; i++) {
-        replica_end(s->here[i], rc != RC_OK);
+    s->ops->end(s, rc != RC_OK);
+    for (int i = 0; i < s->n_here; i++)
         drop_rest(s->here[i], rc != RC_OK || i > 0);
-    }
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", message);
 }
 
@@ -337,8 +309,8 @@ enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
     enum rc rc = RC_OK;
 
     s->silence_ms = ps_server_silence_ms(s->env.timeout_ms, step_ns);
-    while (!is_over(s)) {
-        TRY(replica_look(s));
+    while (s->ops->awaits(s) != AWAITS_NOBODY) {
+        TRY(s->ops->turn(s));
         TRY(settle_slices(s));
         TRY(take_arrivals(s)); /* waits, where there is nothing to do */
         TRY(serve_slices(s));
@@ -349,40 +321,9 @@ out:
     return end_run(s, rc);
 }
 
-/* What was served of slice s, whose place this server has taken, or would have, had the run not been over. */
-static void add_taken(struct server_facts *out, const struct ps_server *s)
-{
-    const struct server_facts *taken = &s->facts;
-
-    for (int i = 0; i < STALENESS_BINS; i++)
-        out->pushes_count[i] += taken->pushes_count[i];
-    for (int i = 0; i < N_REFUSED; i++)
-        out->refused_count[i] += taken->refused_count[i];
-    out->late_count += taken->late_count;
-    out->lead_max_count = taken->lead_max_count > out->lead_max_count ? taken->lead_max_count : out->lead_max_count;
-    out->replicated_count += taken->replicated_count;
-    out->replicate_ns += taken->replicate_ns;
-    out->copies_count += taken->copies_count;
-    out->copied_bytes += taken->copied_bytes;
-    out->repeated_parts_count += taken->repeated_parts_count;
-    out->n_taken_over += s->is_heir;
-}
-
-bool server_is_left_with(const struct ps_server *s)
-{
-    return !server_is_holder(s) && !s->is_partial && world_is_lost(s->env.world, s->chain.home);
-}
-
 void ps_server_facts(const struct ps_server *s, struct server_facts *out)
 {
     *out = s->facts;
-    for (int i = 0; i < s->n_here; i++) {
-        out->n_alone += server_is_holder(s->here[i]) && s->env.n_replicas > 0 &&
-                        (!replica_is_kept(s->here[i]) || s->here[i]->chain.copy);
-        if (s->here[i]->is_heir || server_is_left_with(s->here[i]))
-            add_taken(out, s->here[i]);
-    }
-    if (server_is_elastic(s))
-        server_batch_facts(s, out);
+    s->ops->facts(s, out);
     out->refused_count[REFUSED_STRANGER] += transport_n_strangers(s->env.transport);
 }

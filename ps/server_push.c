@@ -22,16 +22,28 @@
 #include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
-#include "ps/recovery/heir.h"
-#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
+
+enum rc server_post(struct ps_server *s, struct posted *p)
+{
+    const enum rc rc = transport_send(s->env.transport, &p->xfer);
+
+    p->is_posted = rc == RC_OK;
+    return rc;
+}
+
+enum rc server_end_posted(struct ps_server *s, struct posted *p, int timeout_ms)
+{
+    if (!p->is_posted)
+        return RC_OK;
+    p->is_posted = false;
+    return transport_wait(s->env.transport, &p->xfer, timeout_ms); /* over, either way: transport.T3 */
+}
 
 enum rc server_end_reply(struct ps_server *s, struct request *r)
 {
-    if (!r->reply_posted)
-        return RC_OK;
-    r->reply_posted = false;
-    const enum rc rc = transport_wait(s->env.transport, &r->reply, s->env.timeout_ms);
+    const enum rc rc = server_end_posted(s, &r->reply, s->env.timeout_ms);
+
     server_release_version(r);
     return rc;
 }
@@ -40,8 +52,8 @@ enum rc server_begin_request(struct ps_server *s, int worker, int slot)
 {
     struct request *r = &s->client[worker].request[slot];
 
-    r->is_silent = server_is_silent(s);
-    return ps_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r));
+    r->is_silent = !server_is_holder(s);
+    return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r));
 }
 
 /* Of piece k: end what the worker has had in the slot, and (server_version.c, V2) what it has had of the piece. */
@@ -54,7 +66,7 @@ static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t 
     for (int i = 0; i < PS_CREDITS; i++) {
         struct request *r = &s->client[worker].request[i];
         if (r->n_readers && r->answer.piece == k)
-            TRY(ps_forgive_loss(s->env.world, rank, server_end_reply(s, r)));
+            TRY(world_forgive_loss(s->env.world, rank, server_end_reply(s, r)));
     }
 out:
     return rc;
@@ -68,28 +80,25 @@ static uint32_t tag_place(const struct ps_server *s)
     return PS_TAG_PLACE * (uint32_t)((own - s->slice + n) % n);
 }
 
-static enum rc post(struct ps_server *s, struct request *r, int worker, int slot, const struct ps_header *h,
-                    float *body)
+static enum rc post(struct ps_server *s, struct posted *p, int worker, int slot, const struct ps_header *h, float *body)
 {
     const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (1 + h->n_moments);
 
-    ps_header_encode(r->reply_header, h);
-    r->reply = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
-                              .tag = PS_TAG_REPLY + tag_place(s) + (uint32_t)slot,
-                              .head = r->reply_header,
-                              .n_head_bytes = PS_HEADER_BYTES,
-                              .ptr = body,
-                              .lends = h->op != PS_STATE,
-                              .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
-                              .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
-    const enum rc rc = transport_send(s->env.transport, &r->reply);
-    r->reply_posted = rc == RC_OK;
-    return rc;
+    ps_header_encode(p->header, h);
+    p->xfer = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
+                             .tag = PS_TAG_REPLY + tag_place(s) + (uint32_t)slot,
+                             .head = p->header,
+                             .n_head_bytes = PS_HEADER_BYTES,
+                             .ptr = body,
+                             .lends = h->op != PS_STATE,
+                             .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
+                             .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
+    return server_post(s, p);
 }
 
 enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body)
 {
-    return post(s, &s->client[worker].request[slot], worker, slot, h, body);
+    return post(s, &s->client[worker].request[slot].reply, worker, slot, h, body);
 }
 
 enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h)
@@ -111,6 +120,13 @@ void server_note_span(const struct ps_server *s, const char *what, uint64_t star
                                .step = s->rank->served_step };
 
     span_ring_add(s->env.ring, &span);
+}
+
+void server_note_update(const struct ps_server *s, uint64_t start_ns, uint64_t end_ns, size_t k)
+{
+    if (s->env.ring)
+        server_note_span(s, server_is_holder(s) ? "apply" : "follow", start_ns, end_ns, (int32_t)k,
+                         s->piece[k].part.n_elems);
 }
 
 /* When push a of piece p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
@@ -147,27 +163,26 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
     TRY(server_apply(s, h->piece, server_unpacked(s, &body, a->message.ptr), 1,
                      lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
-    server_note_span(s, server_is_silent(s) ? "follow" : "apply", served_ns, served_ns + answer->apply_ns,
-                     (int32_t)h->piece, p->part.n_elems);
+    server_note_update(s, served_ns, served_ns + answer->apply_ns, h->piece);
 out:
     return rc;
 }
 
 /* --- answers --- */
 
-/* Answer the request of worker w with the parameters of its piece, as they are now. */
-static enum rc answer_request(struct ps_server *s, int w, int slot)
+enum rc server_answer(struct ps_server *s, int w, int slot)
 {
     struct request *r = &s->client[w].request[slot];
     const struct piece_state *p = &s->piece[r->answer.piece];
-    const bool is_timed = r->waits || s->env.ring; /* else the clock need not be read */
+    const bool has_waited = request_waits(r),
+               is_timed = has_waited || s->env.ring; /* else the clock need not be read */
     const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
     const uint32_t lead = p->clocks.clock[w] - p->clocks.slowest;
     enum rc rc;
 
-    if (r->waits)
+    if (has_waited)
         r->answer.held_ns += start_ns - r->waits_since_ns;
-    r->waits = false;
+    r->state = REQUEST_ANSWERED;
     r->answer.clock = p->clock;
     r->answer.step = p->clocks.slowest;
     s->facts.lead_max_count = lead > s->facts.lead_max_count ? lead : s->facts.lead_max_count;
@@ -193,12 +208,12 @@ static enum rc settle(struct ps_server *s, size_t k)
 
     if (clocks_round_is_full(clocks))
         TRY(server_end_round(s, k));
-    for (int i = 0; i < s->most_arrivals; i++) {
+    for (int i = 0; i < s->arrivals.most; i++) {
         const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
         const struct request *r = &s->client[w].request[slot];
-        if (!r->waits || r->answer.piece != k || !clocks_may_read(clocks, w))
+        if (!request_waits(r) || r->answer.piece != k || !clocks_may_read(clocks, w))
             continue;
-        const enum rc answered = answer_request(s, w, slot);
+        const enum rc answered = server_answer(s, w, slot);
         TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
     }
 out:
@@ -218,15 +233,15 @@ out:
     return rc;
 }
 
-void server_forget(struct ps_server *s, int w)
+void server_forget(struct ps_server *s, int w, bool is_loss)
 {
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         clocks_leave(&s->piece[k].clocks, w, server_kept_of(s, w, k) != NULL);
     for (int i = 0; i < PS_CREDITS; i++) {
-        server_release_kept(s, &s->client[w].request[i]);
-        s->client[w].request[i].waits = false;
+        server_release_kept(s, w, &s->client[w].request[i]);
+        s->client[w].request[i].state = REQUEST_ANSWERED;
     }
-    server_end_lease(s, w);
+    s->ops->left(s, w, is_loss);
     s->has_new_left = s->env.consistency.kind != CONSISTENCY_ASYNC; /* else nobody waits */
 }
 
@@ -249,34 +264,32 @@ static bool is_finite(struct ps_server *s, const struct arrival *a, const struct
 /* By the rule of the run; what is kept is taken from *a. */
 static enum rc count_push(struct ps_server *s, struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
-    const int worker = a->worker;
     struct request *r = request_of(s, a);
-    const bool is_first = server_takes_part(s, h); /* leases.B4 */
+    const bool counts = s->ops->applied(s, a->worker, h, &r->answer), is_refused = counts && !is_finite(s, a, h);
     enum rc rc = RC_OK;
 
-    r->is_refused = is_first && !is_finite(s, a, h);
-    if (r->is_refused) {
+    if (is_refused) {
         r->answer.op = PS_REFUSED;
         r->answer.why = REFUSED_NOT_FINITE;
     }
-    switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
+    switch (clocks_push(&s->piece[h->piece].clocks, a->worker)) {
     case PUSH_COUNTS:
-        if (!is_first)
+        if (!counts)
             r->answer.op = PS_LATE;
-        else if (!r->is_refused)
+        else if (!is_refused)
             TRY(apply_push(s, a, h, served_ns));
         break;
     case PUSH_IS_KEPT:
         r->kept = a->message;
         r->body = ps_push_body(h);
-        r->is_kept = true;
+        r->state = REQUEST_KEPT;
         r->lr = h->lr;
         a->message = (struct message){ .peer = -1 };
         break;
     case PUSH_IS_LATE:
-        if (!r->is_refused)
+        if (!is_refused)
             r->answer.op = PS_LATE;
-        s->facts.late_count += !r->is_refused;
+        s->facts.late_count += !is_refused;
         break;
     }
 out:
@@ -289,8 +302,9 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
     struct request *r = &s->client[w].request[slot];
 
     if (s->env.consistency.kind == CONSISTENCY_ASYNC)
-        return answer_request(s, w, slot);
-    r->waits = true;
+        return server_answer(s, w, slot);
+    if (!request_waits(r))
+        r->state = REQUEST_WAITS;
     r->waits_since_ns = world_now_ns(s->env.world);
     return settle(s, r->answer.piece);
 }
@@ -299,13 +313,14 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
 
 void server_open_stop(struct ps_server *s)
 {
+    struct stop_rule *stop = &s->stop;
     const bool is_first = s->slice == 0;
 
-    s->counted_piece = s->env.buckets->n_pieces;
-    for (size_t k = s->counted_piece; k-- > 0 && is_first && s->env.stop_at > 0;)
+    stop->counted_piece = s->env.buckets->n_pieces;
+    for (size_t k = stop->counted_piece; k-- > 0 && is_first && s->env.stop_at > 0;)
         if (s->piece[k].part.n_elems > 0)
-            s->counted_piece = k;
-    s->n_granted = (uint64_t)s->env.n_workers;
+            stop->counted_piece = k;
+    stop->n_granted = (uint64_t)s->env.n_workers;
     for (int w = 0; w < sync_most_workers(&s->env); w++)
         s->client[w].may_push = true;
 }
@@ -313,10 +328,10 @@ void server_open_stop(struct ps_server *s)
 /* With the push of piece k that c has just pushed: may it push another one? */
 static bool grant(struct ps_server *s, struct client *c, size_t k)
 {
-    if (k != s->counted_piece)
+    if (k != s->stop.counted_piece)
         return true;
-    c->may_push = s->n_granted < s->env.stop_at;
-    s->n_granted += c->may_push;
+    c->may_push = s->stop.n_granted < s->env.stop_at;
+    s->stop.n_granted += c->may_push;
     return c->may_push;
 }
 
@@ -340,20 +355,10 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     r->answer = answer_to(h);
     r->answer.is_last = !grant(s, &s->client[worker], h->piece);
     r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
-    server_begin_batch(s, worker, h);
     TRY(count_push(s, a, h, served_ns));
-    r->answer.next = server_next_batch(s, worker);
     TRY(settle_request(s, worker, slot));
 out:
     return rc;
-}
-
-enum rc server_push_again(struct ps_server *s, const struct arrival *a)
-{
-    struct request *r = request_of(s, a);
-
-    r->is_silent = false; /* replica.R4 */
-    return r->waits ? RC_OK : answer_request(s, a->worker, (int)a->slot);
 }
 
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h)

@@ -28,19 +28,19 @@ void server_count_refused(struct ps_server *s, enum refused why, const char *tex
     char line[LINE_BYTES], more[64] = "";
 
     s->facts.refused_count[why]++;
-    if (server_is_silent(s)) /* its home tells it */
+    if (!server_is_holder(s)) /* the holder tells it */
         return;
-    if (s->told_ns > 0 && now_ns - s->told_ns < LINE_EVERY_NS) {
-        s->n_untold++;
+    if (s->told.last_ns > 0 && now_ns - s->told.last_ns < LINE_EVERY_NS) {
+        s->told.n_untold++;
         return;
     }
-    if (s->n_untold > 0)
-        (void)snprintf(more, sizeof more, "; %" PRIu64 " others since the last line", s->n_untold);
+    if (s->told.n_untold > 0)
+        (void)snprintf(more, sizeof more, "; %" PRIu64 " others since the last line", s->told.n_untold);
     (void)snprintf(line, sizeof line, "server %d refused a message (%s): %.400s%s",
                    s->env.world->rank - s->env.n_workers, refused_word(why), text, more);
     server_tell(s, line);
-    s->told_ns = now_ns > 0 ? now_ns : 1;
-    s->n_untold = 0;
+    s->told.last_ns = now_ns > 0 ? now_ns : 1;
+    s->told.n_untold = 0;
 }
 
 /* Answer that it was not taken; RC_OK too where that is not possible: then the worker is dropped. */
@@ -50,7 +50,7 @@ static enum rc answer(struct ps_server *s, int worker, uint32_t slot, enum refus
     enum rc rc;
 
     TRY(world_check(s->env.world));
-    rc = server_end_reply(s, &s->client[worker].refusal);
+    rc = server_end_posted(s, &s->client[worker].refusal, s->env.timeout_ms);
     if (rc == RC_OK)
         rc = server_post_refusal(s, worker, slot < PS_CREDITS ? (int)slot : 0, &h);
     if (rc == RC_OK)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "harness/world/world.h"
-#include "ps/recovery/replica.h"
 #include "ps/server_state.h"
 
 /* Of a block that is summed or copied, and updated there: it is in a cache then. */
@@ -58,16 +57,16 @@ struct request *server_kept_of(struct ps_server *s, int w, size_t k)
 {
     for (int i = 0; i < PS_CREDITS; i++) {
         struct request *r = &s->client[w].request[i];
-        if (r->is_kept && r->answer.piece == k)
+        if (r->state == REQUEST_KEPT && r->answer.piece == k)
             return r;
     }
     return NULL;
 }
 
-/* Does the gradient of r count? */
+/* Does the gradient of r count (P6)? */
 static bool is_taken(const struct request *r)
 {
-    return r && !r->is_refused;
+    return r && r->answer.op != PS_REFUSED;
 }
 
 /* Gradients of the round that count: not those of P6. */
@@ -167,14 +166,13 @@ static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
     return apply(s, k, &(struct update){ .is_kept = true, .n_grads = n_kept, .lr = lr });
 }
 
-/* What was kept of it is not needed any more. */
-void server_release_kept(struct ps_server *s, struct request *r)
+void server_release_kept(struct ps_server *s, int w, struct request *r)
 {
-    if (!r->is_kept)
+    if (r->state != REQUEST_KEPT)
         return;
-    replica_end_forward(s, r); /* replica.R7 */
+    s->ops->released(s, w, r);
     transport_release(s->env.transport, &r->kept);
-    r->is_kept = false;
+    r->state = REQUEST_WAITS;
 }
 
 /* The round of piece k is full: the update of its step. */
@@ -193,13 +191,13 @@ enum rc server_end_round(struct ps_server *s, size_t k)
     if (n_kept > 0)
         TRY(apply_round(s, k, n_kept, lr));
     const uint64_t end_ns = world_now_ns(s->env.world);
-    server_note_span(s, server_is_silent(s) ? "follow" : "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
+    server_note_update(s, start_ns, end_ns, k);
     for (int w = 0; w < s->env.n_workers; w++) {
         struct request *r = server_kept_of(s, w, k);
         if (!r)
             continue;
-        server_release_kept(s, r);
-        if (!r->is_refused)
+        server_release_kept(s, w, r);
+        if (is_taken(r))
             s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
         r->answer.held_ns += start_ns - r->waits_since_ns;
         r->answer.apply_ns = end_ns - start_ns;

@@ -10,7 +10,7 @@
 #include "ps/clocks.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
-#include "ps/recovery/leases.h"
+#include "ps/recovery.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 
@@ -24,43 +24,42 @@ struct arrival { /* a request received, not yet served */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
-struct request {         /* the last request of a worker in one of its slots (P4) */
-    bool waits;          /* it was served, and is not answered yet ... */
-    bool is_silent;      /* no worker waits here for its answer (replica.R4) */
-    bool is_kept;        /* ... and its gradient is kept for the round, in `kept` */
-    bool is_due;         /* of a partial copy: the kept gradient has not arrived yet (copy.h) */
-    bool is_refused;     /* ... but refused and not stored: it is not finite (P6) */
-    struct message kept; /* lent by the transport; its body: */
+struct arrivals {       /* a ring buffer */
+    struct arrival *at; /* [most] */
+    int first, n, most;
+};
+
+struct posted { /* a message to another rank, which may be on its way */
+    struct xfer xfer;
+    unsigned char header[PS_HEADER_BYTES];
+    bool is_posted;
+};
+
+enum request_state {
+    REQUEST_ANSWERED, /* or there was none */
+    REQUEST_WAITS,    /* it was served; its worker may not read yet */
+    REQUEST_KEPT,     /* likewise, and its gradient is kept for the round, in `kept` */
+    REQUEST_DUE       /* likewise, but the kept gradient has not arrived yet: recovery/copy.h */
+};
+
+struct request { /* the last request of a worker in one of its slots (P4) */
+    enum request_state state;
+    bool is_silent;      /* it was served without an answer: no worker waits here for it */
+    struct message kept; /* lent by the transport; its body, and the learning rate of its push: */
     struct push_body body;
-    struct ps_header answer; /* while it waits: what is known of it */
-    float lr;                /* likewise: the learning rate of its push */
-    uint64_t waits_since_ns; /* likewise */
-    bool reply_posted;
+    float lr;
+    struct ps_header answer; /* while it waits: what is known of it. REFUSED: its gradient does not count (P6) */
+    uint64_t waits_since_ns; /* while it waits */
+    struct posted reply;
     int *n_readers; /* of the version that the reply is sent from (server_version.c); NULL: none */
-    struct xfer reply;
-    unsigned char reply_header[PS_HEADER_BYTES];
-    bool is_pending; /* it is forwarded, and not served yet ... */
-    uint32_t pending_piece;
-    uint64_t forwarded_ns;
-    bool is_forwarded; /* `forward` is posted */
-    struct xfer forward;
-    unsigned char forward_header[PS_HEADER_BYTES];
 };
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push;     /* exchange.E11: a push that it has not sent yet is granted */
-    bool is_ending;    /* its LEAVE, FETCH or loss is forwarded ... */
-    bool loss_is_told; /* ... its loss, by `loss` */
-    bool has_left_all; /* it needs no server any more, by its last LEAVE to this server (replica.R8) */
+    bool may_push; /* exchange.E11: a push that it has not sent yet is granted */
     struct request request[PS_CREDITS];
-    struct request refusal;     /* the last REFUSED of P5, which may be sent while a request in its slot waits */
-    struct request loss, leave; /* only their forwards are used */
-    int n_refused;              /* its refused messages (P5) */
-    uint64_t n_batches;         /* leases.h, server 0: batches that it has done */
-    bool has_begun, asks;       /* leases.h: it has asked for its first batch; its NEXT is unanswered */
-    uint64_t asked;             /* leases.h: the batch that its last NEXT reports done, + 1 */
-    bool is_seen;               /* it is counted in n_seen */
+    struct posted refusal; /* the last REFUSED of P5, which may be sent while a request in its slot waits */
+    int n_refused;         /* its refused messages (P5) */
 };
 
 struct piece_state {
@@ -73,23 +72,6 @@ struct piece_state {
     struct clocks clocks;    /* of the workers */
 };
 
-struct chain {               /* replica.h: for a slice, at its holder towards the standby, or at the standby from the
-                                holder */
-    bool is_on;              /* changes of the slice are forwarded */
-    int heir, home;          /* ranks; home: the server whose forwards a replica takes */
-    struct arrival *pending; /* [most_pending], a ring buffer: forwarded, and not served; peer -1: LOST or LEAVE without
-                                a message, the op is in message.tag */
-    int first_pending, n_pending, most_pending;
-    struct copy *copy;         /* copy.h: being sent to a new standby, or received from the holder; NULL: none */
-    enum rc error;             /* of a forward that its living standby did not release (replica.R7) */
-    uint64_t n_held, n_served; /* HELD received; forwards of the home that were served */
-    struct held {              /* [most_pending]: HELD number n is at n modulo most_pending */
-        bool is_posted;
-        struct xfer tx;
-        unsigned char header[PS_HEADER_BYTES];
-    } * held;
-};
-
 struct versions {   /* server_version.c */
     int n_others;   /* 0: version 0 is the only one */
     float **other;  /* [n_others]: versions 1 and up of the slice */
@@ -97,52 +79,59 @@ struct versions {   /* server_version.c */
     struct arena arena;
 };
 
+struct stop_rule {        /* exchange.E11 */
+    size_t counted_piece; /* each push of it grants its worker another push; n_pieces: none is counted */
+    uint64_t n_granted;   /* pushes that workers have sent or may send */
+};
+
+struct told {          /* lines about refused messages */
+    uint64_t last_ns;  /* when one was last written; 0: never */
+    uint64_t n_untold; /* messages refused since */
+};
+
+enum slice_role {
+    SLICE_OWN,      /* of this rank, which serves it */
+    SLICE_PARTIAL,  /* of another rank, whose copy has not arrived completely (recovery/copy.h) */
+    SLICE_FOLLOWED, /* of another rank: this one makes the same changes, and answers nobody (recovery/replica.h) */
+    SLICE_TAKEN     /* the same, but this rank has replaced the other one */
+};
+
 struct ps_server {
     struct sync_env env;
-    int slice;      /* number of the server whose slice it is */
-    size_t n_elems; /* of the slice */
+    int slice;       /* number of the server whose slice it is */
+    size_t n_elems;  /* of the slice */
+    uint64_t layout; /* of this server: layout.h */
+    enum slice_role role;
     struct optimizer optimizer;
     struct arena arena;
     float *param; /* the slice: version 0 of each piece; NULL: no data */
     struct versions versions;
-    uint64_t n_updates_before; /* of each piece, by the training that this run continues */
     float *state;              /* the body of STATE; NULL: no data */
     float *sum;                /* sum of the gradients of a round, or one unpacked gradient; as long as the slice; NULL:
                                   neither is needed, or no data */
+    uint64_t n_updates_before; /* of each piece, by the training that this run continues */
     struct piece_state *piece; /* [n_pieces] */
-    uint64_t layout;           /* of this server: layout.h */
-    uint64_t told_ns;          /* when a line about a refused message was last written; 0: never */
-    uint64_t n_untold;         /* messages refused since */
+    struct client *client;     /* [sync_most_workers()] */
     int n_seen;                /* workers that have ever been present: all but late joiners that have not joined */
     int n_left;                /* of these, workers that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these are new since the waiting workers were last checked */
-    struct client *client;     /* [sync_most_workers()] */
-    struct arrival *arrival;   /* [most_arrivals], a ring buffer */
-    int first_arrival, n_arrivals, most_arrivals;
-    struct chain chain;      /* with replicas */
+    struct arrivals arrivals;
+    struct stop_rule stop;
+    struct told told;
     struct ps_server **here; /* at the rank's own slice: [n_here], all slices that are here; its own first */
     int n_here;
     struct ps_server *rank; /* the server of the rank's own slice; it may be this one */
     uint32_t served_step;   /* of that server: step of the last push here, for the timeline */
-    bool is_replica;        /* it has another server's slice ... */
-    bool is_heir;           /* ... and has replaced that server */
-    bool is_partial;        /* replica: part of its copy has not arrived yet (copy.h) */
-    bool has_given_state;   /* the answer to FETCH has been sent */
-    struct leases leases;   /* leases.h: of slice 0 and its replica; else zeros */
-    int n_asking;           /* workers with a waiting NEXT */
-    uint64_t *round_ns;     /* [n_batches / n_workers], beside the queue: when each further n_workers batches were
-                                 done */
-    struct batch_set *has;  /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
-    size_t counted_piece; /* exchange.E11: each push of it grants its worker another push; n_pieces: none is counted */
-    uint64_t n_granted;   /* pushes that workers have sent or may send */
-    int silence_ms;       /* maximum time without any message while a rank must send one */
+    int silence_ms;         /* maximum time without any message while a rank must send one */
+    const struct recovery_ops *ops;
+    struct recovery *recovery; /* what these have of the slice; NULL: no_recovery */
     struct server_facts facts;
 };
 
 /* Does it serve (and not only follow)? */
 static inline bool server_is_holder(const struct ps_server *s)
 {
-    return !s->is_replica || s->is_heir;
+    return s->role == SLICE_OWN || s->role == SLICE_TAKEN;
 }
 
 /* Slice number `slice` among those of the rank s; NULL: it is not here. */
@@ -154,29 +143,36 @@ static inline struct ps_server *server_of_slice(const struct ps_server *s, int s
     return NULL;
 }
 
-/* Was its home lost at the very end, so that no server replaced it, but all its data is here? */
-bool server_is_left_with(const struct ps_server *s);
-
-/* Does it only follow its home? Then it sends no answers. */
-static inline bool server_is_silent(const struct ps_server *s)
-{
-    return !server_is_holder(s);
-}
-
 static inline bool server_is_hollow(const struct ps_server *s)
 {
     return s->param == NULL && s->n_elems > 0;
 }
 
-/* leases.h */
-static inline bool server_is_elastic(const struct ps_server *s)
+/* Does it wait for its answer? */
+static inline bool request_waits(const struct request *r)
 {
-    return s->env.n_batches > 0;
+    return r->state != REQUEST_ANSWERED;
+}
+
+/* a is full at most once its ranks send more than they may. */
+static inline void arrivals_add(struct arrivals *a, const struct arrival *of)
+{
+    a->at[(a->first + a->n++) % a->most] = *of;
+}
+
+/* The oldest one, and removes it. */
+static inline struct arrival arrivals_take(struct arrivals *a)
+{
+    const struct arrival oldest = a->at[a->first];
+
+    a->first = (a->first + 1) % a->most;
+    a->n--;
+    return oldest;
 }
 
 /* --- server_check.c --- */
 
-/* RC_MISMATCH, *why: P3 or P4 forbid push a, with header h. */
+/* RC_MISMATCH, *why: P3 or P4, or what is attached, forbid push a, with header h. */
 enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
 /* RC_MISMATCH, *why: the body of push a, with header h, does not belong to this run. */
@@ -192,29 +188,36 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
  * answers the workers that may now read.
  */
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Push a is in this server already; its home was lost before it answered. Answers it as soon as its worker may read. */
-enum rc server_push_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
 /* Serves pull a: answers it as soon as its worker may read. */
 enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* Every worker may push once (exchange.E11). */
 void server_open_stop(struct ps_server *s);
-/* Worker w pushes no more. Its kept gradients are dropped; workers that may have waited for it will be checked. */
-void server_forget(struct ps_server *s, int w);
+/* Worker w pushes no more; is_loss: it is lost, and had not left. Its kept gradients are dropped; workers that may have
+ * waited for it will be checked. */
+void server_forget(struct ps_server *s, int w, bool is_loss);
+/* Answers the request of worker w in this slot with the parameters of its piece, as they are now. */
+enum rc server_answer(struct ps_server *s, int w, int slot) MUST_CHECK;
 /* Answers every worker that may read since workers have left. */
 enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
 /* Sends h, then body: float[h->n_elems]; STATE has n_moments more of these. Lent until server_end_reply(). body is NULL
  * if empty or in a no-data run. */
 enum rc server_post_reply(struct ps_server *s, int worker, int slot, const struct ps_header *h, float *body) MUST_CHECK;
-/* Sends REFUSED h (P5), likewise; lent until server_end_reply() of client.refusal. */
+/* Sends REFUSED h (P5), likewise; lent until server_end_posted() of client.refusal. */
 enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const struct ps_header *h) MUST_CHECK;
+/* Sends the message, whose xfer is set. */
+enum rc server_post(struct ps_server *s, struct posted *p) MUST_CHECK;
+/* Completes it; RC_OK if it is not on its way. */
+enum rc server_end_posted(struct ps_server *s, struct posted *p, int timeout_ms) MUST_CHECK;
 /* Completes the send of the last reply to r, which has arrived if a new request came in its slot. */
 enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
 /* The request of the worker in this slot is served: completes the reply before it. Also RC_OK if the worker is lost by
- * now, which is noticed elsewhere: the change is made as the replica makes it (replica.R1). */
+ * now, which is noticed elsewhere: the change is made nevertheless (replica.R1). */
 enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
 /* Adds a span to the timeline: the work on piece k (-1: none), in the step of the last push. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
+/* The same for an update of piece k. */
+void server_note_update(const struct ps_server *s, uint64_t start_ns, uint64_t end_ns, size_t k);
 
 /* --- server_version.c --- */
 
@@ -241,67 +244,10 @@ enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_gra
 const float *server_unpacked(struct ps_server *s, const struct push_body *b, const void *from);
 /* The kept gradient of piece k of worker w; NULL: none. */
 struct request *server_kept_of(struct ps_server *s, int w, size_t k);
-/* The kept gradient of r is not needed any more. */
-void server_release_kept(struct ps_server *s, struct request *r);
+/* The kept gradient of r, a request of worker w, is not needed any more. */
+void server_release_kept(struct ps_server *s, int w, struct request *r);
 /* The round of piece k is full: makes the update of its step. */
 enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
-
-/* --- recovery/elastic.c: does nothing if the run is not elastic --- */
-
-/* Does this slice own the work queue? */
-bool server_has_book(const struct ps_server *s);
-
-/* RC_NOMEM. */
-enum rc server_open_leases(struct ps_server *s) MUST_CHECK;
-void server_close_leases(struct ps_server *s);
-/* RC_MISMATCH, *why: push a, with header h, is of a piece that is not here, or of a batch that its worker may not
- * have. */
-enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
-                           enum refused *why) MUST_CHECK;
-/* NEXT, LEAVE or FETCH a, with header h. RC_MISMATCH, *why: the batch that it reports is not done, or NEXT is out of
- * order. */
-enum rc server_check_done(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
-                          enum refused *why) MUST_CHECK;
-/* Sends the answer, without a body, to a served request in slot 0; nothing if it is silent (replica.R4). */
-enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_header *h) MUST_CHECK;
-/* Is NEXT, JOIN or LEAVE a, with header h, in this server already? Its home was lost before it answered
- * (replica.R3). */
-bool server_lease_is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h);
-/* Answers it, unless it is a NEXT that still waits. */
-enum rc server_lease_again(struct ps_server *s, const struct arrival *a) MUST_CHECK;
-/* Would a late joiner that joins now come too late (leases.B9)? */
-bool server_joins_late(const struct ps_server *s);
-/* Reports the end of each finished round to env.on_round. */
-void server_tell_rounds(const struct ps_server *s);
-/* The batch of the worker that the message with header h reports is done. */
-void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h);
-/* The worker leaves, and has not started its batch ahead. */
-void server_return_batch(struct ps_server *s, int worker);
-/* The worker pushes its batch, or the one it had ahead; then the one before is done. */
-void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h);
-/* The next batch + 1 of the worker, which pushes; 0: none yet, or this server does not own the queue. */
-uint64_t server_next_batch(struct ps_server *s, int worker);
-/* Serves NEXT: answers it once there is a batch, or every batch is done. */
-enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Does this slice have all its parts of the batch? */
-bool server_has_whole(const struct ps_server *s, uint64_t batch);
-/* Can a waiting NEXT be answered? Cheap. */
-bool server_leases_are_due(const struct ps_server *s);
-/* Answers the waiting NEXTs. */
-enum rc server_answer_next(struct ps_server *s) MUST_CHECK;
-/* RC_MISMATCH, *why: the JOIN of a late joiner is out of order. */
-enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
-                          enum refused *why) MUST_CHECK;
-/* Serves JOIN: the late joiner becomes a worker, unless every batch is done. */
-enum rc server_join(struct ps_server *s, const struct arrival *a) MUST_CHECK;
-/* The worker asks for nothing more; its batch may be assigned again. */
-void server_end_lease(struct ps_server *s, int worker);
-/* Does the push with header h count (leases.B4)? Then the part has its batch from now on. */
-bool server_takes_part(struct ps_server *s, const struct ps_header *h);
-/* For the report, with the queue: the worker joined or ended before every batch was done. */
-void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what);
-/* Fills in the facts of *out about batches, for all slices that the rank s holds. */
-void server_batch_facts(const struct ps_server *s, struct server_facts *out);
 
 /* --- server_refuse.c --- */
 
@@ -322,15 +268,20 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
 
 /* Executes request a, with header h, which was checked. Its message may be taken from *a. */
 enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Checks the oldest request, and serves or forwards it. */
+/* Checks the oldest request, and has it served. */
 enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
 /* RC_MISMATCH: the request with header h is of another model, or of other options. */
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* RC_MISMATCH: P4 forbids a request with this op in the slot of a. */
+enum rc server_check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op) MUST_CHECK;
+
 /* --- server_fetch.c --- */
 
 /* Replies to worker 0 with the current STATE. */
 enum rc server_post_state(struct ps_server *s) MUST_CHECK;
-/* Answers worker 0's FETCH if every other worker has left. */
+/* Is worker 0's FETCH to be answered, as every other worker has left? */
+bool server_fetch_is_due(const struct ps_server *s);
+/* Answers it then. */
 enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 
 /* --- server.c: the end of workers --- */
@@ -339,9 +290,7 @@ enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
 void server_leave(struct ps_server *s, int worker);
 /* Drops the worker, which is not lost. RC_MISMATCH: it is worker 0, which cannot be replaced. */
 enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
-/* The worker is lost: drops it now, or after its replica has dropped it. */
-enum rc server_lose_worker(struct ps_server *s, int worker) MUST_CHECK;
-/* Drops it now. */
+/* Drops the worker, which is lost, now. */
 void server_drop_now(struct ps_server *s, int worker);
 /* Releases its requests that are not served yet. */
 void server_forget_arrivals(struct ps_server *s, int worker);

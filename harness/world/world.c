@@ -377,6 +377,18 @@ enum rc world_check_losses(const struct world *w)
     return lost < 0 ? RC_OK : world_raise_loss(w, lost);
 }
 
+enum rc world_forgive_loss(struct world *w, int rank, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_PEER || !world_is_lost(w, rank))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    if (world_check(w) != RC_OK)
+        return rc_raise(rc, "%s", message);
+    return RC_OK;
+}
+
 void world_abort(struct world *w, enum rc why)
 {
     w->ops->abort(w, why);

@@ -332,6 +332,9 @@ uint64_t world_n_ticks(const struct world *w, int r);
 enum rc world_check_losses(const struct world *w) MUST_CHECK;
 /* Raises RC_PEER: rank r of w is lost, and why. */
 enum rc world_raise_loss(const struct world *w, int r);
+/* rc is the result of a transfer with `rank`. Returns RC_OK if rc is RC_PEER, the rank is lost, and the run continues
+ * without it; else rc. */
+enum rc world_forgive_loss(struct world *w, int rank, enum rc rc) MUST_CHECK;
 /* The number in the run of rank r of w: in the run's own world, and in all others with ON_LOSS_REPORT. */
 int world_number(const struct world *w, int r);
 

@@ -8,18 +8,13 @@
 #include "harness/world/world.h"
 #include "ps/recovery/copy.h"
 #include "ps/recovery/copy_words.h"
+#include "ps/recovery/elastic.h"
 #include "ps/recovery/replica.h"
-
-struct part { /* that is sent */
-    struct xfer tx;
-    unsigned char header[PS_HEADER_BYTES];
-    bool is_posted;
-};
 
 struct copy {
     unsigned char *words;
-    float *params;     /* the slice, gathered; NULL: it is in one version */
-    struct part *part; /* [most_parts], of the holder; NULL: this end takes it */
+    float *params;       /* the slice, gathered; NULL: it is in one version */
+    struct posted *part; /* [most_parts], of the holder; NULL: this end takes it */
     int n_parts, most_parts;
     int n_taken, n_due; /* of the heir: parts so far; gradients that are kept and to come yet */
     uint64_t began_ns, n_bytes;
@@ -51,11 +46,11 @@ static size_t part_elems(const struct ps_server *s, size_t i)
 static void *part_at(struct ps_server *s, size_t i)
 {
     if (i < n_word_parts(s))
-        return s->chain.copy->words + i * COPY_WORDS_BYTES;
+        return s->recovery->chain.copy->words + i * COPY_WORDS_BYTES;
     if (server_is_hollow(s))
         return NULL;
     if (i == n_word_parts(s))
-        return s->chain.copy->params ? s->chain.copy->params : s->param;
+        return s->recovery->chain.copy->params ? s->recovery->chain.copy->params : s->param;
     return s->optimizer.moment[i - n_word_parts(s) - 1];
 }
 
@@ -63,7 +58,7 @@ static enum rc open_copy(struct ps_server *s)
 {
     struct copy *c = calloc(1, sizeof *c);
 
-    s->chain.copy = c;
+    s->recovery->chain.copy = c;
     if (c) {
         c->words = calloc(1, copy_words_bytes(s));
         c->began_ns = world_now_ns(s->env.world);
@@ -73,7 +68,7 @@ static enum rc open_copy(struct ps_server *s)
 
 static void close_copy(struct ps_server *s)
 {
-    struct copy *c = s->chain.copy;
+    struct copy *c = s->recovery->chain.copy;
 
     if (!c)
         return;
@@ -81,7 +76,7 @@ static void close_copy(struct ps_server *s)
     free(c->params);
     free(c->part);
     free(c);
-    s->chain.copy = NULL;
+    s->recovery->chain.copy = NULL;
 }
 
 /* --- the holder --- */
@@ -89,25 +84,23 @@ static void close_copy(struct ps_server *s)
 static enum rc post_part(struct ps_server *s, const struct ps_header *h, const struct ps_mark *mark, const void *body,
                          size_t n_bytes)
 {
-    struct copy *c = s->chain.copy;
-    struct part *part = &c->part[c->n_parts++];
+    struct copy *c = s->recovery->chain.copy;
+    struct posted *part = &c->part[c->n_parts++];
     const bool is_hollow = n_bytes > 0 && !body;
 
     assert(c->n_parts <= c->most_parts);
     ps_header_encode(part->header, h);
     ps_forward_mark(part->header, mark);
-    part->tx = (struct xfer){ .peer = s->chain.heir,
-                              .tag = PS_TAG_FORWARD,
-                              .head = part->header,
-                              .n_head_bytes = PS_HEADER_BYTES,
-                              .ptr = (void *)(uintptr_t)body,
-                              .n_bytes = is_hollow ? 0 : n_bytes,
-                              .n_hollow_bytes = is_hollow ? n_bytes : 0,
-                              .lends = true };
+    part->xfer = (struct xfer){ .peer = s->recovery->chain.heir,
+                                .tag = PS_TAG_FORWARD,
+                                .head = part->header,
+                                .n_head_bytes = PS_HEADER_BYTES,
+                                .ptr = (void *)(uintptr_t)body,
+                                .n_bytes = is_hollow ? 0 : n_bytes,
+                                .n_hollow_bytes = is_hollow ? n_bytes : 0,
+                                .lends = true };
     c->n_bytes += PS_HEADER_BYTES + n_bytes;
-    const enum rc rc = transport_send(s->env.transport, &part->tx);
-    part->is_posted = rc == RC_OK;
-    return ps_forgive_loss(s->env.world, s->chain.heir, rc);
+    return world_forgive_loss(s->env.world, s->recovery->chain.heir, server_post(s, part));
 }
 
 static enum rc post_copy(struct ps_server *s)
@@ -143,7 +136,7 @@ static enum rc post_kept(struct ps_server *s, int w, uint32_t slot)
 /* Y1 */
 static enum rc gather_params(struct ps_server *s)
 {
-    struct copy *c = s->chain.copy;
+    struct copy *c = s->recovery->chain.copy;
 
     if (s->versions.n_others == 0)
         return RC_OK;
@@ -159,20 +152,21 @@ enum rc copy_begin(struct ps_server *s, int heir)
     const int n_slots = sync_most_workers(&s->env) * PS_CREDITS;
     enum rc rc;
 
-    assert(!s->chain.copy && s->chain.n_pending == 0); /* Y1 */
+    assert(!s->recovery->chain.copy && s->recovery->chain.pending.n == 0); /* Y1 */
     TRY(open_copy(s));
-    s->chain.copy->most_parts = (int)n_copy_parts(s) + n_slots;
-    s->chain.copy->part = calloc((size_t)s->chain.copy->most_parts, sizeof *s->chain.copy->part);
-    if (!s->chain.copy->part)
+    s->recovery->chain.copy->most_parts = (int)n_copy_parts(s) + n_slots;
+    s->recovery->chain.copy->part =
+        calloc((size_t)s->recovery->chain.copy->most_parts, sizeof *s->recovery->chain.copy->part);
+    if (!s->recovery->chain.copy->part)
         FAIL(RC_NOMEM, "parameter server: no memory for the copy of a slice");
-    s->chain.heir = s->env.n_workers + heir;
-    s->chain.n_held = 0;
-    s->chain.is_on = true;
+    s->recovery->chain.heir = s->env.n_workers + heir;
+    s->recovery->chain.n_held = 0;
+    s->recovery->chain.is_on = true;
     TRY(gather_params(s));
-    copy_words_write(s->chain.copy->words, s);
+    copy_words_write(s->recovery->chain.copy->words, s);
     TRY(post_copy(s));
     for (int i = 0; i < n_slots; i++)
-        if (s->client[i / PS_CREDITS].request[i % PS_CREDITS].is_kept)
+        if (s->client[i / PS_CREDITS].request[i % PS_CREDITS].state == REQUEST_KEPT)
             TRY(post_kept(s, i / PS_CREDITS, (uint32_t)(i % PS_CREDITS)));
 out:
     return rc;
@@ -181,14 +175,11 @@ out:
 /* Of all parts the first error. */
 static enum rc end_parts(struct ps_server *s, int timeout_ms)
 {
-    struct copy *c = s->chain.copy;
+    struct copy *c = s->recovery->chain.copy;
     enum rc first = RC_OK;
 
     for (int i = 0; i < c->n_parts; i++) {
-        if (!c->part[i].is_posted)
-            continue;
-        c->part[i].is_posted = false;
-        const enum rc rc = transport_wait(s->env.transport, &c->part[i].tx, timeout_ms);
+        const enum rc rc = server_end_posted(s, &c->part[i], timeout_ms);
         first = first == RC_OK ? rc : first;
     }
     return first;
@@ -196,7 +187,7 @@ static enum rc end_parts(struct ps_server *s, int timeout_ms)
 
 void copy_abandon(struct ps_server *s)
 {
-    if (s->chain.copy && s->chain.copy->part)
+    if (s->recovery->chain.copy && s->recovery->chain.copy->part)
         (void)!end_parts(s, DO_NOT_WAIT);
     close_copy(s);
 }
@@ -210,17 +201,18 @@ static void count_copy(struct ps_server *s, uint64_t n_bytes)
 
 enum rc copy_end(struct ps_server *s)
 {
-    const uint64_t n_bytes = s->chain.copy->n_bytes, began_ns = s->chain.copy->began_ns;
+    const uint64_t n_bytes = s->recovery->chain.copy->n_bytes, began_ns = s->recovery->chain.copy->began_ns;
     const uint64_t end_ns = world_now_ns(s->env.world);
     char line[RC_MESSAGE_BYTES];
     enum rc rc;
 
-    TRY(ps_forgive_loss(s->env.world, s->chain.heir, end_parts(s, s->env.timeout_ms)));
+    TRY(world_forgive_loss(s->env.world, s->recovery->chain.heir, end_parts(s, s->env.timeout_ms)));
     count_copy(s, n_bytes);
     server_note_span(s, "copy", began_ns, end_ns, -1, s->n_elems);
     (void)snprintf(line, sizeof line,
                    "the parameters of server %d have a replica again, on server %d: %llu bytes in %.3f s", s->slice,
-                   s->chain.heir - s->env.n_workers, (unsigned long long)n_bytes, 1e-9 * (double)(end_ns - began_ns));
+                   s->recovery->chain.heir - s->env.n_workers, (unsigned long long)n_bytes,
+                   1e-9 * (double)(end_ns - began_ns));
     server_tell(s, line);
 out:
     close_copy(s);
@@ -238,8 +230,9 @@ static enum rc open_partial(struct ps_server **out, struct ps_server *rank, int 
     env.slice_param = env.before_param = NULL;
     env.slice_state.moments = NULL;
     TRY(server_open_slice(out, &env, slice, rank));
-    (*out)->is_partial = true;
-    (*out)->chain.home = holder;
+    TRY(recovery_open(*out));
+    (*out)->role = SLICE_PARTIAL;
+    (*out)->recovery->chain.home = holder;
     TRY(open_copy(*out));
 out:
     return rc;
@@ -248,10 +241,10 @@ out:
 /* All of it is there. */
 static enum rc end_partial(struct ps_server *s)
 {
-    const uint64_t n_bytes = s->chain.copy->n_bytes;
+    const uint64_t n_bytes = s->recovery->chain.copy->n_bytes;
 
     close_copy(s);
-    s->is_partial = false;
+    s->role = SLICE_FOLLOWED;
     count_copy(s, n_bytes);
     if (server_has_book(s))
         server_tell_rounds(s);
@@ -260,7 +253,7 @@ static enum rc end_partial(struct ps_server *s)
 
 static enum rc note_part(struct ps_server *s, size_t n_bytes)
 {
-    struct copy *c = s->chain.copy;
+    struct copy *c = s->recovery->chain.copy;
     enum rc rc = RC_OK;
 
     c->n_bytes += PS_HEADER_BYTES + n_bytes;
@@ -278,12 +271,13 @@ enum rc copy_take(struct ps_server *s, const struct message *m, int slice, const
 
     *why = REFUSED_OUT_OF_ORDER;
     if (s->env.n_replicas == 0 || slice >= s->env.n_servers || slice == s->slice ||
-        (replica ? !replica->is_partial || !replica->chain.copy || m->peer != replica->chain.home
+        (replica ? replica->role != SLICE_PARTIAL || !replica->recovery->chain.copy ||
+                       m->peer != replica->recovery->chain.home
                  : h->piece != 0 || sync_worker_of(&s->env, m->peer) >= 0))
         return rc_raise(RC_MISMATCH, "rank %d copies slice %d to this server, part %u", m->peer, slice, h->piece);
     if (!replica)
         TRY(open_partial(&replica, s, slice, m->peer));
-    struct copy *c = replica->chain.copy;
+    struct copy *c = replica->recovery->chain.copy;
     const size_t i = (size_t)c->n_taken, n = n_copy_parts(replica);
     const size_t n_elems = i < n ? part_elems(replica, i) : 0;
     const bool is_hollow = i >= n_word_parts(replica) && server_is_hollow(replica);
@@ -307,11 +301,11 @@ out:
 enum rc copy_take_kept(struct ps_server *replica, struct arrival *a, const struct ps_header *h, enum refused *why)
 {
     struct request *r = &replica->client[a->worker].request[a->slot];
-    struct copy *c = replica->chain.copy;
+    struct copy *c = replica->recovery->chain.copy;
     enum rc rc = RC_OK;
 
     *why = REFUSED_OUT_OF_ORDER;
-    if (!c || (size_t)c->n_taken != n_copy_parts(replica) || !ps_is_push(h->op) || !r->is_due ||
+    if (!c || (size_t)c->n_taken != n_copy_parts(replica) || !ps_is_push(h->op) || r->state != REQUEST_DUE ||
         h->piece != r->answer.piece || h->n_elems != replica->piece[h->piece].part.n_elems)
         FAIL(RC_MISMATCH, "op %d of worker %d is no gradient that is kept", (int)h->op, a->worker);
     TRY(server_check_body(replica, a, h, why));
@@ -319,8 +313,7 @@ enum rc copy_take_kept(struct ps_server *replica, struct arrival *a, const struc
     r->kept = a->message;
     r->body = ps_push_body(h);
     r->lr = h->lr;
-    r->is_kept = true;
-    r->is_due = false;
+    r->state = REQUEST_KEPT;
     a->message = (struct message){ .peer = -1 };
     c->n_due--;
     TRY(note_part(replica, (size_t)push_body_bytes(&r->body)));

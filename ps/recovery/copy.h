@@ -31,7 +31,7 @@
 #ifndef PS_RECOVERY_COPY_H
 #define PS_RECOVERY_COPY_H
 
-#include "ps/server_state.h"
+#include "ps/recovery/recovery.h"
 
 enum { COPY_WORDS_BYTES = 4000 }; /* of a part with words; with its header within any plan (transport.T13) */
 

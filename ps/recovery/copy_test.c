@@ -147,7 +147,7 @@ static struct ps_server *open_server(struct bench *b, int i)
     b->transport.world = &b->world[i];
     if (ps_server_open(&s, &env) != RC_OK)
         fail_msg("%s", rc_message());
-    s->chain.is_on = false; /* its heir was lost */
+    s->recovery->chain.is_on = false; /* its heir was lost */
     return s;
 }
 
@@ -155,7 +155,7 @@ static void close_server(struct ps_server **s)
 {
     for (int i = 0; i < (*s)->n_here; i++)
         for (int w = 0; w < N_WORKERS; w++)
-            server_forget((*s)->here[i], w);
+            server_forget((*s)->here[i], w, false);
     ps_server_close(s);
 }
 
@@ -178,7 +178,7 @@ static void push(struct bench *b, struct ps_server *s, int worker, uint32_t slot
     const uint32_t n = (uint32_t)s->piece[k].part.n_elems;
     struct ps_header h = { .op = PS_PUSH, .n_elems = n, .piece = k, .step = step, .lr = 0.25f };
     if (server_is_elastic(s)) /* of what it has ahead, but for its first one */
-        h.batch = 1 + (step > 0 ? s->leases.ahead[worker] : s->leases.of[worker]);
+        h.batch = 1 + (step > 0 ? s->recovery->leases.ahead[worker] : s->recovery->leases.of[worker]);
     for (uint32_t i = 0; i < n; i++)
         memcpy(part.body + i * sizeof(float), &(float){ (float)(worker + 1) * (float)(i + step) }, sizeof(float));
     part.n_bytes = n * sizeof(float);
@@ -241,20 +241,20 @@ static void expect_equal_params(const struct ps_server *a, const struct ps_serve
 /* Who has which batch, and what is handed out next. Worker 1 has done a batch, and now worker 0; 2 was lost. */
 static void the_books_are_the_same(struct ps_server *a, struct ps_server *b)
 {
-    assert_int_equal(a->leases.n_done, 2);
-    assert_int_equal(b->leases.n_done, 2);
+    assert_int_equal(a->recovery->leases.n_done, 2);
+    assert_int_equal(b->recovery->leases.n_done, 2);
     for (int w = 0; w < 2; w++) {
-        assert_true(a->leases.of[w] != NO_BATCH && a->leases.of[w] == b->leases.of[w]);
-        assert_true(a->leases.ahead[w] == b->leases.ahead[w]);
-        assert_int_equal(a->client[w].n_batches, b->client[w].n_batches);
+        assert_true(a->recovery->leases.of[w] != NO_BATCH && a->recovery->leases.of[w] == b->recovery->leases.of[w]);
+        assert_true(a->recovery->leases.ahead[w] == b->recovery->leases.ahead[w]);
+        assert_int_equal(a->recovery->worker[w].n_batches, b->recovery->worker[w].n_batches);
     }
-    while (leases_has_some(&a->leases)) { /* what was given back first, and so counted */
-        leases_end(&a->leases, 0);
-        leases_end(&b->leases, 0);
-        assert_int_equal(leases_take(&a->leases, 0), leases_take(&b->leases, 0));
+    while (leases_has_some(&a->recovery->leases)) { /* what was given back first, and so counted */
+        leases_end(&a->recovery->leases, 0);
+        leases_end(&b->recovery->leases, 0);
+        assert_int_equal(leases_take(&a->recovery->leases, 0), leases_take(&b->recovery->leases, 0));
     }
-    assert_false(leases_has_some(&b->leases));
-    assert_true(a->leases.n_again > 0 && a->leases.n_again == b->leases.n_again);
+    assert_false(leases_has_some(&b->recovery->leases));
+    assert_true(a->recovery->leases.n_again > 0 && a->recovery->leases.n_again == b->recovery->leases.n_again);
 }
 
 static void a_copy_of_the_copy_is_the_same_Y1(void **state)
@@ -270,13 +270,13 @@ static void a_copy_of_the_copy_is_the_same_Y1(void **state)
         const int n = b.n_parts;
         assert_int_equal(n, 3 + cases[i].n_kept); /* words, parameters, momentum, gradients */
         for (int k = 0; k < n; k++) {
-            assert_true(k == 0 || server_of_slice(heir, 0)->is_partial);
+            assert_true(k == 0 || server_of_slice(heir, 0)->role == SLICE_PARTIAL);
             assert_int_equal(b.n_held, 0);
             assert_int_equal(deliver(&b, heir, &b.part[k], &why), RC_OK);
         }
         struct ps_server *replica = server_of_slice(heir, 0);
         assert_int_equal(b.n_held, 1);
-        assert_false(replica->is_partial);
+        assert_int_equal(replica->role, SLICE_FOLLOWED);
         assert_int_equal(copy_end(holder), RC_OK);
         assert_int_equal(holder->facts.copies_count, 1);
         assert_true(holder->facts.copied_bytes == replica->facts.copied_bytes && holder->facts.copied_bytes > 0);
@@ -368,12 +368,12 @@ static void wrong_copies_are_refused_Y4(void **state)
                 n_refused += rc == RC_MISMATCH;
             }
             const struct ps_server *replica = server_of_slice(heir, 0);
-            n_taken += replica && !replica->is_partial;
-            if (replica && !replica->is_partial)
+            n_taken += replica && replica->role == SLICE_FOLLOWED;
+            if (replica && replica->role == SLICE_FOLLOWED)
                 follow(&b, heir);
             close_server(&heir);
             copy_abandon(holder);
-            holder->chain.is_on = false;
+            holder->recovery->chain.is_on = false;
         }
         close_server(&holder);
         close_bench(&b);

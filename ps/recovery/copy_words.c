@@ -5,6 +5,7 @@
 #include "harness/base/bytes.h"
 #include "harness/world/world.h"
 #include "ps/recovery/copy_words.h"
+#include "ps/recovery/elastic.h"
 
 enum { WORD_BYTES = 8, HEADER_WORDS = PS_HEADER_BYTES / WORD_BYTES };
 enum { SLOT_IS_USED = 1, SLOT_WAITS = 2, SLOT_IS_KEPT = 4, SLOT_IS_REFUSED = 8, SLOT_ALL = 15 };
@@ -45,7 +46,7 @@ static size_t n_batch_words(const struct ps_server *s)
     if (!server_is_elastic(s))
         return 0;
     if (server_has_book(s))
-        n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->leases.most_given + n_rounds(s);
+        n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->recovery->leases.most_given + n_rounds(s);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
     return n;
@@ -121,8 +122,9 @@ static void pass_slot(struct cursor *c, struct ps_server *s, int w, int slot)
     struct request *r = &s->client[w].request[slot];
     const bool is_used = r->answer.op != 0;
     const struct ps_header none = { .op = PS_PARAMS };
-    const unsigned own = (is_used ? SLOT_IS_USED : 0) | (r->waits ? SLOT_WAITS : 0) | (r->is_kept ? SLOT_IS_KEPT : 0) |
-                         (r->is_refused ? SLOT_IS_REFUSED : 0);
+    const unsigned own = (is_used ? SLOT_IS_USED : 0) | (request_waits(r) ? SLOT_WAITS : 0) |
+                         (r->state == REQUEST_KEPT ? SLOT_IS_KEPT : 0) |
+                         (r->answer.op == PS_REFUSED ? SLOT_IS_REFUSED : 0);
     const unsigned is = (unsigned)pass(c, is_used ? own : 0, SLOT_ALL);
     struct ps_header answer = is_used ? r->answer : none;
 
@@ -130,13 +132,12 @@ static void pass_slot(struct cursor *c, struct ps_server *s, int w, int slot)
     if (!c->reads || !(is & SLOT_IS_USED))
         return;
     r->answer = answer;
-    r->waits = is & SLOT_WAITS;
-    r->is_due = is & SLOT_IS_KEPT;
-    r->is_refused = is & SLOT_IS_REFUSED;
+    r->state = is & SLOT_IS_KEPT ? REQUEST_DUE : is & SLOT_WAITS ? REQUEST_WAITS : REQUEST_ANSWERED;
     r->is_silent = true;
     r->waits_since_ns = world_now_ns(s->env.world);
-    c->is_wrong |= r->is_due && (!r->waits || s->env.consistency.kind != CONSISTENCY_SYNC);
-    c->n_due += r->is_due;
+    c->is_wrong |= r->state == REQUEST_DUE && (!(is & SLOT_WAITS) || s->env.consistency.kind != CONSISTENCY_SYNC);
+    c->is_wrong |= (r->answer.op == PS_REFUSED) != !!(is & SLOT_IS_REFUSED);
+    c->n_due += r->state == REQUEST_DUE;
 }
 
 /* A FETCH that this end has answered may come again at the heir. */
@@ -147,7 +148,7 @@ static void pass_worker(struct cursor *c, struct ps_server *s, int w)
     const enum worker_state read = (enum worker_state)pass(c, (uint64_t)state, ABSENT);
 
     of->may_push = pass(c, of->may_push, 1) != 0;
-    of->is_seen = pass(c, of->is_seen, 1) != 0;
+    s->recovery->worker[w].is_seen = pass(c, s->recovery->worker[w].is_seen, 1) != 0;
     for (int i = 0; i < PS_CREDITS; i++)
         pass_slot(c, s, w, i);
     if (!c->reads)
@@ -163,7 +164,7 @@ static int n_due_of(const struct ps_server *s, int w, size_t k)
     int n = 0;
 
     for (int i = 0; i < PS_CREDITS; i++)
-        n += s->client[w].request[i].is_due && s->client[w].request[i].answer.piece == k;
+        n += s->client[w].request[i].state == REQUEST_DUE && s->client[w].request[i].answer.piece == k;
     return n;
 }
 
@@ -194,22 +195,23 @@ static bool clocks_fit(const struct ps_server *s, size_t k)
 /* A guest may be lost before it has joined, and was not seen then; who begins with the run was. */
 static bool worker_fits(const struct ps_server *s, int w)
 {
-    const struct client *c = &s->client[w];
+    const enum worker_state state = s->client[w].state;
+    const bool is_seen = s->recovery->worker[w].is_seen;
 
-    if (w < s->env.n_workers || c->state == ABSENT)
-        return c->is_seen == (w < s->env.n_workers) && (c->state != ABSENT || w >= s->env.n_workers);
-    return c->is_seen || c->state == LOST;
+    if (w < s->env.n_workers || state == ABSENT)
+        return is_seen == (w < s->env.n_workers) && (state != ABSENT || w >= s->env.n_workers);
+    return is_seen || state == LOST;
 }
 
 /* leases.B1, and who waits: a worker that is there, and has nothing. */
 static bool lease_fits(const struct ps_server *s, int w)
 {
-    const struct client *c = &s->client[w];
-    const bool is_there = c->state == TRAINING;
+    const struct recovery_worker *of = &s->recovery->worker[w];
+    const bool is_there = s->client[w].state == TRAINING;
 
-    if (c->asks && (!is_there || !c->has_begun || !server_has_book(s)))
+    if (of->asks && (!is_there || !of->has_begun || !server_has_book(s)))
         return false;
-    return !server_has_book(s) || s->leases.of[w] == NO_BATCH || (is_there && !c->asks);
+    return !server_has_book(s) || s->recovery->leases.of[w] == NO_BATCH || (is_there && !of->asks);
 }
 
 /* No bit behind the last batch. */
@@ -224,9 +226,9 @@ static bool batches_fit(const struct ps_server *s)
         if (!lease_fits(s, w))
             return false;
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (!ends_with_last(&s->has[k]))
+        if (!ends_with_last(&s->recovery->has[k]))
             return false;
-    return !server_has_book(s) || leases_fit(&s->leases);
+    return !server_has_book(s) || leases_fit(&s->recovery->leases);
 }
 
 static bool state_fits(const struct ps_server *s)
@@ -234,9 +236,10 @@ static bool state_fits(const struct ps_server *s)
     int n_left = 0, n_seen = 0;
 
     for (int w = 0; w < sync_most_workers(&s->env); w++) {
-        const struct client *c = &s->client[w];
-        n_left += c->is_seen && (c->state == LEFT || c->state == LOST);
-        n_seen += c->is_seen;
+        const enum worker_state state = s->client[w].state;
+        const bool is_seen = s->recovery->worker[w].is_seen;
+        n_left += is_seen && (state == LEFT || state == LOST);
+        n_seen += is_seen;
         if (!worker_fits(s, w))
             return false;
     }
@@ -265,7 +268,7 @@ static void pass_set(struct cursor *c, struct batch_set *of)
 /* leases.h, B1 to B3 */
 static void pass_book(struct cursor *c, struct ps_server *s)
 {
-    struct leases *l = &s->leases;
+    struct leases *l = &s->recovery->leases;
     int n_busy = 0;
 
     l->n_begun = pass(c, l->n_begun, l->n_batches);
@@ -285,7 +288,7 @@ static void pass_book(struct cursor *c, struct ps_server *s)
         *given = c->reads ? read : *given;
     }
     for (size_t i = 0; i < n_rounds(s); i++)
-        s->round_ns[i] = pass(c, s->round_ns[i], UINT64_MAX);
+        s->recovery->round_ns[i] = pass(c, s->recovery->round_ns[i], UINT64_MAX);
 }
 
 static void pass_changes(struct cursor *c, struct ps_server *s)
@@ -307,21 +310,21 @@ static void pass_changes(struct cursor *c, struct ps_server *s)
 /* Of an elastic run. */
 static void pass_batches(struct cursor *c, struct ps_server *s)
 {
-    s->n_asking = 0;
+    s->recovery->n_asking = 0;
     for (int w = 0; w < sync_most_workers(&s->env); w++) {
-        struct client *of = &s->client[w];
+        struct recovery_worker *of = &s->recovery->worker[w];
         of->has_begun = pass(c, of->has_begun, 1) != 0;
         of->asks = pass(c, of->asks, 1) != 0;
         of->n_batches = pass(c, of->n_batches, UINT64_MAX);
         of->asked = pass(c, of->asked, UINT64_MAX);
-        s->n_asking += of->asks;
+        s->recovery->n_asking += of->asks;
     }
     pass_changes(c, s);
     if (server_has_book(s))
         pass_book(c, s);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         if (s->piece[k].part.n_elems > 0)
-            pass_set(c, &s->has[k]);
+            pass_set(c, &s->recovery->has[k]);
 }
 
 /* Of s, or into it. */
@@ -333,7 +336,7 @@ static void pass_words(struct cursor *c, struct ps_server *s)
 
     c->is_wrong |= layout != s->layout;
     s->n_updates_before = pass(c, s->n_updates_before, UINT64_MAX);
-    s->n_granted = pass(c, s->n_granted, UINT64_MAX);
+    s->stop.n_granted = pass(c, s->stop.n_granted, UINT64_MAX);
     const int n_left = (int)pass(c, (uint64_t)(s->n_left - has_left), (uint64_t)n_workers);
     s->n_left = c->reads ? n_left : s->n_left;
     s->n_seen = (int)pass(c, (uint64_t)s->n_seen, (uint64_t)n_workers);
@@ -363,6 +366,6 @@ bool copy_words_read(struct ps_server *s, unsigned char *words, int *n_due)
     if (!c.is_wrong && state_fits(s))
         return true;
     if (server_has_book(s))
-        leases_clear(&s->leases);
+        leases_clear(&s->recovery->leases);
     return false;
 }

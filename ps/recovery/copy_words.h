@@ -21,7 +21,7 @@
 #ifndef PS_RECOVERY_COPY_WORDS_H
 #define PS_RECOVERY_COPY_WORDS_H
 
-#include "ps/server_state.h"
+#include "ps/recovery/recovery.h"
 
 /* A multiple of 8. Pure. */
 size_t copy_words_bytes(const struct ps_server *s);

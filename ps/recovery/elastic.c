@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elastic.c - what a server does in an elastic run: server 0 hands out batches, every one notes what it has of
  * them; see leases.h. */
+#include "ps/recovery/elastic.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/world.h"
-#include "ps/server_state.h"
+#include "ps/recovery/replica.h"
 
 bool server_has_book(const struct ps_server *s)
 {
@@ -25,32 +27,32 @@ enum rc server_open_leases(struct ps_server *s)
     if (!server_is_elastic(s))
         return RC_OK;
     if (server_has_book(s))
-        TRY(leases_open(&s->leases, sync_most_workers(&s->env), s->env.n_workers, s->env.n_batches));
-    s->has = calloc(n_pieces, sizeof *s->has);
-    s->round_ns = calloc(n_rounds(s) + 1, sizeof *s->round_ns);
-    if (!s->has || !s->round_ns)
+        TRY(leases_open(&s->recovery->leases, sync_most_workers(&s->env), s->env.n_workers, s->env.n_batches));
+    s->recovery->has = calloc(n_pieces, sizeof *s->recovery->has);
+    s->recovery->round_ns = calloc(n_rounds(s) + 1, sizeof *s->recovery->round_ns);
+    if (!s->recovery->has || !s->recovery->round_ns)
         FAIL(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
     for (size_t k = 0; k < n_pieces; k++)
-        TRY(batch_set_open(&s->has[k], s->env.n_batches));
+        TRY(batch_set_open(&s->recovery->has[k], s->env.n_batches));
 out:
     return rc;
 }
 
 void server_close_leases(struct ps_server *s)
 {
-    leases_close(&s->leases);
-    for (size_t k = 0; s->has && k < s->env.buckets->n_pieces; k++)
-        batch_set_close(&s->has[k]);
-    free(s->has);
-    free(s->round_ns);
-    s->has = NULL;
-    s->round_ns = NULL;
+    leases_close(&s->recovery->leases);
+    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_pieces; k++)
+        batch_set_close(&s->recovery->has[k]);
+    free(s->recovery->has);
+    free(s->recovery->round_ns);
+    s->recovery->has = NULL;
+    s->recovery->round_ns = NULL;
 }
 
-bool server_has_whole(const struct ps_server *s, uint64_t batch)
+static bool has_whole(const struct ps_server *s, uint64_t batch)
 {
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && !batch_set_has(&s->has[k], batch))
+        if (s->piece[k].part.n_elems > 0 && !batch_set_has(&s->recovery->has[k], batch))
             return false;
     return true;
 }
@@ -60,25 +62,23 @@ bool server_has_whole(const struct ps_server *s, uint64_t batch)
 /* leases.B5, at the server that has the book */
 static bool may_push_of(const struct ps_server *s, int worker, uint64_t batch)
 {
-    const struct leases *l = &s->leases;
+    const struct leases *l = &s->recovery->leases;
     const uint64_t own = l->of[worker];
 
-    return own == batch || (own != NO_BATCH && l->ahead[worker] == batch && server_has_whole(s, own));
+    return own == batch || (own != NO_BATCH && l->ahead[worker] == batch && has_whole(s, own));
 }
 
 enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                            enum refused *why)
 {
-    const struct client *c = &s->client[a->worker];
-
+    if (!server_is_elastic(s))
+        return no_recovery.check(s, a, h, why);
     *why = REFUSED_MALFORMED;
-    if (!server_is_elastic(s) && h->batch != 0)
-        return rc_raise(RC_MISMATCH, "worker %d pushed of a batch, and this run hands out none", a->worker);
-    if (server_is_elastic(s) && (h->batch == 0 || h->batch > s->env.n_batches))
+    if (h->batch == 0 || h->batch > s->env.n_batches)
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
                         (long long)(h->batch - 1), (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
-    if (server_has_book(s) && (!c->has_begun || !may_push_of(s, a->worker, h->batch - 1)))
+    if (server_has_book(s) && (!s->recovery->worker[a->worker].has_begun || !may_push_of(s, a->worker, h->batch - 1)))
         return rc_raise(RC_MISMATCH, "worker %d pushed of batch %llu, which it has not", a->worker,
                         (unsigned long long)h->batch - 1);
     return RC_OK;
@@ -87,16 +87,14 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
 enum rc server_check_done(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why)
 {
-    const struct client *c = &s->client[a->worker];
-    const bool asks = h->op == PS_NEXT;
+    const bool asks = h->op == PS_NEXT, has_begun = s->recovery->worker[a->worker].has_begun;
 
     *why = REFUSED_OUT_OF_ORDER;
-    if (asks && !server_has_book(s))
-        return rc_raise(RC_MISMATCH, "worker %d asks for a batch, and this server hands out none", a->worker);
     if (!server_has_book(s))
-        return RC_OK;
-    const uint64_t done = c->has_begun ? s->leases.of[a->worker] + 1 : 0; /* NO_BATCH: 0, too: nothing ends then */
-    const bool gives_back = !asks && h->clock == 0, is_over = asks && c->has_begun && done == 0;
+        return no_recovery.check(s, a, h, why);
+    const uint64_t done =
+        has_begun ? s->recovery->leases.of[a->worker] + 1 : 0; /* NO_BATCH: 0, too: nothing ends then */
+    const bool gives_back = !asks && h->clock == 0, is_over = asks && has_begun && done == 0;
     if ((h->clock != done && !gives_back) || is_over)
         return rc_raise(RC_MISMATCH, "worker %d says that batch %lld is done, which it has not", a->worker,
                         (long long)(h->clock - 1));
@@ -109,8 +107,8 @@ enum rc server_check_done(const struct ps_server *s, const struct arrival *a, co
 enum rc server_check_join(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why)
 {
-    const struct client *c = &s->client[a->worker];
-    const bool is_absent = c->state == ABSENT && !c->request[0].is_pending && !c->is_ending;
+    const struct recovery_worker *w = &s->recovery->worker[a->worker];
+    const bool is_absent = s->client[a->worker].state == ABSENT && !w->forward[0].is_pending && !w->is_ending;
 
     *why = REFUSED_OUT_OF_ORDER;
     if (h->op != PS_JOIN || !is_absent || a->slot != 0)
@@ -125,13 +123,16 @@ enum rc server_check_join(const struct ps_server *s, const struct arrival *a, co
 
 /* --- the book --- */
 
-static void stop_asking(struct ps_server *s, struct client *c)
+static void stop_asking(struct ps_server *s, int worker)
 {
-    s->n_asking -= c->asks;
-    c->asks = false;
+    struct recovery_worker *w = &s->recovery->worker[worker];
+
+    s->recovery->n_asking -= w->asks;
+    w->asks = false;
 }
 
-enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_header *h)
+/* Sends the answer, without a body, to a served request in slot 0; nothing if it is silent (replica.R4). */
+static enum rc answer_alone(struct ps_server *s, int worker, const struct ps_header *h)
 {
     struct request *r = &s->client[worker].request[0];
 
@@ -142,10 +143,11 @@ enum rc server_answer_alone(struct ps_server *s, int worker, const struct ps_hea
 bool server_lease_is_again(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     const struct client *c = &s->client[a->worker];
+    const struct recovery_worker *w = &s->recovery->worker[a->worker];
     const bool is_answer = a->slot == 0 && c->request[0].answer.op == PS_BATCH;
 
     if (h->op == PS_NEXT) /* no two in turn say the same of a worker: a batch is done once */
-        return is_answer && c->state == TRAINING && c->has_begun && c->asked == h->clock;
+        return is_answer && c->state == TRAINING && w->has_begun && w->asked == h->clock;
     if (h->op == PS_JOIN)
         return is_answer && c->state == TRAINING;
     return h->op == PS_LEAVE && is_answer && a->worker > 0 && c->state == LEFT;
@@ -157,7 +159,7 @@ enum rc server_lease_again(struct ps_server *s, const struct arrival *a)
     enum rc rc = RC_OK;
 
     c->request[0].is_silent = false;
-    if (c->asks)
+    if (s->recovery->worker[a->worker].asks)
         return RC_OK;
     TRY(server_end_reply(s, &c->request[0]));
     TRY(server_post_reply(s, a->worker, 0, &c->request[0].answer, NULL));
@@ -168,16 +170,16 @@ out:
 /* What worker w asks for is there, or never will be. */
 static enum rc answer_one(struct ps_server *s, int w, uint64_t batch)
 {
-    struct client *c = &s->client[w];
     const struct ps_header h = { .op = PS_BATCH, .clock = batch == NO_BATCH ? 0 : batch, .is_last = batch == NO_BATCH };
 
-    stop_asking(s, c);
-    return server_answer_alone(s, w, &h);
+    stop_asking(s, w);
+    return answer_alone(s, w, &h);
 }
 
 bool server_leases_are_due(const struct ps_server *s)
 {
-    return s->n_asking > 0 && (leases_has_some(&s->leases) || leases_are_done(&s->leases));
+    return s->recovery->n_asking > 0 &&
+           (leases_has_some(&s->recovery->leases) || leases_are_done(&s->recovery->leases));
 }
 
 enum rc server_answer_next(struct ps_server *s)
@@ -185,41 +187,43 @@ enum rc server_answer_next(struct ps_server *s)
     enum rc rc = RC_OK;
 
     for (int w = 0; w < sync_most_workers(&s->env) && server_leases_are_due(s); w++) {
-        if (!s->client[w].asks)
+        if (!s->recovery->worker[w].asks)
             continue;
-        const enum rc answered = answer_one(s, w, leases_take(&s->leases, w));
+        const enum rc answered = answer_one(s, w, leases_take(&s->recovery->leases, w));
         TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
     }
 out:
     return rc;
 }
 
-void server_note_change(struct ps_server *s, int worker, enum worker_change_kind what)
+/* For the report, with the queue: the worker joined or ended before every batch was done. */
+static void note_change(struct ps_server *s, int worker, enum worker_change_kind what)
 {
-    if (!server_has_book(s) || leases_are_done(&s->leases))
+    if (!server_has_book(s) || leases_are_done(&s->recovery->leases))
         return;
     if (s->facts.changes_count < MOST_WORKER_CHANGES)
         s->facts.change[s->facts.changes_count] =
-            (struct worker_change){ what, worker, s->leases.n_done, s->client[worker].n_batches };
+            (struct worker_change){ what, worker, s->recovery->leases.n_done, s->recovery->worker[worker].n_batches };
     s->facts.changes_count++;
 }
 
 bool server_joins_late(const struct ps_server *s)
 {
-    return server_has_book(s) && leases_are_done(&s->leases);
+    return server_has_book(s) && leases_are_done(&s->recovery->leases);
 }
 
 static void let_in(struct ps_server *s, int worker)
 {
     s->client[worker].state = TRAINING;
-    s->client[worker].is_seen = true;
+    s->recovery->worker[worker].is_seen = true;
     s->n_seen++;
-    server_note_change(s, worker, WORKER_JOINED);
+    note_change(s, worker, WORKER_JOINED);
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
         (void)clocks_join(&s->piece[k].clocks, worker);
 }
 
-enum rc server_join(struct ps_server *s, const struct arrival *a)
+/* The late joiner becomes a worker, unless every batch is done. */
+static enum rc join(struct ps_server *s, const struct arrival *a)
 {
     const struct ps_header h = { .op = PS_BATCH, .is_last = server_joins_late(s) };
     enum rc rc;
@@ -227,7 +231,7 @@ enum rc server_join(struct ps_server *s, const struct arrival *a)
     TRY(server_begin_request(s, a->worker, 0));
     if (!h.is_last)
         let_in(s, a->worker); /* before the answer: R1 of replica.h holds even if that goes to nobody */
-    TRY(server_answer_alone(s, a->worker, &h));
+    TRY(answer_alone(s, a->worker, &h));
 out:
     return rc;
 }
@@ -237,79 +241,73 @@ out:
 static void end_round(struct ps_server *s, size_t round)
 {
     const uint64_t now_ns = world_now_ns(s->env.world);
-    const uint64_t before_ns = round > 0 ? s->round_ns[round - 1] : 0;
+    const uint64_t before_ns = round > 0 ? s->recovery->round_ns[round - 1] : 0;
 
-    s->round_ns[round] = now_ns > before_ns ? now_ns : before_ns;
+    s->recovery->round_ns[round] = now_ns > before_ns ? now_ns : before_ns;
     if (s->env.on_round)
-        s->env.on_round(s->env.on_round_arg, round, s->round_ns[round]);
+        s->env.on_round(s->env.on_round_arg, round, s->recovery->round_ns[round]);
 }
 
 void server_tell_rounds(const struct ps_server *s)
 {
-    const uint64_t n = s->leases.n_done / (uint64_t)s->env.n_workers;
+    const uint64_t n = s->recovery->leases.n_done / (uint64_t)s->env.n_workers;
 
     for (size_t i = 0; s->env.on_round && i < n; i++)
-        s->env.on_round(s->env.on_round_arg, i, s->round_ns[i]);
+        s->env.on_round(s->env.on_round_arg, i, s->recovery->round_ns[i]);
 }
 
 /* One batch more is done. */
 static void note_done(struct ps_server *s)
 {
-    if (s->leases.n_done % (uint64_t)s->env.n_workers == 0)
-        end_round(s, (size_t)(s->leases.n_done / (uint64_t)s->env.n_workers) - 1);
+    if (s->recovery->leases.n_done % (uint64_t)s->env.n_workers == 0)
+        end_round(s, (size_t)(s->recovery->leases.n_done / (uint64_t)s->env.n_workers) - 1);
 }
 
 static void end_batch(struct ps_server *s, int worker)
 {
-    leases_end(&s->leases, worker);
-    s->client[worker].n_batches++;
+    leases_end(&s->recovery->leases, worker);
+    s->recovery->worker[worker].n_batches++;
     s->facts.guest_batches_count += worker >= s->env.n_workers;
     note_done(s);
 }
 
-void server_end_batch(struct ps_server *s, int worker, const struct ps_header *h)
+/* The batch of the worker that the message with header h reports is done. */
+static void end_reported(struct ps_server *s, int worker, const struct ps_header *h)
 {
-    if (!server_has_book(s))
-        return;
-    if (h->clock > 0)
+    if (server_has_book(s) && h->clock > 0)
         end_batch(s, worker);
 }
 
-void server_return_batch(struct ps_server *s, int worker)
+bool server_push_batch(struct ps_server *s, int worker, const struct ps_header *h, struct ps_header *answer)
 {
-    if (server_has_book(s))
-        leases_return(&s->leases, worker);
+    struct leases *l = &s->recovery->leases;
+
+    if (!server_is_elastic(s))
+        return true;
+    if (server_has_book(s) && l->of[worker] != h->batch - 1) {
+        end_batch(s, worker);
+        (void)leases_take(l, worker);
+    }
+    answer->next = server_has_book(s) ? leases_ahead(l, worker) + 1 : 0; /* NO_BATCH: 0, too */
+    if (batch_set_add(&s->recovery->has[h->piece], h->batch - 1))
+        return true;
+    s->facts.repeated_parts_count++;
+    return false;
 }
 
-void server_begin_batch(struct ps_server *s, int worker, const struct ps_header *h)
+/* NEXT: is answered once there is a batch, or every batch is done. */
+static enum rc serve_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
-    if (!server_has_book(s))
-        return;
-    if (s->leases.of[worker] == h->batch - 1)
-        return;
-    end_batch(s, worker);
-    (void)leases_take(&s->leases, worker);
-}
-
-uint64_t server_next_batch(struct ps_server *s, int worker)
-{
-    if (!server_has_book(s))
-        return 0;
-    return leases_ahead(&s->leases, worker) + 1; /* NO_BATCH: 0, too */
-}
-
-enum rc server_next(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
-{
-    struct client *c = &s->client[a->worker];
+    struct recovery_worker *w = &s->recovery->worker[a->worker];
     enum rc rc;
 
     TRY(server_begin_request(s, a->worker, 0));
-    c->request[0].answer = (struct ps_header){ .op = PS_BATCH };
-    server_end_batch(s, a->worker, h);
-    c->has_begun = c->asks = true;
-    c->asked = h->clock;
-    s->n_asking++;
-    const uint64_t batch = leases_take(&s->leases, a->worker);
+    s->client[a->worker].request[0].answer = (struct ps_header){ .op = PS_BATCH };
+    end_reported(s, a->worker, h);
+    w->has_begun = w->asks = true;
+    w->asked = h->clock;
+    s->recovery->n_asking++;
+    const uint64_t batch = leases_take(&s->recovery->leases, a->worker);
     if (batch != NO_BATCH)
         return answer_one(s, a->worker, batch);
     TRY(server_answer_next(s)); /* it was the last one */
@@ -317,25 +315,46 @@ out:
     return rc;
 }
 
-void server_end_lease(struct ps_server *s, int worker)
+/* LEAVE is answered. */
+static enum rc leave(struct ps_server *s, int worker)
+{
+    const struct ps_header h = { .op = PS_BATCH, .is_last = true };
+    enum rc rc;
+
+    TRY(server_begin_request(s, worker, 0));
+    server_leave(s, worker);
+    note_change(s, worker, WORKER_LEFT);
+    TRY(answer_alone(s, worker, &h));
+out:
+    return rc;
+}
+
+enum rc server_serve_batch(struct ps_server *s, struct arrival *a, const struct ps_header *h)
+{
+    if (h->op == PS_NEXT)
+        return serve_next(s, a, h);
+    if (h->op == PS_JOIN)
+        return join(s, a);
+    end_reported(s, a->worker, h);
+    if (server_has_book(s))
+        leases_return(&s->recovery->leases, a->worker); /* it has not started its batch ahead */
+    return h->op == PS_LEAVE ? leave(s, a->worker) : server_serve(s, a, h);
+}
+
+void server_end_lease(struct ps_server *s, int worker, bool is_loss)
 {
     if (!server_has_book(s))
         return;
-    stop_asking(s, &s->client[worker]);
-    if (s->leases.of[worker] != NO_BATCH && s->env.n_servers == 1 && server_has_whole(s, s->leases.of[worker]))
+    if (is_loss)
+        note_change(s, worker, WORKER_LOST);
+    stop_asking(s, worker);
+    if (s->recovery->leases.of[worker] != NO_BATCH && s->env.n_servers == 1 &&
+        has_whole(s, s->recovery->leases.of[worker]))
         end_batch(s, worker);
-    leases_give_back(&s->leases, worker);
+    leases_give_back(&s->recovery->leases, worker);
 }
 
 /* --- parts of the parameters --- */
-
-bool server_takes_part(struct ps_server *s, const struct ps_header *h)
-{
-    if (!server_is_elastic(s) || batch_set_add(&s->has[h->piece], h->batch - 1))
-        return true;
-    s->facts.repeated_parts_count++;
-    return false;
-}
 
 static void add_book(const struct ps_server *s, struct server_facts *out)
 {
@@ -343,8 +362,8 @@ static void add_book(const struct ps_server *s, struct server_facts *out)
 
     out->has_book = server_is_holder(s);
     out->follows_book = !out->has_book;
-    out->batches_done_count = s->leases.n_done;
-    out->batches_again_count = s->leases.n_again;
+    out->batches_done_count = s->recovery->leases.n_done;
+    out->batches_again_count = s->recovery->leases.n_again;
     out->guest_batches_count = of->guest_batches_count;
     out->changes_count = of->changes_count;
     memcpy(out->change, of->change, sizeof out->change);
@@ -352,12 +371,12 @@ static void add_book(const struct ps_server *s, struct server_facts *out)
 
 static void add_parts(const struct ps_server *s, struct server_facts *out)
 {
-    for (size_t k = 0; s->has && k < s->env.buckets->n_pieces; k++) {
-        const uint64_t n_whole = batch_set_first_missing(&s->has[k]);
+    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_pieces; k++) {
+        const uint64_t n_whole = batch_set_first_missing(&s->recovery->has[k]);
         if (s->piece[k].part.n_elems == 0)
             continue;
-        if (s->has[k].n_in < out->batches_held_count)
-            out->batches_held_count = s->has[k].n_in;
+        if (s->recovery->has[k].n_in < out->batches_held_count)
+            out->batches_held_count = s->recovery->has[k].n_in;
         if (n_whole < out->batches_whole_count)
             out->batches_whole_count = n_whole;
     }
@@ -366,7 +385,7 @@ static void add_parts(const struct ps_server *s, struct server_facts *out)
 /* Is what this slice has of the book that of the run's end (replica.R3)? */
 static bool knows_book(const struct ps_server *s)
 {
-    return server_is_holder(s) || (s->env.n_replicas > 0 && !s->is_partial);
+    return server_is_holder(s) || (s->env.n_replicas > 0 && s->role != SLICE_PARTIAL);
 }
 
 void server_batch_facts(const struct ps_server *s, struct server_facts *out)
@@ -374,7 +393,7 @@ void server_batch_facts(const struct ps_server *s, struct server_facts *out)
     out->batches_held_count = out->batches_whole_count = s->env.n_batches;
     for (int i = 0; i < s->n_here; i++) {
         const struct ps_server *slice = s->here[i];
-        if (server_is_holder(slice) || server_is_left_with(slice))
+        if (server_is_holder(slice) || replica_is_left_with(slice))
             add_parts(slice, out);
         if (server_has_book(slice) && knows_book(slice))
             add_book(slice, out);

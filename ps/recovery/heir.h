@@ -6,8 +6,6 @@
 
 #include "harness/exchange/sync_mode.h"
 
-struct world;
-
 /* The standby of server s's slice. */
 static inline int ps_heir(int s, int n_servers)
 {
@@ -29,9 +27,5 @@ static inline bool ps_has_heirs(const struct sync_env *env)
 {
     return env->n_replicas > 0;
 }
-
-/* rc is the result of a transfer with `rank`. Returns RC_OK if rc is RC_PEER, the rank is lost, and the run continues
- * without it; else rc. */
-enum rc ps_forgive_loss(struct world *w, int rank, enum rc rc) MUST_CHECK;
 
 #endif

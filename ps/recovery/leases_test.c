@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "ps/recovery/elastic.h"
 #include "ps/recovery/leases.h"
-#include "ps/server_state.h"
 
 enum { MOST_WORKERS = 6, MOST_BATCHES = 40, N_SCHEDULES = 2000 };
 
@@ -248,9 +248,12 @@ static void facts_are_of_the_part_that_has_least(void **state)
     struct batch_set none = { .n_batches = 5, .word = (uint64_t[1]){ 0 } };
     struct piece_state all = { .part = { 0, 4 } };
     struct buckets one = { .n_pieces = 1 };
-    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5, .n_workers = 2 }, .piece = piece, .has = has };
+    struct recovery of_own = { .has = has }, of_followed = { .has = &none };
+    struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5, .n_workers = 2 },
+                           .piece = piece,
+                           .recovery = &of_own };
     struct ps_server followed = {
-        .env = s.env, .piece = &all, .has = &none, .is_replica = true, .is_partial = true, .slice = 1
+        .env = s.env, .piece = &all, .recovery = &of_followed, .role = SLICE_PARTIAL, .slice = 1
     };
     struct ps_server *here[] = { &s, &followed };
     struct server_facts facts = { 0 };
@@ -269,7 +272,7 @@ static void facts_are_of_the_part_that_has_least(void **state)
     assert_true(facts.has_book);
     assert_int_equal(facts.batches_held_count, 3);
     assert_int_equal(facts.batches_whole_count, 2);
-    followed.is_heir = true; /* what it has is from now on in this server alone */
+    followed.role = SLICE_TAKEN; /* what it has is from now on in this server alone */
     server_batch_facts(&s, &facts);
     assert_int_equal(facts.batches_held_count, 0);
     assert_int_equal(facts.batches_whole_count, 0);
@@ -283,39 +286,40 @@ static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
     struct buckets buckets = { .n_pieces = 2 };
     struct piece_state piece[2] = { { .part = { 0, 4 } }, { .part = { 4, 4 } } };
     struct batch_set has[2];
-    struct client client[2] = { { .has_begun = true }, { .has_begun = true } };
+    struct recovery_worker worker[2] = { { .has_begun = true }, { .has_begun = true } };
+    struct recovery r = { .has = has, .worker = worker };
     struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 8, .n_workers = 100 }, /* no round ends here */
                            .piece = piece,
-                           .has = has,
-                           .client = client };
+                           .recovery = &r };
+    struct ps_header answer = { .next = 0 };
     const struct arrival a = { .worker = 0 };
     const struct ps_header first = { .op = PS_PUSH, .batch = 1 }, ahead = { .op = PS_PUSH, .batch = 3 },
                            of_other = { .op = PS_PUSH, .batch = 2 };
     enum refused why;
 
     (void)state;
-    assert_int_equal(leases_open(&s.leases, 2, 2, 8), RC_OK);
+    assert_int_equal(leases_open(&r.leases, 2, 2, 8), RC_OK);
     for (int k = 0; k < 2; k++)
         assert_int_equal(batch_set_open(&has[k], 8), RC_OK);
-    assert_int_equal(server_next_batch(&s, 0), 3);
-    assert_true(batch_set_add(&has[0], 0));
+    assert_true(server_push_batch(&s, 0, &first, &answer)); /* of piece 0 */
+    assert_int_equal(answer.next, 3);
     assert_int_equal(server_check_batch(&s, &a, &first, &why), RC_OK);
     assert_int_equal(server_check_batch(&s, &a, &of_other, &why), RC_MISMATCH);
     assert_int_equal(server_check_batch(&s, &a, &ahead, &why), RC_MISMATCH);
     assert_int_equal(why, REFUSED_OUT_OF_ORDER);
     assert_true(batch_set_add(&has[1], 0));
     assert_int_equal(server_check_batch(&s, &a, &ahead, &why), RC_OK);
-    server_begin_batch(&s, 0, &first);
-    assert_int_equal(s.leases.n_done, 0);
-    server_begin_batch(&s, 0, &ahead);
-    assert_int_equal(s.leases.n_done, 1);
-    assert_int_equal(client[0].n_batches, 1);
+    assert_false(server_push_batch(&s, 0, &first, &answer)); /* again: B4 */
+    assert_int_equal(r.leases.n_done, 0);
+    assert_true(server_push_batch(&s, 0, &ahead, &answer));
+    assert_int_equal(r.leases.n_done, 1);
+    assert_int_equal(worker[0].n_batches, 1);
     assert_int_equal(server_check_batch(&s, &a, &first, &why), RC_MISMATCH);
     assert_int_equal(server_check_batch(&s, &a, &ahead, &why), RC_OK);
-    assert_int_equal(server_next_batch(&s, 0), 4);
+    assert_int_equal(answer.next, 4);
     for (int k = 0; k < 2; k++)
         batch_set_close(&has[k]);
-    leases_close(&s.leases);
+    leases_close(&r.leases);
 }
 
 /* Who may join has none before it asks, and then one as all have; what it gives back is another one's. */

@@ -19,7 +19,7 @@ enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
 {
     const struct sync_env *env = &p->base.env;
 
-    return ps_has_heirs(env) ? ps_forgive_loss(env->world, ps_holder(p, server), rc) : rc;
+    return ps_has_heirs(env) ? world_forgive_loss(env->world, ps_holder(p, server), rc) : rc;
 }
 
 /* Who has the slice of this server now, as far as this rank knows; -1: nobody. */

@@ -7,21 +7,22 @@
 
 #include "harness/world/world.h"
 #include "ps/recovery/copy.h"
+#include "ps/recovery/elastic.h"
 #include "ps/recovery/replica.h"
 
 enum rc replica_open(struct ps_server *s)
 {
     const int n = s->env.n_servers, n_workers = sync_most_workers(&s->env);
-    struct chain *c = &s->chain;
+    struct chain *c = &s->recovery->chain;
 
     c->heir = s->env.n_workers + ps_heir(s->slice, n);
     c->home = s->env.n_workers + s->slice;
     if (s->env.n_replicas == 0)
         return RC_OK;
-    c->most_pending = n_workers * (PS_CREDITS + 2) + 1; /* R6 */
-    c->pending = calloc((size_t)c->most_pending, sizeof *c->pending);
-    c->held = calloc((size_t)c->most_pending, sizeof *c->held);
-    if (!c->pending || !c->held)
+    c->pending.most = n_workers * (PS_CREDITS + 2) + 1; /* R6 */
+    c->pending.at = calloc((size_t)c->pending.most, sizeof *c->pending.at);
+    c->held = calloc((size_t)c->pending.most, sizeof *c->held);
+    if (!c->pending.at || !c->held)
         return rc_raise(RC_NOMEM, "parameter server: no memory for what %d workers send to a replica", n_workers);
     return RC_OK;
 }
@@ -29,149 +30,141 @@ enum rc replica_open(struct ps_server *s)
 void replica_close(struct ps_server *s)
 {
     copy_abandon(s);
-    free(s->chain.pending);
-    free(s->chain.held);
+    free(s->recovery->chain.pending.at);
+    free(s->recovery->chain.held);
 }
 
 /* --- the holder --- */
 
-static enum rc end_forward(struct ps_server *s, struct request *r, int timeout_ms)
+void replica_end_forward(struct ps_server *s, struct posted *forward)
 {
-    if (!r->is_forwarded)
-        return RC_OK;
-    r->is_forwarded = false;
-    return transport_wait(s->env.transport, &r->forward, timeout_ms); /* over, either way: transport.T3 */
+    struct chain *c = &s->recovery->chain;
+    const enum rc ended = server_end_posted(s, forward, s->env.timeout_ms);
+    const enum rc rc = world_forgive_loss(s->env.world, c->heir, ended);
+
+    if (c->error == RC_OK)
+        c->error = rc;
 }
 
-void replica_end_forward(struct ps_server *s, struct request *r)
+/* The header of the forward is set. */
+static enum rc post_forward(struct ps_server *s, struct posted *forward, const struct message *m)
 {
-    const enum rc rc = ps_forgive_loss(s->env.world, s->chain.heir, end_forward(s, r, s->env.timeout_ms));
+    const int heir = s->recovery->chain.heir;
 
-    if (s->chain.error == RC_OK)
-        s->chain.error = rc;
-}
-
-static enum rc post_forward(struct ps_server *s, struct request *r, const struct message *m)
-{
-    enum rc rc;
-
-    r->forward = (struct xfer){ .peer = s->chain.heir,
-                                .tag = PS_TAG_FORWARD,
-                                .head = r->forward_header,
-                                .n_head_bytes = PS_HEADER_BYTES,
-                                .ptr = (void *)(uintptr_t)m->ptr,
-                                .n_bytes = m->n_bytes,
-                                .n_hollow_bytes = m->n_hollow_bytes,
-                                .lends = true };
-    assert(!r->is_forwarded);
-    rc = transport_send(s->env.transport, &r->forward);
-    r->is_forwarded = rc == RC_OK;
-    return ps_forgive_loss(s->env.world, s->chain.heir, rc);
+    forward->xfer = (struct xfer){ .peer = heir,
+                                   .tag = PS_TAG_FORWARD,
+                                   .head = forward->header,
+                                   .n_head_bytes = PS_HEADER_BYTES,
+                                   .ptr = (void *)(uintptr_t)m->ptr,
+                                   .n_bytes = m->n_bytes,
+                                   .n_hollow_bytes = m->n_hollow_bytes,
+                                   .lends = true };
+    assert(!forward->is_posted);
+    return world_forgive_loss(s->env.world, heir, server_post(s, forward));
 }
 
 static void add_pending(struct chain *c, const struct arrival *a)
 {
-    assert(c->n_pending < c->most_pending); /* R6 */
-    c->pending[(c->first_pending + c->n_pending++) % c->most_pending] = *a;
+    assert(c->pending.n < c->pending.most); /* R6 */
+    arrivals_add(&c->pending, a);
 }
 
 enum rc replica_forward(struct ps_server *s, struct arrival *a, const struct ps_header *h)
 {
-    struct client *c = &s->client[a->worker];
-    struct request *r = &c->request[a->slot];
+    struct recovery_worker *w = &s->recovery->worker[a->worker];
+    struct forward *f = &w->forward[a->slot];
     enum rc rc;
 
-    memcpy(r->forward_header, a->message.head, PS_HEADER_BYTES);
-    ps_forward_mark(r->forward_header, &(struct ps_mark){ a->worker, a->slot, s->slice });
-    TRY(post_forward(s, r, &a->message));
-    r->is_pending = true;
-    r->pending_piece = h->piece;
-    r->forwarded_ns = world_now_ns(s->env.world);
-    c->is_ending = h->op == PS_LEAVE || h->op == PS_FETCH;
-    add_pending(&s->chain, a);
+    memcpy(f->posted.header, a->message.head, PS_HEADER_BYTES);
+    ps_forward_mark(f->posted.header, &(struct ps_mark){ a->worker, a->slot, s->slice });
+    TRY(post_forward(s, &f->posted, &a->message));
+    f->is_pending = true;
+    f->since_ns = world_now_ns(s->env.world);
+    w->is_ending = h->op == PS_LEAVE || h->op == PS_FETCH;
+    add_pending(&s->recovery->chain, a);
     a->message = (struct message){ .peer = -1 };
 out:
     return rc;
 }
 
-/* Forward `op` of the worker, without a message of it, by r. */
-static enum rc forward_alone(struct ps_server *s, struct request *r, int worker, enum ps_op op)
+/* Forward `op` of the worker, without a message of it. */
+static enum rc forward_alone(struct ps_server *s, struct posted *forward, int worker, enum ps_op op)
 {
     const struct ps_header h = { .op = op };
     const struct message nothing = { .peer = -1, .tag = (uint32_t)op };
     enum rc rc;
 
-    ps_header_encode(r->forward_header, &h);
-    ps_forward_mark(r->forward_header, &(struct ps_mark){ worker, 0, s->slice });
-    TRY(post_forward(s, r, &nothing));
-    add_pending(&s->chain, &(struct arrival){ .message = nothing, .worker = worker });
+    ps_header_encode(forward->header, &h);
+    ps_forward_mark(forward->header, &(struct ps_mark){ worker, 0, s->slice });
+    TRY(post_forward(s, forward, &nothing));
+    add_pending(&s->recovery->chain, &(struct arrival){ .message = nothing, .worker = worker });
 out:
     return rc;
 }
 
 enum rc replica_forward_loss(struct ps_server *s, int worker)
 {
-    struct client *c = &s->client[worker];
+    struct recovery_worker *w = &s->recovery->worker[worker];
 
-    if (c->loss_is_told)
+    if (w->loss_is_told)
         return RC_OK;
-    c->loss_is_told = c->is_ending = true;
+    w->loss_is_told = w->is_ending = true;
     server_forget_arrivals(s, worker);
-    if (c->state == LEFT) { /* it is the same without it */
+    if (s->client[worker].state == LEFT) { /* it is the same without it */
         server_drop_now(s, worker);
         return RC_OK;
     }
-    return forward_alone(s, &c->loss, worker, PS_LOST);
+    return forward_alone(s, &w->loss, worker, PS_LOST);
 }
 
 enum rc replica_leave(struct ps_server *s, int worker)
 {
-    struct client *c = &s->client[worker];
+    struct recovery_worker *w = &s->recovery->worker[worker];
 
     if (!replica_is_kept(s)) {
         server_leave(s, worker);
         return RC_OK;
     }
-    if (c->state != TRAINING || c->is_ending)
+    if (s->client[worker].state != TRAINING || w->is_ending)
         return RC_OK;
-    c->is_ending = true;
-    return forward_alone(s, &c->leave, worker, PS_LEAVE);
+    w->is_ending = true;
+    return forward_alone(s, &w->leave, worker, PS_LEAVE);
 }
 
 /* A push has waited until now for its replica. */
-static void note_wait(struct ps_server *s, const struct request *r)
+static void note_wait(struct ps_server *s, const struct forward *f)
 {
     s->facts.replicated_count++;
-    s->facts.replicate_ns += world_now_ns(s->env.world) - r->forwarded_ns;
+    s->facts.replicate_ns += world_now_ns(s->env.world) - f->since_ns;
 }
 
 /* A loss, or a LEAVE without a message. */
 static void serve_alone(struct ps_server *s, const struct arrival *a)
 {
-    struct client *c = &s->client[a->worker];
+    struct recovery_worker *w = &s->recovery->worker[a->worker];
 
     if (a->message.tag == PS_LOST) {
-        replica_end_forward(s, &c->loss);
+        replica_end_forward(s, &w->loss);
         server_drop_now(s, a->worker);
     } else {
-        replica_end_forward(s, &c->leave);
+        replica_end_forward(s, &w->leave);
         server_leave(s, a->worker);
     }
 }
 
 static enum rc serve_forwarded(struct ps_server *s, struct arrival *a)
 {
-    struct request *r = &s->client[a->worker].request[a->slot];
+    struct forward *f = &s->recovery->worker[a->worker].forward[a->slot];
     const struct message *m = &a->message;
     struct ps_header h;
     enum refused why;
     enum rc rc;
 
-    r->is_pending = false;
+    f->is_pending = false;
     TRY(ps_header_decode(&h, m->head, m->n_head_bytes, m->n_bytes + m->n_hollow_bytes, &why));
     if (ps_is_push(h.op))
-        note_wait(s, r);
-    rc = server_serve(s, a, &h);
+        note_wait(s, f);
+    rc = recovery_serve(s, a, &h);
     if (rc == RC_PEER)
         rc = server_forgive_lost(s, a->worker);
 out:
@@ -181,12 +174,9 @@ out:
 /* R2: the replica has it, or there is none any more. */
 static enum rc serve_pending(struct ps_server *s)
 {
-    struct chain *chain = &s->chain;
-    struct arrival a = chain->pending[chain->first_pending];
+    struct arrival a = arrivals_take(&s->recovery->chain.pending);
     enum rc rc = RC_OK;
 
-    chain->first_pending = (chain->first_pending + 1) % chain->most_pending;
-    chain->n_pending--;
     if (a.message.peer < 0)
         serve_alone(s, &a);
     else
@@ -196,7 +186,7 @@ static enum rc serve_pending(struct ps_server *s)
     if (rc == RC_OK)
         rc = server_answer_next(s); /* likewise */
     if (a.message.peer >= 0) {
-        replica_end_forward(s, &s->client[a.worker].request[a.slot]); /* R7 */
+        replica_end_forward(s, &s->recovery->worker[a.worker].forward[a.slot].posted); /* R7 */
         transport_release(s->env.transport, &a.message);
     }
     return rc;
@@ -205,13 +195,13 @@ static enum rc serve_pending(struct ps_server *s)
 /* Number h->clock of its forwards is there. */
 static enum rc take_held(struct ps_server *s, const struct message *m, const struct ps_header *h)
 {
-    struct chain *c = &s->chain;
+    struct chain *c = &s->recovery->chain;
     const bool is_of_copy = c->copy && h->clock == 1;
 
-    if (m->peer != c->heir || h->op != PS_HELD || h->clock != c->n_held + 1 || (c->n_pending == 0 && !is_of_copy))
+    if (m->peer != c->heir || h->op != PS_HELD || h->clock != c->n_held + 1 || (c->pending.n == 0 && !is_of_copy))
         return rc_raise(RC_MISMATCH, "rank %d says that it holds forward %llu of server %d, where %llu of %d come next",
                         m->peer, (unsigned long long)h->clock, s->slice, (unsigned long long)c->n_held + 1,
-                        c->n_pending);
+                        c->pending.n);
     c->n_held++;
     return RC_OK;
 }
@@ -227,12 +217,12 @@ enum rc replica_take_held(struct ps_server *s, struct message *m, enum refused *
     held = server_of_slice(s, h.piece < (uint32_t)s->env.n_servers ? (int)h.piece : -1);
     if (!held || !server_is_holder(held))
         FAIL(RC_MISMATCH, "rank %d says that it holds what this server has not: slice %u", m->peer, h.piece);
-    if (m->peer != held->chain.heir || !held->chain.is_on)
+    if (m->peer != held->recovery->chain.heir || !held->recovery->chain.is_on)
         if (world_is_lost(s->env.world, m->peer)) /* it was lost before that came */
             goto out;
     TRY(take_held(held, m, &h));
     *why = NOT_REFUSED;
-    TRY(held->chain.copy ? copy_end(held) : serve_pending(held));
+    TRY(held->recovery->chain.copy ? copy_end(held) : serve_pending(held));
 out:
     transport_release(s->env.transport, m);
     return rc;
@@ -242,21 +232,17 @@ out:
 
 enum rc replica_post_held(struct ps_server *s)
 {
-    struct chain *c = &s->chain;
-    struct held *held = &c->held[++c->n_served % (uint64_t)c->most_pending];
+    struct chain *c = &s->recovery->chain;
+    struct posted *held = &c->held[++c->n_served % (uint64_t)c->pending.most];
     const struct ps_header h = { .op = PS_HELD, .piece = (uint32_t)s->slice, .clock = c->n_served };
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (held->is_posted) /* it has arrived: R6 */
-        rc = transport_wait(s->env.transport, &held->tx, s->env.timeout_ms);
-    held->is_posted = false;
-    TRY(ps_forgive_loss(s->env.world, c->home, rc));
+    TRY(world_forgive_loss(s->env.world, c->home,
+                           server_end_posted(s, held, s->env.timeout_ms))); /* it has arrived: R6 */
     ps_header_encode(held->header, &h);
-    held->tx =
+    held->xfer =
         (struct xfer){ .peer = c->home, .tag = PS_TAG_HELD, .head = held->header, .n_head_bytes = PS_HEADER_BYTES };
-    rc = transport_send(s->env.transport, &held->tx);
-    held->is_posted = rc == RC_OK;
-    rc = ps_forgive_loss(s->env.world, c->home, rc);
+    TRY(world_forgive_loss(s->env.world, c->home, server_post(s, held)));
 out:
     return rc;
 }
@@ -280,7 +266,7 @@ static enum rc check_followed(const struct ps_server *replica, const struct arri
         return rc_raise(RC_MISMATCH, "worker %d has not joined", a->worker);
     if (ps_is_push(h->op))
         return server_check_push(replica, a, h, &why);
-    if (h->op == PS_NEXT && (c->state != TRAINING || c->asks))
+    if (h->op == PS_NEXT && (c->state != TRAINING || replica->recovery->worker[a->worker].asks))
         return rc_raise(RC_MISMATCH, "worker %d asks for a batch in state %d", a->worker, (int)c->state);
     if (h->op == PS_NEXT || h->op == PS_LEAVE || h->op == PS_FETCH)
         return server_check_done(replica, a, h, &why);
@@ -295,7 +281,7 @@ static enum rc serve_followed(struct ps_server *replica, struct arrival *a, cons
     if (h->op == PS_LOST)
         server_drop_now(replica, a->worker);
     else
-        TRY(server_serve(replica, a, h));
+        TRY(recovery_serve(replica, a, h));
     TRY(server_settle_all(replica));
     TRY(server_answer_next(replica));
 out:
@@ -317,7 +303,7 @@ static enum rc follow(struct ps_server *replica, struct arrival *a, const struct
         transport_release(replica->env.transport, &a->message);
         a->message = (struct message){ .peer = -1 };
     }
-    if (!replica->is_heir)
+    if (replica->role != SLICE_TAKEN)
         TRY(replica_post_held(replica)); /* R7: when it is released */
 out:
     return rc;
@@ -335,12 +321,12 @@ static enum rc take_of_slice(struct ps_server *s, struct arrival *a, int slice, 
     if (h->op == PS_COPY)
         return copy_take(s, &a->message, slice, h, why);
     *why = REFUSED_OUT_OF_ORDER;
-    if (!replica || server_is_holder(replica) || peer != replica->chain.home)
+    if (!replica || server_is_holder(replica) || peer != replica->recovery->chain.home)
         return rc_raise(RC_MISMATCH, "rank %d forwards a change of slice %d, whose heir this server is not", peer,
                         slice);
     if (a->worker >= sync_most_workers(&s->env) || a->slot >= PS_CREDITS)
         return rc_raise(RC_MISMATCH, "it is of worker %d, slot %u", a->worker, a->slot);
-    if (replica->is_partial)
+    if (replica->role == SLICE_PARTIAL)
         return copy_take_kept(replica, a, h, why);
     *why = NOT_REFUSED;
     return follow(replica, a, h);
@@ -375,23 +361,21 @@ out:
 
 static void end_all_forwards(struct ps_server *s, int timeout_ms)
 {
-    for (int w = 0; w < sync_most_workers(&s->env); w++) {
-        for (int i = 0; i < PS_CREDITS; i++)
-            (void)!end_forward(s, &s->client[w].request[i], timeout_ms); /* the heir is lost, or all is over */
-        (void)!end_forward(s, &s->client[w].loss, timeout_ms);
-        (void)!end_forward(s, &s->client[w].leave, timeout_ms);
+    for (int i = 0; i < sync_most_workers(&s->env); i++) {
+        struct recovery_worker *w = &s->recovery->worker[i];
+        for (int slot = 0; slot < PS_CREDITS; slot++)
+            (void)!server_end_posted(s, &w->forward[slot].posted, timeout_ms); /* the heir is lost, or all is over */
+        (void)!server_end_posted(s, &w->loss, timeout_ms);
+        (void)!server_end_posted(s, &w->leave, timeout_ms);
     }
 }
 
 void replica_end_held(struct ps_server *s, int timeout_ms)
 {
-    struct chain *c = &s->chain;
+    struct chain *c = &s->recovery->chain;
 
-    for (int i = 0; i < c->most_pending; i++) {
-        if (c->held[i].is_posted)
-            (void)!transport_wait(s->env.transport, &c->held[i].tx, timeout_ms); /* its holder may be lost */
-        c->held[i].is_posted = false;
-    }
+    for (int i = 0; i < c->pending.most; i++)
+        (void)!server_end_posted(s, &c->held[i], timeout_ms); /* its holder may be lost */
 }
 
 enum rc replica_go_on_alone(struct ps_server *s)
@@ -401,11 +385,11 @@ enum rc replica_go_on_alone(struct ps_server *s)
 
     copy_abandon(s);
     end_all_forwards(s, DO_NOT_WAIT);
-    while (s->chain.n_pending > 0)
+    while (s->recovery->chain.pending.n > 0)
         TRY(serve_pending(s));
-    s->chain.is_on = false;
+    s->recovery->chain.is_on = false;
     (void)snprintf(line, sizeof line, "server %d goes on without a replica, which server %d had", s->slice,
-                   s->chain.heir - s->env.n_workers);
+                   s->recovery->chain.heir - s->env.n_workers);
     server_tell(s, line);
 out:
     return rc;
@@ -413,16 +397,20 @@ out:
 
 void replica_end(struct ps_server *s, bool has_failed)
 {
-    struct chain *c = &s->chain;
+    struct chain *c = &s->recovery->chain;
     const int timeout_ms = has_failed ? DO_NOT_WAIT : s->env.timeout_ms;
 
     copy_abandon(s);
     end_all_forwards(s, timeout_ms);
     replica_end_held(s, timeout_ms);
-    for (; c->n_pending > 0; c->n_pending--) {
-        struct arrival *a = &c->pending[c->first_pending];
-        if (a->message.peer >= 0)
-            transport_release(s->env.transport, &a->message);
-        c->first_pending = (c->first_pending + 1) % c->most_pending;
+    while (c->pending.n > 0) {
+        struct arrival a = arrivals_take(&c->pending);
+        if (a.message.peer >= 0)
+            transport_release(s->env.transport, &a.message);
     }
+}
+
+bool replica_is_left_with(const struct ps_server *s)
+{
+    return s->role == SLICE_FOLLOWED && world_is_lost(s->env.world, s->recovery->chain.home);
 }

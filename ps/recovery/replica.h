@@ -68,14 +68,16 @@
 #define PS_RECOVERY_REPLICA_H
 
 #include "ps/recovery/heir.h"
-#include "ps/server_state.h"
+#include "ps/recovery/recovery.h"
 
 /* Is every change of s forwarded? */
 static inline bool replica_is_kept(const struct ps_server *s)
 {
-    return s->chain.is_on;
+    return s->recovery->chain.is_on;
 }
 
+/* Was its home lost at the very end, so that no server replaced it, but all its data is here? */
+bool replica_is_left_with(const struct ps_server *s);
 /* Opens the two ends of a slice's chain; with env.replicas 0 does nothing. RC_NOMEM. */
 enum rc replica_open(struct ps_server *s) MUST_CHECK;
 void replica_close(struct ps_server *s);
@@ -94,8 +96,8 @@ enum rc replica_post_held(struct ps_server *s) MUST_CHECK;
 bool replica_is_due(const struct ps_server *s);
 /* Handles the loss of the standby or the holder of any slice of the rank s. RC_PEER: R9. */
 enum rc replica_look(struct ps_server *s) MUST_CHECK;
-/* Completes the forwards of r before the memory that they are sent from is released (R7). */
-void replica_end_forward(struct ps_server *s, struct request *r);
+/* Completes a forward before the memory that it is sent from is released (R7). */
+void replica_end_forward(struct ps_server *s, struct posted *forward);
 /* The standby is lost and will send no HELD any more. Makes all changes that wait for it. */
 enum rc replica_go_on_alone(struct ps_server *s) MUST_CHECK;
 /* Completes the sends to the holder. */

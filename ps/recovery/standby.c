@@ -5,16 +5,17 @@
 
 #include "harness/world/world.h"
 #include "ps/recovery/copy.h"
+#include "ps/recovery/elastic.h"
 #include "ps/recovery/replica.h"
 
 static bool heir_is_due(const struct ps_server *s)
 {
-    return s->chain.is_on && world_is_lost(s->env.world, s->chain.heir);
+    return s->recovery->chain.is_on && world_is_lost(s->env.world, s->recovery->chain.heir);
 }
 
 static bool holder_is_due(const struct ps_server *s)
 {
-    return !server_is_holder(s) && world_is_lost(s->env.world, s->chain.home);
+    return !server_is_holder(s) && world_is_lost(s->env.world, s->recovery->chain.home);
 }
 
 /* Whom a holder that has no heir makes one; -1: nobody. R8: nor once it has given its own final state, as others may
@@ -22,8 +23,8 @@ static bool holder_is_due(const struct ps_server *s)
 static int new_heir(const struct ps_server *s)
 {
     const int own = s->env.world->rank - s->env.n_workers;
-    const bool is_needed = s->env.n_replicas > 0 && !s->rank->has_given_state;
-    const bool has_none = is_needed && server_is_holder(s) && !s->chain.is_on;
+    const bool is_needed = s->env.n_replicas > 0 && s->rank->client[0].state != LEFT;
+    const bool has_none = is_needed && server_is_holder(s) && !s->recovery->chain.is_on;
     const int next = has_none ? ps_living(&s->env, ps_heir(own, s->env.n_servers)) : -1;
 
     return next == own ? -1 : next;
@@ -43,17 +44,17 @@ bool replica_is_due(const struct ps_server *s)
 static enum rc take_place(struct ps_server *r)
 {
     const struct ps_server *own = r->rank;
-    const int from = r->chain.home - r->env.n_workers;
+    const int from = r->recovery->chain.home - r->env.n_workers;
     char line[RC_MESSAGE_BYTES];
     enum rc rc = RC_OK;
 
     TRY(server_open_versions(r));
     replica_end_held(r, DO_NOT_WAIT);
-    r->is_heir = true;
+    r->role = SLICE_TAKEN;
     for (int w = 0; w < sync_most_workers(&r->env); w++) {
         if (r->client[w].state != LOST && world_is_lost(r->env.world, sync_rank_of(&r->env, w)))
             server_drop_now(r, w);
-        else if (own->client[w].has_left_all) /* R8 */
+        else if (own->recovery->worker[w].has_left_all) /* R8 */
             TRY(replica_leave(r, w));
     }
     TRY(server_settle_all(r));
@@ -73,7 +74,7 @@ static enum rc check_slices(const struct ps_server *s)
 
     for (int i = ps_home(own, n); i != own && world_is_lost(env->world, env->n_workers + i); i = ps_home(i, n)) {
         const struct ps_server *here = server_of_slice(s, i);
-        if (here && !here->is_partial)
+        if (here && here->role != SLICE_PARTIAL)
             continue;
         (void)snprintf(line, sizeof line,
                        "the parameters of server %d are lost: who held them was lost before server %d had a whole "
@@ -87,7 +88,7 @@ static enum rc check_slices(const struct ps_server *s)
 
 static enum rc look_at(struct ps_server *s)
 {
-    enum rc rc = s->chain.error;
+    enum rc rc = s->recovery->chain.error;
 
     if (rc != RC_OK)
         return rc_raise(rc, "server %d: what it has forwarded is not released by its heir, which lives", s->slice);
@@ -113,7 +114,7 @@ enum rc replica_look(struct ps_server *s)
     if (has_lost && s->env.n_replicas > 0)
         TRY(check_slices(s));
     for (int i = 0; i < s->n_here; i++)
-        if (has_lost || s->here[i]->chain.error != RC_OK)
+        if (has_lost || s->here[i]->recovery->chain.error != RC_OK)
             TRY(look_at(s->here[i]));
 out:
     return rc;

@@ -10,6 +10,7 @@
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/protocol.h"
+#include "ps/recovery/recovery.h"
 #include "ps/server_state.h"
 
 enum { N_PARAMS = FUZZ_N_ELEMS_0 + FUZZ_N_ELEMS_1, STEP_NS = 1000, MOST_MESSAGES = 4096 };
@@ -62,12 +63,13 @@ static void repair_batch(const struct fuzz *f, unsigned char *bytes, int worker)
     const struct ps_server *s = f->server;
     const enum ps_op op = (enum ps_op)bytes_get(bytes + AT_OP, 2);
 
-    if (server_is_elastic(s) && ps_is_push(op) && s->leases.ahead[worker] != NO_BATCH && bytes[AT_APPLY] % 2 == 1)
-        bytes_put(bytes + AT_APPLY, s->leases.ahead[worker] + 1, 8);
+    if (server_is_elastic(s) && ps_is_push(op) && s->recovery->leases.ahead[worker] != NO_BATCH &&
+        bytes[AT_APPLY] % 2 == 1)
+        bytes_put(bytes + AT_APPLY, s->recovery->leases.ahead[worker] + 1, 8);
     else if (server_is_elastic(s) && ps_is_push(op))
-        bytes_put(bytes + AT_APPLY, s->leases.of[worker] + 1, 8);
+        bytes_put(bytes + AT_APPLY, s->recovery->leases.of[worker] + 1, 8);
     if (server_is_elastic(s) && op == PS_NEXT)
-        bytes_put(bytes + AT_CLOCK, s->client[worker].has_begun ? s->leases.of[worker] + 1 : 0, 8);
+        bytes_put(bytes + AT_CLOCK, s->recovery->worker[worker].has_begun ? s->recovery->leases.of[worker] + 1 : 0, 8);
 }
 
 static void repair(struct fuzz *f, unsigned char *bytes, size_t n_bytes, unsigned how, int worker)
