@@ -15,14 +15,440 @@
  * Behind a GIVE the answer is TAKEN, and has no parameters. A PULL is answered as if it were a push that has counted.
  *
  * The order of the sum is that of workers, not of arrival: with sync:0 a run has the same bits whatever its timing.
+ *
+ * Answers are sent from the memory of the parameters while others push. There are arrays as long as the slice, the
+ * parameters' first one and others. Each piece has its newest version in one of them, at its place in the slice.
+ *
+ * Invariants
+ *   V1  An answer that the transport sends from where it is holds its version until server_end_reply(). An update of a
+ *       version that nobody holds is made in place; of one that is held, block by block into one that nobody holds,
+ *       which is the newest from then on. So what a worker reads is of one version, and is not copied.
+ *   V2  There is always one that nobody holds, with as many versions as workers: a worker holds one of a piece at most,
+ *       for it asks for the piece again behind its answer (wire.P4), and so ends that; and who has pushed what an
+ *       update takes holds none. Where all have pushed that, or there is only one worker, or the transport copies what
+ *       is sent, one version is enough; and in a slice that nobody is answered from (replica.R4).
  */
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
 #include "ps/server_state.h"
+
+/* Of a block that is summed or copied, and updated there: it is in a cache then. */
+enum { BLOCK_ELEMS = 16384 };
+
+/* --- checks: does a push or a pull fit what its worker has done before (P3, P4), and the pieces here? --- */
+
+/* Its indices are checked before anything is done with it. */
+enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why_refused)
+{
+    const struct push_body body = ps_push_body(h);
+    char why[RC_MESSAGE_BYTES], compression[COMPRESSION_TEXT_BYTES];
+
+    *why_refused = REFUSED_MALFORMED;
+    if (!push_body_is_of(&body, &s->env.compression)) {
+        compression_text(compression, sizeof compression, &s->env.compression);
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
+                        a->worker, h->piece, (int)h->form, compression);
+    }
+    if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
+        (void)snprintf(why, sizeof why, "%s", rc_message());
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->worker, h->piece, why);
+    }
+    return RC_OK;
+}
+
+/* Does another request of piece k of worker w wait? */
+static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
+{
+    for (int i = 0; i < PS_CREDITS; i++) {
+        const struct request *r = &s->client[w].request[i];
+        if (request_waits(r) && r->answer.piece == k)
+            return true;
+    }
+    return false;
+}
+
+static enum rc check_order(const struct ps_server *s, int worker, const struct ps_header *h, enum refused *why)
+{
+    *why = REFUSED_MALFORMED;
+    if (h->piece >= s->env.buckets->n_pieces)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u, of which there are %zu", worker, h->piece,
+                        s->env.buckets->n_pieces);
+    const struct piece_state *p = &s->piece[h->piece];
+    if (h->n_elems == 0 || h->n_elems != p->part.n_elems)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
+                        h->piece, h->n_elems, p->part.n_elems);
+    *why = h->step < p->clocks.clock[worker] ? REFUSED_REPLAYED : REFUSED_OUT_OF_ORDER;
+    if (h->clock > p->clock)
+        return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
+                        (unsigned long long)h->clock, (unsigned long long)p->clock);
+    if (h->step != p->clocks.clock[worker])
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
+                        h->piece, h->step, p->clocks.clock[worker]);
+    if (waits_for_piece(s, worker, h->piece))
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u again, before its push was answered", worker, h->piece);
+    return RC_OK;
+}
+
+enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why)
+{
+    enum rc rc;
+
+    TRY(check_order(s, a->worker, h, why));
+    TRY(s->ops->check(s, a, h, why));
+    TRY(server_check_body(s, a, h, why));
+out:
+    return rc;
+}
+
+enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                          enum refused *why)
+{
+    const int worker = a->worker;
+
+    *why = REFUSED_MALFORMED;
+    if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)
+        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u with %u elements, of which this server has none",
+                        worker, h->piece, h->n_elems);
+    *why = REFUSED_OUT_OF_ORDER;
+    if (waits_for_piece(s, worker, h->piece))
+        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u before its push of it was answered", worker, h->piece);
+    return RC_OK;
+}
+
+/* --- versions --- */
+
+/* V2 */
+static int n_versions(const struct ps_server *s)
+{
+    size_t n_longest = 0;
+
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        n_longest = s->piece[k].part.n_elems > n_longest ? s->piece[k].part.n_elems : n_longest;
+    if (!s->param || consistency_waits_for_all(&s->env.consistency) ||
+        !transport_sends_lent(s->env.transport, n_longest * sizeof(float)))
+        return 1;
+    return sync_most_workers(&s->env);
+}
+
+enum rc server_open_versions(struct ps_server *s)
+{
+    const size_t n_pieces = s->env.buckets->n_pieces, n = (size_t)n_versions(s);
+    struct versions *v = &s->versions;
+    enum rc rc = RC_OK;
+
+    if (n == 1)
+        return RC_OK;
+    TRY(arena_open_ticking(&v->arena, (n - 1) * arena_floats_bytes(s->n_elems), s->env.compute->env.tick,
+                           s->env.compute->env.arg));
+    v->other = calloc(n, sizeof *v->other);
+    v->n_readers = calloc(n_pieces * n, sizeof *v->n_readers);
+    if (!v->other || !v->n_readers)
+        FAIL(RC_NOMEM, "parameter server: no memory for %zu versions of %zu pieces", n, n_pieces);
+    for (size_t i = 0; i < n - 1; i++)
+        v->other[i] = arena_floats(&v->arena, s->n_elems);
+    for (size_t k = 0; k < n_pieces; k++)
+        if (transport_sends_lent(s->env.transport, s->piece[k].part.n_elems * sizeof(float)))
+            s->piece[k].n_readers = v->n_readers + k * n;
+    v->n_others = (int)n - 1;
+out:
+    return rc;
+}
+
+void server_close_versions(struct ps_server *s)
+{
+    arena_close(&s->versions.arena);
+    free(s->versions.other);
+    free(s->versions.n_readers);
+    s->versions = (struct versions){ .n_others = 0 };
+}
+
+static float *version_at(const struct ps_server *s, size_t k, int v)
+{
+    float *slice = v == 0 ? s->param : s->versions.other[v - 1];
+
+    return slice ? slice + s->piece[k].part.offset_elems : NULL;
+}
+
+float *server_param(const struct ps_server *s, size_t k)
+{
+    return version_at(s, k, s->piece[k].version);
+}
+
+void server_gather(const struct ps_server *s, float *out)
+{
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
+        const struct range part = s->piece[k].part;
+        if (part.n_elems > 0)
+            memcpy(out + part.offset_elems, server_param(s, k), part.n_elems * sizeof *out);
+    }
+}
+
+static int next_version(const struct ps_server *s, size_t k)
+{
+    const struct piece_state *p = &s->piece[k];
+    int v = 0;
+
+    if (!p->n_readers || p->n_readers[p->version] == 0)
+        return p->version;
+    while (v < s->versions.n_others && p->n_readers[v] > 0)
+        v++;
+    assert(p->n_readers[v] == 0); /* V2 */
+    return v;
+}
+
+static void hold_version(struct ps_server *s, struct request *r)
+{
+    struct piece_state *p = &s->piece[r->answer.piece];
+
+    if (!p->n_readers)
+        return;
+    r->n_readers = &p->n_readers[p->version];
+    ++*r->n_readers;
+}
+
+static void release_version(struct request *r)
+{
+    if (r->n_readers)
+        --*r->n_readers;
+    r->n_readers = NULL;
+}
+
+/* --- spans --- */
+
+void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
+                      size_t n_elems)
+{
+    if (!s->env.ring)
+        return;
+    const struct span span = { .start_ns = start_ns,
+                               .end_ns = end_ns,
+                               .what = what,
+                               .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
+                               .piece = k,
+                               .n_bytes = n_elems * sizeof(float),
+                               .step = s->rank->served_step };
+
+    span_ring_add(s->env.ring, &span);
+}
+
+static void span_update(const struct ps_server *s, uint64_t start_ns, uint64_t end_ns, size_t k)
+{
+    if (s->env.ring)
+        server_note_span(s, server_is_holder(s) ? "apply" : "follow", start_ns, end_ns, (int32_t)k,
+                         s->piece[k].part.n_elems);
+}
+
+/* --- updates: by one gradient, or by those that are kept until a round is full --- */
+
+/* What the next update of piece k, by the sum of n_grads, is made with. */
+static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
+{
+    s->optimizer.lr = lr;
+    s->optimizer.grad_scale = 1.0f / (float)n_grads;
+    s->optimizer.n_updates = s->n_updates_before + s->piece[k].clock;
+}
+
+/* Elements [at, at + n) of piece k, by grad[n], NULL: hollow; into version v, which may be another than the newest. */
+static enum rc apply_range(struct ps_server *s, size_t k, int v, size_t at, size_t n, const float *grad)
+{
+    const size_t first = s->piece[k].part.offset_elems + at;
+
+    if (server_is_hollow(s))
+        return optimizer_step_range(&s->optimizer, first, n, NULL, NULL);
+    float *param = version_at(s, k, v) + at;
+    if (v != s->piece[k].version)
+        memcpy(param, server_param(s, k) + at, n * sizeof *param);
+    return optimizer_step_range(&s->optimizer, first, n, param, grad);
+}
+
+static void note_update(struct ps_server *s, size_t k, int v)
+{
+    s->piece[k].version = v;
+    s->piece[k].clock++;
+}
+
+/* The body at `from`, NULL: hollow, into s->sum, or added to it. */
+static void unpack(struct ps_server *s, const struct push_body *b, const void *from, bool add)
+{
+    push_body_unpack(b, s->env.compute, s->sum, from, add);
+    if (b->n_pairs > 0)
+        world_charge(s->env.world, 0, PUSH_PAIR_BYTES * (double)b->n_pairs);
+}
+
+/* The same as floats. */
+static const float *unpacked(struct ps_server *s, const struct push_body *b, const void *from)
+{
+    if (b->form == PS_FLOATS)
+        return from;
+    unpack(s, b, from, false);
+    return s->sum;
+}
+
+/* What is kept of worker w of piece k; NULL: nothing. */
+static struct request *kept_of(struct ps_server *s, int w, size_t k)
+{
+    for (int i = 0; i < PS_CREDITS; i++) {
+        struct request *r = &s->client[w].request[i];
+        if (r->state == REQUEST_KEPT && r->answer.piece == k)
+            return r;
+    }
+    return NULL;
+}
+
+/* Does the gradient of r count (P6)? */
+static bool is_taken(const struct request *r)
+{
+    return r && r->answer.op != PS_REFUSED;
+}
+
+/* Gradients of the round that count: not those of P6. */
+static int n_taken(struct ps_server *s, size_t k)
+{
+    int n = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = kept_of(s, w, k);
+        n += is_taken(r);
+    }
+    return n;
+}
+
+/* What is kept of piece k where it is not summed block by block: one gradient, where it is or unpacked; or
+ * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
+ * NULL: hollow. */
+static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
+{
+    int n_summed = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = kept_of(s, w, k);
+        if (!is_taken(r))
+            continue;
+        if (n_kept == 1)
+            return unpacked(s, &r->body, r->kept.ptr);
+        unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
+    }
+    return s->sum;
+}
+
+/* Are there several gradients of piece k, all as floats? */
+static bool are_floats(struct ps_server *s, size_t k, int n_kept)
+{
+    bool all = n_kept > 1 && !server_is_hollow(s);
+
+    for (int w = 0; all && w < s->env.n_workers; w++) {
+        const struct request *r = kept_of(s, w, k);
+        all = !is_taken(r) || r->body.form == PS_FLOATS;
+    }
+    return all;
+}
+
+/* Elements [at, at + n) of the sum, in the order of workers, into s->sum. */
+static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
+{
+    const struct push_body block = { .form = PS_FLOATS, .n_elems = (uint32_t)n };
+    int n_summed = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const struct request *r = kept_of(s, w, k);
+        if (is_taken(r))
+            push_body_unpack(&block, s->env.compute, s->sum, (const float *)r->kept.ptr + at, n_summed++ > 0);
+    }
+}
+
+/* What piece k is updated by: the sum of n_grads. */
+struct update {
+    const float *grad; /* [n_elems]; NULL: hollow, or is_kept */
+    bool is_kept;      /* the sum of what is kept, all as floats, which is made block by block */
+    int n_grads;
+    float lr;
+};
+
+/* In blocks or as a whole: the same bits. */
+static enum rc apply(struct ps_server *s, size_t k, const struct update *u)
+{
+    const size_t n_elems = s->piece[k].part.n_elems;
+    const int v = next_version(s, k);
+    const size_t n_most = u->is_kept || v != s->piece[k].version ? BLOCK_ELEMS : n_elems;
+    enum rc rc = RC_OK;
+
+    set_optimizer(s, k, u->n_grads, u->lr);
+    for (size_t at = 0; at < n_elems; at += n_most) {
+        const size_t n = n_elems - at < n_most ? n_elems - at : n_most;
+        if (u->is_kept)
+            sum_block(s, k, at, n);
+        TRY(apply_range(s, k, v, at, n, u->is_kept ? s->sum : u->grad ? u->grad + at : NULL));
+    }
+    note_update(s, k, v);
+out:
+    return rc;
+}
+
+/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+static enum rc apply_grad(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
+{
+    return apply(s, k, &(struct update){ .grad = grad, .n_grads = n_grads, .lr = lr });
+}
+
+/* One update of piece k by all that is kept of it. */
+static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
+{
+    if (!are_floats(s, k, n_kept))
+        return apply_grad(s, k, whole_sum(s, k, n_kept), n_kept, lr);
+    return apply(s, k, &(struct update){ .is_kept = true, .n_grads = n_kept, .lr = lr });
+}
+
+static void release_kept(struct ps_server *s, int w, struct request *r)
+{
+    if (r->state != REQUEST_KEPT)
+        return;
+    s->ops->released(s, w, r);
+    transport_release(s->env.transport, &r->kept);
+    r->state = REQUEST_WAITS;
+}
+
+/* The round of piece k is full: the update of its step. */
+static enum rc end_round(struct ps_server *s, size_t k)
+{
+    struct piece_state *p = &s->piece[k];
+    const int n_kept = n_taken(s, k);
+    const uint64_t start_ns = world_now_ns(s->env.world);
+    float lr = 0;
+    enum rc rc = RC_OK;
+
+    for (int w = s->env.n_workers; w-- > 0;) { /* the first one's; of one step all have the same */
+        const struct request *r = kept_of(s, w, k);
+        lr = r ? r->lr : lr;
+    }
+    if (n_kept > 0)
+        TRY(apply_round(s, k, n_kept, lr));
+    const uint64_t end_ns = world_now_ns(s->env.world);
+    span_update(s, start_ns, end_ns, k);
+    for (int w = 0; w < s->env.n_workers; w++) {
+        struct request *r = kept_of(s, w, k);
+        if (!r)
+            continue;
+        release_kept(s, w, r);
+        if (is_taken(r))
+            s->facts.pushes_count[staleness_bin(r->answer.staleness)]++;
+        r->answer.held_ns += start_ns - r->waits_since_ns;
+        r->answer.apply_ns = end_ns - start_ns;
+        r->waits_since_ns = end_ns;
+    }
+    clocks_end_round(&p->clocks);
+out:
+    return rc;
+}
+
+/* --- messages --- */
 
 enum rc server_post(struct ps_server *s, struct posted *p)
 {
@@ -40,11 +466,11 @@ enum rc server_end_posted(struct ps_server *s, struct posted *p, int timeout_ms)
     return transport_wait(s->env.transport, &p->xfer, timeout_ms); /* over, either way: transport.T3 */
 }
 
-enum rc server_end_reply(struct ps_server *s, struct request *r)
+enum rc server_end_reply(struct ps_server *s, struct request *r, int timeout_ms)
 {
-    const enum rc rc = server_end_posted(s, &r->reply, s->env.timeout_ms);
+    const enum rc rc = server_end_posted(s, &r->reply, timeout_ms);
 
-    server_release_version(r);
+    release_version(r);
     return rc;
 }
 
@@ -53,10 +479,10 @@ enum rc server_begin_request(struct ps_server *s, int worker, int slot)
     struct request *r = &s->client[worker].request[slot];
 
     r->is_silent = !server_is_holder(s);
-    return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r));
+    return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r, s->env.timeout_ms));
 }
 
-/* Of piece k: end what the worker has had in the slot, and (server_version.c, V2) what it has had of the piece. */
+/* Of piece k: end what the worker has had in the slot, and (V2) what it has had of the piece. */
 static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t k)
 {
     const int rank = sync_rank_of(&s->env, worker);
@@ -66,7 +492,7 @@ static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t 
     for (int i = 0; i < PS_CREDITS; i++) {
         struct request *r = &s->client[worker].request[i];
         if (r->n_readers && r->answer.piece == k)
-            TRY(world_forgive_loss(s->env.world, rank, server_end_reply(s, r)));
+            TRY(world_forgive_loss(s->env.world, rank, server_end_reply(s, r, s->env.timeout_ms)));
     }
 out:
     return rc;
@@ -106,29 +532,6 @@ enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const str
     return post(s, &s->client[worker].refusal, worker, slot, h, NULL);
 }
 
-void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
-                      size_t n_elems)
-{
-    if (!s->env.ring)
-        return;
-    const struct span span = { .start_ns = start_ns,
-                               .end_ns = end_ns,
-                               .what = what,
-                               .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
-                               .piece = k,
-                               .n_bytes = n_elems * sizeof(float),
-                               .step = s->rank->served_step };
-
-    span_ring_add(s->env.ring, &span);
-}
-
-void server_note_update(const struct ps_server *s, uint64_t start_ns, uint64_t end_ns, size_t k)
-{
-    if (s->env.ring)
-        server_note_span(s, server_is_holder(s) ? "apply" : "follow", start_ns, end_ns, (int32_t)k,
-                         s->piece[k].part.n_elems);
-}
-
 /* When push a of piece p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
  * sees a push late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
 static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const struct ps_header *h)
@@ -160,10 +563,10 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
 
     answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2 */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
-    TRY(server_apply(s, h->piece, server_unpacked(s, &body, a->message.ptr), 1,
-                     lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
+    TRY(apply_grad(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
+                   lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
-    server_note_update(s, served_ns, served_ns + answer->apply_ns, h->piece);
+    span_update(s, served_ns, served_ns + answer->apply_ns, h->piece);
 out:
     return rc;
 }
@@ -193,7 +596,7 @@ enum rc server_answer(struct ps_server *s, int w, int slot)
     world_charge(s->env.world, 0, 2.0 * (double)(r->answer.n_elems * sizeof(float)));
     TRY(server_post_reply(s, w, slot, &r->answer, server_param(s, r->answer.piece)));
     if (r->answer.n_elems > 0)
-        server_hold_version(s, r);
+        hold_version(s, r);
     if (s->env.ring)
         server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
 out:
@@ -207,7 +610,7 @@ static enum rc settle(struct ps_server *s, size_t k)
     enum rc rc = RC_OK;
 
     if (clocks_round_is_full(clocks))
-        TRY(server_end_round(s, k));
+        TRY(end_round(s, k));
     for (int i = 0; i < s->arrivals.most; i++) {
         const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
         const struct request *r = &s->client[w].request[slot];
@@ -236,9 +639,9 @@ out:
 void server_forget(struct ps_server *s, int w, bool is_loss)
 {
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        clocks_leave(&s->piece[k].clocks, w, server_kept_of(s, w, k) != NULL);
+        clocks_leave(&s->piece[k].clocks, w, kept_of(s, w, k) != NULL);
     for (int i = 0; i < PS_CREDITS; i++) {
-        server_release_kept(s, w, &s->client[w].request[i]);
+        release_kept(s, w, &s->client[w].request[i]);
         s->client[w].request[i].state = REQUEST_ANSWERED;
     }
     s->ops->left(s, w, is_loss);

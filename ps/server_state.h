@@ -51,7 +51,7 @@ struct request { /* the last request of a worker in one of its slots (P4) */
     struct ps_header answer; /* while it waits: what is known of it. REFUSED: its gradient does not count (P6) */
     uint64_t waits_since_ns; /* while it waits */
     struct posted reply;
-    int *n_readers; /* of the version that the reply is sent from (server_version.c); NULL: none */
+    int *n_readers; /* of the version that the reply is sent from (V1); NULL: none */
 };
 
 struct client { /* a worker, as the server sees it */
@@ -72,7 +72,7 @@ struct piece_state {
     struct clocks clocks;    /* of the workers */
 };
 
-struct versions {   /* server_version.c */
+struct versions {   /* server_push.c */
     int n_others;   /* 0: version 0 is the only one */
     float **other;  /* [n_others]: versions 1 and up of the slice */
     int *n_readers; /* the memory of n_readers of all pieces */
@@ -170,7 +170,7 @@ static inline struct arrival arrivals_take(struct arrivals *a)
     return oldest;
 }
 
-/* --- server_check.c --- */
+/* --- server_push.c: checks --- */
 
 /* RC_MISMATCH, *why: P3 or P4, or what is attached, forbid push a, with header h. */
 enum rc server_check_push(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
@@ -182,7 +182,7 @@ enum rc server_check_body(const struct ps_server *s, const struct arrival *a, co
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
 
-/* --- server_push.c --- */
+/* --- server_push.c: pushes and pulls --- */
 
 /* Serves push a, with header h: counts its gradient, keeps it (then its message is taken from *a) or drops it, and
  * answers the workers that may now read.
@@ -209,55 +209,23 @@ enum rc server_post(struct ps_server *s, struct posted *p) MUST_CHECK;
 /* Completes it; RC_OK if it is not on its way. */
 enum rc server_end_posted(struct ps_server *s, struct posted *p, int timeout_ms) MUST_CHECK;
 /* Completes the send of the last reply to r, which has arrived if a new request came in its slot. */
-enum rc server_end_reply(struct ps_server *s, struct request *r) MUST_CHECK;
+enum rc server_end_reply(struct ps_server *s, struct request *r, int timeout_ms) MUST_CHECK;
 /* The request of the worker in this slot is served: completes the reply before it. Also RC_OK if the worker is lost by
  * now, which is noticed elsewhere: the change is made nevertheless (replica.R1). */
 enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
 /* Adds a span to the timeline: the work on piece k (-1: none), in the step of the last push. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
-/* The same for an update of piece k. */
-void server_note_update(const struct ps_server *s, uint64_t start_ns, uint64_t end_ns, size_t k);
 
-/* --- server_version.c --- */
+/* --- server_push.c: versions --- */
 
 /* Allocates the versions that V2 needs, before the first answer of the slice. RC_NOMEM. */
 enum rc server_open_versions(struct ps_server *s) MUST_CHECK;
 void server_close_versions(struct ps_server *s);
-/* The address of version v of piece k; NULL: no data. */
-float *server_version(const struct ps_server *s, size_t k, int v);
-/* The address of the newest version. */
+/* The address of the newest version of piece k; NULL: no data. */
 float *server_param(const struct ps_server *s, size_t k);
 /* out[n_elems] := the current slice. */
 void server_gather(const struct ps_server *s, float *out);
-/* V1: the version that the next update of piece k is written to. */
-int server_next_version(const struct ps_server *s, size_t k);
-/* V1: r starts, or ends, to be answered with the newest version of its piece, in place. */
-void server_hold_version(struct ps_server *s, struct request *r);
-void server_release_version(struct request *r);
-
-/* --- server_round.c --- */
-
-/* Updates piece k once by grad, the sum of n_grads gradients; NULL: no data. */
-enum rc server_apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr) MUST_CHECK;
-/* The body at `from` (NULL: no data) as floats: the body itself, or a copy in s->sum. */
-const float *server_unpacked(struct ps_server *s, const struct push_body *b, const void *from);
-/* The kept gradient of piece k of worker w; NULL: none. */
-struct request *server_kept_of(struct ps_server *s, int w, size_t k);
-/* The kept gradient of r, a request of worker w, is not needed any more. */
-void server_release_kept(struct ps_server *s, int w, struct request *r);
-/* The round of piece k is full: makes the update of its step. */
-enum rc server_end_round(struct ps_server *s, size_t k) MUST_CHECK;
-
-/* --- server_refuse.c --- */
-
-/* A message of this worker in this slot was refused; rc_message() says why. P5: counts it, logs it, and answers it or
- * drops the worker. RC_MISMATCH: worker 0 is dropped. */
-enum rc server_refuse(struct ps_server *s, int worker, uint32_t slot, enum refused why) MUST_CHECK;
-/* Writes one line to the owner's log function. */
-void server_tell(const struct ps_server *s, const char *line);
-/* Only counts and logs. */
-void server_count_refused(struct ps_server *s, enum refused why, const char *text);
 
 /* --- server.c --- */
 
@@ -265,38 +233,25 @@ void server_count_refused(struct ps_server *s, enum refused why, const char *tex
  */
 enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, int slice,
                           struct ps_server *rank) MUST_CHECK;
-
-/* Executes request a, with header h, which was checked. Its message may be taken from *a. */
-enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
-/* Checks the oldest request, and has it served. */
-enum rc server_serve_next(struct ps_server *s) MUST_CHECK;
 /* RC_MISMATCH: the request with header h is of another model, or of other options. */
 enum rc server_check_layout(const struct ps_server *s, const struct arrival *a, const struct ps_header *h) MUST_CHECK;
 /* RC_MISMATCH: P4 forbids a request with this op in the slot of a. */
 enum rc server_check_slot(const struct ps_server *s, const struct arrival *a, enum ps_op op) MUST_CHECK;
-
-/* --- server_fetch.c --- */
-
-/* Replies to worker 0 with the current STATE. */
-enum rc server_post_state(struct ps_server *s) MUST_CHECK;
-/* Is worker 0's FETCH to be answered, as every other worker has left? */
-bool server_fetch_is_due(const struct ps_server *s);
-/* Answers it then. */
-enum rc server_answer_fetch(struct ps_server *s) MUST_CHECK;
-
-/* --- server.c: the end of workers --- */
-
+/* Executes request a, with header h, which was checked. Its message may be taken from *a. */
+enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* A message of this worker in this slot was refused; rc_message() says why. P5: counts it, logs it, and answers it or
+ * drops the worker. RC_MISMATCH: worker 0 is dropped. */
+enum rc server_refuse(struct ps_server *s, int worker, uint32_t slot, enum refused why) MUST_CHECK;
+/* Only counts and logs. */
+void server_count_refused(struct ps_server *s, enum refused why, const char *text);
+/* Writes one line to the owner's log function. */
+void server_tell(const struct ps_server *s, const char *line);
 /* The worker sends nothing more, if it has sent something before. */
 void server_leave(struct ps_server *s, int worker);
-/* Drops the worker, which is not lost. RC_MISMATCH: it is worker 0, which cannot be replaced. */
-enum rc server_drop_worker(struct ps_server *s, int worker) MUST_CHECK;
 /* Drops the worker, which is lost, now. */
 void server_drop_now(struct ps_server *s, int worker);
 /* Releases its requests that are not served yet. */
 void server_forget_arrivals(struct ps_server *s, int worker);
-
-/* --- server_loop.c --- */
-
 /* After RC_PEER of a transfer with the worker: RC_OK if the worker is lost, which is then dropped; else the same
  * error. */
 enum rc server_forgive_lost(struct ps_server *s, int worker) MUST_CHECK;

@@ -13,7 +13,6 @@
 #include "ps/layout.h"
 #include "ps/limits.h"
 #include "ps/protocol.h"
-#include "ps/recovery/heir.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"
@@ -139,26 +138,6 @@ out:
     return ps_abandon(p, rc);
 }
 
-/* Of a run that hands out batches: each slice gets a LEAVE of its own, and the answers say that each has it, and its
- * replica. So whoever leaves in the middle of it (B7) may be gone before the others. Slice 0 is the last one: until
- * then what is pushed is of a batch that this worker has. */
-static enum rc leave_elastic(struct ps *p)
-{
-    const struct ps_header want = { .op = PS_BATCH };
-    struct ps_header answer;
-    enum rc rc = RC_OK;
-
-    for (int i = p->base.env.n_servers; i-- > 0;) {
-        const struct ps_header h = { .op = PS_LEAVE, .clock = p->batch };
-        TRY(ps_post_answer(p, i, 0, NULL, 0));
-        TRY(ps_post_request(p, i, 0, &h, NULL));
-        TRY(ps_end_answer(p, i, 0, &want, p->base.env.timeout_ms, &answer));
-        TRY(ps_end_request(p, i, 0));
-    }
-out:
-    return ps_abandon(p, rc);
-}
-
 /* Elements of the state of a server with n_elems parameters: these, then the optimiser's arrays. */
 static size_t state_elems(const struct ps *p, size_t n_elems)
 {
@@ -234,81 +213,10 @@ static enum rc ps_final(struct sync *s, float *param, struct optimizer_state *st
     if (is_first)
         TRY(fetch(self(s), PS_FETCH, param, state));
     else if (is_elastic(self(s)))
-        TRY(leave_elastic(self(s)));
-    if (ps_has_heirs(&s->env) || (!is_first && !is_elastic(self(s)))) /* replica.R8 */
+        TRY(ps_leave_each(self(s)));
+    if (s->env.n_replicas > 0 || (!is_first && !is_elastic(self(s)))) /* replica.R8 */
         TRY(leave(self(s)));
 out:
-    return rc;
-}
-
-/* leases.h. However long others take for what they have is no silence of the server. */
-static enum rc ask_for_batch(struct ps *p, uint64_t *out, bool *is_over)
-{
-    const struct ps_header h = { .op = PS_NEXT, .clock = p->batch }, want = { .op = PS_BATCH };
-    struct ps_header answer;
-    enum rc rc;
-
-    TRY(ps_post_answer(p, 0, 0, NULL, 0));
-    TRY(ps_post_request(p, 0, 0, &h, NULL));
-    TRY(ps_end_answer(p, 0, 0, &want, WAIT_FOREVER, &answer));
-    TRY(ps_end_request(p, 0, 0));
-    *out = answer.clock;
-    *is_over = answer.is_last;
-out:
-    return ps_abandon(p, rc);
-}
-
-static enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
-{
-    struct ps *p = self(s);
-    enum rc rc = RC_OK;
-
-    *is_over = false;
-    *out = p->next - 1;
-    if (p->next == 0)
-        TRY(ask_for_batch(p, out, is_over));
-    if (!*is_over && *out >= s->env.n_batches)
-        FAIL(RC_MISMATCH, "server 0 gives batch %llu, of which there are %llu", (unsigned long long)*out,
-             (unsigned long long)s->env.n_batches);
-    p->batch = *is_over ? 0 : *out + 1;
-    p->next = 0;
-out:
-    return rc;
-}
-
-/* leases.B9 */
-static enum rc say_join(struct ps *p, int server, bool *is_over)
-{
-    const struct ps_header h = { .op = PS_JOIN }, want = { .op = PS_BATCH };
-    struct ps_header answer;
-    enum rc rc;
-
-    TRY(ps_post_answer(p, server, 0, NULL, 0));
-    TRY(ps_post_request(p, server, 0, &h, NULL));
-    TRY(ps_end_answer(p, server, 0, &want, p->base.env.timeout_ms, &answer));
-    TRY(ps_end_request(p, server, 0));
-    *is_over = answer.is_last;
-out:
-    return ps_abandon(p, rc);
-}
-
-static enum rc ps_join(struct sync *s, float *param, bool *is_over)
-{
-    struct ps *p = self(s);
-    enum rc rc = RC_OK;
-
-    *is_over = false;
-    for (int i = 0; i < s->env.n_servers && !*is_over; i++)
-        TRY(say_join(p, i, is_over));
-    p->has_not_joined = *is_over;
-    p->is_joining = true;
-    for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
-        const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
-        TRY(ps_post(s, &pull));
-        TRY(ps_complete(s, param, &(struct piece_cost){ 0 }));
-    }
-out:
-    p->is_joining = false;
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * version_test.c - versions of a piece (server_version.c): what an answer is sent from stays as it was, to the bit,
+ * version_test.c - versions of a piece (server_push.c, V1): what an answer is sent from stays as it was, to the bit,
  * while others push as often as they like; it is no copy; and there are never more versions than workers. And how long
  * a push has waited for its server, on a clock of the test.
  */

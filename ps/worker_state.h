@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_state.h - what a worker knows of its servers. Private to sync_ps.c, transfer.c and redirect.c. */
+/* worker_state.h - what a worker knows of its servers. Private to sync_ps.c, transfer.c and recovery/worker.c. */
 #ifndef PS_WORKER_STATE_H
 #define PS_WORKER_STATE_H
 
@@ -50,6 +50,12 @@ struct ps {
     float *packed;          /* a worker's, likewise: bodies of pushes; NULL: no compression, or no data */
 };
 
+/* The rank that has the slice of this server. */
+static inline int ps_holder(const struct ps *p, int server)
+{
+    return p->base.env.n_workers + p->link[server].holder;
+}
+
 static inline bool ps_is_real(const struct ps *p)
 {
     return p->base.env.compute->ops->touches_memory;
@@ -65,18 +71,25 @@ enum rc ps_end_request(struct ps *p, int server, int slot) MUST_CHECK;
 /* Completes the answer of one server, which must match the op, n_elems and piece of `want`. */
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
                       struct ps_header *out) MUST_CHECK;
-/* The rank that has its slice. */
-int ps_holder(const struct ps *p, int server);
-/* rc was just raised by a transfer with the server. Returns RC_OK if the server was lost and its standby has the slice;
- * every unanswered request is then posted again, to the standby (replica.R3). Else returns rc. */
-enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* The same for a transfer that no rank needs any more if the server was lost. */
-enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* Posts the slot's request and the receive of its answer, to the holder; for redirect.c. */
+/* Posts the slot's request and the receive of its answer, to the holder; for recovery/worker.c. */
 enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
 /* Completes what is posted in the slot, finished or not; ignores its errors. */
 void ps_end_posted(struct ps *p, struct link_slot *l);
 /* After an error: completes what is still posted in the caller's memory. The first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
+
+/* --- recovery/worker.c --- */
+
+/* rc was just raised by a transfer with the server. Returns RC_OK if the server was lost and its standby has the slice;
+ * every unanswered request is then posted again, to the standby (replica.R3). Else returns rc. */
+enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* The same for a transfer that no rank needs any more if the server was lost. */
+enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* Leaves slice by slice, in an elastic run. After the answers each slice knows it, and so does its replica. So a worker
+ * that leaves early (leases.B7) may end before the others. */
+enum rc ps_leave_each(struct ps *p) MUST_CHECK;
+/* server_mode.next_batch and .join */
+enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over) MUST_CHECK;
+enum rc ps_join(struct sync *s, float *param, bool *is_over) MUST_CHECK;
 
 #endif

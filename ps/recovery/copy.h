@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy.h - copies a slice to a new standby (replica.h) in the middle of a run: all that its state machine needs, as the
- * holder has it between two changes. Private to server*.c.
+ * holder has it between two changes. Private to this folder.
  *
  * Parts, in the order in which they are sent, with the tag of forwards:
  *   COPY   words: clocks, rounds, workers that have left, the last answer in each slot, which gradients are kept,
@@ -16,7 +16,7 @@
  *   Y1  The copy shows one moment. When it starts, no change is pending, and no worker waits for a batch that exists.
  *       From then on changes are forwarded, and the holder makes each one when its HELD arrives (replica.R2), which is
  *       after the HELD of the copy. So arrays and gradients are sent from their own memory. Pushes wait during the
- *       copy; pulls do not. Parameters whose pieces have several versions (server_version.c) are gathered first, in an
+ *       copy; pulls do not. Parameters whose pieces have several versions (V1) are gathered first, in an
  *       array that is freed with the copy.
  *   Y2  Changes forwarded since then arrive after the copy, in the same order (transport.T4).
  *   Y3  The copy counts as the first forward: its HELD is number 1.

@@ -161,7 +161,7 @@ enum rc server_lease_again(struct ps_server *s, const struct arrival *a)
     c->request[0].is_silent = false;
     if (s->recovery->worker[a->worker].asks)
         return RC_OK;
-    TRY(server_end_reply(s, &c->request[0]));
+    TRY(server_end_reply(s, &c->request[0], s->env.timeout_ms));
     TRY(server_post_reply(s, a->worker, 0, &c->request[0].answer, NULL));
 out:
     return rc;

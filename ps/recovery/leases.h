@@ -3,7 +3,7 @@
  * leases.h - the work queue of an elastic run (exchange.E13): server 0 assigns batches to workers while the run lasts.
  * The queue ("the book" in names and other files) records the owner of each batch. Every server records the batches
  * that it has gradients of. With replicas (replica.h) both records are replicated with their slice; "server 0" here
- * means the holder of slice 0. Private to server*.c; what a worker does: sync_ps.c.
+ * means the holder of slice 0. Private to this folder; what a worker does: worker.c.
  *
  * A run has n_batches batches, by number. A worker computes one at a time. The answers of server 0 to its pushes name
  * the next batch, ahead of time, so no worker waits for a message in between. If the answers name none, the worker asks

@@ -3,8 +3,8 @@
  * replica.h - with replicas each slice is in two places: at its holder, which serves it, and at its standby (`heir`),
  * the next server. At the start the holder is the slice's home, the server with the slice's number. If the holder is
  * lost, the standby replaces it. A holder without a standby makes the next living server its standby, by a copy
- * (copy.h). So a server may hold several slices, and be the standby of several. Private to server*.c; what workers do
- * then: redirect.c.
+ * (copy.h). So a server may hold several slices, and be the standby of several. Private to this folder; what workers do
+ * then: worker.c.
  *
  * The standby's replica is a server like any other (struct ps_server). It gets every change that the holder gets, in
  * the same order, and sends no answers. A forward is one of these: a PUSH, GIVE, LEAVE or FETCH as it came; NEXT or
