@@ -23,7 +23,6 @@
 #include <stdlib.h>
 
 #include "harness/world/world.h"
-#include "ps/recovery/heir.h"
 #include "ps/wire.h"
 
 struct sums {                           /* one way, of one worker */
@@ -153,11 +152,15 @@ static bool is_plain(const struct sync_env *env)
     return env->compression.kind == COMPRESSION_NONE && !periods_are_on(&env->periods);
 }
 
+static int standby_host(const struct sync_env *env, int s)
+{
+    return env->host[env->n_workers + (s + 1) % env->n_servers]; /* sync_env.n_replicas */
+}
+
 /* Does a forward of server s go over cards? */
 static bool crosses(const struct sync_env *env, int s)
 {
-    return env->n_replicas > 0 && is_plain(env) &&
-           env->host[env->n_workers + s] != env->host[env->n_workers + ps_heir(s, env->n_servers)];
+    return env->n_replicas > 0 && is_plain(env) && env->host[env->n_workers + s] != standby_host(env, s);
 }
 
 /* What server s has of a piece: so many elements. *first: the longest way of a worker that is on no server's host,
@@ -173,7 +176,7 @@ static void add_server_beside(struct beside *b, const struct sync_env *env, int 
 
     host->bytes += n_bytes;
     host->forward_sent_bytes += forward_bytes;
-    b->host[env->host[env->n_workers + ps_heir(s, env->n_servers)]].forward_got_bytes += forward_bytes;
+    b->host[standby_host(env, s)].forward_got_bytes += forward_bytes;
     if (forward_bytes > host->own.n_bytes)
         host->own = (struct way){ number, 1, forward_bytes };
     if (way.n_bytes > first->n_bytes) {
@@ -304,12 +307,12 @@ static double push_bytes(double reply_bytes, const struct compression *c)
     return PS_HEADER_BYTES + n_elems * elem_bytes;
 }
 
-struct traffic {      /* of a step in the mean, of a message that is whole_bytes long where everything is sent */
+struct step_traffic { /* of a step in the mean, of a message that is whole_bytes long where everything is sent */
     double exchanges; /* parts of steps that exchange something: a request and an answer */
     double request_bytes, answer_bytes, forward_bytes;
 };
 
-static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
+static struct step_traffic traffic_of(const struct sync_env *env, double whole_bytes)
 {
     const struct period_counts n =
         periods_count(&env->periods, env->n_steps_before, env->n_steps > 0 ? env->n_steps : 1);
@@ -317,11 +320,12 @@ static struct traffic traffic_of(const struct sync_env *env, double whole_bytes)
     const double pushes = (double)n.n_pushes / n_steps, pulls = (double)n.n_pulls / n_steps;
     const double exchanges = pushes + pulls - (double)n.n_both / n_steps;
 
-    return (struct traffic){ .exchanges = exchanges,
-                             .request_bytes = pushes * push_bytes(whole_bytes, &env->compression) +
-                                              (exchanges - pushes) * PS_HEADER_BYTES,
-                             .forward_bytes = env->n_replicas * pushes * push_bytes(whole_bytes, &env->compression),
-                             .answer_bytes = pulls * whole_bytes + (exchanges - pulls) * PS_HEADER_BYTES };
+    return (struct step_traffic){
+        .exchanges = exchanges,
+        .request_bytes = pushes * push_bytes(whole_bytes, &env->compression) + (exchanges - pushes) * PS_HEADER_BYTES,
+        .forward_bytes = env->n_replicas * pushes * push_bytes(whole_bytes, &env->compression),
+        .answer_bytes = pulls * whole_bytes + (exchanges - pulls) * PS_HEADER_BYTES
+    };
 }
 
 /* Of requests, forwards and answers the mean. One way, the link of a server carries the more of requests and answers,
@@ -332,7 +336,7 @@ static struct wire_plan with_traffic(struct wire_plan plan, const struct sync_en
 
     if (is_plain(env) || plan.message_bytes == 0)
         return plan;
-    const struct traffic t = traffic_of(env, whole_bytes);
+    const struct step_traffic t = traffic_of(env, whole_bytes);
     const double forward_bytes = env->host ? 0 : t.forward_bytes;
     const double n_ways = env->host ? 1 : 1 + env->n_replicas; /* of messages one way: what the plan counts */
     const double mean_bytes = (t.request_bytes + forward_bytes + t.answer_bytes) / (1 + n_ways);

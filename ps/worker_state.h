@@ -61,6 +61,20 @@ static inline bool ps_is_real(const struct ps *p)
     return p->base.env.compute->ops->touches_memory;
 }
 
+/* --- recovery/worker.c --- */
+
+/* rc was just raised by a transfer with the server. Returns RC_OK if the server was lost and its standby has the slice;
+ * every unanswered request is then posted again, to the standby (replica.R3). Else returns rc. */
+enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* The same for a transfer that no rank needs any more if the server was lost. */
+enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
+/* Leaves slice by slice, in an elastic run. After the answers each slice knows it, and so does its replica. So a worker
+ * that leaves early (leases.B7) may end before the others. */
+enum rc ps_leave_each(struct ps *p) MUST_CHECK;
+/* server_mode.next_batch and .join */
+enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over) MUST_CHECK;
+enum rc ps_join(struct sync *s, float *param, bool *is_over) MUST_CHECK;
+
 /* --- transfer.c: slot of the link to a server --- */
 
 /* Posts request h with the body that it describes. Lent until ps_end_request(). */
@@ -77,19 +91,5 @@ enum rc ps_post_slot(struct ps *p, int server, int slot) MUST_CHECK;
 void ps_end_posted(struct ps *p, struct link_slot *l);
 /* After an error: completes what is still posted in the caller's memory. The first error is the one to report. */
 enum rc ps_abandon(struct ps *p, enum rc rc) MUST_CHECK;
-
-/* --- recovery/worker.c --- */
-
-/* rc was just raised by a transfer with the server. Returns RC_OK if the server was lost and its standby has the slice;
- * every unanswered request is then posted again, to the standby (replica.R3). Else returns rc. */
-enum rc ps_redirect(struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* The same for a transfer that no rank needs any more if the server was lost. */
-enum rc ps_forgive(const struct ps *p, int server, enum rc rc) MUST_CHECK;
-/* Leaves slice by slice, in an elastic run. After the answers each slice knows it, and so does its replica. So a worker
- * that leaves early (leases.B7) may end before the others. */
-enum rc ps_leave_each(struct ps *p) MUST_CHECK;
-/* server_mode.next_batch and .join */
-enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over) MUST_CHECK;
-enum rc ps_join(struct sync *s, float *param, bool *is_over) MUST_CHECK;
 
 #endif

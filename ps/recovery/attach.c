@@ -294,6 +294,19 @@ out:
     return rc;
 }
 
+/* In an elastic run, of each piece at each server which batches are in it; of all, the queue of the first one, and when
+ * rounds ended. With a replica the same of the server that this one follows, and once more as words of a copy. */
+size_t recovery_bytes(const struct job_facts *facts)
+{
+    const size_t n_set_bytes = facts->n_pieces * batch_set_bytes(facts->n_batches);
+
+    if (facts->n_batches == 0)
+        return 0;
+    const size_t n_rounds = (size_t)facts->n_batches / (size_t)facts->n_workers;
+    return (1 + 2 * (size_t)facts->n_replicas) *
+           (n_set_bytes + leases_bytes(facts->n_workers) + n_rounds * sizeof(uint64_t));
+}
+
 enum rc recovery_attach(struct ps_server *own)
 {
     struct sync_env before = own->env;

@@ -3,9 +3,12 @@
 #ifndef PS_RECOVERY_ATTACH_H
 #define PS_RECOVERY_ATTACH_H
 
-#include "harness/base/rc.h"
+#include "harness/exchange/sync_mode.h"
 
 struct ps_server;
+
+/* Memory that a server needs for it, beside the slices. Pure. */
+size_t recovery_bytes(const struct job_facts *facts);
 
 /* With replicas, or in an elastic run; else does nothing. With replicas also opens the slice that the rank `own`
  * follows. RC_NOMEM. */
