@@ -18,7 +18,6 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/server.h"
 #include "ps/suite/ps_rank.h"

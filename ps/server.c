@@ -37,7 +37,6 @@
 
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/protocol.h"
 #include "ps/recovery/attach.h"
 #include "ps/server_state.h"
 

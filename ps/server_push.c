@@ -35,7 +35,6 @@
 
 #include "harness/world/span.h"
 #include "harness/world/world.h"
-#include "ps/protocol.h"
 #include "ps/server_state.h"
 
 /* Of a block that is summed or copied, and updated there: it is in a cache then. */

@@ -8,7 +8,6 @@
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
 #include "ps/clocks.h"
-#include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/recovery.h"
 #include "ps/server.h"

@@ -19,7 +19,6 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/protocol.h"
 #include "ps/ps.h"
 #include "ps/suite/ps_rank.h"
 #include "ps/wire.h"

@@ -12,7 +12,6 @@
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/limits.h"
-#include "ps/protocol.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"

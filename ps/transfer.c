@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/protocol.h"
 #include "ps/worker_state.h"
 
 /* Where the n_bytes of a request or an answer are; hollow: as many bytes without content. */

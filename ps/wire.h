@@ -56,7 +56,7 @@
  * that comes too late. With standbys (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when
  * it has every STATE. That LEAVE covers all slices that the server holds, and has no answer. The same holds for the
  * LEAVE of other workers. But in an elastic run a worker first sends each slice a separate LEAVE, by its tag
- * (protocol.h), which is answered.
+ * (PS_TAG_PLACE), which is answered.
  *
  * All rules for PUSH and PARAMS also hold for GIVE and TAKEN. But TAKEN has no elements, nor has a LATE or REFUSED
  * that answers a GIVE. PULL has no elements and no step. NEXT, JOIN and BATCH have neither, and belong to no piece.
@@ -92,7 +92,16 @@
 
 #include "harness/base/rc.h"
 #include "harness/exchange/refused.h"
+#include "harness/net/transport.h"
 #include "ps/push_body.h"
+
+/* Tags between workers and servers, to which the slot number is added (P4), and between servers (replica.h) */
+#define PS_TAG_REQUEST (TAG_ANY | 0x30u)
+#define PS_TAG_REPLY 0x40u
+#define PS_TAG_FORWARD (TAG_ANY | 0x50u)
+#define PS_TAG_HELD (TAG_ANY | 0x51u)
+/* Added to the tags of requests and replies once for each server from the slice's home to its holder. */
+#define PS_TAG_PLACE 0x100u
 
 enum { PS_HEADER_BYTES = 64, PS_MOST_MOMENTS = 2 };
 

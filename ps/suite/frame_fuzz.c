@@ -9,7 +9,6 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/protocol.h"
 #include "ps/recovery/recovery.h"
 #include "ps/server_state.h"
 

@@ -6,7 +6,6 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/protocol.h"
 #include "ps/ps.h"
 
 enum { LIMIT_MS = 20000, STATE_BYTES = 2 * N_PARAMS * sizeof(float) };
