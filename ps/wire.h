@@ -53,7 +53,7 @@
  *
  * A server forwards to its standby (replica.h) a request as it came, or a LEAVE, LOST or COPY. A forward has its origin
  * at 32: u16 slot, u16 slice, u32 worker + 1. Requests that change nothing are not forwarded: LOOK, PULL, and a JOIN
- * that comes too late. With standbys (heir.h) worker 0 does not leave with its FETCH: it sends LEAVE when
+ * that comes too late. With standbys (replica.h) worker 0 does not leave with its FETCH: it sends LEAVE when
  * it has every STATE. That LEAVE covers all slices that the server holds, and has no answer. The same holds for the
  * LEAVE of other workers. But in an elastic run a worker first sends each slice a separate LEAVE, by its tag
  * (PS_TAG_PLACE), which is answered.

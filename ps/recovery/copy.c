@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.c - a slice to a new heir, and from its holder; see copy.h. */
+/* copy.c - a slice to a new standby, and from its holder; see copy.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/bytes.h"
 #include "harness/world/world.h"
 #include "ps/recovery/copy.h"
-#include "ps/recovery/copy_words.h"
 #include "ps/recovery/elastic.h"
 #include "ps/recovery/replica.h"
 
@@ -20,11 +20,396 @@ struct copy {
     uint64_t began_ns, n_bytes;
 };
 
+/* --- words --- */
+
+/*
+ * The words of a copy (copy.h): u64, little-endian. Writer and reader use this order.
+ *
+ *   layout (layout.h), n_updates_before, n_granted, n_left, n_seen
+ *   pushes by staleness, late pushes, the greatest lead, pushes refused as not finite, copies and their bytes (copy.Y5)
+ *   per piece       clock, round, slowest, n_slowest, n_kept; and per worker its clock, and whether it is out
+ *                   (clocks.h)
+ *   per worker      state, may_push, is_seen; and per slot its flags: used, waiting, with a kept gradient, not finite;
+ *                   and the header of its answer (wire.h)
+ *
+ * In an elastic run (leases.h) these follow:
+ *
+ *   per worker      has_begun, asks, n_batches, asked
+ *   repeated parts, batches of late joiners, changes. For each of the first MOST_WORKER_CHANGES changes: what, worker,
+ *                   n_done_count, own_count
+ *   slice 0         n_begun, n_done, n_again, n_given. Per worker its batch and its batch ahead, each + 1 (0: none).
+ *                   Batches given back, in order, then 0 up to most_given. The end of each round.
+ *   per local piece its batch_set
+ */
+
+enum { WORD_BYTES = 8, HEADER_WORDS = PS_HEADER_BYTES / WORD_BYTES };
+enum { SLOT_IS_USED = 1, SLOT_WAITS = 2, SLOT_IS_KEPT = 4, SLOT_IS_REFUSED = 8, SLOT_ALL = 15 };
+
+struct cursor { /* over the words: they are written, or read */
+    unsigned char *at;
+    bool reads, is_wrong;
+    int n_due; /* gradients that are kept, and come behind them */
+};
+
+/* value, or what is there in its place; is_wrong: that is above `most`. */
+static uint64_t pass(struct cursor *c, uint64_t value, uint64_t most)
+{
+    unsigned char *at = c->at;
+
+    c->at += WORD_BYTES;
+    if (!c->reads) {
+        bytes_put(at, value, WORD_BYTES);
+        return value;
+    }
+    const uint64_t read = bytes_get(at, WORD_BYTES);
+    c->is_wrong |= read > most;
+    return read > most ? 0 : read;
+}
+
+static size_t n_rounds(const struct ps_server *s)
+{
+    return (size_t)(s->env.n_batches / (uint64_t)s->env.n_workers);
+}
+
+/* Of an elastic run, behind the others. */
+static size_t n_batch_words(const struct ps_server *s)
+{
+    enum { OF_FACTS = 3 + 4 * MOST_WORKER_CHANGES, OF_WORKER = 4, OF_BOOK = 4, OF_BOOK_WORKER = 2 };
+    const size_t n_workers = (size_t)sync_most_workers(&s->env);
+    size_t n = OF_FACTS + OF_WORKER * n_workers;
+
+    if (!server_is_elastic(s))
+        return 0;
+    if (server_has_book(s))
+        n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->recovery->leases.most_given + n_rounds(s);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
+    return n;
+}
+
+static size_t words_bytes(const struct ps_server *s)
+{
+    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 5, OF_PIECE_WORKER = 2, OF_WORKER = 3 };
+    const size_t n_workers = (size_t)sync_most_workers(&s->env), n_pieces = s->env.buckets->n_pieces;
+
+    return WORD_BYTES * (OF_ALL + OF_FACTS + n_pieces * (OF_PIECE + OF_PIECE_WORKER * n_workers) +
+                         n_workers * (OF_WORKER + (size_t)PS_CREDITS * (1 + HEADER_WORDS)) + n_batch_words(s));
+}
+
+/* Y5 */
+static void pass_facts(struct cursor *c, struct server_facts *f)
+{
+    for (int i = 0; i < STALENESS_BINS; i++)
+        f->pushes_count[i] = (uint32_t)pass(c, f->pushes_count[i], UINT32_MAX);
+    f->late_count = pass(c, f->late_count, UINT64_MAX);
+    f->lead_max_count = (uint32_t)pass(c, f->lead_max_count, UINT32_MAX);
+    f->refused_count[REFUSED_NOT_FINITE] = pass(c, f->refused_count[REFUSED_NOT_FINITE], UINT64_MAX);
+    f->copies_count = pass(c, f->copies_count, UINT64_MAX);
+    f->copied_bytes = pass(c, f->copied_bytes, UINT64_MAX);
+}
+
+static void pass_clocks(struct cursor *c, struct clocks *of)
+{
+    const uint64_t n = (uint64_t)of->n_workers;
+    int n_out = 0;
+
+    of->round = (uint32_t)pass(c, of->round, UINT32_MAX);
+    of->slowest = (uint32_t)pass(c, of->slowest, UINT32_MAX);
+    of->n_slowest = (int)pass(c, (uint64_t)of->n_slowest, n);
+    of->n_kept = (int)pass(c, (uint64_t)of->n_kept, n);
+    for (int w = 0; w < of->n_workers; w++) {
+        of->clock[w] = (uint32_t)pass(c, of->clock[w], UINT32_MAX);
+        of->is_out[w] = pass(c, of->is_out[w], 1) != 0;
+        n_out += of->is_out[w];
+    }
+    of->n_out = n_out;
+}
+
+static void pass_piece(struct cursor *c, struct piece_state *p)
+{
+    p->clock = pass(c, p->clock, UINT64_MAX);
+    pass_clocks(c, &p->clocks);
+}
+
+/* The answer to what came last in a slot. */
+static void pass_answer(struct cursor *c, const struct ps_server *s, struct ps_header *answer)
+{
+    unsigned char *at = c->at;
+    enum refused why;
+
+    c->at += PS_HEADER_BYTES;
+    if (!c->reads) {
+        ps_header_encode(at, answer);
+        return;
+    }
+    const size_t n_body_bytes = bytes_get(at + 8, 4) * sizeof(float); /* wire.h */
+    if (ps_header_decode(answer, at, PS_HEADER_BYTES, n_body_bytes, &why) == RC_OK && ps_is_answer(answer->op) &&
+        answer->piece < s->env.buckets->n_pieces &&
+        (answer->n_elems == 0 || answer->n_elems == s->piece[answer->piece].part.n_elems))
+        return;
+    c->is_wrong = true;
+    *answer = (struct ps_header){ .op = PS_PARAMS };
+}
+
+/* Y6 */
+static void pass_slot(struct cursor *c, struct ps_server *s, int w, int slot)
+{
+    struct request *r = &s->client[w].request[slot];
+    const bool is_used = r->answer.op != 0;
+    const struct ps_header none = { .op = PS_PARAMS };
+    const unsigned own = (is_used ? SLOT_IS_USED : 0) | (request_waits(r) ? SLOT_WAITS : 0) |
+                         (r->state == REQUEST_KEPT ? SLOT_IS_KEPT : 0) |
+                         (r->answer.op == PS_REFUSED ? SLOT_IS_REFUSED : 0);
+    const unsigned is = (unsigned)pass(c, is_used ? own : 0, SLOT_ALL);
+    struct ps_header answer = is_used ? r->answer : none;
+
+    pass_answer(c, s, &answer);
+    if (!c->reads || !(is & SLOT_IS_USED))
+        return;
+    r->answer = answer;
+    r->state = is & SLOT_IS_KEPT ? REQUEST_DUE : is & SLOT_WAITS ? REQUEST_WAITS : REQUEST_ANSWERED;
+    r->is_silent = true;
+    r->waits_since_ns = world_now_ns(s->env.world);
+    c->is_wrong |= r->state == REQUEST_DUE && (!(is & SLOT_WAITS) || s->env.consistency.kind != CONSISTENCY_SYNC);
+    c->is_wrong |= (r->answer.op == PS_REFUSED) != !!(is & SLOT_IS_REFUSED);
+    c->n_due += r->state == REQUEST_DUE;
+}
+
+/* A FETCH that this end has answered may come again at the heir. */
+static void pass_worker(struct cursor *c, struct ps_server *s, int w)
+{
+    struct client *of = &s->client[w];
+    const enum worker_state state = w == 0 && of->state == LEFT && !c->reads ? FETCHING : of->state;
+    const enum worker_state read = (enum worker_state)pass(c, (uint64_t)state, ABSENT);
+
+    of->may_push = pass(c, of->may_push, 1) != 0;
+    s->recovery->worker[w].is_seen = pass(c, s->recovery->worker[w].is_seen, 1) != 0;
+    for (int i = 0; i < PS_CREDITS; i++)
+        pass_slot(c, s, w, i);
+    if (!c->reads)
+        return;
+    of->state = read;
+    if (read == FETCHING)
+        of->request[0].is_silent = true;
+}
+
+/* Y4: gradients of piece k that are kept, of worker w; how many come. */
+static int n_due_of(const struct ps_server *s, int w, size_t k)
+{
+    int n = 0;
+
+    for (int i = 0; i < PS_CREDITS; i++)
+        n += s->client[w].request[i].state == REQUEST_DUE && s->client[w].request[i].answer.piece == k;
+    return n;
+}
+
+/* Y4: can the clocks of piece k have become so (clocks.h), with workers in these states? */
+static bool clocks_fit(const struct ps_server *s, size_t k)
+{
+    const struct clocks *c = &s->piece[k].clocks;
+    uint32_t slowest = UINT32_MAX;
+    int n_slowest = 0, n_kept = 0;
+
+    for (int w = 0; w < c->n_workers; w++) {
+        const int n_due = n_due_of(s, w, k);
+        const bool has_rounds = c->rule.kind == CONSISTENCY_SYNC, is_ahead = c->clock[w] == c->round + 1;
+        n_kept += n_due;
+        if (c->is_out[w] != (s->client[w].state != TRAINING) || n_due != (has_rounds && !c->is_out[w] && is_ahead))
+            return false;
+        if (c->is_out[w])
+            continue;
+        if (has_rounds && c->clock[w] > c->round + 1)
+            return false;
+        slowest = c->clock[w] < slowest ? c->clock[w] : slowest;
+    }
+    for (int w = 0; w < c->n_workers; w++)
+        n_slowest += !c->is_out[w] && c->clock[w] == slowest;
+    return n_kept == c->n_kept && (c->n_out == c->n_workers || (c->slowest == slowest && c->n_slowest == n_slowest));
+}
+
+/* A guest may be lost before it has joined, and was not seen then; who begins with the run was. */
+static bool worker_fits(const struct ps_server *s, int w)
+{
+    const enum worker_state state = s->client[w].state;
+    const bool is_seen = s->recovery->worker[w].is_seen;
+
+    if (w < s->env.n_workers || state == ABSENT)
+        return is_seen == (w < s->env.n_workers) && (state != ABSENT || w >= s->env.n_workers);
+    return is_seen || state == LOST;
+}
+
+/* leases.B1, and who waits: a worker that is there, and has nothing. */
+static bool lease_fits(const struct ps_server *s, int w)
+{
+    const struct recovery_worker *of = &s->recovery->worker[w];
+    const bool is_there = s->client[w].state == TRAINING;
+
+    if (of->asks && (!is_there || !of->has_begun || !server_has_book(s)))
+        return false;
+    return !server_has_book(s) || s->recovery->leases.of[w] == NO_BATCH || (is_there && !of->asks);
+}
+
+/* No bit behind the last batch. */
+static bool ends_with_last(const struct batch_set *of)
+{
+    return of->word[batch_set_bytes(of->n_batches) / sizeof *of->word - 1] >> of->n_batches % 64 == 0;
+}
+
+static bool batches_fit(const struct ps_server *s)
+{
+    for (int w = 0; w < sync_most_workers(&s->env); w++)
+        if (!lease_fits(s, w))
+            return false;
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (!ends_with_last(&s->recovery->has[k]))
+            return false;
+    return !server_has_book(s) || leases_fit(&s->recovery->leases);
+}
+
+static bool state_fits(const struct ps_server *s)
+{
+    int n_left = 0, n_seen = 0;
+
+    for (int w = 0; w < sync_most_workers(&s->env); w++) {
+        const enum worker_state state = s->client[w].state;
+        const bool is_seen = s->recovery->worker[w].is_seen;
+        n_left += is_seen && (state == LEFT || state == LOST);
+        n_seen += is_seen;
+        if (!worker_fits(s, w))
+            return false;
+    }
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0 && !clocks_fit(s, k))
+            return false;
+    return n_left == s->n_left && n_seen == s->n_seen && (!server_is_elastic(s) || batches_fit(s));
+}
+
+/* A batch, or NO_BATCH, as + 1 or 0. */
+static void pass_batch(struct cursor *c, const struct ps_server *s, uint64_t *batch)
+{
+    *batch = pass(c, *batch + 1, s->env.n_batches) - 1;
+}
+
+static void pass_set(struct cursor *c, struct batch_set *of)
+{
+    of->n_in = 0;
+    for (size_t i = 0; i < batch_set_bytes(of->n_batches) / sizeof *of->word; i++) {
+        of->word[i] = pass(c, of->word[i], UINT64_MAX);
+        for (uint64_t left = of->word[i]; left != 0; left &= left - 1)
+            of->n_in++;
+    }
+}
+
+/* leases.h, B1 to B3 */
+static void pass_book(struct cursor *c, struct ps_server *s)
+{
+    struct leases *l = &s->recovery->leases;
+    int n_busy = 0;
+
+    l->n_begun = pass(c, l->n_begun, l->n_batches);
+    l->n_done = pass(c, l->n_done, l->n_batches);
+    l->n_again = pass(c, l->n_again, UINT64_MAX);
+    l->n_given = (int)pass(c, (uint64_t)l->n_given, (uint64_t)l->most_given);
+    for (int w = 0; w < l->most_workers; w++) {
+        pass_batch(c, s, &l->of[w]);
+        pass_batch(c, s, &l->ahead[w]);
+        n_busy += l->of[w] != NO_BATCH;
+    }
+    l->n_busy = n_busy;
+    l->first_given = c->reads ? 0 : l->first_given;
+    for (int i = 0; i < l->most_given; i++) {
+        uint64_t *given = &l->given[(l->first_given + i) % l->most_given];
+        const uint64_t read = pass(c, i < l->n_given ? *given : 0, UINT64_MAX);
+        *given = c->reads ? read : *given;
+    }
+    for (size_t i = 0; i < n_rounds(s); i++)
+        s->recovery->round_ns[i] = pass(c, s->recovery->round_ns[i], UINT64_MAX);
+}
+
+static void pass_changes(struct cursor *c, struct ps_server *s)
+{
+    struct server_facts *f = &s->facts;
+
+    f->repeated_parts_count = pass(c, f->repeated_parts_count, UINT64_MAX);
+    f->guest_batches_count = pass(c, f->guest_batches_count, UINT64_MAX);
+    f->changes_count = pass(c, f->changes_count, UINT64_MAX);
+    for (int i = 0; i < MOST_WORKER_CHANGES; i++) {
+        struct worker_change *of = &f->change[i];
+        of->what = (enum worker_change_kind)pass(c, (uint64_t)of->what, WORKER_LOST);
+        of->worker = (int32_t)pass(c, (uint64_t)of->worker, (uint64_t)sync_most_workers(&s->env));
+        of->n_done_count = pass(c, of->n_done_count, UINT64_MAX);
+        of->own_count = pass(c, of->own_count, UINT64_MAX);
+    }
+}
+
+/* Of an elastic run. */
+static void pass_batches(struct cursor *c, struct ps_server *s)
+{
+    s->recovery->n_asking = 0;
+    for (int w = 0; w < sync_most_workers(&s->env); w++) {
+        struct recovery_worker *of = &s->recovery->worker[w];
+        of->has_begun = pass(c, of->has_begun, 1) != 0;
+        of->asks = pass(c, of->asks, 1) != 0;
+        of->n_batches = pass(c, of->n_batches, UINT64_MAX);
+        of->asked = pass(c, of->asked, UINT64_MAX);
+        s->recovery->n_asking += of->asks;
+    }
+    pass_changes(c, s);
+    if (server_has_book(s))
+        pass_book(c, s);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        if (s->piece[k].part.n_elems > 0)
+            pass_set(c, &s->recovery->has[k]);
+}
+
+/* Of s, or into it. */
+static void pass_words(struct cursor *c, struct ps_server *s)
+{
+    const int n_workers = sync_most_workers(&s->env);
+    const bool has_left = !c->reads && s->client[0].state == LEFT;
+    const uint64_t layout = pass(c, s->layout, UINT64_MAX);
+
+    c->is_wrong |= layout != s->layout;
+    s->n_updates_before = pass(c, s->n_updates_before, UINT64_MAX);
+    s->stop.n_granted = pass(c, s->stop.n_granted, UINT64_MAX);
+    const int n_left = (int)pass(c, (uint64_t)(s->n_left - has_left), (uint64_t)n_workers);
+    s->n_left = c->reads ? n_left : s->n_left;
+    s->n_seen = (int)pass(c, (uint64_t)s->n_seen, (uint64_t)n_workers);
+    pass_facts(c, &s->facts);
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        pass_piece(c, &s->piece[k]);
+    for (int w = 0; w < n_workers; w++)
+        pass_worker(c, s, w);
+    if (server_is_elastic(s))
+        pass_batches(c, s);
+}
+
+static void write_words(unsigned char *out, struct ps_server *s)
+{
+    struct cursor c = { .at = out };
+
+    pass_words(&c, s);
+    assert(c.at == out + words_bytes(s));
+}
+
+static bool read_words(struct ps_server *s, unsigned char *words, int *n_due)
+{
+    struct cursor c = { .at = words, .reads = true };
+
+    pass_words(&c, s);
+    *n_due = c.n_due;
+    if (!c.is_wrong && state_fits(s))
+        return true;
+    if (server_has_book(s))
+        leases_clear(&s->recovery->leases);
+    return false;
+}
+
 /* --- parts --- */
 
 static size_t n_word_parts(const struct ps_server *s)
 {
-    return (copy_words_bytes(s) + COPY_WORDS_BYTES - 1) / COPY_WORDS_BYTES;
+    return (words_bytes(s) + COPY_WORDS_BYTES - 1) / COPY_WORDS_BYTES;
 }
 
 /* COPY alone. */
@@ -35,7 +420,7 @@ static size_t n_copy_parts(const struct ps_server *s)
 
 static size_t part_elems(const struct ps_server *s, size_t i)
 {
-    const size_t n_left = copy_words_bytes(s) - (i < n_word_parts(s) ? i * COPY_WORDS_BYTES : 0);
+    const size_t n_left = words_bytes(s) - (i < n_word_parts(s) ? i * COPY_WORDS_BYTES : 0);
 
     if (i >= n_word_parts(s))
         return s->n_elems;
@@ -60,7 +445,7 @@ static enum rc open_copy(struct ps_server *s)
 
     s->recovery->chain.copy = c;
     if (c) {
-        c->words = calloc(1, copy_words_bytes(s));
+        c->words = calloc(1, words_bytes(s));
         c->began_ns = world_now_ns(s->env.world);
     }
     return c && c->words ? RC_OK : rc_raise(RC_NOMEM, "parameter server: no memory for the copy of a slice");
@@ -163,7 +548,7 @@ enum rc copy_begin(struct ps_server *s, int heir)
     s->recovery->chain.n_held = 0;
     s->recovery->chain.is_on = true;
     TRY(gather_params(s));
-    copy_words_write(s->recovery->chain.copy->words, s);
+    write_words(s->recovery->chain.copy->words, s);
     TRY(post_copy(s));
     for (int i = 0; i < n_slots; i++)
         if (s->client[i / PS_CREDITS].request[i % PS_CREDITS].state == REQUEST_KEPT)
@@ -288,7 +673,7 @@ enum rc copy_take(struct ps_server *s, const struct message *m, int slice, const
         memcpy(part_at(replica, i), m->ptr, n_elems * sizeof(float));
     *why = REFUSED_MALFORMED;
     c->n_taken++;
-    if ((size_t)c->n_taken == n_word_parts(replica) && !copy_words_read(replica, c->words, &c->n_due)) {
+    if ((size_t)c->n_taken == n_word_parts(replica) && !read_words(replica, c->words, &c->n_due)) {
         c->n_taken = -1; /* Y4: no other part is the next one */
         FAIL(RC_MISMATCH, "rank %d copies a slice %d that is none of this run", m->peer, slice);
     }

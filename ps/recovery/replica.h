@@ -67,8 +67,29 @@
 #ifndef PS_RECOVERY_REPLICA_H
 #define PS_RECOVERY_REPLICA_H
 
-#include "ps/recovery/heir.h"
 #include "ps/recovery/recovery.h"
+
+/* The standby of server s's slice. */
+static inline int ps_heir(int s, int n_servers)
+{
+    return (s + 1) % n_servers;
+}
+
+/* The server whose slice server s is the standby of. */
+static inline int ps_home(int s, int n_servers)
+{
+    return (s + n_servers - 1) % n_servers;
+}
+
+/* The first server from `from` on, around the ring, that is not lost; -1 if every server is lost. So with replicas the
+ * holder of slice s is ps_living(env, s), and its standby is the next one, as far as this rank knows. */
+int ps_living(const struct sync_env *env, int from);
+
+/* Does a server replace a lost one? It uses a replica (replica.h). */
+static inline bool ps_has_heirs(const struct sync_env *env)
+{
+    return env->n_replicas > 0;
+}
 
 /* Is every change of s forwarded? */
 static inline bool replica_is_kept(const struct ps_server *s)
@@ -98,10 +119,6 @@ bool replica_is_due(const struct ps_server *s);
 enum rc replica_look(struct ps_server *s) MUST_CHECK;
 /* Completes a forward before the memory that it is sent from is released (R7). */
 void replica_end_forward(struct ps_server *s, struct posted *forward);
-/* The standby is lost and will send no HELD any more. Makes all changes that wait for it. */
-enum rc replica_go_on_alone(struct ps_server *s) MUST_CHECK;
-/* Completes the sends to the holder. */
-void replica_end_held(struct ps_server *s, int timeout_ms);
 /* Completes all sends to holder and standby of a slice. After an error, cancels those that have not finished. */
 void replica_end(struct ps_server *s, bool has_failed);
 

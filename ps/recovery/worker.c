@@ -9,8 +9,7 @@
 #include <stdio.h>
 
 #include "harness/world/world.h"
-#include "ps/recovery/heir.h"
-#include "ps/recovery/leases.h"
+#include "ps/recovery/replica.h"
 #include "ps/worker_state.h"
 
 enum rc ps_forgive(const struct ps *p, int server, enum rc rc)
