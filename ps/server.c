@@ -413,7 +413,6 @@ enum rc server_serve(struct ps_server *s, struct arrival *a, const struct ps_hea
         return RC_OK;
     }
     s->client[0].state = FETCHING;
-    s->client[0].request[0].is_silent = !server_is_holder(s);
     server_forget(s, 0, false);
     return RC_OK;
 }

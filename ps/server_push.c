@@ -475,10 +475,9 @@ enum rc server_end_reply(struct ps_server *s, struct request *r, int timeout_ms)
 
 enum rc server_begin_request(struct ps_server *s, int worker, int slot)
 {
-    struct request *r = &s->client[worker].request[slot];
+    const enum rc rc = server_end_reply(s, &s->client[worker].request[slot], s->env.timeout_ms);
 
-    r->is_silent = !server_is_holder(s);
-    return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), server_end_reply(s, r, s->env.timeout_ms));
+    return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), rc);
 }
 
 /* Of piece k: end what the worker has had in the slot, and (V2) what it has had of the piece. */
@@ -770,7 +769,6 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     TRY(begin_of_piece(s, worker, (int)a->slot, h->piece));
-    r->is_silent = false;
     r->answer = (struct ps_header){ .op = PS_PARAMS,
                                     .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,
                                     .piece = h->piece,

@@ -43,7 +43,7 @@ enum request_state {
 
 struct request { /* the last request of a worker in one of its slots (P4) */
     enum request_state state;
-    bool is_silent;      /* it was served without an answer: no worker waits here for it */
+    bool is_silent;      /* its answer is not sent, as no worker waits here for it; set by what is attached alone */
     struct message kept; /* lent by the transport; its body, and the learning rate of its push: */
     struct push_body body;
     float lr;

@@ -142,6 +142,7 @@ enum rc recovery_serve(struct ps_server *s, struct arrival *a, const struct ps_h
 {
     const bool is_of_batch = h->op == PS_NEXT || h->op == PS_JOIN || h->op == PS_LEAVE || h->op == PS_FETCH;
 
+    s->client[a->worker].request[a->slot].is_silent = !server_is_holder(s); /* replica.R4 */
     return server_is_elastic(s) && is_of_batch ? server_serve_batch(s, a, h) : server_serve(s, a, h);
 }
 
