@@ -41,7 +41,7 @@ gradmark_names(GRADMARK_NIGHTLY [[
     # what repeats at length what a shorter test by day shows
     compute\.suite\.cuda\.on_host\.bf16 lint\.cppcheck
     # measurements against other programs, and of scripts that are started by hand
-    scripts\.(versus_(pytorch|horovod|commit)|gpu_acceptance|same_results|reframe) cli\.lab\.all
+    scripts\.(measure\.(pytorch|horovod|commit)|gpu_acceptance|same_results|reframe) cli\.lab\.all
 ]])
 
 # One sanitizer for each room. Of memory: rooms that parse bytes, own memory in odd ways, or emulate a device. Of threads:

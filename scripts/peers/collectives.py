@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of gradmark comm allreduce beside what measures the same library elsewhere, for scripts/comm_check --peers.
+"""Rounds of gradmark comm allreduce beside what measures the same library elsewhere, for scripts/measure collectives --peers.
 
   C1  A round launches each of a pair once, one after the other; who is first alternates. Ratios are taken within rounds.
   C2  Both use the same memory again and again, in huge pages, of a malloc that keeps what is freed (GLIBC_TUNABLES of the caller). Compared is what is alike: in place beside PyTorch and nccl-tests, from one buffer to
@@ -147,14 +147,14 @@ def main():
 
     def say(text):
         notes.append(text)
-        print("comm_check: " + text, file=sys.stderr)
+        print("measure collectives: " + text, file=sys.stderr)
     try:
         pairs, versions = pairs_of(options, say)
         if not pairs:
             raise Failed("no library can be measured beside a peer here")
         for number in range(1, int(options.rounds) + 1):
             for library, name, key in pairs:
-                print("comm_check: round %d: %s beside %s" % (number, library, name), file=sys.stderr)
+                print("measure collectives: round %d: %s beside %s" % (number, library, name), file=sys.stderr)
                 took = {}
                 for side in (0, 1) if number % 2 else (1, 0):  # C1
                     if side == 0:
@@ -164,7 +164,7 @@ def main():
                 rows += [(number, library, name, n, s, took["peer"][n]) for n, s in took["own"].items()
                          if n in took["peer"] and (name != MPI4PY or n >= LEAST_MPI4PY_BYTES)]
     except Failed as why:
-        sys.exit("comm_check: %s" % why)
+        sys.exit("measure collectives: %s" % why)
     with open("rounds.csv", "w", newline="") as f:
         csv.writer(f, lineterminator="\n").writerows([("round", "library", "peer", "bytes", "gradmark_s", "peer_s")] + rows)
     with open("manifest.json", "w") as f:

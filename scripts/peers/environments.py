@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments of Python that hold gradmark's peers from PyPI, for scripts/versus_horovod: FOLDER/horovod, FOLDER/torch.
+"""Environments of Python that hold gradmark's peers from PyPI, for scripts/measure horovod: FOLDER/horovod, FOLDER/torch.
 
   E1  An environment is made aside and moved when it is whole; its programs are called as modules, for they name where it was made.
   E2  Whole is what can be imported and says the version that is meant; what is whole is left as it is.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One launch of a side of scripts/versus_horovod: what is started, and what its records say."""
+"""One launch of a side of scripts/measure horovod: what is started, and what its records say."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of scripts/versus_horovod: its folder, its launches in their order, and its table.
+"""A campaign of scripts/measure horovod: its folder, its launches in their order, and its table.
 
 A cell is a model with a batch. What a side keeps is its speed in turns with exchange over that in turns without (train.T1).
 

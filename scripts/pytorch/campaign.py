@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of scripts/versus_pytorch: its folder, its records, its launches in their order.
+"""A campaign of scripts/measure pytorch: its folder, its records, its launches in their order.
 
 A cell is a model, a number of threads and a precision; a side is gradmark, or a version of PyTorch with a layout.
 

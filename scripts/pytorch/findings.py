@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign of scripts/versus_pytorch found: a table as text, and in Markdown. campaign.V1 to V3."""
+"""What a campaign of scripts/measure pytorch found: a table as text, and in Markdown. campaign.V1 to V3."""
 
 import os
 import statistics

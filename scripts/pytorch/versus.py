@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The records and the arithmetic of scripts/versus_pytorch, with nothing but the standard library.
+"""The records and the arithmetic of scripts/measure pytorch, with nothing but the standard library.
 
   versus.py report FOLDER              FOLDER/launches.csv -> FOLDER/table.txt, also printed; of a campaign that still runs, too
   versus.py readme FOLDER              the same in Markdown, as the top README has it
@@ -159,7 +159,7 @@ def left(folder):
     if took:
         keys = (((cell, side[1]), cell, "all") for _, cell, side in todo)
         text += "; about %.2g min" % (sum(statistics.fmean(next(took[k] for k in three if k in took)) for three in keys) / 60)
-    print("versus_pytorch: %s" % text)
+    print("measure pytorch: %s" % text)
 
 
 COMMANDS = {"add": add, "manifest": manifest, "options": options, "resume": resume, "plan": plan, "choose": choose, "left": left,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simgrid_ring.c RANKS ROUNDS BYTES BYTES_PER_S LATENCY_S - a ring as anybody would write it for SimGrid: an actor for
- * each rank, who in each round sends BYTES to the next and receives as many from the one before. What scripts/sim_speed
- * compares the world sim with; not a part of gradmark.
+ * each rank, who in each round sends BYTES to the next and receives as many from the one before. What
+ * scripts/measure sim_speed compares the world sim with; not a part of gradmark.
  *
  * Hosts hang on one switch, each by a cable of BYTES_PER_S each way; LATENCY_S is from host to host. SimGrid is set up
  * as cheap as it gets: plain rates, no model of TCP, routes by formula.
