@@ -31,34 +31,6 @@ bool alternation_ends_turn(uint64_t turn_steps, size_t step)
     return turn_steps > 0 && (step + 1) % turn_steps == 0;
 }
 
-/* NULL: it means something. */
-static const char *why_not(const struct train_job *job)
-{
-    const struct train_opts *o = &job->opts;
-    const struct {
-        bool is_wrong;
-        const char *why;
-    } rule[] = {
-        { !(job->mode->module.caps & MODE_COLLECTIVE), "no gradients are exchanged in this mode, or by servers, which "
-                                                       "a step cannot do without; --mode allreduce" },
-        { job->n_workers == 1, "there is one worker, which exchanges with nobody; --workers 2" },
-        { job->omitted & OMIT_AVERAGE, "--omit average exchanges in no step" },
-        { o->average_every > 0, "--average-every leaves out exchanges by itself" },
-        { o->save[0] || o->resume[0], "the parameters are of no use; without --save and --resume" },
-        { job->on_loss == ON_LOSS_REPORT, "workers have no step in common to go back to; --on-loss abort" },
-        { o->verify_every > 0, "--verify-every holds parameters equal, which they are not here" },
-        { o->messages[0], "--messages is of runs with as many in every step" },
-        { !isnan(o->target_loss), "--target-loss is of runs that learn in every step" },
-        { strcmp(o->priority, "on") == 0 && strcmp(o->overlap, "on") == 0,
-          "with --priority on worker 0 sends the others its order in every step; --priority off" },
-    };
-
-    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
-        if (rule[i].is_wrong)
-            return rule[i].why;
-    return NULL;
-}
-
 enum rc alternation_check(const struct train_job *job)
 {
     const unsigned long long turn = job->opts.alternate_exchange;
@@ -66,9 +38,6 @@ enum rc alternation_check(const struct train_job *job)
 
     if (turn == 0)
         return RC_OK;
-    const char *why = why_not(job);
-    if (why)
-        return rc_raise(RC_INVAL, "--alternate-exchange %llu: %s", turn, why);
     if (job->opts.steps < least)
         return rc_raise(RC_INVAL,
                         "--alternate-exchange %llu: needs %d pairs of turns, of which the first is warm-up; --steps "

@@ -114,24 +114,6 @@ out:
     return rc;
 }
 
-/* NULL: a bit can be flipped where --flip-bit flips it. */
-static const char *why_no_flip(const struct train_job *job)
-{
-    if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
-        return "workers have different parameters in this mode; use --consistency sync or --mode allreduce";
-    if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
-        return "flips a bit of the sum of all workers' gradients, and this mode makes no sum; use --mode allreduce";
-    if (job->omitted & OMIT_AVERAGE)
-        return "--omit average sums no gradients; leave out one of the two";
-    if (job->opts.average_every > 0)
-        return "--average-every sums no gradients; leave out one of the two";
-    if (!job->compute->touches_memory)
-        return "a hollow run has no gradients; use --compute cpu";
-    if (job->profile)
-        return "model replay repeats recorded times; it has no gradients";
-    return NULL;
-}
-
 static enum rc check_worker(const struct train_job *job, const char *option, uint64_t rank)
 {
     if (rank < (uint64_t)job->n_workers)
@@ -148,9 +130,6 @@ enum rc job_faults_resolve(struct train_job *job, const struct opt_group *group,
 
     *f = (struct train_faults){ .flip_rank = -1, .slow_rank = -1 };
     if (flips) {
-        const char *why = why_no_flip(job);
-        if (why)
-            FAIL(RC_INVAL, "--flip-bit: %s", why);
         TRY(check_worker(job, "flip-bit", o->flip_bit));
         f->flip_rank = (int)o->flip_bit;
         f->flip_step = o->flip_step;

@@ -15,52 +15,6 @@
 
 /* --- the job, and its result --- */
 
-/* --- what it goes with --- */
-
-static enum rc refuse_mode(const struct train_job *job)
-{
-    char names[64];
-
-    if (job->mode->module.caps & MODE_SERVERS)
-        return RC_OK;
-    module_names_with(names, sizeof names, &mode_kind, MODE_SERVERS);
-    return rc_raise(RC_INVAL, "--elastic: mode %s has no servers that hand out batches; needs --mode %s",
-                    job->opts.mode, names);
-}
-
-static enum rc refuse_others(const struct train_job *job, bool aborts)
-{
-    const struct train_opts *o = &job->opts;
-    const struct exchange_opts *x = &job->exchange;
-    const struct {
-        bool is_wrong;
-        const char *why;
-    } rule[] = {
-        { x->consistency.kind != CONSISTENCY_ASYNC,
-          "workers come and go, and none waits for the steps of others; needs --consistency async" },
-        { o->stop_at_step > 0, "ends when all batches are done, and --stop-at-step earlier; leave out one of the two" },
-        { periods_are_on(&x->periods),
-          "--push-every and --pull-every keep gradients back, which would be lost with their worker; leave them out" },
-        { x->compression.kind != COMPRESSION_NONE,
-          "--compression keeps back what it does not send, which would be lost with its worker; needs none" },
-        { x->overlap, "a step that overlaps begins before its batch is known; needs --overlap off" },
-        { job->split_opts.kind != SPLIT_IID,
-          "--split gives a worker samples that no other one takes; needs --split iid" },
-        { job->n_drivers > 0, "--input feed sends a worker batches that no other one takes; needs --input direct" },
-        { o->sets > 0, "--sets has trainings that share their world with others; leave out one of the two" },
-        { o->save_every > 0,
-          "in the middle of the run there is no step of which all batches are done; leave out --save-every" },
-        { o->trajectory[0] || o->messages[0],
-          "--trajectory and --messages are of steps that each worker was to do; leave them out" },
-        { aborts, "continues without a lost worker, and --on-loss abort does not; leave out one of the two" },
-    };
-
-    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
-        if (rule[i].is_wrong)
-            return rc_raise(RC_INVAL, "--elastic: %s", rule[i].why);
-    return RC_OK;
-}
-
 /* --most-workers */
 static enum rc resolve_guests(struct train_job *job)
 {
@@ -96,16 +50,12 @@ static enum rc resolve_guests(struct train_job *job)
 
 enum rc elastic_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
 {
-    const bool aborts = opt_given(group, n_groups, "on-loss") && strcmp(job->opts.on_loss, "abort") == 0;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    if (job->opts.elastic)
-        TRY(refuse_mode(job));
     if (opt_given(group, n_groups, "most-workers"))
         TRY(resolve_guests(job));
     if (!job->opts.elastic)
         return RC_OK;
-    TRY(refuse_others(job, aborts));
     const size_t n_batches = job->n_steps * (size_t)job->n_workers;
     if (job->n_steps > (size_t)(TRAIN_MAX_STEPS / job->n_workers))
         FAIL(RC_INVAL, "--elastic: with --workers %d and --steps %zu one worker might have to do more than %d steps",

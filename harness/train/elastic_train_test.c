@@ -69,9 +69,9 @@ static void what_it_does_not_go_with_is_refused(void **state)
         const char *options, *says;
     } cases[] = {
         { "--mode allreduce --workers 2",
-          "--elastic: mode allreduce has no servers that hand out batches; needs --mode ps" },
-        { "--mode single", "--elastic: mode single has no servers that hand out batches; needs --mode ps" },
-        { "--mode none --workers 2", "--elastic: mode none has no servers that hand out batches; needs --mode ps" },
+          "--elastic: this mode has no servers that hand out batches; needs --mode ps" },
+        { "--mode single", "--elastic: this mode has no servers that hand out batches; needs --mode ps" },
+        { "--mode none --workers 2", "--elastic: this mode has no servers that hand out batches; needs --mode ps" },
         { "--mode ps --workers 2 --consistency sync", "--elastic: workers come and go" },
         { "--mode ps --workers 2 --consistency ssp:3", "needs --consistency async" },
         { "--mode ps --workers 2 --replicas 1", "--servers 1 --replicas 1: 2 servers or more would be right" },
@@ -91,7 +91,7 @@ static void what_it_does_not_go_with_is_refused(void **state)
           "--most-workers 3: no process can join in world threads; needs --world tcp" },
         { "--mode ps --workers 2 --leave-rank 2", "--leave-rank 2: worker 0 and servers cannot leave; workers 1 to 1" },
         { "--mode ps --workers 2 --leave-rank 1 --drill-at end", "--leave-rank 1: a worker leaves between two steps" },
-        { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank: --kill-rank or --hang-rank is given" },
+        { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank 1: --kill-rank or --hang-rank is given" },
         { "--mode ps --workers 2 --on-loss abort", "--on-loss abort does not; leave out one of the two" },
     };
 

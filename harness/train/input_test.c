@@ -99,7 +99,7 @@ static void refused(void **state)
         { "--input feed --mode allreduce --workers 2 --on-loss report", "needs --on-loss abort" },
         { "--input feed --model linear --mode single", "--input feed: model linear computes its samples" },
         { "--input synthetic --model linear --mode single", "--input synthetic: model linear computes its samples" },
-        { "--feed-queue 3 --mode single", "--feed-queue: needs --input feed" },
+        { "--feed-queue 3 --mode single", "--feed-queue 3: needs --input feed" },
         { "--input feed --feed-queue 65 --mode single", "--feed-queue" },
     };
     struct train_job job = { 0 };

@@ -91,29 +91,6 @@ void integrity_judge(struct train_checks *out, const uint64_t *hash, int n_ranks
     }
 }
 
-/* NULL: workers are to have the same parameters. */
-static const char *why_not(const struct train_job *job)
-{
-    if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
-        return "workers pull parameters that others change meanwhile, and so hold other ones; --consistency sync, or "
-               "--mode allreduce";
-    if (job->n_servers > 0 && job->on_loss == ON_LOSS_REPORT)
-        return "workers that are left would wait for a lost one; --on-loss abort";
-    if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
-        return "every worker goes by its own gradient, so that all hold other parameters; --mode allreduce";
-    if (job->n_workers == 1)
-        return "there is one worker, and nobody to compare it with; --workers 2";
-    if (job->omitted & (OMIT_BROADCAST | OMIT_AVERAGE))
-        return "--omit broadcast or average gives every worker parameters of its own; leave out one of the two";
-    if (!job->compute->touches_memory)
-        return "a hollow run has no parameters; use --compute cpu";
-    if (job->profile)
-        return "model replay repeats recorded times; it learns no parameters";
-    if (job->opts.restarts > 0)
-        return "--restarts begins again what has died, and not what is wrong; leave out one of the two";
-    return NULL;
-}
-
 enum rc integrity_check(const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
@@ -122,9 +99,6 @@ enum rc integrity_check(const struct train_job *job)
 
     if (every == 0)
         return RC_OK;
-    const char *why = why_not(job);
-    if (why)
-        return rc_raise(RC_INVAL, "--verify-every %llu: %s", every, why);
     if (average_every > 0 && every % average_every != 0) {
         text_near_multiples(fitting, sizeof fitting, every, average_every);
         return rc_raise(RC_INVAL,

@@ -340,12 +340,12 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode allreduce --workers 2 --save c --restarts 1 --verify-every 2", "--restarts" },
         { "--mode allreduce --workers 2 --flip-bit 2", "--flip-bit 2: workers are 0 to 1" },
         { "--mode allreduce --workers 2 --steps 5 --flip-bit 1 --flip-step 5", "--flip-step 5: the last step is 4" },
-        { "--mode allreduce --workers 2 --flip-step 5", "--flip-step: needs --flip-bit" },
-        { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit: --average-every" },
-        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit: workers have different parameters" },
-        { "--mode none --workers 2 --flip-bit 0", "--flip-bit: flips a bit of the sum" },
+        { "--mode allreduce --workers 2 --flip-step 5", "--flip-step 5: needs --flip-bit" },
+        { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit 0: --average-every" },
+        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit 0: workers have different parameters" },
+        { "--mode none --workers 2 --flip-bit 0", "--flip-bit 0: flips a bit of the sum" },
         { "--mode ps --workers 2 --slow-rank 2", "--slow-rank 2: workers are 0 to 1" },
-        { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio: needs --slow-rank" },
+        { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio 0.5: needs --slow-rank" },
         { "--mode ps --workers 2 --slow-rank 1 --slow-ratio 2", "--slow-ratio 2" },
     };
 

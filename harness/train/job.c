@@ -258,107 +258,6 @@ out:
     return rc;
 }
 
-static enum rc check_combinations(const struct train_job *job)
-{
-    const struct train_opts *o = &job->opts;
-
-    if (o->save[0] && !(job->mode->module.caps & MODE_SHARED_PARAMS) && job->n_workers > 1)
-        return rc_raise(RC_INVAL, "--save %s: mode %s keeps a model per worker; use --workers 1 or another mode",
-                        o->save, o->mode);
-    if ((o->save[0] || o->resume[0]) && !job->compute->touches_memory)
-        return rc_raise(RC_INVAL, "--save, --resume: a hollow run has no parameters; use --compute cpu");
-    if (o->forward_only && mode_exchanges(&job->mode->module))
-        return rc_raise(RC_INVAL,
-                        "--forward-only: mode %s exchanges gradients, and there are none; use --mode single or none",
-                        o->mode);
-    if (o->forward_only && o->save[0])
-        return rc_raise(RC_INVAL, "--save %s: --forward-only changes no parameters; there is nothing to save", o->save);
-    return RC_OK;
-}
-
-/* What would change nothing of this run is refused, not passed over. opts: as given. */
-static enum rc refuse_useless(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
-                              int n_groups)
-{
-    const bool fails = opt_given(group, n_groups, "kill-rank") || opt_given(group, n_groups, "hang-rank");
-    const bool infers = opts->forward_only, hollow = !job->compute->touches_memory;
-    const bool wants_shared = strcmp(opts->exchange_memory, "shared") == 0;
-    const struct {
-        const char *name;
-        bool is_useless;
-        const char *why;
-    } rule[] = {
-        { "wait", (job->world->module.caps & WORLD_VIRTUAL_TIME) != 0, "world sim waits in virtual time" },
-        { "lr", infers, "--forward-only updates no parameters" },
-        { "momentum", infers, "--forward-only updates no parameters" },
-        { "weight-decay", infers, "--forward-only updates no parameters" },
-        { "lr-scaling", infers, "--forward-only updates no parameters" },
-        { "lr-scaling", opts->global_batch > 0 && job->scaling->caps & SCALING_CHANGES_RATE,
-          "--global-batch has as many samples a round for any number of workers; there is nothing to scale the rate "
-          "for" },
-        { "lr-staleness",
-          job->exchange.lr_staleness != LR_STALENESS_NONE && job->exchange.consistency.kind == CONSISTENCY_SYNC,
-          "--consistency sync drops gradients that come late; needs async or ssp:S, which apply them" },
-        { "warmup-epochs", infers, "--forward-only updates no parameters" },
-        { "warmup-epochs", opts->warmup_epochs > 0 && !(job->scaling->caps & SCALING_CHANGES_RATE),
-          "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
-        { "target-loss", infers, "--forward-only updates no parameters; its loss does not fall" },
-        { "target-loss", job->profile != NULL, "model replay repeats recorded times; it has no loss" },
-        { "target-loss", hollow, "a hollow run has no loss; use --compute cpu" },
-        { "target-samples", isnan(opts->target_loss),
-          "needs --target-loss, the loss whose mean is over these samples" },
-        { "eval-samples", opts->eval_samples > 0 && job->profile,
-          "model replay repeats recorded times; nothing is learnt" },
-        { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
-        { "exchange-memory", wants_shared && hollow, "a hollow run has no memory to share; use --compute cpu" },
-        { "exchange-memory", wants_shared && !job->compute->host_memory,
-          "no other worker can map memory of a device; use private" },
-        { "share-device", opts->share_device && !job->compute->device_count, "only a GPU is shared; --compute cuda" },
-        { "priority",
-          strcmp(opts->priority, "on") == 0 && job->collective && job->collective->module.caps & COLL_DEVICE,
-          "the reducer sums on the device, in the order in which gradients are ready" },
-        { "cycle-us", opts->cycle_us > 0 && strcmp(opts->overlap, "on") != 0,
-          "needs --overlap on: else all gradients are there before the first is exchanged" },
-        { "cycle-us", opts->cycle_us > 0 && job->collective && job->collective->module.caps & COLL_DEVICE,
-          "the reducer sums on the device, in the order in which gradients are ready" },
-        { "cycle-us", opts->cycle_us > 0 && strcmp(opts->priority, "on") != 0,
-          "needs --priority on: else the gradients that were ready first go first, whatever comes meanwhile" },
-        { "trajectory", opts->trajectory[0] && !job->workload->named,
-          "has a column for each parameter, and this model's have no names; --model linear" },
-        { "trajectory", hollow, "a hollow run has no parameters; use --compute cpu" },
-        { "trajectory", infers, "--forward-only updates no parameters" },
-        { "trajectory", strcmp(opts->overlap, "on") == 0,
-          "a step that overlaps begins before its parameters are there; --overlap off" },
-        { "trajectory", opt_given(group, n_groups, "restarts"),
-          "a run that --restarts begins again has no rows of the steps before; leave out one of the two" },
-        { "messages", !mode_exchanges(&job->mode->module), "no message crosses in this mode; --mode allreduce or ps" },
-        { "messages", infers, "--forward-only exchanges nothing" },
-        { "messages", (job->omitted & OMIT_AVERAGE) != 0, "--omit average exchanges nothing" },
-        { "messages", job->collective && job->collective->module.caps & COLL_DEVICE,
-          "the reducer's messages go from device to device, where nobody counts them; --reducer ring" },
-        { "messages", opt_given(group, n_groups, "restarts"),
-          "a run that --restarts begins again has no messages of the steps before; leave out one of the two" },
-        { "feed-queue", job->n_drivers == 0, "needs --input feed, whose driver fills it" },
-        { "restarts", opts->save[0] == '\0',
-          "needs --save FILE (and --save-every N), the checkpoint from which it continues" },
-        { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
-        { "schedule", opts->stages <= 1, "needs --stages 2 or more, whose micro-batches it orders" },
-        { "flip-step", !opt_given(group, n_groups, "flip-bit"), "needs --flip-bit, the rank whose gradient changes" },
-        { "slow-ratio", !opt_given(group, n_groups, "slow-rank"), "needs --slow-rank, the rank that is slow" },
-        { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
-        { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
-        { "drill-at", !fails && !opt_given(group, n_groups, "leave-rank"),
-          "needs --kill-rank, --hang-rank or --leave-rank, the rank that fails then" },
-        { "hang-rank", opt_given(group, n_groups, "kill-rank"), "--kill-rank is given; one rank fails in one way" },
-        { "leave-rank", fails, "--kill-rank or --hang-rank is given; one rank fails in one way" },
-    };
-
-    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
-        if (rule[i].is_useless && opt_given(group, n_groups, rule[i].name))
-            return rc_raise(RC_INVAL, "--%s: %s", rule[i].name, rule[i].why);
-    return RC_OK;
-}
-
 /* Are parameters and gradients in memory that the workers of a host share? */
 static bool shares_memory(const struct train_job *job)
 {
@@ -492,6 +391,7 @@ static enum rc resolve_exchanging(struct train_job *job)
     TRY(job_overlap_resolve(job));
     TRY(job_shard_find_order(job));
     TRY(job_servers_check(job));
+    TRY(job_compression_check(job));
     job->wait = train_wait_policy(job->opts.wait);
 out:
     return rc;
@@ -527,12 +427,10 @@ enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts
     enum rc rc;
 
     TRY(resolve_modules(&job, n_given_ranks));
-    TRY(check_combinations(&job));
     TRY(global_batch_resolve(&job, group, n_groups));
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
-    TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(resolve_drills(&job, group, n_groups));
     TRY(resolve_exchanging(&job));
     TRY(resolve_steps(&job, group, n_groups));

@@ -14,29 +14,11 @@
 enum rc job_split_parse(struct train_job *job)
 {
     const char *text = job->opts.split;
-    const char *why = NULL;
     enum rc rc;
 
     TRY(split_parse(&job->split_opts, text));
     if (job->split_opts.kind == SPLIT_IID)
         return RC_OK;
-    if (job->n_workers == 1)
-        why = "there is one worker, which has all samples; --workers 2";
-    else if (job->omitted & OMIT_SHARD)
-        why = "--omit shard gives all samples to every worker";
-    else if (!job->compute->touches_memory && job->split_opts.kind != SPLIT_UNEQUAL)
-        why = "a hollow run learns nothing, whoever has which labels; --compute cpu";
-    else if (job->split_opts.kind == SPLIT_UNEQUAL && job->collective && job->collective->module.caps & COLL_DEVICE)
-        why = "this reducer sums on the device, where gradients cannot be weighed; --reducer ring";
-    else if (job->split_opts.kind == SPLIT_UNEQUAL && job->exchange.consistency.kind == CONSISTENCY_SYNC &&
-             job->exchange.consistency.bound_count > 0)
-        why = "each worker counts by its samples, and of sync:B servers do not know whose come too late; --consistency "
-              "sync";
-    if (why)
-        FAIL(RC_INVAL, "--split %.80s: %s", text, why);
-    if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
-        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; a share for each would be right", text,
-             job->split_opts.n_shares, job->n_workers);
 out:
     return rc;
 }
@@ -47,9 +29,9 @@ enum rc job_split_resolve(struct train_job *job)
 
     if (job->split_opts.kind == SPLIT_IID)
         return RC_OK;
-    if (!job->dataset)
-        FAIL(RC_INVAL, "--split %.80s: model %s repeats recorded times; it has no samples", job->opts.split,
-             job->opts.model);
+    if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
+        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; a share for each would be right", job->opts.split,
+             job->split_opts.n_shares, job->n_workers);
     for (int w = 0; w < job->n_workers; w++)
         if (job_batch_of(job, w) == 0)
             FAIL(RC_INVAL,

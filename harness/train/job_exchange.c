@@ -325,27 +325,6 @@ void job_placement_text(char *out, size_t n_bytes, const struct train_job *job)
 
 /* --- --compression --- */
 
-/* NULL: it means something. */
-static const char *why_no_local_sgd(const struct train_job *job)
-{
-    const struct train_opts *o = &job->opts;
-
-    if (job->omitted & OMIT_AVERAGE)
-        return "--omit average sends nothing";
-    if (o->average_every > 0)
-        return "--average-every sends parameters, of which nothing may be left out";
-    if (o->save[0] || o->resume[0])
-        return "every worker has its own rest of what it did not send, which no checkpoint holds: a run could not go "
-               "on "
-               "from --save as if it had not ended; leave out --save and --resume";
-    if (job->collective && job->collective->module.caps & COLL_DEVICE)
-        return "the reducer's messages go from device to device as they are; --reducer ring";
-    if (job->collective && job->collective->module.caps & COLL_SHARED &&
-        job->collective->module.caps & COLL_ALLGATHER && job->exchange.compression.kind == COMPRESSION_TOPK)
-        return "the reducer sums in shared memory, where nothing is sent that could be less; --reducer ring";
-    return NULL;
-}
-
 /* What the collective needs for it. */
 static enum rc require_collective(const struct train_job *job)
 {
@@ -361,24 +340,21 @@ out:
 
 enum rc job_compression_resolve(struct train_job *job)
 {
-    struct compression *c = &job->exchange.compression;
-    char message[RC_MESSAGE_BYTES];
-    enum rc rc = RC_OK;
+    return mode_exchanges(&job->mode->module) ? compression_parse(&job->exchange.compression, job->opts.compression)
+                                              : RC_OK;
+}
 
-    if (!mode_exchanges(&job->mode->module))
+enum rc job_compression_check(const struct train_job *job)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (job->exchange.compression.kind == COMPRESSION_NONE || !job->collective)
         return RC_OK;
-    TRY(compression_parse(c, job->opts.compression));
-    if (c->kind == COMPRESSION_NONE)
+    const enum rc rc = require_collective(job);
+    if (rc == RC_OK)
         return RC_OK;
-    const char *why = why_no_local_sgd(job);
-    if (why)
-        FAIL(RC_INVAL, "--compression %s: %s", job->opts.compression, why);
-    if (job->collective && (rc = require_collective(job)) != RC_OK) {
-        (void)snprintf(message, sizeof message, "%s", rc_message());
-        FAIL(rc, "--compression %s: %.400s", job->opts.compression, message);
-    }
-out:
-    return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    return rc_raise(rc, "--compression %s: %.400s", job->opts.compression, message);
 }
 
 struct memory_need job_compression_memory(const struct train_job *job, size_t n_slice)
@@ -531,26 +507,11 @@ static enum rc check_periods(const struct train_job *job)
     return RC_OK;
 }
 
-/* NULL: it means something. */
-static const char *why_no_stop(const struct train_job *job, bool has_steps)
-{
-    if (has_steps)
-        return "the servers' count of updates ends the run, and --steps each worker's own; leave out one of the two";
-    if (job->exchange.consistency.kind == CONSISTENCY_SYNC)
-        return "with --consistency sync there is one update a step, which all workers do: --steps is the same";
-    if (strcmp(job->opts.overlap, "on") == 0)
-        return "a step that overlaps begins before the servers have counted the one before; --overlap off";
-    return NULL;
-}
-
-static enum rc check_stop(struct train_job *job, bool has_steps)
+static enum rc check_stop(struct train_job *job)
 {
     struct train_opts *o = &job->opts;
     const unsigned long long n = o->stop_at_step;
-    const char *why = why_no_stop(job, has_steps);
 
-    if (why)
-        return rc_raise(RC_INVAL, "--stop-at-step %llu: %s", n, why);
     if (n < (unsigned long long)job->n_workers)
         return rc_raise(RC_INVAL, "--stop-at-step %llu: each of %d workers begins with a push; %d would be the least",
                         n, job->n_workers, job->n_workers);
@@ -559,16 +520,6 @@ static enum rc check_stop(struct train_job *job, bool has_steps)
                         (unsigned long long)at_least_1(o->push_every), TRAIN_MAX_STEPS);
     o->steps = n * at_least_1(o->push_every);
     return RC_OK;
-}
-
-/* An option of one run alone, which a row of train_opt_rules cannot be about. */
-static enum rc refuse_stop(const struct train_job *job)
-{
-    char names[64];
-
-    module_names_with(names, sizeof names, &mode_kind, MODE_SERVERS);
-    return rc_raise(RC_INVAL, "--stop-at-step %llu: mode %s has no servers that count updates; needs --mode %s",
-                    (unsigned long long)job->opts.stop_at_step, job->opts.mode, names);
 }
 
 enum rc job_periods_timeline(struct train_job *job)
@@ -598,15 +549,15 @@ enum rc job_periods_timeline(struct train_job *job)
     return RC_OK;
 }
 
-enum rc job_periods_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+enum rc job_periods_resolve(struct train_job *job)
 {
     struct train_opts *o = &job->opts;
     enum rc rc = RC_OK;
 
     if (!(job->mode->module.caps & MODE_SERVERS))
-        return o->stop_at_step > 0 ? refuse_stop(job) : RC_OK;
+        return RC_OK;
     if (o->stop_at_step > 0)
-        TRY(check_stop(job, opt_given(group, n_groups, "steps")));
+        TRY(check_stop(job));
     TRY(check_periods(job));
     job->exchange.periods = (struct periods){ o->push_every, o->pull_every };
     job->exchange.stop_at = o->stop_at_step;
@@ -831,24 +782,16 @@ void record_overlap(struct record *r, const struct train_job *job, const struct 
 
 /* --- --average-every --- */
 
-/* NULL: it means something. */
-static const char *why_not(const struct train_job *job)
+/* What no checkpoint holds of workers with parameters of their own; NULL: nothing. */
+static const char *why_no_checkpoint(const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
 
-    if (job->n_workers == 1)
-        return "there is one worker, whose parameters are the mean; --workers 2";
-    if (job->omitted & OMIT_AVERAGE)
-        return "--omit average leaves out what this does";
-    if (strcmp(o->overlap, "on") == 0)
-        return "parameters are averaged behind the step, and nothing is left to overlap; --overlap off";
-    if (job->collective->module.caps & COLL_DEVICE)
-        return "this reducer sums gradients on the device; --reducer ring";
-    if (job->on_loss == ON_LOSS_REPORT)
-        return "workers have no step in common to go back to; --on-loss abort";
-    if ((o->save[0] || o->resume[0]) && o->momentum != 0)
+    if (!o->save[0] && !o->resume[0])
+        return NULL;
+    if (o->momentum != 0)
         return "every worker has a momentum of its own, which no checkpoint holds; --momentum 0";
-    if ((o->save[0] || o->resume[0]) && optimizer_n_moments(&job->optimizer) > 0)
+    if (optimizer_n_moments(&job->optimizer) > 0)
         return "every worker has an optimiser's state of its own, which no checkpoint holds; --optimizer sgd";
     return NULL;
 }
@@ -861,7 +804,7 @@ enum rc local_sgd_check(const struct train_job *job)
 
     if (every == 0)
         return RC_OK;
-    const char *why = why_not(job);
+    const char *why = why_no_checkpoint(job);
     if (why)
         return rc_raise(RC_INVAL, "--average-every %llu: %s", every, why);
     text_near_multiples(fitting, sizeof fitting, save_every, every);

@@ -46,9 +46,10 @@ void job_placement_text(char *out, size_t n_bytes, const struct train_job *job);
 
 enum { COMPRESSION_ROW_BYTES = 128 };
 
-/* Fill exchange.compression, for a job whose mode and collective are known. RC_INVAL, RC_UNSUPPORTED: names what it
- * cannot be combined with, and what works. */
+/* Fill exchange.compression, for a job whose mode is known. */
 enum rc job_compression_resolve(struct train_job *job) MUST_CHECK;
+/* RC_INVAL, RC_UNSUPPORTED: the collective cannot carry it; names those that can. */
+enum rc job_compression_check(const struct train_job *job) MUST_CHECK;
 /* Memory it needs in addition to the modules': for a worker, and for a server that holds n_slice parameters. */
 struct memory_need job_compression_memory(const struct train_job *job, size_t n_slice);
 /* Bytes that ranks first .. end - 1 together sent in the mean step, and would have sent uncompressed; NaN: unknown, or
@@ -64,7 +65,7 @@ void record_sent_of_rank(struct record *r, const struct train_job *job, const st
 
 /* With --stop-at-step: set steps to what one worker alone would do, the maximum for any worker. For a job whose mode
  * and consistency are known. RC_INVAL: names what they cannot be combined with. */
-enum rc job_periods_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
+enum rc job_periods_resolve(struct train_job *job) MUST_CHECK;
 /* RC_INVAL: the checkpoint is within a period, or already has as many updates as requested. */
 enum rc job_periods_check_resume(const struct train_job *job) MUST_CHECK;
 /* Maximum steps of a worker in this run, not counting those of the checkpoint it resumes from. */

@@ -19,6 +19,7 @@
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/train/result.h"
+#include "harness/train/rules.h"
 #include "harness/train/stages.h"
 #include "models/engine/training.h"
 
@@ -352,7 +353,7 @@ static enum rc stages_text(char *out, size_t n_bytes, const struct train_job *jo
     enum rc rc = RC_OK;
 
     out[0] = '\0';
-    if (!n || job->opts.stages > 1 || job->opts.forward_only || job_stages_why_not(job))
+    if (!n || job->opts.stages > 1 || job->opts.forward_only || train_rules_why(job, "stages"))
         return RC_OK;
     for (int n_stages = 2; n_stages <= most && n_stages <= NETWORK_MAX_STAGES && !fit; n_stages++) {
         TRY(stages_fit(&fit, job, n_stages));

@@ -15,6 +15,7 @@
 #include "harness/train/integrity.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/job_exchange.h"
+#include "harness/train/rules.h"
 #include "harness/train/shard.h"
 #include "harness/train/stages.h"
 #include "models/engine/network.h"
@@ -58,15 +59,13 @@ static enum rc check_momentum(const struct module *m, const struct train_opts *o
     return RC_OK;
 }
 
-static enum rc resolve_optimizer(struct train_job *job, const struct opt_group *group, int n_groups)
+static enum rc resolve_optimizer(struct train_job *job)
 {
     struct train_opts *o = &job->opts;
     const struct module *m;
     enum rc rc;
 
     TRY(find_wanted(&m, o));
-    if (o->forward_only && opt_given(group, n_groups, "optimizer"))
-        FAIL(RC_INVAL, "--optimizer: --forward-only updates no parameters");
     if (isnan(o->momentum))
         o->momentum = default_momentum(m, job->workload);
     if (!m)
@@ -358,15 +357,15 @@ static enum rc resolve_kind(struct train_job *job, const struct opt_group *group
     TRY(precision_find(&job->precision, o->precision));
     TRY(workload_find(&job->workload, o->model));
     TRY(resolve_profile(job, &given_opts));
+    TRY(train_rules_check(job, o, group, n_groups));
     TRY(refuse_precision(job, &given_opts));
     TRY(job_input_check(job));
-    TRY(job_periods_resolve(job, group, n_groups));
+    TRY(job_periods_resolve(job));
     if (o->steps == 0)
         o->steps = train_default_steps(job->workload);
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job_accumulate_check(job));
-    TRY(job_stages_check(job));
     TRY(job_shard_check(job));
 out:
     return rc;
@@ -381,7 +380,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
 
     TRY(resolve_kind(job, group, n_groups));
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
-    TRY(resolve_optimizer(job, group, n_groups));
+    TRY(resolve_optimizer(job));
     note_modules(job); /* whose memory counts where stages are cut to a limit */
     TRY(job_stages_resolve(job, &network));
     TRY(job_shard_resolve(job));

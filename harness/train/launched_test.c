@@ -70,7 +70,7 @@ static void what_does_not_fit_is_refused(void **state)
         { "--model linear --world mpi --mode single", 2,
           "--workers 2: mode single has one worker; use --mode allreduce" },
         { "--model linear --world threads --mode none", 2, "--world threads: 2 processes were launched" },
-        { "--model lenet --world sim --compute hollow --save x", 0, "--save, --resume: a hollow run" },
+        { "--model lenet --world sim --compute hollow --save x", 0, "a hollow run has no parameters" },
         { "--model lenet --mode allreduce --workers 2 --world threads --reducer mpi", 0,
           "--reducer mpi: needs --world" },
         { "--model lenet --mode allreduce --world mpi --reducer mpi --overlap on", 2, "add --mpi.nonblocking" },

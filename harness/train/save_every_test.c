@@ -180,7 +180,7 @@ static void without_a_file_it_is_refused(void **state)
 
     (void)state;
     assert_int_equal(kit_prepare(&job, "--model lenet --save-every 3"), RC_INVAL);
-    assert_names(rc_message(), "--save-every: ... --save FILE");
+    assert_names(rc_message(), "--save-every ... --save FILE");
 }
 
 int main(void)

@@ -27,38 +27,6 @@ static bool is_asked_for(const struct train_job *job)
     return job->opts.shard_dense > 1;
 }
 
-/* Options that shards have not: what the run is for them, or why. NULL: none is given. */
-static const char *why_not(const struct train_job *job)
-{
-    const struct train_opts *o = &job->opts;
-    const struct {
-        bool is_given;
-        const char *why;
-    } refused[] = {
-        { o->sets > 0, "not with --sets" },
-        { !job->workload->network && !job->profile, "the model is no network, whose dense layers could be cut" },
-        { !(job->mode->module.caps & MODE_COLLECTIVE),
-          "gradients of shards are summed over the workers that have them; --mode allreduce" },
-        { job->collective && job->collective->module.caps & COLL_DEVICE,
-          "reducers on GPUs sum what all workers have; --reducer ring" },
-        { job->n_drivers > 0, "--input feed pushes samples to workers that need labels of others; --input direct" },
-        { job->split_opts.kind != SPLIT_IID, "--split gives workers samples that the others of a group do not know" },
-        { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },
-        { strcmp(o->exchange_memory, "shared") == 0, "workers have different parameters; --exchange-memory private" },
-        { job->exchange.compression.kind != COMPRESSION_NONE, "compression is built for whole gradients alone" },
-        { o->average_every > 0, "--average-every averages what each rank has of a whole network" },
-        { o->alternate_exchange > 0, "--alternate-exchange lets workers part, and those of a group compute together" },
-        { o->verify_every > 0, "--verify-every compares parameters, of which workers have different ones" },
-        { o->messages[0] != '\0', "--messages notes those of gradients alone" },
-        { job->on_loss == ON_LOSS_REPORT, "a group cannot continue without one of its shards; use --on-loss abort" },
-    };
-
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].is_given)
-            return refused[i].why;
-    return NULL;
-}
-
 /* The divisors of n above 1 -> "2 or 4", "3". */
 static void divisors_text(char *text, size_t n_bytes, int n)
 {
@@ -74,11 +42,8 @@ static void divisors_text(char *text, size_t n_bytes, int n)
 enum rc job_shard_check(const struct train_job *job)
 {
     const int K = (int)job->opts.shard_dense;
-    const char *why = is_asked_for(job) ? why_not(job) : NULL;
     char others[128];
 
-    if (why)
-        return rc_raise(RC_INVAL, "--shard-dense %d: %s", K, why);
     divisors_text(others, sizeof others, job->n_workers);
     if (is_asked_for(job) && job->n_workers == 1)
         return rc_raise(RC_INVAL, "--shard-dense %d: one worker has nobody to share with; --workers %d", K, K);

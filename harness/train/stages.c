@@ -22,47 +22,6 @@
 
 /* --- the job of a stage --- */
 
-const char *job_stages_why_not(const struct train_job *job)
-{
-    const struct train_opts *o = &job->opts;
-    const struct {
-        bool is_given;
-        const char *why;
-    } refused[] = {
-        { !job->workload->network && !job->profile, "the model is no network, whose layers could be cut apart" },
-        { o->forward_only, "--forward-only computes no gradients; leave out one of the two" },
-        { job->n_drivers > 0, "--input feed pushes whole samples to one rank; --input direct" },
-        { job->split_opts.kind != SPLIT_IID, "--split gives samples to ranks, not to pipelines" },
-        { job->omitted != 0, "--omit leaves out what ranks do that have all of the network" },
-        { o->alternate_exchange > 0, "--alternate-exchange takes turns that the stages would not take together" },
-        { o->average_every > 0, "--average-every averages what each rank has of a whole network" },
-        { o->trajectory[0] != '\0' || o->messages[0] != '\0',
-          "--trajectory and --messages are of the ranks of one stage" },
-        { job->on_loss == ON_LOSS_REPORT, "a pipeline cannot continue without one of its stages; use --on-loss abort" },
-        { o->colocate, "--colocate puts servers beside workers, which are several ranks here" },
-        { o->stop_at_step > 0, "--stop-at-step counts the updates of one stage's servers" },
-    };
-
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].is_given)
-            return refused[i].why;
-    return NULL;
-}
-
-enum rc job_stages_check(const struct train_job *job)
-{
-    const char *why = job->opts.stages > 1 ? job_stages_why_not(job) : NULL;
-
-    if (why)
-        return rc_raise(RC_INVAL, "--stages %llu: %s", (unsigned long long)job->opts.stages, why);
-    if (job->opts.recompute && job->profile)
-        return rc_raise(RC_INVAL, "--recompute: model replay keeps no activations; leave out one of the two");
-    if (job->opts.recompute && job->opts.stages <= 1)
-        return rc_raise(RC_INVAL, "--recompute: a rank that has all of a network holds one micro-batch at a time, of "
-                                  "which nothing is computed again; with --stages 2 or more");
-    return RC_OK;
-}
-
 size_t job_stages_held(const struct train_job *job, size_t n_micro_batches)
 {
     const struct pipeline_stage *s = &job->stages.env;

@@ -27,15 +27,11 @@
 
 struct network;
 
-/* Why this job cannot have stages; NULL: it can. */
-const char *job_stages_why_not(const struct train_job *job);
 /* Micro-batches, of n, that the stage holds at once; 0: the job is not a stage. */
 size_t job_stages_held(const struct train_job *job, size_t n_micro_batches);
 /* Number of host buffers for tensors in each direction, for a stage whose compute has separate memory
  * (engine/device_pipe.h, V2); 0: none are needed. */
 size_t job_stages_places(const struct train_job *job);
-/* Check what --stages cannot be combined with, for a job whose mode, world and compute are known. RC_INVAL. */
-enum rc job_stages_check(const struct train_job *job) MUST_CHECK;
 /* Cut the network of a job, and replace it by the job's stage. RC_INVAL: it cannot have S stages; RC_NOMEM. */
 enum rc job_stages_resolve(struct train_job *job, struct network **network) MUST_CHECK;
 /* Is --profile used only for the costs of stages, and not as the model to train? True for --model NETWORK with

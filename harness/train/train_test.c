@@ -221,7 +221,7 @@ static void preparation_refuses(void **state)
         { "--forward-only --mode ps", "--mode single or none" },
         { "--forward-only --save x", "--save x" },
         { "--world sim --threads 2", "--threads 2" },
-        { "--world sim --wait spin", "--wait: world sim waits in virtual time" },
+        { "--world sim --wait spin", "--wait spin: world sim waits in virtual time" },
         { "--model lenet --data-images 5", "--data-images 5" },
         { "--model inception3 --image-size 32", "--image-size 32: too small for inception3, the smallest is 75" },
         { "--model vgg16 --batch 1000000", "--batch 1000000: model vgg16: node c1" },
@@ -236,11 +236,11 @@ static void preparation_refuses(void **state)
         { "--save x --mode none --workers 2", "--save x" },
         { "--world sim --mode allreduce --workers 9000", "9000 ranks; at most 8192" },
         { "--kill-rank 5 --mode allreduce --workers 2", "--kill-rank 5" },
-        { "--mode allreduce --workers 2 --kill-step 3", "--kill-step: needs --kill-rank" },
+        { "--mode allreduce --workers 2 --kill-step 3", "--kill-step 3: needs --kill-rank" },
         { "--mode allreduce --workers 2 --hang-rank 2", "--hang-rank 2: ranks are 0 to 1" },
         { "--mode allreduce --workers 2 --hang-rank -1", "--hang-rank -1" },
-        { "--mode allreduce --workers 2 --hang-rank 1 --kill-rank 0", "--hang-rank: --kill-rank is given" },
-        { "--mode allreduce --workers 2 --drill-at end", "--drill-at: needs --kill-rank, --hang-rank or --leave-rank" },
+        { "--mode allreduce --workers 2 --hang-rank 1 --kill-rank 0", "--hang-rank 1: --kill-rank is given" },
+        { "--mode allreduce --workers 2 --drill-at end", "--drill-at end: needs --kill-rank, --hang-rank or --leave-rank" },
         { "--mode none --workers 2 --hang-rank 1 --drill-at never", "--drill-at never: is not start, probe" },
         { "--mode none --workers 2 --hang-rank 1 --drill-at step:",
           "--drill-at step:N: N is a whole number, as in step:1, and not \"\"" },
@@ -250,21 +250,21 @@ static void preparation_refuses(void **state)
           "--drill-at step:6: the last step is 4" },
         { "--mode none --workers 2 --steps 5 --kill-rank 1 --kill-step 5", "--kill-step 5: the last step is 4" },
         { "--mode none --workers 2 --steps 1 --kill-rank 1", "--drill-at step:1: the last step is 0" },
-        { "--mode none --workers 2 --kill-rank 1 --kill-step 3 --drill-at end", "--kill-step: is --drill-at step:N" },
+        { "--mode none --workers 2 --kill-rank 1 --kill-step 3 --drill-at end", "--kill-step 3: is --drill-at step:N" },
         { "--stall-warn-s 3 --stall-abort-s 2", "--stall-warn-s 3: is longer than --stall-abort-s 2" },
         { "--stall-warn-s 3 --timeout-s 2", "--stall-warn-s 3: is longer than --stall-abort-s 2" },
         { "--on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode ps --on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode none --workers 2 --on-loss shrink", "--on-loss shrink" },
-        { "--warmup-epochs 5", "--warmup-epochs: rises to a scaled rate; needs --lr-scaling" },
-        { "--forward-only --lr 0.1", "--lr: --forward-only" },
-        { "--forward-only --momentum 0", "--momentum: --forward-only" },
-        { "--forward-only --weight-decay 0.1", "--weight-decay: --forward-only" },
-        { "--forward-only --lr-scaling linear", "--lr-scaling: --forward-only" },
-        { "--forward-only --lr-scaling linear --warmup-epochs 1", "--lr-scaling: --forward-only" },
-        { "--forward-only --target-loss 0.1", "--target-loss: --forward-only" },
-        { "--world sim --compute hollow --target-loss 0.1", "--target-loss: a hollow run" },
-        { "--world sim --compute hollow --eval-samples 5", "--eval-samples: a hollow run" },
+        { "--warmup-epochs 5", "--warmup-epochs 5: rises to a scaled rate; needs --lr-scaling" },
+        { "--forward-only --lr 0.1", "--lr 0.1: --forward-only" },
+        { "--forward-only --momentum 0", "--momentum 0: --forward-only" },
+        { "--forward-only --weight-decay 0.1", "--weight-decay 0.1: --forward-only" },
+        { "--forward-only --lr-scaling linear", "--lr-scaling linear: --forward-only" },
+        { "--forward-only --lr-scaling linear --warmup-epochs 1", "--lr-scaling linear: --forward-only" },
+        { "--forward-only --target-loss 0.1", "--target-loss 0.1: --forward-only" },
+        { "--world sim --compute hollow --target-loss 0.1", "--target-loss 0.1: a hollow run" },
+        { "--world sim --compute hollow --eval-samples 5", "--eval-samples 5: a hollow run" },
     };
 
     (void)state;
@@ -284,9 +284,9 @@ static void a_cycle_needs_what_it_changes(void **state)
     static const struct {
         const char *options, *says;
     } bad[] = { { "--mode none --workers 2 --cycle-us 5", "--cycle-us 5: needs --mode" },
-                { "--mode allreduce --workers 2 --cycle-us 5", "--cycle-us: needs --overlap on" },
-                { "--mode allreduce --workers 2 --priority on --cycle-us 5", "--cycle-us: needs --overlap on" },
-                { "--mode allreduce --workers 2 --overlap on --cycle-us 5", "--cycle-us: needs --priority on" } };
+                { "--mode allreduce --workers 2 --cycle-us 5", "--cycle-us 5: needs --overlap on" },
+                { "--mode allreduce --workers 2 --priority on --cycle-us 5", "--cycle-us 5: needs --overlap on" },
+                { "--mode allreduce --workers 2 --overlap on --cycle-us 5", "--cycle-us 5: needs --priority on" } };
     struct train_job job = { 0 };
 
     (void)state;

@@ -86,7 +86,7 @@ static void assert_refused(const char *options, const char *message)
 static void refuses(void **state)
 {
     (void)state;
-    assert_refused("--model lenet --trajectory t.csv", "--trajectory: has a column for each parameter");
+    assert_refused("--model lenet --trajectory t.csv", "--trajectory t.csv: has a column for each parameter");
     assert_refused("--model linear --mode allreduce --workers 2 --overlap on --trajectory t.csv", "--overlap off");
     assert_refused("--model linear --save s --restarts 2 --trajectory t.csv", "leave out one of the two");
     assert_refused("--model linear --forward-only --trajectory t.csv", "--forward-only updates no parameters");
