@@ -126,7 +126,8 @@ static size_t append_brief(char *out, size_t n_bytes, const struct module *modul
     return append_text(out, n_bytes, n, ")");
 }
 
-void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail)
+void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail,
+                   const char *not_with)
 {
     const char *end = strstr(o->help, ". ");
     size_t n = append_brief(out, n_bytes, module, o, end ? (size_t)(end - o->help) : strlen(o->help));
@@ -141,15 +142,20 @@ void opt_help_text(char *out, size_t n_bytes, const struct module *module, const
         n = append_text(out, n_bytes, n, ". Formerly --");
         n = append_text(out, n_bytes, n, o->was);
     }
+    if (not_with[0]) {
+        n = append_text(out, n_bytes, n, ". Not with ");
+        n = append_text(out, n_bytes, n, not_with);
+    }
 }
 
-void opt_help_print(FILE *to, const struct module *module, const struct opt *o, enum opt_detail detail, int n_columns)
+void opt_help_print(FILE *to, const struct module *module, const struct opt *o, enum opt_detail detail,
+                    const char *not_with, int n_columns)
 {
     char name[NAME_BYTES], value[VALUE_BYTES], text[OPT_TEXT_BYTES], left[NAME_BYTES + VALUE_BYTES];
 
     opt_help_name(name, sizeof name, module, o);
     opt_help_value(value, sizeof value, module, o);
-    opt_help_text(text, sizeof text, module, o, detail);
+    opt_help_text(text, sizeof text, module, o, detail, not_with);
     snprintf(left, sizeof left, "%s%s%s", name, value[0] ? " " : "", value);
     const bool is_long = MARGIN + (int)strlen(left) + GAP > OPT_TEXT_COLUMN;
     if (is_long)

@@ -22,9 +22,11 @@ void opt_help_name(char *out, size_t n_bytes, const struct module *module, const
 /* The name of its value: "N", "FILE", or "off|on|auto" if that is short enough to precede the text, else "NAME". "" for
  * a switch. */
 void opt_help_value(char *out, size_t n_bytes, const struct module *module, const struct opt *o);
-/* Its text on one line. */
-void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail);
+/* Its text on one line. not_with: what it cannot be used with, which ends the whole text; "": nothing. */
+void opt_help_text(char *out, size_t n_bytes, const struct module *module, const struct opt *o, enum opt_detail detail,
+                   const char *not_with);
 /* Name, value and text, in lines of at most n_columns. */
-void opt_help_print(FILE *to, const struct module *module, const struct opt *o, enum opt_detail detail, int n_columns);
+void opt_help_print(FILE *to, const struct module *module, const struct opt *o, enum opt_detail detail,
+                    const char *not_with, int n_columns);
 
 #endif

@@ -310,7 +310,7 @@ static void assert_help(const char *name, const struct module *module, enum opt_
     while (o->type != OPT_END && strcmp(o->name, name) != 0)
         o++;
     assert_int_not_equal(o->type, OPT_END);
-    opt_help_print(to, module, o, detail, 60);
+    opt_help_print(to, module, o, detail, "", 60);
     assert_int_equal(fclose(to), 0);
     assert_string_equal(got, expected);
     free(got);

@@ -509,13 +509,25 @@ enum rc train_rules_check(const struct train_job *job, const struct train_opts *
     return RC_OK;
 }
 
-void train_rules_of(const char *option, char *out, size_t n_bytes)
+/* Of train, and not another verb's of the same name? */
+static bool is_of_train(const struct opt *option)
+{
+    for (const struct opt *o = train_opt_table; o->name; o++)
+        if (o == option)
+            return true;
+    for (const struct opt *o = train_run_table; o->name; o++)
+        if (o == option)
+            return true;
+    return false;
+}
+
+void train_rules_of(const struct opt *option, char *out, size_t n_bytes)
 {
     size_t n = 0;
 
     out[0] = '\0';
-    for (int i = 0; i < N_RULES; i++) {
-        const char *words = strcmp(rules[i].option, option) == 0 ? fact_words[rules[i].fact] : NULL;
+    for (int i = 0; i < N_RULES && is_of_train(option); i++) {
+        const char *words = strcmp(rules[i].option, option->name) == 0 ? fact_words[rules[i].fact] : NULL;
         if (words && n < n_bytes && !strstr(out, words))
             n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", words);
     }

@@ -25,7 +25,9 @@ enum rc train_rules_check(const struct train_job *job, const struct train_opts *
                           int n_groups) MUST_CHECK;
 /* Why this option cannot be added to the run; NULL: it can, as far as the rows say. */
 const char *train_rules_why(const struct train_job *job, const char *option);
-/* out[n_bytes] := what this option cannot be used with: "--forward-only, --compute hollow"; "": no row is about it. */
-void train_rules_of(const char *option, char *out, size_t n_bytes);
+enum { TRAIN_RULES_BYTES = 320 };
+/* out[n_bytes] := what this option cannot be used with: "--forward-only, --compute hollow"; "": it is none of train, or
+ * no row is about it. */
+void train_rules_of(const struct opt *option, char *out, size_t n_bytes);
 
 #endif

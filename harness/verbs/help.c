@@ -9,6 +9,7 @@
 
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
+#include "harness/train/rules.h"
 #include "harness/verbs/help_formats.h"
 
 enum { WORD_BYTES = HELP_WORD_BYTES, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
@@ -117,11 +118,19 @@ struct printing {
     enum opt_detail detail;
 };
 
+static void print_option(const struct printing *p, const struct help_option *o)
+{
+    char not_with[TRAIN_RULES_BYTES];
+
+    train_rules_of(o->opt, not_with, sizeof not_with);
+    opt_help_print(p->to, o->module, o->opt, p->detail, not_with, p->n_columns);
+}
+
 static void print_basic(void *printing, const char *name)
 {
     const struct printing *p = printing;
 
-    opt_help_print(p->to, NULL, help_option_of(p->options, p->n, name)->opt, p->detail, p->n_columns);
+    print_option(p, help_option_of(p->options, p->n, name));
 }
 
 static void print_options(struct printing *p, const struct verb *v)
@@ -141,7 +150,7 @@ static void print_options(struct printing *p, const struct verb *v)
         if (strcmp(topic, o->topic) != 0)
             fprintf(p->to, "\n%s\n", o->topic);
         topic = o->topic;
-        opt_help_print(p->to, o->module, o->opt, p->detail, p->n_columns);
+        print_option(p, o);
     }
     if (p->detail == OPT_BRIEF && v->basics && n_left > 0)
         fprintf(p->to, "\n%d more options: gradmark %s --help-all\n", n_left, v->name);

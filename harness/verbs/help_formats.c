@@ -8,6 +8,7 @@
 #include "harness/base/terminal.h"
 #include "harness/cluster/cluster.h"
 #include "harness/report/manifest.h"
+#include "harness/train/rules.h"
 #include "harness/verbs/help.h"
 #include "models/workload.h"
 
@@ -159,11 +160,12 @@ static void print_man_paragraphs(FILE *to, const char *text)
 
 static void print_man_option(FILE *to, const struct help_option *o)
 {
-    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES];
+    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], not_with[TRAIN_RULES_BYTES];
 
     opt_help_name(name, sizeof name, o->module, o->opt);
     opt_help_value(value, sizeof value, o->module, o->opt);
-    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE);
+    train_rules_of(o->opt, not_with, sizeof not_with);
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE, not_with);
     fputs(".TP\n\\fB", to);
     print_roff(to, name);
     fputs("\\fR", to);
@@ -309,7 +311,7 @@ static void print_zsh_option(FILE *to, const struct help_option *o)
     char text[OPT_TEXT_BYTES], value[NAME_BYTES];
     const char *dot = o->module ? "." : "", *module = o->module ? o->module->name : "";
 
-    opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF);
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF, "");
     opt_help_value(value, sizeof value, o->module, o->opt);
     for (char *c = text; *c; c++)
         if (*c == '\'')
@@ -396,7 +398,7 @@ void help_print_fish(FILE *to, const struct verb *const *verbs)
         for (int i = 0; i < n; i++) {
             char text[OPT_TEXT_BYTES];
             const struct help_option *o = &options[i];
-            opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF);
+            opt_help_text(text, sizeof text, o->module, o->opt, OPT_BRIEF, "");
             fprintf(to, "complete -c gradmark -n '__fish_seen_subcommand_from %s' -l %s%s%s", (*v)->name,
                     o->module ? o->module->name : "", o->module ? "." : "", o->opt->name);
             if (has_choices(o->opt)) {
@@ -419,10 +421,12 @@ void help_print_fish(FILE *to, const struct verb *const *verbs)
 static void print_markdown_option(FILE *to, const struct help_option *o)
 {
     char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], line[OPT_TEXT_BYTES + 2 * NAME_BYTES];
+    char not_with[TRAIN_RULES_BYTES];
 
     opt_help_name(name, sizeof name, o->module, o->opt);
     opt_help_value(value, sizeof value, o->module, o->opt);
-    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE);
+    train_rules_of(o->opt, not_with, sizeof not_with);
+    opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE, not_with);
     snprintf(line, sizeof line, "`%s%s%s`: %s.", name, value[0] ? " " : "", value, text);
     fputs("- ", to);
     terminal_fill(to, line, 2, PAGE_COLUMNS);
