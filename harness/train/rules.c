@@ -145,6 +145,15 @@ static bool is_text(const char *value, const char *text)
     return strcmp(value, text) == 0;
 }
 
+static const char *default_of(const char *name)
+{
+    const struct opt *o = train_opt_table;
+
+    while (strcmp(o->name, name) != 0)
+        o++;
+    return opt_default(o);
+}
+
 /* Of the modules that the run uses. */
 static void note_modules(struct view *v)
 {
@@ -210,7 +219,7 @@ static void note_options(struct view *v)
     holds[STOPS_AT] = o->stop_at_step > 0;
     holds[STEPS] = is_given(v, "steps");
     holds[GLOBAL_BATCH] = o->global_batch > 0;
-    holds[NO_SCALING] = is_text(o->lr_scaling, "none");
+    holds[NO_SCALING] = is_text(o->lr_scaling, default_of("lr-scaling"));
     holds[SETS] = o->sets > 0;
     holds[SHARED_MEMORY] = is_text(o->exchange_memory, "shared");
     holds[COLOCATED] = o->colocate;
@@ -262,11 +271,11 @@ static const struct rule rules[] = {
     { "target-loss", NULL, FORWARD_ONLY, "--forward-only updates no parameters; its loss does not fall" },
     { "target-loss", NULL, REPLAY, "model replay repeats recorded times; it has no loss" },
     { "target-loss", NULL, HOLLOW, "a hollow run has no loss; use --compute cpu" },
-    { "target-samples", NULL, NO_TARGET_LOSS, "needs --target-loss, the loss whose mean is over these samples" },
+    { "target-samples", "*", NO_TARGET_LOSS, "needs --target-loss, the loss whose mean is over these samples" },
     { "eval-samples", NULL, REPLAY, "model replay repeats recorded times; nothing is learnt" },
     { "eval-samples", NULL, HOLLOW, "a hollow run has no parameters; use --compute cpu" },
     /* Memory and devices. */
-    { "wait", NULL, SIM, "world sim waits in virtual time" },
+    { "wait", "*", SIM, "world sim waits in virtual time" },
     { "exchange-memory", "shared", HOLLOW, "a hollow run has no memory to share; use --compute cpu" },
     { "exchange-memory", "shared", NO_HOST_MEMORY, "no other worker can map memory of a device; use private" },
     { "share-device", NULL, NO_GPU, "only a GPU is shared; --compute cuda" },
@@ -320,7 +329,7 @@ static const struct rule rules[] = {
     { "split", "unequal:", LATE_GRADIENTS_DROPPED,
       "each worker counts by its samples, and of sync:B servers do not know whose come too late; --consistency sync" },
     { "input", "feed", HOLLOW, "a hollow run reads no samples; use --compute cpu" },
-    { "feed-queue", NULL, NO_FEED, "needs --input feed, whose driver fills it" },
+    { "feed-queue", "*", NO_FEED, "needs --input feed, whose driver fills it" },
     /* Stages and shards. */
     { "stages", NULL, NO_NETWORK, "the model is no network, whose layers could be cut apart" },
     { "stages", NULL, FORWARD_ONLY, "--forward-only computes no gradients; leave out one of the two" },
@@ -334,7 +343,7 @@ static const struct rule rules[] = {
     { "stages", NULL, REPORTS_LOSSES, "a pipeline cannot continue without one of its stages; use --on-loss abort" },
     { "stages", NULL, COLOCATED, "--colocate puts servers beside workers, which are several ranks here" },
     { "stages", NULL, STOPS_AT, "--stop-at-step counts the updates of one stage's servers" },
-    { "schedule", NULL, NO_STAGES, "needs --stages 2 or more, whose micro-batches it orders" },
+    { "schedule", "*", NO_STAGES, "needs --stages 2 or more, whose micro-batches it orders" },
     { "recompute", NULL, REPLAY, "model replay keeps no activations; leave out one of the two" },
     { "recompute", NULL, NO_STAGES,
       "a rank that has all of a network holds one micro-batch at a time, of which nothing is computed again; with "
@@ -421,10 +430,10 @@ static const struct rule rules[] = {
     { "flip-bit", "*", HOLLOW, "a hollow run has no gradients; use --compute cpu" },
     { "flip-bit", "*", REPLAY, "model replay repeats recorded times; it has no gradients" },
     { "flip-step", "*", NO_FLIP, "needs --flip-bit, the rank whose gradient changes" },
-    { "slow-ratio", NULL, NO_SLOW, "needs --slow-rank, the rank that is slow" },
+    { "slow-ratio", "*", NO_SLOW, "needs --slow-rank, the rank that is slow" },
     { "kill-step", "*", NO_KILL, "needs --kill-rank, the rank that dies at it" },
     { "kill-step", "*", DRILL_AT, "is --drill-at step:N; give one of the two" },
-    { "drill-at", NULL, NO_DRILL, "needs --kill-rank, --hang-rank or --leave-rank, the rank that fails then" },
+    { "drill-at", "*", NO_DRILL, "needs --kill-rank, --hang-rank or --leave-rank, the rank that fails then" },
     { "hang-rank", "*", KILLS, "--kill-rank is given; one rank fails in one way" },
     { "leave-rank", "*", FAILS, "--kill-rank or --hang-rank is given; one rank fails in one way" },
 };
@@ -454,25 +463,25 @@ static const struct opt *find_given(const struct view *v, const char *name, char
     return NULL;
 }
 
-/* Does this value of the option ask for something? */
-static bool is_active(const char *option, const char *value)
+/* Does this value of the option ask for something? Its default does not. */
+static bool is_active(const struct opt *o, const char *value)
 {
-    static const char *const inactive[] = { "", "0", "off", "none", "false", "iid" };
+    static const char *const inactive[] = { "", "0", "off", "false" };
 
     for (size_t i = 0; i < sizeof inactive / sizeof *inactive; i++)
         if (strcmp(value, inactive[i]) == 0)
             return false;
-    return !(is_part(option) && strcmp(value, "1") == 0);
+    return strcmp(value, opt_default(o)) != 0;
 }
 
-static bool is_value(const struct rule *rule, const char *value)
+static bool is_value(const struct rule *rule, const struct opt *o, const char *value)
 {
     const size_t n = rule->value ? strlen(rule->value) : 0;
 
     if (n > 0 && rule->value[0] == '*')
         return true;
     if (n == 0)
-        return is_active(rule->option, value);
+        return is_active(o, value);
     return rule->value[n - 1] == ':' ? strncmp(value, rule->value, n) == 0 : strcmp(value, rule->value) == 0;
 }
 
@@ -501,7 +510,7 @@ enum rc train_rules_check(const struct train_job *job, const struct train_opts *
     note_failures(&v);
     for (int i = 0; i < N_RULES; i++) {
         const struct opt *o = v.holds[rules[i].fact] ? find_given(&v, rules[i].option, value, sizeof value) : NULL;
-        if (!o || !is_value(&rules[i], value))
+        if (!o || !is_value(&rules[i], o, value))
             continue;
         return rc_raise(RC_INVAL, "--%s%s%s: %s", o->name, o->type == OPT_BOOL ? "" : " ",
                         o->type == OPT_BOOL ? "" : value, rules[i].why);

@@ -2,11 +2,11 @@
 /*
  * rules.h - which options of a training run do not go together, and why: one table, read from the top.
  *
- * A row says: this option cannot be used, or would change nothing, where this fact holds. Errors, the lines "not with ..."
- * of --help-all, and the test of all pairs come from the rows. What depends on numbers (a batch that has no such parts)
- * is checked where the numbers are known.
+ * A row says: this option cannot be used, or would change nothing, where this fact holds. Errors, and "Not with ..." in
+ * --help-all and docs/options.md, come from the rows. What depends on numbers (a batch that has no such parts) is
+ * checked where the numbers are known.
  *
- * How to add a row: name the option and the fact in rules.c, with the reason and the remedy, for the reader of an error.
+ * To add a row, name the option and the fact in rules.c, with the reason and the remedy, for the reader of an error.
  */
 #ifndef HARNESS_TRAIN_RULES_H
 #define HARNESS_TRAIN_RULES_H
