@@ -164,7 +164,8 @@ static void what_cannot_be_shared_out_is_refused(void **state)
           "this "
           "campaign; other --workers would help" },
         { "--world=threads --global-batch=64 --batch=32", "2", "--global-batch 64: --batch 32 is the batch of each" },
-        { "--world=threads --global-batch=64 --lr-scaling=linear", "2", "--lr-scaling linear: --global-batch has as many" },
+        { "--world=threads --global-batch=64 --lr-scaling=linear", "2",
+          "--lr-scaling linear: --global-batch has as many" },
     };
 
     (void)state;
