@@ -46,7 +46,7 @@ static void spread_sleep(struct campaign *c)
     }
 }
 
-/* Before others are compared with it. Servers on the workers' cores get them only while these sleep (rank_wait.c). */
+/* Before others are compared with it. Servers on the workers' cores get them only while these sleep (rank_hosts.c). */
 static enum wait_policy wait_alone(const struct point *p, enum wait_policy given, bool has_cores)
 {
     if (given != WAIT_AUTO)

@@ -94,20 +94,21 @@ static const struct step_hook hook_stop_at_step = { .name = "stop-at-step",
 
 /* --- the table --- */
 
-static const struct step_hook *const all_hooks[N_STEP_HOOKS] = {
+static const struct step_hook *const all_hooks[] = {
     &hook_stop,         /* first: a run that stops asks for no batch */
     &hook_elastic,      /* asks for the batch, which all the others may then use */
     &hook_trajectory,   /* before the barrier of a turn: the rank copies while others are still in their step */
     &hook_alternation,  /* the first that waits for others */
     &hook_kept_state,   /* the state that the step begins with */
-    &hook_slow_rank,    /* last of those before a step: it counts computing from here */
     &hook_input,        /* its wait completes the stamp, and is in the timeline ahead of its step */
+    &hook_slow_rank,    /* last of those before a step: it counts computing from here */
     &hook_timeline,     /* needs the stamp alone */
     &hook_watch,        /* before all that takes long between steps: a step is shown when it has ended */
     &hook_verify,       /* before save: corrupt parameters are in no checkpoint */
     &hook_stop_at_step, /* before save: the end of a run writes a checkpoint by itself */
     &hook_save,
 };
+_Static_assert(sizeof all_hooks / sizeof *all_hooks == N_STEP_HOOKS, "rank_state.h has room for as many hooks");
 
 void rank_hooks_find(struct rank *r)
 {
