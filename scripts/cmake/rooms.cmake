@@ -31,6 +31,15 @@ function(gradmark_test_program target)
   target_link_options(${target} PRIVATE ${GRADMARK_TEST_LINKER})
 endfunction()
 
+# gradmark_test_kit(TARGET SOURCES file.c ... LINKS target ...)
+#   What several test programs share, compiled once.
+function(gradmark_test_kit target)
+  cmake_parse_arguments(KIT "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(${target} STATIC ${KIT_SOURCES})
+  target_link_libraries(${target} PUBLIC ${KIT_LINKS} PkgConfig::CMOCKA)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GRADMARK_SHORT_BUILD}>)
+endfunction()
+
 # gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/suite/test_allocations.h).
 function(gradmark_count_allocations target)
   target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/harness/base/suite/test_allocations.c")
