@@ -122,9 +122,13 @@ function(gradmark_under_mpi name n_ranks)
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
 endfunction()
 
-# gradmark_test_properties(NAME ... PROPERTIES key value ...): of those that are entries of this build
+# gradmark_test_properties(NAME ... PROPERTIES key value ...): of those that are entries of this build. What runs one after
+# another, by a RESOURCE_LOCK, begins first of all: else the last minute has these alone.
 function(gradmark_test_properties)
   cmake_parse_arguments(PARSE_ARGV 0 OF "" "" "PROPERTIES")
+  if("RESOURCE_LOCK" IN_LIST OF_PROPERTIES)
+    list(APPEND OF_PROPERTIES COST 10000)
+  endif()
   foreach(name ${OF_UNPARSED_ARGUMENTS})
     if(TEST ${name})
       set_tests_properties(${name} PROPERTIES ${OF_PROPERTIES})
