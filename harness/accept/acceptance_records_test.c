@@ -124,6 +124,12 @@ static void bytes_that_are_no_text_are_replaced_and_cut(void **state)
 
 /* --- damage (P4) --- */
 
+#if defined(__SANITIZE_ADDRESS__) /* a minute there; other tests damage files at random places */
+enum { PLACES_APART = 5 };
+#else
+enum { PLACES_APART = 1 };
+#endif
+
 static void is_refused(const char *text, size_t n_bytes, const char *message)
 {
     struct acceptance a;
@@ -141,7 +147,7 @@ static void any_changed_byte_is_noticed_P4(void **state)
     kit_acceptance(&a, ALL_FAULTS);
     char *text = saved(*state, &a);
     const size_t n = strlen(text);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i += PLACES_APART) {
         const char kept = text[i];
         text[i] = kept == '0' ? '1' : kept == ' ' ? '\t' : (char)(kept ^ 1);
         is_refused(text, n, "");
@@ -158,7 +164,7 @@ static void a_file_cut_anywhere_is_noticed(void **state)
     kit_acceptance(&a, ALL_FAULTS);
     char *text = saved(*state, &a);
     const size_t n = strlen(text);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i += PLACES_APART)
         is_refused(text, i, "the file was cut");
     free(text);
     acceptance_close(&a);

@@ -37,7 +37,7 @@ gradmark_names(GRADMARK_QUICK [[
 ]])
 
 gradmark_names(GRADMARK_NIGHTLY [[
-    .*mutants(\.sim)? .*_nightly .*\.counts scripts\.mutation
+    .*mutants(\.sim)? .*_nightly .*\.counts scripts\.(mutation|killed_campaigns)
     # what repeats at length what a shorter test by day shows
     compute\.suite\.cuda\.on_host\.bf16 lint\.cppcheck
     # measurements against other programs, and of scripts that are started by hand
@@ -57,8 +57,9 @@ gradmark_names(GRADMARK_THREAD [[
     data\.(loader|feed) accept\.stages\.threads
 ]])
 # Not there: what says nothing of memory or threads, what another one there shows too (options that do not change how ranks
-# share memory: train.exchange.*; the choice of an algorithm: one transport), and what takes minutes under a sanitizer. What
-# hands bytes from thread to thread of a process by sockets is in libzmq, into which it does not see.
+# share memory: train.exchange.*; the choice of an algorithm: one transport; numbers of ranks: 3 and 5), and what takes
+# minutes under a sanitizer. What hands bytes from thread to thread of a process by sockets is in libzmq, into which it does
+# not see.
 gradmark_names(GRADMARK_NOT_ADDRESS [[
     models\.(whole\..*|packed|upload\.on_host|run|shard|stage_shard.*|pipeline.*|lenet\.(learns|late)|inception3\.errors)
     models\.(golden\.(inception3|resnet50).*|training\.(inception3|reference)) compute\.emulated\.control.* .*\.long
@@ -69,8 +70,9 @@ gradmark_names(GRADMARK_NOT_THREAD [[
     train\.(checkpoint|schedule|result.*|recorded|bound|trajectory|messages|probe|learning_advice) allreduce\.nccl\..* .*mutants_are_noticed
     (world|net)\.points world\.tcp\.opening models\.pipeline train\.nccl\.train\.(equal|hosts)\..* ps\.(replica|elastic)\.(zmq|inproc) ps\.replica\.shm allreduce\.ring\.segments\.fault\..*
     train\.(optimizer.*|shard|compression|staging\..*|input\..*|integrity\.threads|periods|servers\.lenet.*|save_every|local_sgd|accumulate|resume.*|parts|omission|alternation|sync\.(none|single))
-    train\.exchange\..*\.(fp16|topk_0\.25) allreduce\.auto\.(inproc\.(2|5)|zmq\.3|over_shm\.3)
-    allreduce\.ring\.segments\.(100|4096)\..*
+    train\.exchange\..*\.(fp16|topk_0\.25) train\.exchange\.(zmq|shm)\..*\.(bf16|topk_0\.01) allreduce\.auto\.(inproc\.5|zmq\.3|over_shm\.3)
+    allreduce\..*\.inproc\.(1|2|4|7|8|9) allreduce\.(tree|root|halving-doubling)\.fault\.(delay|duplicate|truncate)
+    allreduce\.ring\.segments\.((100|4096)\..*|4\.inproc\.5)
 ]])
 
 foreach(tier quick full nightly) # what to build for each
