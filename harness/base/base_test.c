@@ -104,6 +104,10 @@ static void nearest_is_near_or_nothing(void **state)
     assert_string_equal(text_nearest("lr", words), "learning-rate"); /* the first */
     assert_string_equal(text_nearest("learning", words), "learning-rate");
     assert_null(text_nearest("lx", words));
+    assert_int_equal(text_choice("none|linear|sqrt", "none"), 0);
+    assert_int_equal(text_choice("none|linear|sqrt", "sqrt"), 2);
+    assert_int_equal(text_choice("none|linear|sqrt", "line"), -1);
+    assert_int_equal(text_choice("none|linear|sqrt", ""), -1);
     assert_int_equal(text_typographic_dashes("\xe2\x80\x93workers"), 3);
     assert_int_equal(text_typographic_dashes("\xe2\x88\x92\xe2\x80\x90w"), 6);
     assert_int_equal(text_typographic_dashes("--workers"), 0);

@@ -122,6 +122,19 @@ static bool suffix_factor(const char *suffix, uint64_t *factor)
     return false;
 }
 
+int text_choice(const char *choices, const char *name)
+{
+    const size_t n_bytes = strlen(name);
+
+    for (int i = 0; choices; i++) {
+        if (strcspn(choices, "|") == n_bytes && strncmp(choices, name, n_bytes) == 0)
+            return i;
+        choices = strchr(choices, '|');
+        choices += choices != NULL;
+    }
+    return -1;
+}
+
 void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices)
 {
     enum { MORE_BYTES = 24 }; /* " and N more" and ")" */

@@ -21,6 +21,9 @@ size_t text_typographic_dashes(const char *word);
  * n_bytes - 1 bytes: names without room are counted, "and 3 more". */
 void text_say_choices(char *out, size_t n_bytes, const char *word, const char *const *choices);
 
+/* The index of name among the choices "a|b|c"; -1: it is not among them. */
+int text_choice(const char *choices, const char *name);
+
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
  * space. False: not such a number, or over UINT64_MAX. */
 bool text_to_u64(const char *text, uint64_t *out);

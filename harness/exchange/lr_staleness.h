@@ -10,16 +10,22 @@
 
 #include <stdint.h>
 
-#include "harness/base/module.h"
+#include "harness/base/text.h"
 
+/* Option --lr-staleness: its choices, in the order of the enum. */
+#define LR_STALENESSES "none|inverse"
 enum lr_staleness { LR_STALENESS_NONE, LR_STALENESS_INVERSE };
 
-/* The rules by their names: option --lr-staleness. */
-extern const struct module_kind lr_staleness_kind;
-enum lr_staleness_caps { STALENESS_LOWERS_RATE = 1u << 0 };
-/* rule: one of lr_staleness_kind. */
-enum lr_staleness lr_staleness_of(const struct module *rule);
-const char *lr_staleness_text(enum lr_staleness rule);
+/* name: one of LR_STALENESSES. */
+static inline enum lr_staleness lr_staleness_of(const char *name)
+{
+    return (enum lr_staleness)text_choice(LR_STALENESSES, name);
+}
+
+static inline const char *lr_staleness_text(enum lr_staleness rule)
+{
+    return rule == LR_STALENESS_INVERSE ? "inverse" : "none";
+}
 
 /* The rate for a gradient after `staleness` updates by other workers. Up to one update late it is lr to the bit. */
 static inline float lr_of_stale(enum lr_staleness rule, float lr, uint64_t staleness)

@@ -248,9 +248,9 @@ static enum rc resolve_numbers(struct train_job *job)
 
     if (isnan(o->lr))
         o->lr = job->workload->default_lr;
-    TRY(module_find(&job->scaling, &scaling_kind, o->lr_scaling));
+    job->scaling = lr_scaling_of(o->lr_scaling);
     job->schedule = (struct schedule){ .lr = o->lr,
-                                       .factor = schedule_factor(job->scaling, job->n_workers),
+                                       .factor = lr_scaling_factor(job->scaling, job->n_workers),
                                        .warmup_epochs = o->warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
     TRY(check_departures(job));

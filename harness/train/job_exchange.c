@@ -209,7 +209,6 @@ static enum rc parse_in_flight(struct train_job *job)
 
 enum rc job_servers_parse(struct train_job *job)
 {
-    const struct module *rule;
     enum rc rc = RC_OK;
 
     if (!has_servers(job))
@@ -217,8 +216,7 @@ enum rc job_servers_parse(struct train_job *job)
     TRY(placement_parse(&job->exchange.placement, job->opts.placement));
     TRY(consistency_parse(&job->exchange.consistency, job->opts.consistency));
     TRY(consistency_check(&job->exchange.consistency, job->n_workers));
-    TRY(module_find(&rule, &lr_staleness_kind, job->opts.lr_staleness));
-    job->exchange.lr_staleness = lr_staleness_of(rule);
+    job->exchange.lr_staleness = lr_staleness_of(job->opts.lr_staleness);
     TRY(parse_heirs(job));
     TRY(parse_in_flight(job));
 out:

@@ -128,7 +128,7 @@ static const char *why_not(const struct train_job *job, enum omission o)
     case OMIT_AVERAGE:
         return is_synchronous ? NULL : "no gradients are averaged between workers; use --mode allreduce";
     case OMIT_SCALING:
-        return job->scaling->caps & SCALING_CHANGES_RATE
+        return job->scaling != LR_SCALING_NONE
                    ? NULL
                    : "the learning rate is not scaled in this run; add --lr-scaling linear or sqrt";
     case OMIT_RANK0_SAVE:

@@ -84,7 +84,7 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
              "seed of samples, their order, and parameters"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker (default: the model's)"),
-    OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind,
+    OPT_CHOICE_(struct train_opts, lr_scaling, "lr-scaling", "none", LR_SCALINGS,
                 "how the learning rate grows with W workers. With none it stays, with linear it is W times --lr. With "
                 "sqrt it is --lr times the square root of W"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "",
@@ -136,7 +136,7 @@ const struct opt train_opt_table[] = {
               "when to wait. With async a server applies each gradient when it arrives. With ssp:S it does so, too, "
               "but no worker is more than S steps ahead of the slowest. With sync there is one update a step, by the "
               "mean gradient of all workers. With sync:B the B latest gradients are dropped"),
-    OPT_MODULE_(struct train_opts, lr_staleness, "lr-staleness", lr_staleness_kind,
+    OPT_CHOICE_(struct train_opts, lr_staleness, "lr-staleness", "none", LR_STALENESSES,
                 "how to lower the rate of late gradients. With inverse a gradient that is S updates late gets the rate "
                 "over S, for S above 1. For --consistency async and ssp:S"),
     OPT_U64_(struct train_opts, push_every, "push-every", "1", 1, 100000000, "",

@@ -129,7 +129,7 @@ static void tell_reason(char *out, size_t n_bytes, const struct train_job *job, 
     char of_rate[160] = "";
 
     if (job->schedule.factor != 1)
-        append(of_rate, sizeof of_rate, " by --lr-scaling %s", job->scaling->name);
+        append(of_rate, sizeof of_rate, " by --lr-scaling %s", job->opts.lr_scaling);
     if (rate > 2 * own)
         append(of_rate, sizeof of_rate, "%s (the model's: %.4g)", n_updates > 1 ? ", great for one worker, too" : "",
                own);

@@ -4,41 +4,24 @@
 
 #include <math.h>
 
-struct scaling {
-    struct module module;
-    double (*factor)(double n_workers);
-};
+#include "harness/base/text.h"
 
-static double factor_none(double n_workers)
+enum lr_scaling lr_scaling_of(const char *name)
 {
-    (void)n_workers;
+    return (enum lr_scaling)text_choice(LR_SCALINGS, name);
+}
+
+double lr_scaling_factor(enum lr_scaling scaling, int n_workers)
+{
+    switch (scaling) {
+    case LR_SCALING_NONE:
+        break;
+    case LR_SCALING_LINEAR:
+        return n_workers;
+    case LR_SCALING_SQRT:
+        return sqrt(n_workers);
+    }
     return 1;
-}
-
-static double factor_linear(double n_workers)
-{
-    return n_workers;
-}
-
-static const struct scaling scaling_none = { .module.name = "none", .factor = factor_none },
-                            scaling_linear = { .module = { .name = "linear", .caps = SCALING_CHANGES_RATE },
-                                               .factor = factor_linear },
-                            scaling_sqrt = { .module = { .name = "sqrt", .caps = SCALING_CHANGES_RATE },
-                                             .factor = sqrt };
-
-static const struct module *scaling_at(int i)
-{
-    static const struct module *const all[] = { &scaling_none.module, &scaling_linear.module, &scaling_sqrt.module,
-                                                NULL };
-
-    return all[i];
-}
-
-const struct module_kind scaling_kind = { "lr-scaling", scaling_at, NULL, "none", NULL };
-
-double schedule_factor(const struct module *scaling, int n_workers)
-{
-    return ((const struct scaling *)scaling)->factor(n_workers);
 }
 
 float schedule_lr(const struct schedule *s, uint64_t samples_count)

@@ -13,20 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/base/module.h"
-
 struct schedule {
     double lr;            /* of one worker, > 0 */
-    double factor;        /* schedule_factor() */
+    double factor;        /* lr_scaling_factor() */
     double warmup_epochs; /* >= 0 */
     size_t n_train;       /* samples in an epoch */
 };
 
-/* The scalings: option --lr-scaling. */
-extern const struct module_kind scaling_kind;
-enum scaling_caps { SCALING_CHANGES_RATE = 1u << 0 }; /* where there is more than one worker */
-/* scaling: one of scaling_kind. */
-double schedule_factor(const struct module *scaling, int n_workers);
+/* Option --lr-scaling: its choices, in the order of the enum. */
+#define LR_SCALINGS "none|linear|sqrt"
+enum lr_scaling { LR_SCALING_NONE, LR_SCALING_LINEAR, LR_SCALING_SQRT };
+
+/* name: one of LR_SCALINGS. */
+enum lr_scaling lr_scaling_of(const char *name);
+double lr_scaling_factor(enum lr_scaling scaling, int n_workers);
 /* Rate of a step before which the run had seen samples_count samples of all workers. Pure. */
 float schedule_lr(const struct schedule *s, uint64_t samples_count);
 

@@ -19,10 +19,7 @@ static void assert_rate(const struct schedule *s, uint64_t samples_count, double
 
 static double factor_of(const char *name, int n_workers)
 {
-    const struct module *scaling = NULL;
-
-    assert_int_equal(module_find(&scaling, &scaling_kind, name), RC_OK);
-    return schedule_factor(scaling, n_workers);
+    return lr_scaling_factor(lr_scaling_of(name), n_workers);
 }
 
 static void factors_are_of_the_workers(void **state)

@@ -196,7 +196,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct transport_ops *feed_transport; /* for --input feed; else NULL */
     const struct collective_ops *collective;    /* NULL: the mode has none */
     const struct module *used[TRAIN_N_KINDS];   /* the same, as modules */
-    const struct module *scaling;               /* of the learning rate */
+    enum lr_scaling scaling;
     struct optimizer_rule optimizer;
     struct cluster cluster;
     struct dataset *dataset; /* NULL: the model has none */

@@ -57,6 +57,9 @@ static void forget_text(struct train_opts *opts, const struct opt *table, const 
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks)
 {
     struct kit_words words;
+    static const char *const scaling[] = {
+        [LR_SCALING_NONE] = "none", [LR_SCALING_LINEAR] = "linear", [LR_SCALING_SQRT] = "sqrt"
+    };
     enum rc rc;
 
     TRY(parse(&words, options));
@@ -69,6 +72,7 @@ enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_g
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;
     out->opts.model = out->workload->module.name;
+    out->opts.lr_scaling = scaling[out->scaling];
     out->opts.reducer = out->collective ? out->collective->module.name : "";
 out:
     return rc;
