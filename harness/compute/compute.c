@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compute.c - the list of backends, and what every caller goes through to open one, for its memory and its time. The
- * wrappers of operations: compute_operations.c, and of optimisers: compute_update.c.
+ * wrappers of operations: compute_operations.c.
  */
 #include "harness/compute/compute.h"
 

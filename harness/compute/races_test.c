@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * races_test.c OPERATION [joined] - a thread calls an operation, and another one writes an array of its meanwhile,
- * which ThreadSanitizer is to report although it does not see the loops (compute_races.h); joined: when the operation
- * is done, which it is not to.
+ * which ThreadSanitizer is to report although it does not see the loops (compute_operations.c); joined: when the
+ * operation is done, which it is not to.
  */
 #include <pthread.h>
 #include <setjmp.h>
