@@ -179,10 +179,6 @@ void cpu_conv(struct compute *base, const struct conv_forward *op)
         cpu_skinny_conv(c, op, &t.tiling);
         return;
     }
-    if (cpu_winograd_pays(c, &op->shape)) {
-        cpu_winograd_conv(c, op);
-        return;
-    }
     if (!cpu_scratch(c, conv_col_elems(&t.tiling), c->bf16 ? t.tiling.M * t.tiling.K : 0))
         return;
     t.weight = cpu_rounded(c, cpu_common(c), op->weight, t.tiling.M * t.tiling.K);

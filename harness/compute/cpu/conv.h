@@ -4,7 +4,7 @@
  *
  * A convolution is the GEMM y(M, N) = weight(M, K) col(K, N) with M = C_out, K = C kernel_h kernel_w, N = B out_h
  * out_w. col is computed (im2col) in blocks of whole channels and whole output rows, small enough for the cache of the
- * core that multiplies them. Small convolutions of 3 x 3 use another method: winograd.h.
+ * core that multiplies them.
  */
 #ifndef HARNESS_COMPUTE_CPU_CONV_H
 #define HARNESS_COMPUTE_CPU_CONV_H
@@ -59,16 +59,6 @@ bool cpu_is_skinny(const struct conv_tiling *tiling);
 void cpu_skinny_conv(struct cpu *c, const struct conv_forward *op, const struct conv_tiling *tiling);
 void cpu_skinny_input_grad(struct cpu *c, const struct conv_input_grad *op, const struct conv_tiling *tiling);
 void cpu_skinny_weight_grad(struct cpu *c, const struct conv_weight_grad *op, const struct conv_tiling *tiling);
-
-/* Small convolutions of 3 x 3 with fewer products: whether they pay, and the three operations (winograd.c). */
-bool cpu_winograd_pays(const struct cpu *c, const struct conv_shape *s);
-void cpu_winograd_conv(struct cpu *c, const struct conv_forward *op);
-void cpu_winograd_input_grad(struct cpu *c, const struct conv_input_grad *op);
-void cpu_winograd_weight_grad(struct cpu *c, const struct conv_weight_grad *op);
-
-/* The gradient of the input of 3 x 3 convolutions that halve small images (halved_grad.c). */
-bool cpu_halved_grad_pays(const struct cpu *c, const struct conv_shape *s);
-void cpu_halved_grad(struct cpu *c, const struct conv_input_grad *op);
 
 /* Apply e to `rows` of y(M, N), columns of tile. */
 void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct index_range rows,

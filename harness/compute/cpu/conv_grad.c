@@ -126,10 +126,6 @@ void cpu_conv_weight_grad(struct compute *base, const struct conv_weight_grad *o
         cpu_skinny_weight_grad(c, op, tiling);
         return;
     }
-    if (cpu_winograd_pays(c, &op->shape)) {
-        cpu_winograd_weight_grad(c, op);
-        return;
-    }
     divide_groups(&t);
     const bool share = c->bf16 && tiling->n_channel_ranges > 2; /* one bf16 copy of dy for all tasks */
     const size_t n_partial = (t.n_groups - 1) * tiling->M * tiling->K;
@@ -233,10 +229,6 @@ void cpu_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
 
     if (cpu_is_skinny(&t.tiling))
         cpu_skinny_input_grad(c, op, &t.tiling);
-    else if (cpu_winograd_pays(c, &op->shape))
-        cpu_winograd_input_grad(c, op);
-    else if (cpu_halved_grad_pays(c, &op->shape))
-        cpu_halved_grad(c, op);
     else if (cpu_flip_pays(c, &t.tiling))
         cpu_flipped_conv(c, op);
     else

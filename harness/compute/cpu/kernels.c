@@ -20,11 +20,10 @@ enum {
 };
 
 extern const struct cpu_kernels CPU_KERNELS;
-extern const struct cpu_copy_kernels CPU_COPY_KERNELS;         /* of kernels_copy.c, for the same instruction set */
-extern const struct cpu_pool_kernels CPU_POOL_KERNELS;         /* of kernels_pool.c */
-extern const struct cpu_winograd_kernels CPU_WINOGRAD_KERNELS; /* of kernels_winograd.c */
-extern const struct cpu_narrow_kernels CPU_NARROW_KERNELS;     /* of kernels_narrow.c */
-extern const struct cpu_update_kernels CPU_UPDATE_KERNELS;     /* of kernels_update.c */
+extern const struct cpu_copy_kernels CPU_COPY_KERNELS;     /* of kernels_copy.c, for the same instruction set */
+extern const struct cpu_pool_kernels CPU_POOL_KERNELS;     /* of kernels_pool.c */
+extern const struct cpu_narrow_kernels CPU_NARROW_KERNELS; /* of kernels_narrow.c */
+extern const struct cpu_update_kernels CPU_UPDATE_KERNELS; /* of kernels_update.c */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -457,7 +456,6 @@ const struct cpu_kernels CPU_KERNELS = {
     .norm_grad = norm_grad,
     .copies = &CPU_COPY_KERNELS,
     .pool = &CPU_POOL_KERNELS,
-    .winograd = &CPU_WINOGRAD_KERNELS,
     .narrow = &CPU_NARROW_KERNELS,
     .update = &CPU_UPDATE_KERNELS,
     .average_plane = average_plane,

@@ -38,8 +38,7 @@ struct cpu_copy_kernels {
     /* from(n_rows, W), both even -> its four phases, (n_rows / 2, W / 2) each: even rows' even columns, their odd ones,
      * then odd rows'; a phase begins phase_elems after the one before. */
     void (*split_phases)(float *to, size_t phase_elems, const float *from, size_t n_rows, size_t W);
-    /* The reverse: to(n_rows, W) = its phases; add_phases: +=. */
-    void (*join_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
+    /* The reverse: to(n_rows, W) += its phases. */
     void (*add_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
 };
 
@@ -53,26 +52,6 @@ struct cpu_pool_kernels {
     /* dx(2 n_rows, 2 out_w) = the gradient. */
     void (*max_quads_grad)(float *dx, const float *dy, const uint8_t *argmax, size_t out_w, size_t n_rows);
     size_t quads_max_w;
-};
-
-enum {
-    WINOGRAD_SIDE = 4,  /* side of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
-    WINOGRAD_LANES = 8, /* tiles that are transformed together */
-};
-
-struct winograd_images { /* (n, H, W), H and W even: n of H / 2 rows of W / 2 tiles */
-    size_t n, H, W;
-};
-
-/* The transforms of a channel of some images. A frequency is a position in the 4 x 4 tile. Arrays of frequencies are
- * frequency_elems apart. WINOGRAD_LANES - 1 elements after the last tile may be read, and overwritten. */
-struct cpu_winograd_kernels {
-    /* to = B^T d B of x. */
-    void (*input)(float *to, size_t frequency_elems, const float *x, const struct winograd_images *m);
-    /* y = A^T from A, the outputs; add: += */
-    void (*output)(float *y, const float *from, size_t frequency_elems, const struct winograd_images *m, bool add);
-    /* to = A dy A^T, the gradient of `from` above. */
-    void (*output_grad)(float *to, size_t frequency_elems, const float *dy, const struct winograd_images *m);
 };
 
 struct cpu_update_kernels {
@@ -93,7 +72,6 @@ struct cpu_kernels {
     const char *isa;
     const struct cpu_copy_kernels *copies;
     const struct cpu_pool_kernels *pool;
-    const struct cpu_winograd_kernels *winograd;
     const struct cpu_narrow_kernels *narrow;
     const struct cpu_update_kernels *update;
     void (*add)(float *y, const float *x, size_t n);

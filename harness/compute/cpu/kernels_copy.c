@@ -63,36 +63,24 @@ static inline void split_row(float *restrict even, float *restrict odd, const fl
     }
 }
 
-/* The reverse: to = or += . */
-static inline void join_row(float *restrict to, const float *restrict even, const float *restrict odd, size_t n,
-                            bool add)
+/* The reverse: to(2 n) +=. */
+static inline void add_row(float *restrict to, const float *restrict even, const float *restrict odd, size_t n)
 {
     size_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
         const eight e = *(const eight *)(even + i), o = *(const eight *)(odd + i);
-        eight a = __builtin_shufflevector(e, o, 0, 8, 1, 9, 2, 10, 3, 11);
-        eight b = __builtin_shufflevector(e, o, 4, 12, 5, 13, 6, 14, 7, 15);
-        if (add) {
-            a = *(const eight *)(to + 2 * i) + a;
-            b = *(const eight *)(to + 2 * i + 8) + b;
-        }
-        *(eight *)(to + 2 * i) = a;
-        *(eight *)(to + 2 * i + 8) = b;
+        *(eight *)(to + 2 * i) += __builtin_shufflevector(e, o, 0, 8, 1, 9, 2, 10, 3, 11);
+        *(eight *)(to + 2 * i + 8) += __builtin_shufflevector(e, o, 4, 12, 5, 13, 6, 14, 7, 15);
     }
     for (; i + 4 <= n; i += 4) {
         const four e = *(const four *)(even + i), o = *(const four *)(odd + i);
-        four a = __builtin_shufflevector(e, o, 0, 4, 1, 5), b = __builtin_shufflevector(e, o, 2, 6, 3, 7);
-        if (add) {
-            a = *(const four *)(to + 2 * i) + a;
-            b = *(const four *)(to + 2 * i + 4) + b;
-        }
-        *(four *)(to + 2 * i) = a;
-        *(four *)(to + 2 * i + 4) = b;
+        *(four *)(to + 2 * i) += __builtin_shufflevector(e, o, 0, 4, 1, 5);
+        *(four *)(to + 2 * i + 4) += __builtin_shufflevector(e, o, 2, 6, 3, 7);
     }
     for (; i < n; i++) {
-        to[2 * i] = add ? to[2 * i] + even[i] : even[i];
-        to[2 * i + 1] = add ? to[2 * i + 1] + odd[i] : odd[i];
+        to[2 * i] += even[i];
+        to[2 * i + 1] += odd[i];
     }
 }
 
@@ -110,19 +98,11 @@ static void split_phases(float *to, size_t phase_elems, const float *from, size_
     }
 }
 
-static void join_phases(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W)
-{
-    for (size_t row = 0; row < n_rows; row++) {
-        const float *even = from + phase_offset(row, phase_elems, W);
-        join_row(to + row * W, even, even + phase_elems, W / 2, false);
-    }
-}
-
 static void add_phases(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W)
 {
     for (size_t row = 0; row < n_rows; row++) {
         const float *even = from + phase_offset(row, phase_elems, W);
-        join_row(to + row * W, even, even + phase_elems, W / 2, true);
+        add_row(to + row * W, even, even + phase_elems, W / 2);
     }
 }
 
@@ -132,6 +112,5 @@ const struct cpu_copy_kernels CPU_COPY_KERNELS = {
     .masked_copy = masked_copy,
     .masked_add = masked_add,
     .split_phases = split_phases,
-    .join_phases = join_phases,
     .add_phases = add_phases,
 };

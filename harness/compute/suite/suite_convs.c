@@ -140,13 +140,11 @@ static const struct conv_shape shapes[] = {
     { { 3, 4, 2, 2, 3, 3, 2, 2, 1, 1 }, 5 },     /* ... to one pixel */
     { { 2, 3, 34, 4, 3, 3, 2, 2, 1, 1 }, 4 },    /* ... beyond the narrow ones */
     { { 2, 3, 8, 6, 2, 2, 2, 2, 0, 0 }, 3 },     /* ... with windows that do not overlap */
-    { { 75, 10, 8, 8, 3, 3, 1, 1, 1, 1 }, 8 },   /* Winograd: more blocks than groups of the weights' gradient */
-    { { 2, 8, 32, 32, 3, 3, 1, 1, 1, 1 }, 16 },  /* ... the largest image */
-    { { 3, 11, 36, 2, 3, 3, 1, 1, 1, 1 }, 8 },   /* ... one tile in a row */
-    { { 37, 8, 8, 10, 3, 3, 1, 1, 1, 1 }, 9 },   /* ... the last block has one image */
-    { { 2, 8, 2, 38, 3, 3, 1, 1, 1, 1 }, 12 },   /* ... one row of tiles, no multiple of a vector */
-    { { 7, 9, 10, 8, 3, 3, 1, 1, 1, 1 }, 8 },    /* ... pairs of rows of tiles, and one without a pair */
-    { { 5, 8, 6, 24, 3, 3, 1, 1, 1, 1 }, 10 },   /* ... a vector of tiles and a half in a row */
+    { { 75, 10, 8, 8, 3, 3, 1, 1, 1, 1 }, 8 },   /* small images of even sides */
+    { { 2, 8, 32, 32, 3, 3, 1, 1, 1, 1 }, 16 },  /* ... larger */
+    { { 3, 11, 36, 2, 3, 3, 1, 1, 1, 1 }, 8 },   /* ... of few columns */
+    { { 37, 8, 8, 10, 3, 3, 1, 1, 1, 1 }, 9 },   /* ... sides that differ */
+    { { 2, 8, 2, 38, 3, 3, 1, 1, 1, 1 }, 12 },   /* ... of few rows */
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0], N_EPILOGUES = 6 };
