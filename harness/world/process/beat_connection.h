@@ -3,6 +3,8 @@
  * beat_connection.h - a TCP connection that carries heartbeats, and the port where they are accepted. Private to
  * harness/world.
  *
+ * Frames pass as messages of tcp_stream.h, whose key is the token of the run. So the token is never sent in clear.
+ *
  * No call waits. If a connection ended, or takes no more bytes, or its peer sent an invalid frame, its owner closes it
  * and connects again.
  */
@@ -27,10 +29,8 @@ struct beat_connection {
     int fd; /* -1: none */
     bool is_connecting;
     bool is_client;            /* it was started here, not accepted */
-    struct tcp_stream *stream; /* of a sealed one, which then owns fd; NULL: not yet */
+    struct tcp_stream *stream; /* which then owns fd; NULL: not yet */
     uint64_t heard_ns;         /* when the last frame came, or the connection was started */
-    unsigned char *in;         /* (n_in) of capacity_bytes */
-    size_t n_in, capacity_bytes;
 };
 
 /* Listens at address->host, on any port, and sets the port. RC_IO. */
@@ -38,12 +38,9 @@ enum rc beat_listen(int *fd, struct beat_address *address) MUST_CHECK;
 /* The next incoming connection; -1: none. */
 int beat_accept(int listening_fd);
 
-/* Without a connection; room for frames of at most n_seats. RC_NOMEM. */
-enum rc beat_connection_init(struct beat_connection *c, int n_seats) MUST_CHECK;
-void beat_connection_fini(struct beat_connection *c);
 /* Sets an accepted connection. */
 void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns);
-/* Starts to connect. false: not possible; errno says why. */
+/* Starts to connect; c has no connection. false: not possible; errno says why. */
 bool beat_connection_begin(struct beat_connection *c, const struct beat_address *to, uint64_t now_ns);
 /* Has beat_connection_begin() finished? Returns an errno, 0: connected; -1: not yet. */
 int beat_connection_begun(struct beat_connection *c);

@@ -98,13 +98,11 @@ enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_
     int64_t previous = -1;
     enum rc rc = RC_OK;
 
-    *out = (struct beat_frame){ .from = -1 };
     if (n_bytes < BEAT_HEADER_BYTES)
-        return RC_OK;
+        return rc_raise(RC_MISMATCH, "a heartbeat of %zu bytes", n_bytes);
     TRY(read_header(&f, run, from_hub, bytes));
-    f.n_bytes = beat_frame_bytes(f.n_seats);
-    if (n_bytes < f.n_bytes)
-        return RC_OK;
+    if (n_bytes != beat_frame_bytes(f.n_seats))
+        FAIL(RC_MISMATCH, "a heartbeat of rank %d, of %zu bytes for %d ranks", f.from, n_bytes, f.n_seats);
     for (int i = 0; i < f.n_seats; i++) {
         const unsigned char *in = f.seats + (size_t)i * BEAT_SEAT_BYTES;
         if (!is_seat(run, &f, from_hub, in, previous))

@@ -32,14 +32,12 @@ struct beat_run { /* known to all processes of a run */
     unsigned char token[BEAT_TOKEN_BYTES];
     int n_ranks;
     const int *cell; /* [n_ranks]: the first rank of each rank's cell; borrowed */
-    bool is_sealed;  /* frames pass as messages of tcp_stream.h, whose key is the token; so the token is never sent */
 };
 
 struct beat_frame {
     int from; /* first rank of a cell */
     int n_seats;
     const unsigned char *seats; /* in the bytes it was read from */
-    size_t n_bytes;             /* of all of it */
 };
 
 static inline size_t beat_frame_bytes(int n_seats)
@@ -51,8 +49,8 @@ static inline size_t beat_frame_bytes(int n_seats)
 void beat_put_header(unsigned char *out, const struct beat_run *run, int from, int n_seats);
 void beat_put_seat(unsigned char *out, int rank, const struct peer_view *v);
 
-/* The frame at the beginning of bytes[n_bytes]; out->n_bytes 0: it is not complete yet. from_hub: frames of rank 0,
- * about any ranks; else of another cell, only about its own ranks. RC_MISMATCH: no frame of this run. */
+/* The frame bytes[n_bytes]. from_hub: a frame of rank 0, about any ranks; else of another cell, only about its own
+ * ranks. RC_MISMATCH: no frame of this run. */
 enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_hub, const unsigned char *bytes,
                   size_t n_bytes) MUST_CHECK;
 /* Seat i of a frame that was read; returns its rank. Cannot fail. */

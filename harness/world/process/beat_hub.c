@@ -29,21 +29,13 @@ struct reading { /* for taken() */
     struct hub_link *from;
 };
 
-/* Cells that another process than this one hears for, and the ranks of the largest. */
-static int count_cells(const struct beat_run *run, int *n_most_ranks)
+/* Cells that another process than this one hears for. */
+static int count_cells(const struct beat_run *run)
 {
     int n_cells = 0;
 
-    *n_most_ranks = 1;
-    for (int first = 1; first < run->n_ranks; first++) {
-        int n_ranks = 0;
-        if (run->cell[first] != first)
-            continue;
-        for (int r = first; r < run->n_ranks; r++)
-            n_ranks += run->cell[r] == first;
-        n_cells++;
-        *n_most_ranks = n_ranks > *n_most_ranks ? n_ranks : *n_most_ranks;
-    }
+    for (int r = 1; r < run->n_ranks; r++)
+        n_cells += run->cell[r] == r;
     return n_cells;
 }
 
@@ -51,21 +43,18 @@ enum rc beat_hub_open(struct beat_hub **out, const struct beat_run *run, struct 
                       struct beat_address *address)
 {
     struct beat_hub *h = calloc(1, sizeof *h);
-    int n_most_ranks;
     enum rc rc;
 
     if (!h)
         return rc_raise(RC_NOMEM, "no memory for heartbeats");
-    const int n_links = count_cells(run, &n_most_ranks) + N_STRANGERS;
+    const int n_links = count_cells(run) + N_STRANGERS;
     *h = (struct beat_hub){ .run = run, .seat = seat, .fd = -1 };
     h->link = calloc((size_t)n_links, sizeof *h->link);
     h->frame = malloc(beat_frame_bytes(run->n_ranks));
     if (!h->link || !h->frame)
         FAIL(RC_NOMEM, "no memory for heartbeats of %d ranks", run->n_ranks);
-    for (; h->n_links < n_links; h->n_links++) {
-        h->link[h->n_links].cell = NO_CELL;
-        TRY(beat_connection_init(&h->link[h->n_links].connection, n_most_ranks));
-    }
+    for (; h->n_links < n_links; h->n_links++)
+        h->link[h->n_links] = (struct hub_link){ .connection.fd = -1, .cell = NO_CELL };
     TRY(beat_listen(&h->fd, address));
     *out = h;
     h = NULL;
@@ -162,7 +151,7 @@ void beat_hub_close(struct beat_hub **hp)
     if (!h)
         return;
     for (int i = 0; h->link && i < h->n_links; i++)
-        beat_connection_fini(&h->link[i].connection);
+        beat_connection_close(&h->link[i].connection);
     if (h->fd >= 0)
         (void)close(h->fd);
     free(h->link);

@@ -22,17 +22,22 @@ enum rc beat_leaf_open(struct beat_leaf **out, const struct beat_run *run, struc
                        const struct beat_address *hub, uint64_t retry_ns)
 {
     struct beat_leaf *l = calloc(1, sizeof *l);
-    enum rc rc;
+    enum rc rc = RC_OK;
 
     if (!l)
         return rc_raise(RC_NOMEM, "no memory for heartbeats");
     *l = (struct beat_leaf){
-        .run = run, .seat = seat, .own = own_rank, .cell = run->cell[own_rank], .hub = *hub, .retry_ns = retry_ns
+        .run = run,
+        .seat = seat,
+        .own = own_rank,
+        .cell = run->cell[own_rank],
+        .hub = *hub,
+        .retry_ns = retry_ns,
+        .connection.fd = -1,
     };
     l->frame = malloc(beat_frame_bytes(run->n_ranks));
     if (!l->frame)
         FAIL(RC_NOMEM, "no memory for heartbeats of %d ranks", run->n_ranks);
-    TRY(beat_connection_init(&l->connection, run->n_ranks));
     *out = l;
     l = NULL;
 out:
@@ -164,7 +169,7 @@ void beat_leaf_close(struct beat_leaf **lp)
 
     if (!l)
         return;
-    beat_connection_fini(&l->connection);
+    beat_connection_close(&l->connection);
     free(l->frame);
     free(l);
     *lp = NULL;

@@ -210,7 +210,7 @@ static bool is_one_cell(const struct beat_run *run)
 enum rc heartbeat_open(struct heartbeat **out, struct world *w, const int *cell, struct peer_seat *seat,
                        const struct peer_opts *opts, uint64_t interval_ns, uint64_t *slack_ns)
 {
-    const struct beat_run run = { .n_ranks = w->n_ranks, .cell = cell, .is_sealed = true };
+    const struct beat_run run = { .n_ranks = w->n_ranks, .cell = cell };
     struct heartbeat *h = NULL;
     struct invitation inv;
     struct outcome own;
