@@ -3,13 +3,21 @@
  * im2col.c - blocks of the im2col matrix col(C kernel_h kernel_w, B out_h out_w), and the reverse (struct cols).
  *
  * In general output row by output row. If the output has the shape of the input (stride 1, "same" padding), a row of
- * col is a shifted copy of a whole channel, all images at once; of narrow images under a mask, in both directions. With
- * stride 2 narrow images are parted into four of half the sides (im2col_phases.c). If the window is the whole
- * image (a dense layer), a row of col is one element of each image.
+ * col is a shifted copy of a whole channel, all images at once; of narrow images under a mask, in both directions. If
+ * the window is the whole image (a dense layer), a row of col is one element of each image.
  */
 #include <string.h>
 
-#include "harness/compute/cpu/im2col.h"
+#include "harness/compute/cpu/cpu.h"
+
+/* The largest width of images for which copying under a mask is faster than zeroing each row's ends. */
+enum { NARROW_WIDTH = 16 };
+
+/* A row of col: float, or bf16. */
+struct col_row {
+    const struct cpu *c;
+    char *row;
+};
 
 struct bounds {
     int from, to; /* half open; from <= to */
@@ -203,7 +211,8 @@ static struct shifted shifted_of(const struct cols *s, int top, int left, size_t
     return part;
 }
 
-void cpu_fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left)
+/* to(n W) = channel(B, H, W) shifted by (top, left): one copy, then zeros where the tap is outside its image. */
+static void fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left)
 {
     const struct window *g = s->g;
     const size_t W = (size_t)g->W, n = s->n * W, n_all = (size_t)g->B * (size_t)g->H * W;
@@ -223,7 +232,7 @@ static void fill_channel_shifted(const struct col_row *to, const float *channel,
 
     for (int kh = 0; kh < g->kernel_h; kh++)
         for (int kw = 0; kw < g->kernel_w; kw++, row.row = elem_address(&row, s->ld))
-            cpu_fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
+            fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
 }
 
 enum {
@@ -231,7 +240,9 @@ enum {
     MIN_MASK_CHANNELS = 4, /* that share the work of making a mask */
 };
 
-void cpu_make_mask(float *mask, const struct cols *s, int top, int left)
+/* mask(n W) = 1 where a tap shifted by (top, left) lies inside its image, else 0. The mask of every image is the same,
+ * so one is made and copied: first one image, then two, then four. */
+static void make_mask(float *mask, const struct cols *s, int top, int left)
 {
     const size_t H = (size_t)s->g->H, W = (size_t)s->g->W, n = s->n * W, n_rows = s->n < H ? s->n : H;
 
@@ -255,7 +266,7 @@ static void fill_masked(const struct cpu *cpu, float *col, const float *channel,
     for (size_t tap = 0; tap < n_taps; tap++) {
         const int top = (int)tap / g->kernel_w - g->pad_h, left = (int)tap % g->kernel_w - g->pad_w;
         const struct shifted part = shifted_of(s, top, left, n, n_all);
-        cpu_make_mask(mask, s, top, left);
+        make_mask(mask, s, top, left);
         const size_t n_read = n - part.before - part.after;
         for (size_t c = 0; c < s->n_channels; c++) {
             float *row = col + (c * n_taps + tap) * s->ld;
@@ -284,7 +295,7 @@ static bool keeps_shape(const struct window *g)
 
 bool cpu_is_narrow(const struct cpu *c, const struct window *g)
 {
-    return !c->bf16 && g->W <= CPU_NARROW_WIDTH && keeps_shape(g);
+    return !c->bf16 && g->W <= NARROW_WIDTH && keeps_shape(g);
 }
 
 static bool masks_pay(const struct cpu *c, const struct cols *s)
@@ -310,10 +321,6 @@ void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct c
         fill_masked(cpu, col, channel, s);
         return;
     }
-    if (cpu_fill_halves(cpu, s)) {
-        cpu_fill_halved(cpu, col, channel, s);
-        return;
-    }
     if (keeps_shape(g)) {
         for (size_t c = 0; c < s->n_channels; c++, to.row = elem_address(&to, n_taps * s->ld))
             fill_channel_shifted(&to, channel + c * (size_t)g->B * plane, s);
@@ -329,15 +336,18 @@ void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct c
         }
 }
 
-bool cpu_has_whole_images(const struct cols *s)
+/* Does the block begin and end with an image? */
+static bool has_whole_images(const struct cols *s)
 {
     const size_t out_h = (size_t)window_out_h(s->g);
 
     return s->from % out_h == 0 && s->n % out_h == 0;
 }
 
-void cpu_drain_shifted(const struct cpu *cpu, float *image, const float *row, const float *mask, const struct cols *s,
-                       int top, int left)
+/* image(n W) += row(n W) of a tap shifted by (top, left), where mask is 1. Nothing outside of image is touched: other
+ * images may be another thread's. */
+static void drain_shifted(const struct cpu *cpu, float *image, const float *row, const float *mask,
+                          const struct cols *s, int top, int left)
 {
     const ptrdiff_t shift = (ptrdiff_t)top * s->g->W + left;
     const size_t n = s->n * (size_t)s->g->W, n_cut = (size_t)(shift < 0 ? -shift : shift);
@@ -357,10 +367,9 @@ static void drain_masked(const struct cpu *cpu, float *channel, const float *col
 
     for (size_t tap = 0; tap < n_taps; tap++) {
         const int top = (int)tap / g->kernel_w - g->pad_h, left = (int)tap % g->kernel_w - g->pad_w;
-        cpu_make_mask(mask, s, top, left);
+        make_mask(mask, s, top, left);
         for (size_t c = 0; c < s->n_channels; c++)
-            cpu_drain_shifted(cpu, channel + c * n_all + s->from * W, col + (c * n_taps + tap) * s->ld, mask, s, top,
-                              left);
+            drain_shifted(cpu, channel + c * n_all + s->from * W, col + (c * n_taps + tap) * s->ld, mask, s, top, left);
     }
 }
 
@@ -378,12 +387,8 @@ void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct
                                               plane, col + i * s->ld, s->n);
         return;
     }
-    if (masks_pay(cpu, s) && cpu_has_whole_images(s)) {
+    if (masks_pay(cpu, s) && has_whole_images(s)) {
         drain_masked(cpu, dx + s->channel * (size_t)g->B * plane, col, s);
-        return;
-    }
-    if (cpu_drain_halves(cpu, s)) {
-        cpu_drain_halved(cpu, dx + s->channel * (size_t)g->B * plane, col, s);
         return;
     }
     while (next_image(&p, s, out_h))

@@ -35,11 +35,6 @@ struct cpu_copy_kernels {
     /* to += from where mask is not 0; elsewhere to keeps its bits. */
     void (*masked_add)(float *to, const float *from, const float *mask, size_t n);
     void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
-    /* from(n_rows, W), both even -> its four phases, (n_rows / 2, W / 2) each: even rows' even columns, their odd ones,
-     * then odd rows'; a phase begins phase_elems after the one before. */
-    void (*split_phases)(float *to, size_t phase_elems, const float *from, size_t n_rows, size_t W);
-    /* The reverse: to(n_rows, W) += its phases. */
-    void (*add_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
 };
 
 struct cpu_pool_kernels {
