@@ -2,6 +2,7 @@
 /* host_memory.c - MemAvailable, the limits of control groups, versions 1 and 2, and that of the address space. */
 #include "harness/base/host_memory.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -153,4 +154,29 @@ enum rc host_memory_check_limit(size_t n_bytes, const char *what)
                     "ulimit -v %llu: leaves less than the %zu MiB of address space that %s may need; raise it, or lift "
                     "it by ulimit -v unlimited",
                     (unsigned long long)limit.rlim_cur / 1024, n_bytes >> 20, what);
+}
+
+bool peak_rss_reset(void)
+{
+    FILE *to = fopen("/proc/self/clear_refs", "we");
+
+    if (!to)
+        return false;
+    const bool written = fputs("5", to) != EOF;
+    return fclose(to) == 0 && written;
+}
+
+double peak_rss_bytes(void)
+{
+    FILE *from = fopen("/proc/self/status", "re");
+    static const char key[] = "VmHWM:";
+    double bytes = NAN;
+    char line[256];
+
+    while (from && isnan(bytes) && fgets(line, sizeof line, from))
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            bytes = 1024.0 * strtod(line + sizeof key - 1, NULL);
+    if (from)
+        fclose(from);
+    return bytes;
 }

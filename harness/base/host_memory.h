@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_memory.h - how much memory this process can still get, before it allocates. */
+/* host_memory.h - how much memory this process can still get, before it allocates; and the most that it had. */
 #ifndef HARNESS_BASE_HOST_MEMORY_H
 #define HARNESS_BASE_HOST_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/rc.h"
@@ -16,5 +17,12 @@ size_t host_memory_available(const char *root);
  * space abort, or retry for ever, so call this before they start. what: the user of the bytes, such as "the 4 ranks of
  * this process". RC_NOMEM names the limit. Cheap; touches no memory. */
 enum rc host_memory_check_limit(size_t n_bytes, const char *what) MUST_CHECK;
+
+/* The peak resident set size of this process since a reset. (The peak that getrusage() returns is that of the whole
+ * life of the process and cannot be reset.) */
+/* Sets the peak to the current resident set size. False: this system cannot. */
+bool peak_rss_reset(void);
+/* Bytes; NaN: the system does not report it. Cannot fail otherwise. */
+double peak_rss_bytes(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/base/hold.h"
-#include "harness/base/peak_rss.h"
+#include "harness/base/host_memory.h"
 #include "harness/bench/gemm.h"
 #include "harness/measure/sorted.h"
 #include "harness/world/cores.h"

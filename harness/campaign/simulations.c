@@ -161,7 +161,7 @@ static void show_time(void *arg)
 static enum rc simulate(struct simulation *s, size_t index, struct lanes *l)
 {
     const struct simulations_env *env = l->env;
-    const struct child_watch watch = { .stop_wanted = stop_wanted, .tick = show_time, .arg = l };
+    const struct child_watch watch = { .must_stop = stop_wanted, .tick = show_time, .arg = l };
     char path[PATH_BYTES], out[PATH_BYTES + 8], cost_path[PATH_BYTES], cost[PATH_BYTES + 8],
         complaint[RC_MESSAGE_BYTES / 2] = "";
     char *argv[SIMULATION_WORDS + 5];

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/compute/side.h"
+
 static const struct module *compute_at(int i)
 {
     static const struct module *const all[] = {
@@ -214,4 +216,29 @@ void compute_wait_event(struct compute *c, int k)
 {
     assert(k >= -1 && k < COMPUTE_EVENTS && c->ops->wait_event != NULL);
     c->ops->wait_event(c, k);
+}
+
+enum rc compute_side_open(struct compute_side **out, struct compute *c, size_t n_marks)
+{
+    char names[128];
+    enum rc rc;
+
+    *out = NULL;
+    if (!c->ops->side) {
+        module_names_with(names, sizeof names, &compute_kind, COMPUTE_SIDE);
+        FAIL(RC_UNSUPPORTED, "compute %s: has no stream for a library beside its operations; %s has",
+             c->ops->module.name, names);
+    }
+    TRY(c->ops->side->open(out, c, n_marks));
+    (*out)->ops = c->ops->side;
+    (*out)->compute = c;
+out:
+    return rc;
+}
+
+void compute_side_close(struct compute_side **s)
+{
+    if (*s)
+        (*s)->ops->close(s);
+    *s = NULL;
 }

@@ -110,23 +110,23 @@ static void nan_and_infinity_stay(void **state)
 
 /* --- the loops --- */
 
-extern const struct cpu_narrow_kernels cpu_narrow_kernels_base;
+extern const struct cpu_kernels cpu_kernels_base;
 #if GRADMARK_X86_KERNELS
-extern const struct cpu_narrow_kernels cpu_narrow_kernels_avx2, cpu_narrow_kernels_avx512;
+extern const struct cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512;
 #endif
 
 /* Every build for this CPU; NULL behind the last. */
-static const struct cpu_narrow_kernels *build_at(int i)
+static const struct cpu_kernels *build_at(int i)
 {
-    const struct cpu_narrow_kernels *all[4] = { &cpu_narrow_kernels_base };
+    const struct cpu_kernels *all[4] = { &cpu_kernels_base };
 #if GRADMARK_X86_KERNELS
     int n = 1;
 
     if (__builtin_cpu_supports("avx2"))
-        all[n++] = &cpu_narrow_kernels_avx2;
+        all[n++] = &cpu_kernels_avx2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
-        all[n] = &cpu_narrow_kernels_avx512;
+        all[n] = &cpu_kernels_avx512;
 #endif
     return all[i];
 }
@@ -150,7 +150,7 @@ static bool same(float x, float y)
     return f32_bits(x) == f32_bits(y);
 }
 
-static void check_loops(const struct cpu_narrow_kernels *k, enum wire_format format, const float *x)
+static void check_loops(const struct cpu_kernels *k, enum wire_format format, const float *x)
 {
     uint16_t *half = calloc(N_VALUES, sizeof *half), *all = calloc(N_HALVES, sizeof *all);
     float *wide = calloc(N_VALUES, sizeof *wide), *sum = calloc(N_VALUES, sizeof *sum);

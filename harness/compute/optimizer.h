@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * optimizer.h - how a gradient changes a range of the parameters: all parameters on a worker, a slice on a parameter
- * server. optimizer_list.h has the optimisers, their options and names.
+ * server; and the list of the optimisers.
  *
  *   rule      moments, float[n_params] each        d = grad_scale g + weight_decay p; p changes by
  *   SGD       -                                    -lr d
@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/compute/compute.h"
 
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAGRAD, OPTIMIZER_ADAM, OPTIMIZER_N_KINDS };
@@ -70,5 +71,20 @@ enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, 
 /* Copy the moments to the host's out, float[n_moments][n_params] (NULL: nothing). */
 enum rc optimizer_moments(const struct optimizer *o, float *out) MUST_CHECK;
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */
+
+enum optimizer_caps {
+    OPTIMIZER_HAS_MOMENTUM = 1u << 0, /* option --momentum applies to it */
+    OPTIMIZER_OF_MOMENTUM_0 = 1u << 1 /* the optimiser for momentum 0 */
+};
+
+/* The optimisers: option --optimizer. */
+extern const struct module_kind optimizer_modules;
+/* The optimiser for a given momentum, without further options. */
+const struct module *optimizer_of_momentum(double momentum);
+/* opts: the module's, NULL: none. momentum, rate_in_velocity: for one with OPTIMIZER_HAS_MOMENTUM. */
+struct optimizer_rule optimizer_rule_of(const struct module *optimizer, const void *opts, double momentum,
+                                        bool rate_in_velocity);
+/* "sgd". */
+const char *optimizer_name(enum optimizer_kind kind);
 
 #endif

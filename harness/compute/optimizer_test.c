@@ -12,7 +12,7 @@
 
 #include "harness/base/opt.h"
 #include "harness/base/rng.h"
-#include "harness/compute/optimizer_list.h"
+#include "harness/compute/optimizer.h"
 
 enum { N = 300, N_STEPS = 12 };
 

@@ -17,12 +17,12 @@
  *
  * Calls of MPI pass the lock of the rank (mpi_lock.h): another task may own a transport of its own.
  */
+#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/net/message_pool.h"
-#include "harness/net/mpi_datatype.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/world/mpi/mpi_check.h"
@@ -33,6 +33,38 @@
 extern const struct transport_ops transport_mpi;
 
 enum { CANCEL_LIMIT_MS = 2000 };
+
+#define BLOCK_BYTES ((size_t)1 << 20)
+
+/* The datatype and count for MPI, whose counts are int, to send n_bytes. *own is a new datatype, which the caller frees
+ * (world_mpi_type_free()), or MPI_DATATYPE_NULL. RC_INVAL: too many bytes for one message. */
+static enum rc mpi_datatype_of(const struct world *w, size_t n_bytes, MPI_Datatype *type, int *n_items,
+                               MPI_Datatype *own)
+{
+    struct mpi_lock *lock = world_mpi_lock(w);
+    MPI_Datatype block = MPI_DATATYPE_NULL;
+    enum rc rc = RC_OK;
+
+    *own = MPI_DATATYPE_NULL;
+    *type = MPI_BYTE;
+    *n_items = (int)n_bytes;
+    if (n_bytes <= INT_MAX)
+        return RC_OK;
+    const size_t n_blocks = n_bytes / BLOCK_BYTES;
+    if (n_blocks > INT_MAX)
+        return rc_raise(RC_INVAL, "transport mpi: %zu bytes are too many for one message", n_bytes);
+    const int n_each[] = { (int)n_blocks, (int)(n_bytes % BLOCK_BYTES) };
+    const MPI_Aint at[] = { 0, (MPI_Aint)(n_blocks * BLOCK_BYTES) };
+    TRY_MPI(lock, MPI_Type_contiguous((int)BLOCK_BYTES, MPI_BYTE, &block));
+    const MPI_Datatype of[] = { block, MPI_BYTE };
+    TRY_MPI(lock, MPI_Type_create_struct(2, n_each, at, of, own));
+    TRY_MPI(lock, MPI_Type_commit(own));
+    *type = *own;
+    *n_items = 1;
+out:
+    world_mpi_type_free(w, &block);
+    return rc;
+}
 
 /* A long message moves only while both sides poll, piece by piece: there a long sleep costs bandwidth. */
 enum { LONG_BYTES = 65536, LONG_SLEEP_NS = 5000, SHORT_SLEEP_NS = 50000 };

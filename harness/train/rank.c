@@ -7,7 +7,7 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/base/hold.h"
-#include "harness/base/peak_rss.h"
+#include "harness/base/host_memory.h"
 #include "harness/base/rng.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/peak_rss.h"
+#include "harness/base/host_memory.h"
 #include "harness/report/timeline.h"
 #include "harness/train/elastic.h"
 #include "harness/train/omission.h"

@@ -32,7 +32,7 @@
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
-#include "harness/compute/optimizer_list.h"
+#include "harness/compute/optimizer.h"
 #include "harness/exchange/exchange.h"
 #include "harness/measure/disturbance.h"
 #include "harness/measure/learning.h"

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 /* Keep the last n_bytes - 1 bytes of a stream in text. */
@@ -41,16 +43,16 @@ enum { STOP_POLL_MS = 100, GRACE_MS = 5000 };
 struct child_wait { /* state of waiting for a program */
     pid_t pid;
     uint64_t started_ns;
-    int limit_ms;              /* 0: none */
-    bool (*stop_wanted)(void); /* NULL: there is none, or SIGTERM has been sent */
-    void (*tick)(void *arg);   /* NULL: none */
+    int limit_ms;            /* 0: none */
+    bool (*must_stop)(void); /* NULL: there is none, or SIGTERM has been sent */
+    void (*tick)(void *arg); /* NULL: none */
     void *arg;
 };
 
 /* *left_ms: how long to poll for its output, -1: without limit; false: the limit has passed. */
 static bool wait_ms_left(struct child_wait *p, int *left_ms)
 {
-    if (p->stop_wanted && p->stop_wanted()) {
+    if (p->must_stop && p->must_stop()) {
         kill(p->pid, SIGTERM);
         *p = (struct child_wait){ .pid = p->pid, .started_ns = wait_clock_ns(), .limit_ms = GRACE_MS };
     }
@@ -63,7 +65,7 @@ static bool wait_ms_left(struct child_wait *p, int *left_ms)
             return false;
         *left_ms = p->limit_ms - (int)spent_ms;
     }
-    if (p->stop_wanted && (*left_ms < 0 || *left_ms > STOP_POLL_MS))
+    if (p->must_stop && (*left_ms < 0 || *left_ms > STOP_POLL_MS))
         *left_ms = STOP_POLL_MS;
     return true;
 }
@@ -138,10 +140,10 @@ static int spawn(pid_t *pid, char *const argv[], int error_fd)
     return error;
 }
 
-enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
+enum rc child_run(char *const argv[], int limit_ms, bool (*must_stop)(void), int *exit_code, char *error_text,
                   size_t n_bytes)
 {
-    const struct child_watch watch = { .stop_wanted = stop_wanted, .tick = NULL, .arg = NULL };
+    const struct child_watch watch = { .must_stop = must_stop, .tick = NULL, .arg = NULL };
 
     return child_run_watched(argv, limit_ms, &watch, exit_code, error_text, n_bytes);
 }
@@ -162,7 +164,7 @@ enum rc child_run_watched(char *const argv[], int limit_ms, const struct child_w
     close(pipe_fd[1]);
     if (error)
         FAIL(RC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
-    struct child_wait wait = { pid, wait_clock_ns(), limit_ms, watch->stop_wanted, watch->tick, watch->arg };
+    struct child_wait wait = { pid, wait_clock_ns(), limit_ms, watch->must_stop, watch->tick, watch->arg };
     const bool ended = drain(pipe_fd[0], &wait, error_text, n_bytes);
     if (!ended)
         kill(pid, SIGKILL);
@@ -199,4 +201,41 @@ void child_host_name(char *out, size_t n_bytes)
     if (gethostname(out, n_bytes) != 0)
         snprintf(out, n_bytes, "unknown");
     out[n_bytes - 1] = '\0';
+}
+
+/* --- a copy of this process --- */
+
+enum rc child_copy(int64_t *pid, bool *is_child)
+{
+    const pid_t parent = getpid();
+
+    (void)fflush(NULL); /* else both would write it */
+    const pid_t copy = fork();
+    if (copy < 0)
+        return rc_raise(RC_IO, "this process cannot be copied: %s", strerror(errno));
+    *is_child = copy == 0;
+    *pid = copy;
+    if (*is_child && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(EXIT_FAILURE);
+    return RC_OK;
+}
+
+enum rc child_await_copy(int64_t pid, int *exit_code)
+{
+    const struct timespec pause = { .tv_nsec = 10000000 }; /* a terminal's signal reaches both: STOP_AGAIN_MS */
+    bool was_passed_on = false;
+    int status = 0;
+    pid_t ended;
+
+    while ((ended = waitpid((pid_t)pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+        if (stop_wanted() && !was_passed_on) {
+            (void)kill((pid_t)pid, stop_signal());
+            was_passed_on = true;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    if (ended < 0)
+        return rc_raise(RC_IO, "the copy of this process is gone: %s", strerror(errno));
+    *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return RC_OK;
 }

@@ -11,15 +11,15 @@
 
 /* Runs argv (NULL-terminated; argv[0] is looked up in PATH unless it has a slash), with /dev/null as standard input and
  * output, and waits. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be NULL): the end of its standard
- * error, terminated. limit_ms: after that it is killed, and RC_TIMEOUT; 0: no limit. stop_wanted (may be NULL) is
+ * error, terminated. limit_ms: after that it is killed, and RC_TIMEOUT; 0: no limit. must_stop (may be NULL) is
  * called every 100 ms, on the calling thread. Once it returns true, the program gets SIGTERM; if it has not ended 5 s
  * later it is killed (RC_TIMEOUT). If the calling thread ends first, even by SIGKILL, the program is killed, as its
  * results would have no reader. RC_IO: it could not be started. */
-enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
+enum rc child_run(char *const argv[], int limit_ms, bool (*must_stop)(void), int *exit_code, char *error_text,
                   size_t n_bytes) MUST_CHECK;
-struct child_watch {           /* called every 100 ms, on the calling thread */
-    bool (*stop_wanted)(void); /* not NULL */
-    void (*tick)(void *arg);   /* until stop_wanted() */
+struct child_watch {         /* called every 100 ms, on the calling thread */
+    bool (*must_stop)(void); /* not NULL */
+    void (*tick)(void *arg); /* until must_stop() */
     void *arg;
 };
 

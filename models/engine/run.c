@@ -6,12 +6,91 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "harness/compute/dropout.h"
 #include "models/engine/gradient_buckets.h"
-#include "models/engine/run_group.h"
-#include "models/engine/run_operands.h"
 #include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/layer.h"
+
+/* An operand's array in memory of the compute; NULL: absent, or no memory is touched. */
+static inline void *array_of(const struct run *r, struct view v)
+{
+    if (v.buffer < 0 || r->memory == NULL)
+        return NULL;
+    return r->memory + r->program->item[v.buffer].offset_bytes + v.offset_bytes * r->B;
+}
+
+static inline float *output_of(const struct run *r, const struct op *op, enum operand which)
+{
+    return array_of(r, op->v[which]);
+}
+
+static inline const float *input_of(const struct run *r, const struct op *op, enum operand which)
+{
+    return op->v[which].buffer == VIEW_IMAGE ? r->x : array_of(r, op->v[which]);
+}
+
+/* --- ops that exist only in a shard (network_shard.h) --- */
+
+/* x(C,K,B) has this shard's channels and the images of all ranks. The elements of each rank's images have the masks
+ * that they have in the whole network (D4). number: the node's number there. */
+static void run_group_dropout(const struct run *r, const struct op *op, const struct node *n, uint64_t number)
+{
+    const size_t C = (size_t)n->C_out, K = (size_t)n->group, inner = node_out_elems(n) / C / K * r->B;
+    const uint64_t first = (uint64_t)n->first_out * inner;
+    float *x = output_of(r, op, OPERAND_OUT), *room = array_of(r, op->v[OPERAND_IN]);
+
+    compute_swap_axes(r->compute, room, x, C, K, inner);
+    for (size_t k = 0; k < K; k++)
+        compute_dropout(r->compute, layer_at(room, k * C * inner), C * inner, 1.0f - n->drop_ratio,
+                        dropout_key_from(rng_u64(r->group_key[k], RNG_DROPOUT, number), first));
+    compute_swap_axes(r->compute, x, room, K, C, inner);
+}
+
+/* OP_JOIN_IMAGES, OP_PART_IMAGES, OP_ZERO_OTHERS */
+static void run_group_join_images(const struct run *r, const struct op *op, const struct node *n)
+{
+    const size_t K = (size_t)n->group, C = (size_t)n->C_out;
+
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), K, C,
+                      r->B * node_out_elems(n) / K / C);
+}
+
+static void run_group_part_images(const struct run *r, const struct op *op, const struct node *n)
+{
+    const size_t K = (size_t)n->group, C = (size_t)n->C_out;
+
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), C, K,
+                      r->B * node_out_elems(n) / K / C);
+}
+
+static void run_group_zero_others(const struct run *r, const struct op *op, const struct node *n)
+{
+    const size_t n_elems = r->B * node_out_elems(n) / (size_t)n->group;
+
+    for (int k = 0; k < n->group; k++)
+        if (k != r->shard->number)
+            compute_zero(r->compute, layer_at(output_of(r, op, OPERAND_OUT), (size_t)k * n_elems), n_elems);
+}
+
+/* OP_GATHER_IMAGES to OP_SCATTER_CHANNELS. Errors: the group's. */
+static enum rc run_group_exchange(const struct run *r, const struct op *op, const struct node *n)
+{
+    const struct shard_group *g = &r->shard->group;
+    size_t n_elems[NETWORK_MAX_SHARDS];
+    enum rc rc;
+
+    network_shard_pieces(n_elems, r->network, n, r->B);
+    TRY(compute_sync(r->compute));
+    if (op->kind == OP_GATHER_IMAGES || op->kind == OP_GATHER_CHANNELS)
+        TRY(g->gather(g->arg, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), n_elems));
+    else
+        TRY(g->scatter(g->arg, output_of(r, op, OPERAND_OUT), array_of(r, op->v[OPERAND_IN]), n_elems));
+out:
+    return rc;
+}
+
+/* --- all ops --- */
 
 #define RUNNING_MOMENTUM 0.1f /* as in the papers' reference implementations: 0.9 of the old */
 

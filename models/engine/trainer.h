@@ -72,7 +72,7 @@ static inline bool network_adds_parts(const struct training_env *env)
     return workload_n_micro_batches(env) > 1 && !env->forward_only;
 }
 
-/* training_check.c. A network of 1000 classes can learn 10 classes, but not labels without an output. RC_INVAL. */
+/* A network of 1000 classes can learn 10 classes, but not labels without an output. RC_INVAL. */
 enum rc network_check_dataset(const struct network *n, const struct dataset *d) MUST_CHECK;
 /* Backends count the elements of a channel, over the batch, in int. RC_INVAL names the node. */
 enum rc network_check_batch(const struct network *n, size_t max_batch) MUST_CHECK;
@@ -83,7 +83,7 @@ enum rc network_load_batch(struct network_trainer *t, struct run *r, uint64_t fi
 double network_weighted_loss(const struct network_trainer *t);
 uint64_t network_dropout_key(const struct training *t, uint64_t first);
 
-/* training_shard.c: for a training with env.shard. */
+/* For a training with env.shard. */
 enum rc network_group_open(struct network_trainer *t) MUST_CHECK; /* RC_NOMEM */
 /* Load into r the labels and dropout keys of the group's images. The rank's own images begin with sample `first` of a
  * gradient of n_samples per rank. Errors: RC_INVAL, a label. */

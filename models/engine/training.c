@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* training.c - a network as a workload: open, load batches, gradient, evaluate. */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -490,3 +491,84 @@ const struct training_ops network_training_ops = {
     .flops_per_sample = trainer_flops_per_sample,
     .close = trainer_close,
 };
+
+/* --- what it can learn from --- */
+
+enum rc network_check_dataset(const struct network *n, const struct dataset *d)
+{
+    const struct network_opts *o = &n->opts;
+
+    if (d->C == 0)
+        return rc_raise(RC_INVAL, "model %s learns from images, data set %s has none", n->name, d->name);
+    if (d->C != n->C_in || d->H != o->image_size || d->W != o->image_size)
+        return rc_raise(RC_INVAL, "model %s is open for images of %d x %d x %d, data set %s has %d x %d x %d", n->name,
+                        n->C_in, o->image_size, o->image_size, d->name, d->C, d->H, d->W);
+    if (d->n_classes > (size_t)o->n_classes)
+        return rc_raise(RC_INVAL, "model %s is open for %d classes, data set %s has %zu", n->name, o->n_classes,
+                        d->name, d->n_classes);
+    return RC_OK;
+}
+
+/* Elements of one image in a channel of the node's input or output, whichever has more. */
+static size_t channel_elems(const struct node *n)
+{
+    const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
+
+    return (size_t)n->group * (n_in > n_out ? n_in : n_out);
+}
+
+enum rc network_check_batch(const struct network *n, size_t max_batch)
+{
+    const struct node *largest = &n->node[0];
+
+    for (int i = 1; i < n->n_nodes; i++)
+        if (channel_elems(&n->node[i]) > channel_elems(largest))
+            largest = &n->node[i];
+    const size_t n_elems = channel_elems(largest);
+    if (max_batch <= INT_MAX / n_elems)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
+                    "would be right",
+                    max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
+                    n_elems, INT_MAX, INT_MAX / n_elems);
+}
+
+/* --- the images of the other ranks of a shard --- */
+
+enum rc network_group_open(struct network_trainer *t)
+{
+    const struct training_env *env = &t->base.env;
+    const size_t n_bytes = (size_t)env->shard->n_shards * env->max_batch * sizeof(uint32_t);
+    enum rc rc = RC_OK;
+
+    if (!env->compute->ops->touches_memory || t->network->out_node != NODE_NONE) /* the loss is in another stage */
+        return RC_OK;
+    t->read_group_label = malloc(n_bytes);
+    if (t->read_group_label == NULL)
+        FAIL(RC_NOMEM, "model %s: no memory for %zu labels", t->network->name, n_bytes / sizeof(uint32_t));
+    TRY(compute_memory_open(env->compute, &t->group_label, n_bytes, "the labels of a group"));
+out:
+    return rc;
+}
+
+/* Ranks of a group have batches that follow one another, in the order of shards. */
+enum rc network_group_load(struct network_trainer *t, struct run *r, uint64_t first, size_t n_samples)
+{
+    const struct dense_shard *s = r->shard;
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < s->n_shards; k++) {
+        const uint64_t its = first + (uint64_t)k * n_samples - (uint64_t)s->number * n_samples;
+        t->group_key[k] = network_dropout_key(&t->base, its);
+        if (t->group_label != NULL)
+            TRY(network_read_labels(t, t->read_group_label + (size_t)k * r->B, its, r->B));
+    }
+    r->group_key = t->group_key;
+    if (t->group_label == NULL)
+        return RC_OK;
+    compute_put(r->compute, t->group_label, t->read_group_label, (size_t)s->n_shards * r->B * sizeof(uint32_t));
+    r->label = t->group_label;
+out:
+    return rc;
+}

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "data/dataset.h"
-#include "harness/base/peak_rss.h"
+#include "harness/base/host_memory.h"
 #include "harness/compute/compute.h"
 #include "models/engine/training.h"
 

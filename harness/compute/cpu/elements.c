@@ -146,7 +146,7 @@ void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t 
 
 static void adagrad_one(const struct elements *t, size_t from, size_t n)
 {
-    t->kernels->update->adagrad(t->out + from, t->squares + from, t->in + from, n, t->adagrad);
+    t->kernels->adagrad(t->out + from, t->squares + from, t->in + from, n, t->adagrad);
 }
 
 void cpu_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s)
@@ -156,7 +156,7 @@ void cpu_adagrad_step(struct compute *c, float *p, float *sum, const float *g, s
 
 static void adam_one(const struct elements *t, size_t from, size_t n)
 {
-    t->kernels->update->adam(t->out + from, t->state + from, t->squares + from, t->in + from, n, t->adam);
+    t->kernels->adam(t->out + from, t->state + from, t->squares + from, t->in + from, n, t->adam);
 }
 
 void cpu_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s)

@@ -90,7 +90,7 @@ static void copy(const struct col_row *to, size_t i, const float *from, size_t s
     else if (step == 1)
         memcpy(first, from, n * sizeof *from);
     else
-        to->c->kernels->copies->strided_copy(first, from, step, n);
+        to->c->kernels->strided_copy(first, from, step, n);
 }
 
 /* Columns [from, last) of n_rows rows of W elements, from element i on: 0. */
@@ -147,7 +147,7 @@ static void drain(const struct cpu_kernels *k, float *plane, const float *col, c
         if (g->stride_w == 1)
             k->add(to, from, n);
         else
-            k->copies->strided_add(to, (size_t)g->stride_w, from, n);
+            k->strided_add(to, (size_t)g->stride_w, from, n);
     }
 }
 
@@ -273,9 +273,8 @@ static void fill_masked(const struct cpu *cpu, float *col, const float *channel,
             for (size_t i = 0; i < part.before; i++)
                 row[i] = 0.0f;
             if (n_read > 0)
-                cpu->kernels->copies->masked_copy(row + part.before,
-                                                  channel + c * n_all + part.shift + (ptrdiff_t)part.before,
-                                                  mask + part.before, n_read);
+                cpu->kernels->masked_copy(row + part.before, channel + c * n_all + part.shift + (ptrdiff_t)part.before,
+                                          mask + part.before, n_read);
             for (size_t i = n - part.after; i < n; i++)
                 row[i] = 0.0f;
         }
@@ -354,7 +353,7 @@ static void drain_shifted(const struct cpu *cpu, float *image, const float *row,
     const size_t before = shift < 0 ? n_cut : 0;
 
     if (n_cut < n)
-        cpu->kernels->copies->masked_add(image + (ptrdiff_t)before + shift, row + before, mask + before, n - n_cut);
+        cpu->kernels->masked_add(image + (ptrdiff_t)before + shift, row + before, mask + before, n - n_cut);
 }
 
 /* The reverse of fill_masked(), for a block of whole images. */
@@ -382,9 +381,8 @@ void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct
 
     if (is_whole_image(g)) {
         for (size_t i = 0; i < s->n_channels * n_taps; i++)
-            cpu->kernels->copies->strided_add(dx + ((s->channel + i / n_taps) * (size_t)g->B + s->from) * plane +
-                                                  i % n_taps,
-                                              plane, col + i * s->ld, s->n);
+            cpu->kernels->strided_add(dx + ((s->channel + i / n_taps) * (size_t)g->B + s->from) * plane + i % n_taps,
+                                      plane, col + i * s->ld, s->n);
         return;
     }
     if (masks_pay(cpu, s) && has_whole_images(s)) {

@@ -13,6 +13,7 @@
 #endif
 
 #include "harness/compute/dropout.h"
+#include "harness/compute/narrow.h"
 
 enum {
     N_LANES = 32,
@@ -20,10 +21,39 @@ enum {
 };
 
 extern const struct cpu_kernels CPU_KERNELS;
-extern const struct cpu_copy_kernels CPU_COPY_KERNELS;     /* of kernels_copy.c, for the same instruction set */
-extern const struct cpu_pool_kernels CPU_POOL_KERNELS;     /* of kernels_pool.c */
-extern const struct cpu_narrow_kernels CPU_NARROW_KERNELS; /* of kernels_narrow.c */
-extern const struct cpu_update_kernels CPU_UPDATE_KERNELS; /* of kernels_update.c */
+extern const struct cpu_pool_kernels CPU_POOL_KERNELS; /* of kernels_pool.c, for the same instruction set */
+
+/* --- im2col and its reverse --- */
+
+static void strided_copy(float *restrict to, const float *restrict from, size_t stride, size_t n)
+{
+    if (stride == 2)
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[2 * i];
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i * stride];
+}
+
+static void masked_copy(float *restrict to, const float *restrict from, const float *restrict mask, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = mask[i] != 0.0f ? from[i] : 0.0f;
+}
+
+static void masked_add(float *restrict to, const float *restrict from, const float *restrict mask, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = mask[i] != 0.0f ? to[i] + from[i] : to[i];
+}
+
+static void strided_add(float *restrict to, size_t stride, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i * stride] += from[i];
+}
+
+/* --- sums --- */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -297,7 +327,7 @@ static void average_plane(float *restrict y, const float *restrict x, float *res
     for (size_t h = 0; h < out_h; h++, y += out_w) {
         const float *from = sums + h * (size_t)g->stride_h * row;
         if (stride > 1) {
-            CPU_COPY_KERNELS.strided_copy(down, from, stride, out_w);
+            strided_copy(down, from, stride, out_w);
             from = down;
         }
         if (more)
@@ -424,7 +454,7 @@ static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t st
     }
     for (size_t i = 0; i < n; i += 128) {
         const size_t n_line = n - i < 128 ? n - i : 128;
-        CPU_COPY_KERNELS.strided_copy(line, from + i * stride, stride, n_line);
+        strided_copy(line, from + i * stride, stride, n_line);
         to_bf16_side_by_side(to + i, line, n_line);
     }
 }
@@ -434,6 +464,69 @@ static void round_to_bf16(float *restrict to, const float *restrict from, size_t
     for (size_t i = 0; i < n; i++) {
         const uint32_t bits = bf16_bits(from[i]);
         memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
+/* --- floats to 16 bits and back; the rounding is narrow.h's --- */
+
+/* The loops of one format, each over [n]. */
+#define LOOPS(format)                                                                               \
+    static void narrow_##format(uint16_t *restrict to, const float *restrict from, size_t n)        \
+    {                                                                                               \
+        for (size_t i = 0; i < n; i++)                                                              \
+            to[i] = format##_of_f32(from[i]);                                                       \
+    }                                                                                               \
+    static void widen_##format(float *restrict to, const uint16_t *restrict from, size_t n)         \
+    {                                                                                               \
+        for (size_t i = 0; i < n; i++)                                                              \
+            to[i] = f32_of_##format(from[i]);                                                       \
+    }                                                                                               \
+    static void widen_add_##format(float *restrict to, const uint16_t *restrict from, size_t n)     \
+    {                                                                                               \
+        for (size_t i = 0; i < n; i++)                                                              \
+            to[i] += f32_of_##format(from[i]);                                                      \
+    }                                                                                               \
+    static void round_##format(float *restrict x, float *restrict residual, size_t n)               \
+    {                                                                                               \
+        for (size_t i = 0; i < n && !residual; i++)                                                 \
+            x[i] = f32_of_##format(format##_of_f32(x[i]));                                          \
+        for (size_t i = 0; i < n && residual; i++) {                                                \
+            const float given = x[i] + residual[i], sent = f32_of_##format(format##_of_f32(given)); \
+            residual[i] = given - sent;                                                             \
+            x[i] = sent;                                                                            \
+        }                                                                                           \
+    }
+LOOPS(f16)
+LOOPS(bf16)
+
+/* --- the steps of optimisers whose rate each parameter's own gradients set: compute.h --- */
+
+static void adagrad(float *restrict p, float *restrict sum, const float *restrict g, size_t n, const struct adagrad *s)
+{
+    const float lr = s->lr, epsilon = s->epsilon, decay = s->weight_decay, scale = s->grad_scale;
+
+    for (size_t i = 0; i < n; i++) {
+        const float d = scale * g[i] + decay * p[i], next = sum[i] + d * d;
+        const float kept = next < UPDATE_SQUARES_MIN ? 0.0f : next;
+        sum[i] = kept;
+        p[i] -= lr * d / (sqrtf(kept) + epsilon);
+    }
+}
+
+static void adam(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, size_t n,
+                 const struct adam *s)
+{
+    const float beta1 = s->beta1, rest1 = s->rest1, beta2 = s->beta2, rest2 = s->rest2;
+    const float rate = s->rate, root = s->root, epsilon = s->epsilon, decay = s->weight_decay, scale = s->grad_scale;
+
+    for (size_t i = 0; i < n; i++) {
+        const float d = scale * g[i] + decay * p[i];
+        const float next_m = beta1 * m[i] + rest1 * d, next_v = beta2 * v[i] + rest2 * (d * d);
+        const float kept_m = fabsf(next_m) < SGD_VELOCITY_MIN ? 0.0f : next_m;
+        const float kept_v = next_v < UPDATE_SQUARES_MIN ? 0.0f : next_v;
+        m[i] = kept_m;
+        v[i] = kept_v;
+        p[i] -= rate * kept_m / (root * sqrtf(kept_v) + epsilon);
     }
 }
 
@@ -454,13 +547,20 @@ const struct cpu_kernels CPU_KERNELS = {
     .norm = norm,
     .norm_grad_sums = norm_grad_sums,
     .norm_grad = norm_grad,
-    .copies = &CPU_COPY_KERNELS,
+    .strided_copy = strided_copy,
+    .strided_add = strided_add,
+    .masked_copy = masked_copy,
+    .masked_add = masked_add,
     .pool = &CPU_POOL_KERNELS,
-    .narrow = &CPU_NARROW_KERNELS,
-    .update = &CPU_UPDATE_KERNELS,
+    .narrow = { [WIRE_F16] = narrow_f16, [WIRE_BF16] = narrow_bf16 },
+    .widen = { [WIRE_F16] = widen_f16, [WIRE_BF16] = widen_bf16 },
+    .widen_add = { [WIRE_F16] = widen_add_f16, [WIRE_BF16] = widen_add_bf16 },
+    .round = { [WIRE_F16] = round_f16, [WIRE_BF16] = round_bf16 },
     .average_plane = average_plane,
     .dropout = dropout,
     .sgd = sgd,
+    .adagrad = adagrad,
+    .adam = adam,
     .skinny_dots = skinny_dots,
     .skinny_mix = skinny_mix,
     .skinny_products = skinny_products,

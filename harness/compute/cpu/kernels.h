@@ -2,7 +2,7 @@
 /*
  * kernels.h - the inner loops of the cpu backend, over contiguous or strided arrays: no threads. Private to it.
  *
- * kernels.c and kernels_*.c are compiled once for each instruction set; cpu_kernels_best() picks one when the
+ * kernels.c and kernels_pool.c are compiled once for each instruction set; cpu_kernels_best() picks one when the
  * program runs. Sums use a fixed number of lanes and no operation is fused or reordered, so all instruction sets give
  * equal bits; a CBLAS may give other bits on another CPU.
  */
@@ -28,15 +28,6 @@ struct moments {
     double mean, squares; /* squares: sum of squared distances from the mean */
 };
 
-struct cpu_copy_kernels {
-    void (*strided_copy)(float *to, const float *from, size_t stride, size_t n);
-    /* to = mask == 0 ? 0 : from. */
-    void (*masked_copy)(float *to, const float *from, const float *mask, size_t n);
-    /* to += from where mask is not 0; elsewhere to keeps its bits. */
-    void (*masked_add)(float *to, const float *from, const float *mask, size_t n);
-    void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
-};
-
 struct cpu_pool_kernels {
     /* best[i], argmax[i] = from[i * stride], k if that is larger (or the first NaN). */
     void (*max_tap)(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n);
@@ -49,26 +40,9 @@ struct cpu_pool_kernels {
     size_t quads_max_w;
 };
 
-struct cpu_update_kernels {
-    void (*adagrad)(float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
-    void (*adam)(float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
-};
-
-/* For each format except WIRE_F32 (narrow.h). */
-struct cpu_narrow_kernels {
-    void (*narrow[N_WIRE_FORMATS])(uint16_t *to, const float *from, size_t n);
-    void (*widen[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n);
-    void (*widen_add[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n); /* to += from */
-    /* x[i] becomes x[i] + residual[i], rounded, and residual[i] the remainder; residual NULL: zeros. */
-    void (*round[N_WIRE_FORMATS])(float *x, float *residual, size_t n);
-};
-
 struct cpu_kernels {
     const char *isa;
-    const struct cpu_copy_kernels *copies;
     const struct cpu_pool_kernels *pool;
-    const struct cpu_narrow_kernels *narrow;
-    const struct cpu_update_kernels *update;
     void (*add)(float *y, const float *x, size_t n);
     /* z = x + y; z may be x or y. */
     void (*sum_two)(float *z, const float *x, const float *y, size_t n);
@@ -94,12 +68,28 @@ struct cpu_kernels {
     void (*norm_grad)(float *dy, const float *dz, const float *y, bool mask, float mean_dz, float mean_dz_hat,
                       const struct norm_channel *s, size_t n);
 
+    void (*strided_copy)(float *to, const float *from, size_t stride, size_t n);
+    /* to = mask == 0 ? 0 : from. */
+    void (*masked_copy)(float *to, const float *from, const float *mask, size_t n);
+    /* to += from where mask is not 0; elsewhere to keeps its bits. */
+    void (*masked_add)(float *to, const float *from, const float *mask, size_t n);
+    void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
+
     /* One plane: y(out_h,out_w) [+]= averages of windows of x(H,W), zeros around it. scratch: 2 (H + 2 pad_h)
      * (W + 2 pad_w) elements. */
     void (*average_plane)(float *y, const float *x, float *scratch, const struct window *g, bool add);
     /* x[i] is element first + i of the whole array. */
     void (*dropout)(float *x, size_t first, size_t n, float keep_ratio, uint64_t key);
     void (*sgd)(float *p, float *v, const float *g, size_t n, const struct sgd *s);
+    void (*adagrad)(float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
+    void (*adam)(float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
+
+    /* For each format except WIRE_F32 (narrow.h). */
+    void (*narrow[N_WIRE_FORMATS])(uint16_t *to, const float *from, size_t n);
+    void (*widen[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n);
+    void (*widen_add[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n); /* to += from */
+    /* x[i] becomes x[i] + residual[i], rounded, and residual[i] the remainder; residual NULL: zeros. */
+    void (*round[N_WIRE_FORMATS])(float *x, float *residual, size_t n);
 
     /* Skinny GEMMs; x is (B, n), w is (M, n), rows x_stride and w_stride apart. out(B) = x row[n]. */
     void (*skinny_dots)(float *out, const float *row, const float *x, size_t x_stride, size_t B, size_t n);

@@ -3,7 +3,7 @@
 #include "harness/compute/cpu/cpu.h"
 
 struct narrowing { /* one call; those it does not use are NULL */
-    const struct cpu_narrow_kernels *kernels;
+    const struct cpu_kernels *kernels;
     enum wire_format format;
     float *wide, *residual;
     const float *from;
@@ -17,7 +17,7 @@ static void run(struct compute *base, struct narrowing *t, thread_pool_fn *task)
 {
     struct cpu *c = cpu_of(base);
 
-    t->kernels = c->kernels->narrow;
+    t->kernels = c->kernels;
     thread_pool_run(c->pool, task, t, cpu_n_ranges(t->n));
 }
 
