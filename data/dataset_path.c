@@ -193,10 +193,11 @@ static enum rc refuse_binary(const struct begin *b)
 {
     for (size_t i = 0; i < b->n_bytes; i++)
         if (b->byte[i] < 0x20 && !strchr("\t\n\r", b->byte[i]))
-            return rc_raise(RC_INVAL,
-                            "%s: offset %zu: is neither text nor of another format that is read; a .gmimg shard, or "
-                            "the folder with the files of MNIST or CIFAR-10, would be right",
-                            b->path, i);
+            return rc_raise(
+                RC_INVAL,
+                "%s: offset %zu: is neither text nor of another format that is read; use a .gmimg shard, or "
+                "the folder with the files of MNIST or CIFAR-10",
+                b->path, i);
     return RC_OK;
 }
 

@@ -294,8 +294,9 @@ static void files_of_other_formats_are_named(void **state)
         { "\xff\xd8\xff", 3, 600,
           "offset 0: is a picture; gradmark pack makes a data set of folders of pictures, one for each class" },
         { "ab\1", 3, 600,
-          "offset 2: is neither text nor of another format that is read; a .gmimg shard, or the folder with the files "
-          "of MNIST or CIFAR-10, would be right" },
+          "offset 2: is neither text nor of another format that is read; use a .gmimg shard, or the folder with the "
+          "files "
+          "of MNIST or CIFAR-10" },
         { "", 0, 0, "is empty" },
     };
     uint8_t bytes[2 * 3074];

@@ -437,9 +437,7 @@ static enum rc find_splits(const char *split[SPLIT_NONE], const struct names *en
         FAIL(RC_INVAL, "%s: holds %s/CLASS, but no train/CLASS with images", path,
              split[SPLIT_VAL] != NULL ? split[SPLIT_VAL] : split[SPLIT_TEST]);
     if (split[SPLIT_TRAIN] == NULL && n_folders > 0 && n_named == n_folders)
-        FAIL(RC_INVAL,
-             "%s: holds folders that are named as splits, without folders of classes; train/CLASS would be right",
-             path);
+        FAIL(RC_INVAL, "%s: holds folders that are named as splits, without folders of classes; use train/CLASS", path);
 out:
     return rc;
 }

@@ -61,7 +61,7 @@ enum rc split_parse(struct split_opts *out, const char *text)
         out->kind = SPLIT_UNEQUAL;
         return parse_shares(out, text, text + sizeof unequal - 1);
     }
-    return wrong(text, "is no split; iid, by-label, dirichlet:A or unequal:a,b,... would be right");
+    return wrong(text, "is no split; use iid, by-label, dirichlet:A or unequal:a,b,...");
 }
 
 /* Where part i begins, of n things. */
@@ -242,14 +242,10 @@ static enum rc fill_by_label(struct split *s, const struct dataset *d, uint64_t 
 static enum rc check(const struct dataset *d, const struct split_opts *opts, int n_parts)
 {
     if (opts->kind == SPLIT_UNEQUAL && opts->n_shares != n_parts)
-        return rc_raise(RC_INVAL,
-                        "--split unequal: has %d shares, and there %s %d worker%s; a share for each would be "
-                        "right",
+        return rc_raise(RC_INVAL, "--split unequal: has %d shares, and there %s %d worker%s; use a share for each",
                         opts->n_shares, n_parts == 1 ? "is" : "are", n_parts, n_parts == 1 ? "" : "s");
     if (opts->kind != SPLIT_UNEQUAL && d->n_classes == 0)
-        return rc_raise(RC_INVAL,
-                        "--split: the samples of data set %s have no labels; iid or unequal:a,b,... would be "
-                        "right",
+        return rc_raise(RC_INVAL, "--split: the samples of data set %s have no labels; use iid or unequal:a,b,...",
                         d->name);
     for (int i = 0; i < n_parts; i++)
         if (split_part_of(opts, n_parts, i, d->n_train) == 0)

@@ -223,7 +223,7 @@ static void refuses(void **state)
 {
     static const struct {
         const char *text, *message;
-    } c[] = { { "labels", "--split labels: is no split; iid, by-label" },
+    } c[] = { { "labels", "--split labels: is no split; use iid, by-label" },
               { "dirichlet:0", "--split dirichlet:0: the concentration is a number from 0.001" },
               { "dirichlet:x", "the concentration is a number" },
               { "unequal:3", "needs a share for each worker" },

@@ -36,7 +36,7 @@ enum rc criteria_set(struct criteria *c, const char *assignments)
     enum rc rc = RC_OK;
 
     if (strlen(assignments) >= sizeof joined)
-        FAIL(RC_INVAL, "%s: is too long; at most %zu bytes would be right", option, sizeof joined - 1);
+        FAIL(RC_INVAL, "%s: is too long; use at most %zu bytes", option, sizeof joined - 1);
     snprintf(joined, sizeof joined, "%s", assignments);
     for (char *s = joined; *s; s++)
         if (*s == '\n')
@@ -85,7 +85,7 @@ static enum rc take_stages(struct criteria *c, const bool runs[ACCEPT_N_STAGES],
             snprintf(names + n, sizeof names - n, "%s%s", n > 0 ? "," : "", accept_stage_name((enum accept_stage)s));
     }
     if (names[0] == '\0')
-        return rc_raise(RC_INVAL, "%s %s: no stage is left; at least one would be right", option, stages);
+        return rc_raise(RC_INVAL, "%s %s: no stage is left; use at least one", option, stages);
     memcpy(c->runs, runs, sizeof c->runs);
     memcpy(c->stages, names, sizeof names);
     return RC_OK;

@@ -160,27 +160,27 @@ static enum rc check_sizes(const char *list)
     for (const char *c = list; *c; c++)
         n_elements += *c == ',';
     if (n_elements > ACCEPT_MAX_SIZES)
-        return rc_raise(RC_INVAL, "has %d sizes; at most %d would be right", n_elements, ACCEPT_MAX_SIZES);
+        return rc_raise(RC_INVAL, "has %d sizes; use at most %d", n_elements, ACCEPT_MAX_SIZES);
     for (int i = 0; i < n; i++)
         if (size[i] % sizeof(float) != 0)
-            return rc_raise(RC_INVAL, "is \"%.63s\"; multiples of %zu would be right: %zu is none, %zu and %zu are",
-                            list, sizeof(float), size[i], size[i] / sizeof(float) * sizeof(float),
+            return rc_raise(RC_INVAL, "is \"%.63s\"; use multiples of %zu: %zu is none, %zu and %zu are", list,
+                            sizeof(float), size[i], size[i] / sizeof(float) * sizeof(float),
                             (size[i] / sizeof(float) + 1) * sizeof(float));
     for (int i = 1; i < n; i++)
         if (size[i] <= size[i - 1])
-            return rc_raise(RC_INVAL, "is \"%.63s\"; sizes that rise would be right: %zu is not above %zu", list,
-                            size[i], size[i - 1]);
+            return rc_raise(RC_INVAL, "is \"%.63s\"; use sizes that rise: %zu is not above %zu", list, size[i],
+                            size[i - 1]);
     return RC_OK;
 }
 
-/* RC_INVAL: value of key is wrong beside another one; needs: what would be right. */
+/* RC_INVAL: value of key is wrong beside another one; needs: what to use. */
 static enum rc contradicts(const struct criteria *c, const char *name, const char *needs, int *key)
 {
     char value[KEY_VALUE_BYTES];
 
     *key = key_find(&criteria_key_table, name);
     key_format(&criteria_keys[*key], c, value, sizeof value);
-    return rc_raise(RC_INVAL, "is %.63s; %s would be right", value, needs);
+    return rc_raise(RC_INVAL, "is %.63s; use %s", value, needs);
 }
 
 enum rc criteria_settle(struct criteria *c, int *key)
@@ -189,15 +189,15 @@ enum rc criteria_settle(struct criteria *c, int *key)
     char least[64], all[64], quanta[64];
     enum rc rc = RC_OK;
 
-    snprintf(least, sizeof least, "at least least_repeats_count, %d,", c->least_repeats_count);
-    snprintf(all, sizeof all, "at most integrity_steps_count, %.0f,", c->integrity_steps_count);
-    snprintf(quanta, sizeof quanta, "at least 10 times noise_quantum_s, %g,", 10 * c->noise_quantum_s);
+    snprintf(least, sizeof least, "at least least_repeats_count, %d", c->least_repeats_count);
+    snprintf(all, sizeof all, "at most integrity_steps_count, %.0f", c->integrity_steps_count);
+    snprintf(quanta, sizeof quanta, "at least 10 times noise_quantum_s, %g", 10 * c->noise_quantum_s);
     if (n_names > 1 && names_all(c->stages))
-        TRY(contradicts(c, "stages", "all alone, or names of stages,", key));
+        TRY(contradicts(c, "stages", "all alone, or names of stages", key));
     if (c->runs[ACCEPT_SOAK] && !(c->soak_minutes > 0)) {
         c->runs[ACCEPT_SOAK] = false;
         if (strcmp(c->stages, "all") != 0)
-            TRY(contradicts(c, "soak_minutes", "more than 0, as stages names the soak,", key));
+            TRY(contradicts(c, "soak_minutes", "more than 0, as stages names the soak", key));
     }
     if (c->most_repeats_count < c->least_repeats_count)
         TRY(contradicts(c, "most_repeats_count", least, key));
@@ -206,7 +206,7 @@ enum rc criteria_settle(struct criteria *c, int *key)
     if (c->integrity_every_steps > c->integrity_steps_count)
         TRY(contradicts(c, "integrity_every_steps", all, key));
     if (c->rank_order_training_steps_count > 0 && c->rank_order_training_steps_count < TRAINING_LEAST_STEPS)
-        TRY(contradicts(c, "rank_order_training_steps_count", "0, or at least 10,", key));
+        TRY(contradicts(c, "rank_order_training_steps_count", "0, or at least 10", key));
     *key = key_find(&criteria_key_table, "collective_bytes");
     TRY(check_sizes(c->collective_bytes));
     *key = key_find(&criteria_key_table, "ps_bytes");

@@ -296,7 +296,7 @@ static enum rc raise_without_verdict(const struct acceptance *h, const char *rig
 /* Limits from a run that was not healthy would let the same fault pass ever after. */
 static enum rc check_healthy(const struct acceptance *h)
 {
-    static const char right[] = "a whole run that passed would be right";
+    static const char right[] = "use a whole run that passed";
 
     if (h->injected[0])
         return rc_raise(RC_INVAL, "that run had faults by --inject, %.200s; %s", h->injected, right);

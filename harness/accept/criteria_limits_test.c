@@ -243,17 +243,17 @@ static void a_sick_reference_gives_no_limits(void **state)
     (void)state;
     open_healthy(&a); /* without data in all stages, and yet of use */
     a.outcome = OUTCOME_FAIL;
-    refuses(&a, "that run failed; a whole run that passed would be right");
+    refuses(&a, "that run failed; use a whole run that passed");
     a.outcome = OUTCOME_NO_DATA;
     acceptance_add_criterion(&a, ACCEPT_NOISE, "quiet machine")->outcome = OUTCOME_NO_DATA;
-    refuses(&a, "that run had no verdict (no data: quiet machine); a whole run that passed would be right");
+    refuses(&a, "that run had no verdict (no data: quiet machine); use a whole run that passed");
     a.is_partial = true;
-    refuses(&a, "that run was cut short; a whole run that passed would be right");
+    refuses(&a, "that run was cut short; use a whole run that passed");
     a.lost_rank = 2;
-    refuses(&a, "rank 2 was lost in that run; a whole run that passed would be right");
+    refuses(&a, "rank 2 was lost in that run; use a whole run that passed");
     snprintf(a.injected, sizeof a.injected, "rank:3=0.7");
     a.outcome = OUTCOME_PASS;
-    refuses(&a, "that run had faults by --inject, rank:3=0.7; a whole run that passed would be right");
+    refuses(&a, "that run had faults by --inject, rank:3=0.7; use a whole run that passed");
     acceptance_close(&a);
 }
 

@@ -20,8 +20,7 @@ enum rc sizes_parse(size_t out[ACCEPT_MAX_SIZES], int *n, const char *list)
         uint64_t n_bytes;
         if (!text_to_u64(word, &n_bytes) || n_bytes < sizeof(float) || n_bytes % sizeof(float) != 0 ||
             n_bytes > (UINT64_C(1) << 40))
-            return rc_raise(RC_INVAL,
-                            "\"%s\" in %s: is no size in bytes; a multiple of 4, such as 1048576, would be right", word,
+            return rc_raise(RC_INVAL, "\"%s\" in %s: is no size in bytes; use a multiple of 4, such as 1048576", word,
                             list);
         if (*n == ACCEPT_MAX_SIZES)
             return rc_raise(RC_INVAL, "%s: has more than %d sizes", list, ACCEPT_MAX_SIZES);

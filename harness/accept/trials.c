@@ -133,8 +133,8 @@ enum rc self_test_plan(struct trial *trial, const struct self_test_terms *t)
 
     if (n_kinds == 0)
         return rc_raise(RC_INVAL,
-                        "--self-test: %d ranks on %d nodes and these stages can show no fault; three nodes and "
-                        "more, and the stages compute, pairwise or integrity, would be right",
+                        "--self-test: %d ranks on %d nodes and these stages can show no fault; use three nodes and "
+                        "more, and the stages compute, pairwise or integrity",
                         t->n_ranks, t->n_nodes);
     for (int i = 0; i < t->n_trials; i++) {
         trial[i] = (struct trial){ .seed = t->seed + (uint64_t)i };

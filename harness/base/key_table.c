@@ -154,7 +154,7 @@ static enum rc wrong_value(const struct key *k, const char *text)
     key_range(k, range, sizeof range);
     if (k->type == KEY_REAL)
         text_number_hint(hint, sizeof hint, shown);
-    return rc_raise(RC_INVAL, "is \"%s\"; %s would be right%s", shown, range, hint);
+    return rc_raise(RC_INVAL, "is \"%s\"; use %s%s", shown, range, hint);
 }
 
 /* RC_INVAL for a name that is none of those that are known; element: of a list. */
@@ -170,7 +170,7 @@ static enum rc wrong_name(const struct key *k, const char *value, const char *el
     show(shown, value);
     show(part, element);
     key_range(k, range, sizeof range);
-    return rc_raise(RC_INVAL, "is \"%s\"; the nearest to %s is %s; %s would be right", shown, part, nearest, range);
+    return rc_raise(RC_INVAL, "is \"%s\"; the nearest to %s is %s; use %s", shown, part, nearest, range);
 }
 
 /* Index of a name among those that are known; -1: it is none of them. */
@@ -214,9 +214,9 @@ static enum rc set_letters(const struct key *k, char *member, const char *text)
 
     for (const char *c = text; *c; c++)
         if (*c == 0x7f || (unsigned char)*c < 0x20)
-            return rc_raise(RC_INVAL, "has a control character; printable text would be right");
+            return rc_raise(RC_INVAL, "has a control character; use printable text");
     if (strlen(text) >= k->member_bytes)
-        return rc_raise(RC_INVAL, "is too long; at most %zu bytes would be right", k->member_bytes - 1);
+        return rc_raise(RC_INVAL, "is too long; use at most %zu bytes", k->member_bytes - 1);
     if (k->type == KEY_LIST)
         TRY(check_list(k, text));
     else if (is_name(k) && name_index(k, text) < 0)
@@ -334,7 +334,7 @@ static enum rc change_one(const struct key_table *t, void *object, const char *o
     char name[2 * KEY_VALUE_BYTES], why[RC_MESSAGE_BYTES];
 
     if (!equals || equals == setting)
-        return wrong_setting(option, setting, "KEY=VALUE would be right");
+        return wrong_setting(option, setting, "use KEY=VALUE");
     snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
     *key = key_find(t, name);
     if (*key < 0) {

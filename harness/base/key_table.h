@@ -65,7 +65,7 @@ int key_find(const struct key_table *t, const char *name);
 void key_format(const struct key *k, const void *object, char *out, size_t n_bytes);
 /* Value of a WHOLE, COUNT, REAL or CHOICE, in the unit of the key. */
 double key_number(const struct key *k, const void *object);
-/* RC_INVAL (K3) "is "TEXT"; ... would be right": a message to follow place and key; *object is then unchanged. */
+/* RC_INVAL (K3) "is "TEXT"; use ...": a message to follow place and key; *object is then unchanged. */
 enum rc key_set(const struct key *k, void *object, const char *text) MUST_CHECK;
 /* "a whole number from 0 to 10" */
 void key_range(const struct key *k, char *out, size_t n_bytes);

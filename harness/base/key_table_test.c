@@ -117,28 +117,28 @@ static void wrong_values_say_what_is_right(void **state)
         int key;
         const char *text, *message;
     } wrong[] = {
-        { 0, "12345678", "is too long; at most 7 bytes would be right" },
-        { 0, "a\tb", "has a control character; printable text would be right" },
+        { 0, "12345678", "is too long; use at most 7 bytes" },
+        { 0, "a\tb", "has a control character; use printable text" },
         { 1, "herbs,rose",
-          "is \"herbs,rose\"; the nearest to rose is roses; names with commas between, each one of herbs|roses|leeks "
-          "would be right" },
-        { 1, "", "is \"\"; names with commas between, each one of herbs|roses|leeks would be right" },
-        { 1, "herbs,", "is \"herbs,\"; names with commas between, each one of herbs|roses|leeks would be right" },
-        { 2, "aple", "is \"aple\"; the nearest to aple is apple; one of apple|pear would be right" },
-        { 2, "oak\n", "has a control character; printable text would be right" },
-        { 2, "zzzzzzz", "is \"zzzzzzz\"; one of apple|pear would be right" },
-        { 3, "1,2", "is \"1,2\"; whole numbers with commas between, each from 2 to 4096 would be right" },
-        { 3, "2,,3", "is \"2,,3\"; whole numbers with commas between, each from 2 to 4096 would be right" },
-        { 3, "2,5Ki", "is \"2,5Ki\"; whole numbers with commas between, each from 2 to 4096 would be right" },
-        { 4, "0", "is \"0\"; a whole number from 1 to 9 would be right" },
-        { 4, "10", "is \"10\"; a whole number from 1 to 9 would be right" },
-        { 4, "2.5", "is \"2.5\"; a whole number from 1 to 9 would be right" },
-        { 5, "sand", "is \"sand\"; one of loam|clay would be right" },
-        { 6, "0.5", "is \"0.5\"; a whole number from 0 to 1e+15 would be right" },
-        { 6, "2000000000000000", "is \"2000000000000000\"; a whole number from 0 to 1e+15 would be right" },
-        { 7, "1e13", "is \"1e13\"; a number from 0 to 1e+12 would be right" },
-        { 7, "nan", "is \"nan\"; a number from 0 to 1e+12 would be right" },
-        { 8, "-0.1", "is \"-0.1\"; a number from 0 to 1 would be right" },
+          "is \"herbs,rose\"; the nearest to rose is roses; use names with commas between, each one of "
+          "herbs|roses|leeks" },
+        { 1, "", "is \"\"; use names with commas between, each one of herbs|roses|leeks" },
+        { 1, "herbs,", "is \"herbs,\"; use names with commas between, each one of herbs|roses|leeks" },
+        { 2, "aple", "is \"aple\"; the nearest to aple is apple; use one of apple|pear" },
+        { 2, "oak\n", "has a control character; use printable text" },
+        { 2, "zzzzzzz", "is \"zzzzzzz\"; use one of apple|pear" },
+        { 3, "1,2", "is \"1,2\"; use whole numbers with commas between, each from 2 to 4096" },
+        { 3, "2,,3", "is \"2,,3\"; use whole numbers with commas between, each from 2 to 4096" },
+        { 3, "2,5Ki", "is \"2,5Ki\"; use whole numbers with commas between, each from 2 to 4096" },
+        { 4, "0", "is \"0\"; use a whole number from 1 to 9" },
+        { 4, "10", "is \"10\"; use a whole number from 1 to 9" },
+        { 4, "2.5", "is \"2.5\"; use a whole number from 1 to 9" },
+        { 5, "sand", "is \"sand\"; use one of loam|clay" },
+        { 6, "0.5", "is \"0.5\"; use a whole number from 0 to 1e+15" },
+        { 6, "2000000000000000", "is \"2000000000000000\"; use a whole number from 0 to 1e+15" },
+        { 7, "1e13", "is \"1e13\"; use a number from 0 to 1e+12" },
+        { 7, "nan", "is \"nan\"; use a number from 0 to 1e+12" },
+        { 8, "-0.1", "is \"-0.1\"; use a number from 0 to 1" },
     };
     const struct garden before = standard();
 
@@ -196,7 +196,7 @@ static void settings_hold_lists(void **state)
     assert_true(n_changes[0] == 1 && n_changes[1] == 1 && n_changes[3] == 1 && n_changes[4] == 1 && n_changes[2] == 0);
     assert_int_equal(key_change(&table, &g, "--set", "", NULL, NULL), RC_OK);
     assert_int_equal(key_change(&table, &g, "--set", "row_count=5,6", NULL, NULL), RC_INVAL);
-    assert_string_equal(rc_message(), "--set 6: KEY=VALUE would be right");
+    assert_string_equal(rc_message(), "--set 6: use KEY=VALUE");
     assert_int_equal(key_change(&table, &g, "--set", "rows_count=2,,name=y", NULL, NULL), RC_INVAL);
     assert_names(rc_message(), "--set rows_count=2,: ... \"2,\" ... 2 ... 4096");
     assert_int_equal(key_change(&table, &g, "--set", "row_cnt=2", NULL, NULL), RC_INVAL);

@@ -204,9 +204,9 @@ static enum rc unknown_key(const struct key_file *src, const char *key)
 static const char *syntax_remedy(const struct key_file *src, const char *detail)
 {
     if (strstr(detail, "cannot start any token") && memchr(src->text, '\t', src->n_bytes))
-        return "; spaces in place of a tab would be right";
+        return "; use spaces in place of a tab";
     if (strstr(detail, "could not find expected ':'"))
-        return "; a space behind the colon, as in key: value, would be right";
+        return "; use a space behind the colon, as in key: value";
     return "";
 }
 
@@ -226,17 +226,16 @@ static enum rc raise_yaml_error(struct key_file *src, cyaml_err_t error)
     if ((detail = skip_prefix(src->first_error, "Load: Missing required mapping field: ")) != NULL)
         return rc_raise(RC_INVAL, "%s:%d: %s: is missing; the file ends without it", path, last_line(src), detail);
     if (skip_prefix(src->first_error, "Load: Expecting MAPPING"))
-        return rc_raise(RC_INVAL, "%s:%d: lines of the form key: value would be right", path, line);
+        return rc_raise(RC_INVAL, "%s:%d: use lines of the form key: value", path, line);
     if (skip_prefix(src->first_error, "Load: Expecting STRING"))
-        return rc_raise(RC_INVAL, "%s:%d: the value is a list or a mapping; one text or number would be right", path,
-                        line);
+        return rc_raise(RC_INVAL, "%s:%d: the value is a list or a mapping; use one text or number", path, line);
     if (skip_prefix(src->first_error, "Load: STRING length"))
-        return rc_raise(RC_INVAL, "%s:%d: the value is too long; at most %d bytes would be right", path, line,
+        return rc_raise(RC_INVAL, "%s:%d: the value is too long; use at most %d bytes", path, line,
                         (int)src->n_value_bytes - 1);
     if ((detail = skip_prefix(src->first_error, "Load: libyaml: ")) != NULL)
         return rc_raise(RC_INVAL, "%s:%d: not YAML: %s%s", path, syntax_line(src), detail, syntax_remedy(src, detail));
     if ((detail = skip_prefix(src->first_error, "Load: No anchor found")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: an alias (*) names nothing; a text or number would be right", path, line);
+        return rc_raise(RC_INVAL, "%s:%d: an alias (*) names nothing; use a text or number", path, line);
     return rc_raise(RC_INVAL, "%s:%d: not a %s: %s", path, line, src->table->what, cyaml_strerror(error));
 }
 
@@ -291,9 +290,9 @@ static enum rc read_values(struct key_file *src)
     if (error != CYAML_OK)
         TRY(raise_yaml_error(src, error));
     if (!src->values)
-        FAIL(RC_INVAL, "%s:1: is empty; lines of the form key: value would be right", path);
+        FAIL(RC_INVAL, "%s:1: is empty; use lines of the form key: value", path);
     if (src->first_error[0] != '\0') /* the only warning that libcyaml logs */
-        FAIL(RC_INVAL, "%s:%d: a second document begins; one would be right", path, last_line(src));
+        FAIL(RC_INVAL, "%s:%d: a second document begins; use one", path, last_line(src));
 out:
     return rc;
 }

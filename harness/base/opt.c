@@ -314,7 +314,7 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
         *used_next = true;
     }
     if (f.opt->type == OPT_JOINED && value[0] == '\0')
-        return rc_raise(RC_INVAL, "--%s: is empty; %s would be right", full, f.opt->unit);
+        return rc_raise(RC_INVAL, "--%s: is empty; use %s", full, f.opt->unit);
     return set_value(f.group, f.opt, value);
 }
 

@@ -123,7 +123,7 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     group[0].into = &s;
     assert_false(opt_given(group, 1, "set"));
     assert_int_equal(parse(&s, 2, empty, 2), RC_INVAL);
-    assert_string_equal(rc_message(), "--set: is empty; KEY=VALUE would be right");
+    assert_string_equal(rc_message(), "--set: is empty; use KEY=VALUE");
     memset(longest, 'x', sizeof longest);
     memcpy(longest, "--set=", 6);
     longest[6 + 1022] = '\0'; /* one more fits, but not behind a comma */

@@ -22,9 +22,9 @@ static enum rc parse_size(const struct parser *p, const char *text, size_t *out)
     uint64_t n_bytes;
 
     if (!text_to_u64(text, &n_bytes))
-        return rc_raise(RC_INVAL, "\"%s\": is no size; 4096, 64Mi or the sweep 4:1Gi:x4 would be right", p->word);
+        return rc_raise(RC_INVAL, "\"%s\": is no size; use 4096, 64Mi or the sweep 4:1Gi:x4", p->word);
     if (n_bytes == 0 || n_bytes % p->multiple_bytes != 0 || n_bytes > p->most_bytes)
-        return rc_raise(RC_INVAL, "\"%s\": %llu bytes; a multiple of %zu from %zu to %zu would be right", p->word,
+        return rc_raise(RC_INVAL, "\"%s\": %llu bytes; use a multiple of %zu from %zu to %zu", p->word,
                         (unsigned long long)n_bytes, p->multiple_bytes, p->multiple_bytes, p->most_bytes);
     *out = (size_t)n_bytes;
     return RC_OK;
@@ -33,8 +33,8 @@ static enum rc parse_size(const struct parser *p, const char *text, size_t *out)
 static enum rc add(const struct parser *p, size_t n_bytes)
 {
     if (*p->n == BYTE_SIZES_MAX)
-        return rc_raise(RC_INVAL, "\"%s\": these are more than %d sizes; fewer, or a larger factor, would be right",
-                        p->word, BYTE_SIZES_MAX);
+        return rc_raise(RC_INVAL, "\"%s\": these are more than %d sizes; use fewer, or a larger factor", p->word,
+                        BYTE_SIZES_MAX);
     p->out[(*p->n)++] = n_bytes;
     return RC_OK;
 }
@@ -46,7 +46,7 @@ static enum rc parse_factor(const struct parser *p, const char *text, uint64_t *
     if (text[0] == '\0')
         return RC_OK;
     if (text[0] != 'x' || !text_to_u64(text + 1, out) || *out < 2 || *out > MAX_FACTOR)
-        return rc_raise(RC_INVAL, "\"%s\": \"%s\" is no factor; x2 to x%d would be right", p->word, text, MAX_FACTOR);
+        return rc_raise(RC_INVAL, "\"%s\": \"%s\" is no factor; use x2 to x%d", p->word, text, MAX_FACTOR);
     return RC_OK;
 }
 
@@ -64,7 +64,7 @@ static enum rc parse_sweep(const struct parser *p, const char *colon)
     TRY(parse_size(p, last_text, &last));
     TRY(parse_factor(p, second ? second + 1 : "", &factor));
     if (first > last)
-        FAIL(RC_INVAL, "\"%s\": begins above its end; %s:%s would be right", p->word, last_text, first_text);
+        FAIL(RC_INVAL, "\"%s\": begins above its end; use %s:%s", p->word, last_text, first_text);
     for (size_t n_bytes = first;; n_bytes *= factor) {
         TRY(add(p, n_bytes));
         if (n_bytes > last / factor)
@@ -93,7 +93,7 @@ enum rc byte_sizes_parse(size_t out[BYTE_SIZES_MAX], int *n, const char *text, s
         TRY(add(&p, n_bytes));
     }
     if (*n == 0)
-        FAIL(RC_INVAL, "\"%s\": names no size; 4096, 64Mi or the sweep 4:1Gi:x4 would be right", text);
+        FAIL(RC_INVAL, "\"%s\": names no size; use 4096, 64Mi or the sweep 4:1Gi:x4", text);
 out:
     return rc;
 }

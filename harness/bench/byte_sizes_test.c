@@ -61,11 +61,11 @@ static void what_is_refused(void **state)
     refused("", "names no size");
     refused("many", "\"many\": is no size");
     refused("4,x", "\"x\": is no size");
-    refused("6", "\"6\": 6 bytes; a multiple of 4 from 4 to 1073741824 would be right");
-    refused("0", "\"0\": 0 bytes; a multiple of 4");
+    refused("6", "\"6\": 6 bytes; use a multiple of 4 from 4 to 1073741824");
+    refused("0", "\"0\": 0 bytes; use a multiple of 4");
     refused("2Gi", "\"2Gi\": 2147483648 bytes");
-    refused("64:4", "\"64:4\": begins above its end; 4:64 would be right");
-    refused("4:64:4", "\"4\" is no factor; x2 to x1024 would be right");
+    refused("64:4", "\"64:4\": begins above its end; use 4:64");
+    refused("4:64:4", "\"4\" is no factor; use x2 to x1024");
     refused("4:64:x1", "\"x1\" is no factor");
     refused("4:", "\"4:\": is no size");
     refused("4:64:x2:x2", "\"x2:x2\" is no factor");

@@ -26,9 +26,8 @@ enum rc comm_type_find(enum comm_type *out, const char *name)
         }
     return rc_raise(
         RC_INVAL,
-        "%.64s: no such type; %s%s%sallreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv or ps "
-        "would be right",
-        name, nearest ? "the nearest is " : "", nearest ? nearest : "", nearest ? "; " : "");
+        "%.64s: no such type; %s%s%suse allreduce, broadcast, allgather, reduce-scatter, barrier, sendrecv or ps", name,
+        nearest ? "the nearest is " : "", nearest ? nearest : "", nearest ? "; " : "");
 }
 
 unsigned comm_collective_type(enum comm_type type)

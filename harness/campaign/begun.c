@@ -368,8 +368,7 @@ static enum rc check_launcher(const struct begun *k, const struct launcher *laun
         return RC_OK;
     text_shell_word(folder, sizeof folder, k->folder);
     if (!then)
-        return rc_raise(RC_INVAL,
-                        "--continue %s: it was started without %s; gradmark compare --continue %s would be right",
+        return rc_raise(RC_INVAL, "--continue %s: it was started without %s; use gradmark compare --continue %s",
                         k->folder, launcher->name, folder);
     return rc_raise(RC_INVAL, "--continue %s: it was started by %s with %d ranks; so it has to be continued", k->folder,
                     then, (int)n_then);

@@ -27,8 +27,7 @@ static void why_not_micro_batches(char out[WHY_NOT_BYTES], uint64_t n_micro_batc
         return;
     text_near_divisors(fitting, sizeof fitting, n_micro_batches, n);
     snprintf(out, WHY_NOT_BYTES,
-             "--micro-batches %" PRIu64 ": a worker's batch of %" PRIu64 " has no %" PRIu64 " equal parts; %s would be "
-             "right",
+             "--micro-batches %" PRIu64 ": a worker's batch of %" PRIu64 " has no %" PRIu64 " equal parts; use %s",
              n_micro_batches, n, n_micro_batches, fitting);
 }
 
@@ -41,13 +40,12 @@ static void why_not_batch(char out[WHY_NOT_BYTES], uint64_t n, uint64_t W)
     text_near_multiples(fitting, sizeof fitting, n, W);
     if (n % W != 0)
         snprintf(out, WHY_NOT_BYTES,
-                 "--global-batch %" PRIu64 ": cannot be shared out evenly to %" PRIu64 " workers; %s would be right", n,
-                 W, fitting);
+                 "--global-batch %" PRIu64 ": cannot be shared out evenly to %" PRIu64 " workers; use %s", n, W,
+                 fitting);
     else if (n / W > TRAIN_MAX_BATCH)
         snprintf(out, WHY_NOT_BYTES,
-                 "--global-batch %" PRIu64 ": is %" PRIu64 " for each of %" PRIu64 " workers; %" PRIu64
-                 " at most would be right",
-                 n, n / W, W, W * TRAIN_MAX_BATCH);
+                 "--global-batch %" PRIu64 ": is %" PRIu64 " for each of %" PRIu64 " workers; use at most %" PRIu64, n,
+                 n / W, W, W * TRAIN_MAX_BATCH);
 }
 
 /* "": it can be. */
@@ -64,10 +62,10 @@ static void why_not(char out[WHY_NOT_BYTES], const struct layouts *l, const stru
         snprintf(out, WHY_NOT_BYTES, "has %d stages; the network can be cut into %d at most", p->layout.n_stages,
                  most_stages);
     else if (p->layout.n_shards > 1 && most_shards == 0)
-        snprintf(out, WHY_NOT_BYTES, "has %d shards, and the network does not end in dense layers; 1 would be right",
+        snprintf(out, WHY_NOT_BYTES, "has %d shards, and the network does not end in dense layers; use 1",
                  p->layout.n_shards);
     else if (p->layout.n_shards > 1 && p->layout.n_shards > most_shards)
-        snprintf(out, WHY_NOT_BYTES, "has %d shards; %d at most would be right, as a dense layer has no more outputs",
+        snprintf(out, WHY_NOT_BYTES, "has %d shards; use %d at most, as a dense layer has no more outputs",
                  p->layout.n_shards, most_shards);
     else if (p->layout.n_stages > 1)
         why_not_micro_batches(out, l->terms->n_micro_batches, n / W);
@@ -159,11 +157,11 @@ static enum rc parse_list(struct layout *layout, size_t *n, const struct layouts
     }
     while (text_next(&rest, item, sizeof item)) {
         if (*n == LAYOUTS_MOST)
-            FAIL(RC_INVAL, "--layout: names more than %d; fewer would be right", (int)LAYOUTS_MOST);
+            FAIL(RC_INVAL, "--layout: names more than %d; use fewer", (int)LAYOUTS_MOST);
         TRY(layout_parse(&layout[(*n)++], item));
     }
     if (*n == 0)
-        FAIL(RC_INVAL, "--layout: is empty; 4x1x1,1x4x1 would be right");
+        FAIL(RC_INVAL, "--layout: is empty; use 4x1x1,1x4x1");
 out:
     return rc;
 }

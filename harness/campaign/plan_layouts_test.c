@@ -197,7 +197,7 @@ static void what_cannot_be_is_refused(void **state)
         { "--world=threads", "allreduce", "2x1x1,2x1",
           "--layout 2x1: is not WxSxK, workers x stages x shards, as in 4x1x1 or 2x2x1" },
         { "--world=threads", "allreduce", "4x1x3",
-          "--layout 4x1x3: 3 shards are to be shared out among 4 workers; 2 or 4 shards would be right" },
+          "--layout 4x1x3: 3 shards are to be shared out among 4 workers; use 2 or 4 shards" },
         { "--world=threads", "single", "2x1x1,4x1x1",
           "--layout: nothing to run; 2x1x1: single has one worker; 4x1x1: single has one worker" },
         { "--world=threads --global-batch=31", "allreduce", "2x1x1,1x2x1",

@@ -90,7 +90,7 @@ static enum rc check_setting(const struct prediction *p, const struct predicted_
 {
     if (s->n_measured < 2)
         return rc_raise(RC_INVAL,
-                        "%s: %s: one size with two ranks and more, %d workers; two would be right, as the largest is "
+                        "%s: %s: one size with two ranks and more, %d workers; use two, as the largest is "
                         "kept back to check the prediction by",
                         p->terms->runs, s->name, s->size[0].n_workers);
     return RC_OK;
@@ -131,8 +131,7 @@ static enum rc add_target(struct predicted_setting *s, const struct prediction *
     const int largest = s->size[s->n_measured - 1].n_workers;
 
     if (n_workers <= largest)
-        return rc_raise(RC_INVAL, "--to %d: %d workers were measured (%s); more would be right", n_workers, largest,
-                        s->name);
+        return rc_raise(RC_INVAL, "--to %d: %d workers were measured (%s); use more", n_workers, largest, s->name);
     if (s->n_sizes == PREDICT_MAX_SIZES)
         return rc_raise(RC_INVAL, "--to %s: with those measured more than %d sizes", p->terms->to,
                         (int)PREDICT_MAX_SIZES);
@@ -149,7 +148,7 @@ static enum rc add_targets(struct prediction *p)
 
     while (text_next(&rest, word, sizeof word)) {
         if (!text_to_u64(word, &n) || n < 1 || n > CLUSTER_MAX_RANKS)
-            FAIL(RC_INVAL, "--to %s: a whole number from 1 to %d would be right", word, (int)CLUSTER_MAX_RANKS);
+            FAIL(RC_INVAL, "--to %s: use a whole number from 1 to %d", word, (int)CLUSTER_MAX_RANKS);
         for (size_t i = 0; i < p->n_settings; i++)
             TRY(add_target(&p->setting[i], p, (int)n));
     }
@@ -202,11 +201,11 @@ static enum rc load_cluster(struct prediction *p)
     TRY(file_of_option(cluster_find(&p->cluster, p->sources, p->terms->cluster), "cluster"));
     p->residual_ratio = calibration_rate_ratio(p->sources);
     if (isnan(p->residual_ratio))
-        FAIL(
-            RC_INVAL,
-            "--cluster %s: link_bits_per_s tells no residual of a measurement; a file that gradmark calibrate wrote on "
-            "two hosts and more would be right",
-            p->terms->cluster);
+        FAIL(RC_INVAL,
+             "--cluster %s: link_bits_per_s tells no residual of a measurement; use a file that gradmark calibrate "
+             "wrote on "
+             "two hosts and more",
+             p->terms->cluster);
 out:
     return rc;
 }

@@ -106,9 +106,7 @@ static enum rc refuse_profile(const struct prediction *p, const char *path, cons
                               const char *was)
 {
     if (p->terms->profile[0])
-        return rc_raise(RC_INVAL,
-                        "--profile %.200s: its %s is %.150s, in the runs %.150s; the profile that the runs used would "
-                        "be right",
+        return rc_raise(RC_INVAL, "--profile %.200s: its %s is %.150s, in the runs %.150s; use the profile of the runs",
                         path, key, is, was);
     return rc_raise(RC_INVAL,
                     "--from %.200s: the profile there, %.200s, is not the one that they used: its %s is %.150s, in the "

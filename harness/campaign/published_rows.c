@@ -106,7 +106,7 @@ void published_rows_free(struct published_rows *p)
     *p = (struct published_rows){ .path = NULL };
 }
 
-/* RC_INVAL: what column c of this line has is not what would be right. */
+/* RC_INVAL: what column c of this line has is wrong. */
 static enum rc wrong(const struct reader *r, enum column c, const char *text, const char *right)
 {
     char shown[SHOWN_BYTES];
@@ -115,8 +115,7 @@ static enum rc wrong(const struct reader *r, enum column c, const char *text, co
     for (char *at = shown; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?';
-    return rc_raise(RC_INVAL, "%s:%d: %s: is \"%s\"; %s would be right", r->rows.path, r->line, column_name[c], shown,
-                    right);
+    return rc_raise(RC_INVAL, "%s:%d: %s: is \"%s\"; use %s", r->rows.path, r->line, column_name[c], shown, right);
 }
 
 static enum rc take_text(const struct reader *r, char *out, size_t n_bytes, enum column c, const char *text)
@@ -248,7 +247,7 @@ static enum rc take_rate(const struct reader *r, double *out, enum column c, con
 {
     *out = NAN;
     if (*text && (!to_number(r, out, text) || !(*out >= 1e-3) || *out > 1e9))
-        return wrong(r, c, text, "a number from 0.001 to 1e9, or nothing,");
+        return wrong(r, c, text, "a number from 0.001 to 1e9, or nothing");
     return RC_OK;
 }
 
@@ -265,7 +264,7 @@ static enum rc take_measured(const struct reader *r, struct published_row *row, 
     if (isnan(row->images_per_s))
         row->images_per_s = each * row->n_gpus;
     if (isnan(row->efficiency_ratio) && isnan(row->images_per_s))
-        return wrong(r, EFFICIENCY, "", "a ratio, or a number in column images_per_s or images_per_s_per_gpu,");
+        return wrong(r, EFFICIENCY, "", "a ratio, or a number in column images_per_s or images_per_s_per_gpu");
 out:
     return rc;
 }
@@ -286,9 +285,9 @@ static enum rc take_servers(const struct reader *r, struct published_row *row, c
 
     TRY(take_int(r, &row->n_servers, SERVERS, text, 0, 1024));
     if (has_servers && row->n_servers == 0)
-        return wrong(r, SERVERS, text, "the number of servers, as the row is of a parameter server,");
+        return wrong(r, SERVERS, text, "the number of servers, as the row is of a parameter server");
     if (!has_servers && row->n_servers > 0)
-        return wrong(r, SERVERS, text, "nothing, or 0, as the row is of no parameter server,");
+        return wrong(r, SERVERS, text, "nothing, or 0, as the row is of no parameter server");
 out:
     return rc;
 }
@@ -307,7 +306,7 @@ static enum rc take_server_terms(const struct reader *r, struct published_row *r
         return wrong(r, CONSISTENCY, consistency, "async, ssp:S, sync, sync:B or nothing");
     if ((*placement || *consistency) && !row_mode_has_servers(row->mode))
         return wrong(r, *placement ? PLACEMENT : CONSISTENCY, *placement ? placement : consistency,
-                     "nothing, as the row is of no parameter server,");
+                     "nothing, as the row is of no parameter server");
     TRY(take_text(r, row->placement, sizeof row->placement, PLACEMENT, placement));
     TRY(take_text(r, row->consistency, sizeof row->consistency, CONSISTENCY, consistency));
 out:
@@ -378,9 +377,9 @@ static enum rc unknown_column(struct reader *r, const char *name)
         snprintf(r->rows.ignored + n, sizeof r->rows.ignored - n, "%s%s", n > 0 ? ", " : "", shown);
         return RC_OK;
     }
-    return rc_raise(
-        RC_INVAL, "%s:%d: unknown column \"%s\"; %s%s%s would be right; --ignore-columns passes over unknown ones",
-        r->rows.path, r->line, shown, nearest ? nearest : "", nearest ? ", or another of " : "one of ", all_columns);
+    return rc_raise(RC_INVAL, "%s:%d: unknown column \"%s\"; use %s%s%s; --ignore-columns passes over unknown ones",
+                    r->rows.path, r->line, shown, nearest ? nearest : "", nearest ? ", or another of " : "one of ",
+                    all_columns);
 }
 
 static enum rc take_head(struct reader *r, char *text)
@@ -390,7 +389,7 @@ static enum rc take_head(struct reader *r, char *text)
     const int n = csv_cut(text, r->separator, field, MAX_FIELDS);
 
     if (n == 0 || n > MAX_FIELDS)
-        return rc_raise(RC_INVAL, "%s:%d: is no head; the names of columns would be right: %s", r->rows.path, r->line,
+        return rc_raise(RC_INVAL, "%s:%d: is no head; use the names of columns: %s", r->rows.path, r->line,
                         all_columns);
     for (int c = 0; c < N_COLUMNS; c++)
         r->place[c] = -1;
@@ -404,7 +403,7 @@ static enum rc take_head(struct reader *r, char *text)
         if (c < 0)
             continue;
         if (r->place[c] >= 0)
-            return rc_raise(RC_INVAL, "%s:%d: column %s is there twice; once would be right", r->rows.path, r->line,
+            return rc_raise(RC_INVAL, "%s:%d: column %s is there twice; leave one out", r->rows.path, r->line,
                             column_name[c]);
         r->place[c] = i;
     }
@@ -414,8 +413,8 @@ static enum rc take_head(struct reader *r, char *text)
                             r->rows.path, r->line, column_name[c]);
     if (r->place[EFFICIENCY] < 0 && r->place[IMAGES] < 0 && r->place[IMAGES_EACH] < 0)
         return rc_raise(RC_INVAL,
-                        "%s:%d: no column says what was measured; efficiency, images_per_s or "
-                        "images_per_s_per_gpu would be right",
+                        "%s:%d: no column says what was measured; use efficiency, images_per_s or "
+                        "images_per_s_per_gpu",
                         r->rows.path, r->line);
     r->n_fields = n;
     return RC_OK;
@@ -430,7 +429,7 @@ static enum rc add_row(struct reader *r, char *text)
     if (n == 0)
         return rc_raise(RC_INVAL, "%s:%d: a quote is not closed", r->rows.path, r->line);
     if (n != r->n_fields)
-        return rc_raise(RC_INVAL, "%s:%d: has %s%d fields; %d would be right, as the head has", r->rows.path, r->line,
+        return rc_raise(RC_INVAL, "%s:%d: has %s%d fields; use %d, as the head has", r->rows.path, r->line,
                         n > MAX_FIELDS ? "at least " : "", n, r->n_fields);
     for (int i = 0; i < n; i++)
         if (r->is_nameless[i] && field[i][0] != '\0')
@@ -455,15 +454,14 @@ static enum rc read_lines(struct reader *r, FILE *from)
 
     for (r->line = 1; (n_bytes = getline(&text, &n_room_bytes, from)) >= 0; r->line++) {
         if (strlen(text) != (size_t)n_bytes)
-            FAIL(RC_INVAL, "%s:%d: has a zero byte; text would be right", r->rows.path, r->line);
+            FAIL(RC_INVAL, "%s:%d: has a zero byte; use text", r->rows.path, r->line);
         text[strcspn(text, "\r\n")] = '\0';
         if (text[0] == '#' || csv_is_empty(text, strlen(text)))
             continue;
         TRY(r->n_fields == 0 ? take_head(r, text) : add_row(r, text));
     }
     if (r->rows.n_rows == 0)
-        FAIL(RC_INVAL, "%s: has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency",
-             r->rows.path);
+        FAIL(RC_INVAL, "%s: has no rows; use a head and a row: model,gpus,mode,servers,efficiency", r->rows.path);
 out:
     free(text);
     return rc;
@@ -504,12 +502,11 @@ static enum rc find_efficiencies(struct reader *r)
         r->line = row->line;
         if (isnan(row->one_gpu_images_per_s))
             return wrong(r, RATE, "",
-                         "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table and batch,");
+                         "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table and batch");
         row->efficiency_ratio = row->images_per_s / (row->n_gpus * row->one_gpu_images_per_s);
         if (row->efficiency_ratio > MOST_EFFICIENCY)
             return rc_raise(RC_INVAL,
-                            "%s:%d: %g images/s of %d GPUs, over %g of one, is an efficiency of %.2f; at most %g "
-                            "would be right",
+                            "%s:%d: %g images/s of %d GPUs, over %g of one, is an efficiency of %.2f; use at most %g",
                             r->rows.path, row->line, row->images_per_s, row->n_gpus, row->one_gpu_images_per_s,
                             row->efficiency_ratio, MOST_EFFICIENCY);
     }

@@ -61,10 +61,11 @@ static enum rc list_folder(struct file_list *list, const char *folder)
         TRY(add_file(list, path));
     }
     if (list->n == 0)
-        FAIL(RC_INVAL,
-             "%s: holds no records: runs.jsonl, as gradmark compare leaves it, or files *.jsonl that gradmark train "
-             "--out wrote, would be right",
-             folder);
+        FAIL(
+            RC_INVAL,
+            "%s: holds no records: use runs.jsonl, as gradmark compare leaves it, or files *.jsonl that gradmark train "
+            "--out wrote",
+            folder);
     qsort(list->path, list->n, sizeof *list->path, by_name);
 out:
     if (d)
@@ -84,7 +85,7 @@ static enum rc list_named(struct file_list *list, const char *names)
         if (stat(path, &about) != 0)
             FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
         if (!S_ISREG(about.st_mode))
-            FAIL(RC_INVAL, "%s: is no file; one folder alone, or files, would be right", path);
+            FAIL(RC_INVAL, "%s: is no file; use one folder alone, or files", path);
         TRY(add_file(list, path));
     }
 out:
@@ -112,10 +113,9 @@ static enum rc refuse_other(const struct reader *r, const char *key, const json_
 
     recorded_text(mine, sizeof mine, own);
     recorded_text(other, sizeof other, first);
-    return rc_raise(
-        RC_MISMATCH,
-        "%s: line %zu: %s is %s, in %s %s; runs that differ in workers, steps and seed alone would be right", r->path,
-        r->line, key, mine, r->first_path, other);
+    return rc_raise(RC_MISMATCH,
+                    "%s: line %zu: %s is %s, in %s %s; use runs that differ in workers, steps and seed alone", r->path,
+                    r->line, key, mine, r->first_path, other);
 }
 
 static bool is_equal(const json_t *a, const json_t *b)

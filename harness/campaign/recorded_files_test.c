@@ -120,7 +120,7 @@ static void what_differs_is_told_by_file_and_line(void **state)
         assert_int_equal(fclose(to), 0);
         refused(k, "b.jsonl", n_lines, other[i].why);
     }
-    assert_non_null(strstr(rc_message(), "a.jsonl -; runs that differ in workers, steps and seed alone"));
+    assert_non_null(strstr(rc_message(), "a.jsonl -; use runs that differ in workers, steps and seed alone"));
 }
 
 static void replace_in(struct kit *k, const char *name, const char *old, const char *new)
@@ -188,14 +188,14 @@ static void what_holds_no_records(void **state)
     assert_non_null(strstr(rc_message(), "none.jsonl: No such file"));
     snprintf(named, sizeof named, "%s/a.jsonl,%s", k->dir, k->dir);
     assert_int_equal(recorded_open_runs(&kept, named), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "is no file; one folder alone, or files, would be right"));
+    assert_non_null(strstr(rc_message(), "is no file; use one folder alone, or files"));
     assert_true(kit_write(k, "b.jsonl", ""));
     assert_int_equal(recorded_open_runs(&kept, k->dir), RC_INVAL);
     assert_non_null(strstr(rc_message(), "b.jsonl: holds no launch"));
     assert_int_equal(unlink(kit_path(k, "a.jsonl")), 0);
     assert_int_equal(unlink(kit_path(k, "b.jsonl")), 0);
     assert_int_equal(recorded_open_runs(&kept, k->dir), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "holds no records: runs.jsonl"));
+    assert_non_null(strstr(rc_message(), "holds no records: use runs.jsonl"));
 }
 
 int main(void)

@@ -38,9 +38,7 @@ static enum rc find_cluster(size_t *out, struct reproduction *r, const struct pu
     enum rc rc;
 
     if (!wish.name[0])
-        return rc_raise(RC_INVAL,
-                        "%s:%d: cluster: the row names none; --cluster PRESET|FILE, or a column cluster, would "
-                        "be right",
+        return rc_raise(RC_INVAL, "%s:%d: cluster: the row names none; use --cluster PRESET|FILE, or a column cluster",
                         r->rows.path, row->line);
     for (*out = 0; *out < r->n_clusters; ++*out)
         if (used_cluster_is(&r->cluster[*out], &wish))
@@ -203,7 +201,7 @@ static enum rc check_servers(const struct reproduction *r, const struct point_of
     const struct used_profile *profile = &r->profiles.profile[p->profile];
 
     if (p->n_servers > simulated_most_servers(profile, p->placement))
-        return rc_raise(RC_INVAL, "%s has %zu tensors, which --placement %s does not cut; at most %zu would be right",
+        return rc_raise(RC_INVAL, "%s has %zu tensors, which --placement %s does not cut; use at most %zu",
                         profile->model, profile->n_tensors, p->placement, profile->n_tensors);
     if ((long long)p->n_gpus * p->n_servers > REPRODUCE_MOST_MESSAGES)
         return rc_raise(RC_INVAL,

@@ -18,16 +18,16 @@ static enum rc find_counts(struct simulate *s)
 
     while (text_next(&gpus, item, sizeof item)) {
         if (!text_to_u64(item, &n) || n < 1 || n > ROW_MAX_GPUS)
-            FAIL(RC_INVAL, "--gpus %.40s: a whole number from 1 to %d would be right", item, (int)ROW_MAX_GPUS);
+            FAIL(RC_INVAL, "--gpus %.40s: use a whole number from 1 to %d", item, (int)ROW_MAX_GPUS);
         if (s->n_counts > 0 && (int)n <= s->n_gpus[s->n_counts - 1])
-            FAIL(RC_INVAL, "--gpus %s: does not rise after %d; ascending numbers would be right", item,
+            FAIL(RC_INVAL, "--gpus %s: does not rise after %d; use ascending numbers", item,
                  s->n_gpus[s->n_counts - 1]);
         if (s->n_counts == SIMULATE_MOST_COUNTS)
-            FAIL(RC_INVAL, "--gpus: more than %d numbers; fewer would be right", (int)SIMULATE_MOST_COUNTS);
+            FAIL(RC_INVAL, "--gpus: more than %d numbers; use fewer", (int)SIMULATE_MOST_COUNTS);
         s->n_gpus[s->n_counts++] = (int)n;
     }
     if (s->n_counts == 0)
-        FAIL(RC_INVAL, "--gpus: is empty; 1,2,4,8,16 would be right");
+        FAIL(RC_INVAL, "--gpus: is empty; use 1,2,4,8,16");
 out:
     return rc;
 }
@@ -105,7 +105,7 @@ enum rc simulate_check_point(const struct simulate *s, const struct simulate_poi
     TRY(consistency_parse(&c, w->consistency));
     TRY(consistency_check(&c, p->n_gpus));
     if (p->n_servers > simulated_most_servers(profile, w->placement))
-        FAIL(RC_INVAL, "%s has %zu tensors, which %s leaves whole; at most %zu servers would be right", profile->model,
+        FAIL(RC_INVAL, "%s has %zu tensors, which %s leaves whole; use at most %zu servers", profile->model,
              profile->n_tensors, w->placement, profile->n_tensors);
 out:
     return rc;
@@ -184,7 +184,7 @@ static enum rc add_points(struct simulate *s)
                 TRY(add_point(s, (struct simulate_point){ .profile = profile, .way = way, .n_gpus = s->n_gpus[i] }));
     s->n_points = s->n_all_points;
     if (s->n_points == 0)
-        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %llu would be right",
+        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; use at least %llu",
              (unsigned long long)s->terms->most_messages, (unsigned long long)s->least_left_out);
 out:
     return rc;

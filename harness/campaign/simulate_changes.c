@@ -176,7 +176,7 @@ enum rc simulate_add_what_ifs(struct simulate *s)
                 TRY(add_what_ifs(s, i));
         }
     if (!is_one)
-        FAIL(RC_INVAL, "--what-if-gpus %llu: is no simulated point; one of --gpus %.60s would be right",
+        FAIL(RC_INVAL, "--what-if-gpus %llu: is no simulated point; use one of --gpus %.60s",
              (unsigned long long)s->terms->what_if_gpus, s->terms->gpus);
 out:
     return rc;

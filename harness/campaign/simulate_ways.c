@@ -21,11 +21,10 @@ static enum rc add_way(struct simulate *s, const struct simulate_way *w)
     for (size_t i = 0; i < s->n_ways; i++) {
         simulate_way_name(other, sizeof other, &s->way[i]);
         if (strcmp(own, other) == 0)
-            return rc_raise(RC_INVAL, "%s is named twice by --modes, --placements and --servers; once would be right",
-                            own);
+            return rc_raise(RC_INVAL, "%s is named twice by --modes, --placements and --servers; leave one out", own);
     }
     if (s->n_ways == SIMULATE_MOST_WAYS)
-        return rc_raise(RC_INVAL, "--modes, --placements and --servers name more than %d ways; fewer would be right",
+        return rc_raise(RC_INVAL, "--modes, --placements and --servers name more than %d ways; use fewer",
                         (int)SIMULATE_MOST_WAYS);
     s->way[s->n_ways++] = *w;
     return RC_OK;
@@ -40,8 +39,7 @@ static enum rc take_servers(struct simulate_way *w, const char *text)
         return RC_OK;
     }
     if (!text_to_u64(text, &n) || n < 1 || n > MOST_SERVERS)
-        return rc_raise(RC_INVAL, "--servers %.40s: a whole number from 1 to %d, or host, would be right", text,
-                        (int)MOST_SERVERS);
+        return rc_raise(RC_INVAL, "--servers %.40s: use a whole number from 1 to %d, or host", text, (int)MOST_SERVERS);
     w->n_servers = (int)n;
     return RC_OK;
 }
@@ -146,7 +144,7 @@ enum rc simulate_find_ways(struct simulate *s)
         TRY(add_mode(s, mode));
     TRY(check_lists(s->terms));
     if (s->n_ways == 0)
-        FAIL(RC_INVAL, "--modes: is empty; ring,ps-sync would be right");
+        FAIL(RC_INVAL, "--modes: is empty; use ring,ps-sync");
 out:
     return rc;
 }
@@ -262,8 +260,8 @@ static enum rc find_profile(struct simulate *s, const char *model)
 
     if (strlen(model) >= ROW_MODEL_BYTES || !row_model_is_named(model))
         FAIL(RC_INVAL,
-             "--models %.60s: letters, digits, '.', '_' and '-', a letter or digit first, at most %d, would "
-             "be right: files are called by it",
+             "--models %.60s: use letters, digits, '.', '_' and '-', a letter or digit first, at most %d: files are "
+             "called by it",
              model, (int)ROW_MODEL_BYTES - 1);
     TRY(used_profile_given(file, sizeof file, &is_given, w.profiles, model));
     if (is_given)
@@ -273,7 +271,7 @@ static enum rc find_profile(struct simulate *s, const char *model)
     else
         TRY(of_table(&found, s, &w));
     if (s->profiles.n == n_before)
-        FAIL(RC_INVAL, "--models %s: is named twice; once would be right", model);
+        FAIL(RC_INVAL, "--models %s: is named twice; leave one out", model);
 out:
     return rc;
 }
@@ -286,11 +284,11 @@ enum rc simulate_find_profiles(struct simulate *s)
 
     while (text_next(&models, model, sizeof model)) {
         if (s->profiles.n == SIMULATE_MOST_MODELS)
-            FAIL(RC_INVAL, "--models: names more than %d models; fewer would be right", (int)SIMULATE_MOST_MODELS);
+            FAIL(RC_INVAL, "--models: names more than %d models; use fewer", (int)SIMULATE_MOST_MODELS);
         TRY(find_profile(s, model));
     }
     if (s->profiles.n == 0)
-        FAIL(RC_INVAL, "--models: is empty; vgg16,resnet101 would be right");
+        FAIL(RC_INVAL, "--models: is empty; use vgg16,resnet101");
 out:
     return rc;
 }

@@ -63,7 +63,7 @@ enum rc simulation_add(struct simulation *s, const char *fmt, ...)
     n = vsnprintf(s->word[s->n_words], SIMULATION_WORD_BYTES, fmt, ap);
     va_end(ap);
     if (n < 0 || n >= SIMULATION_WORD_BYTES)
-        return rc_raise(RC_INVAL, "%.60s...: is too long; at most %d letters would be right", s->word[s->n_words],
+        return rc_raise(RC_INVAL, "%.60s...: is too long; use at most %d letters", s->word[s->n_words],
                         (int)SIMULATION_WORD_BYTES - 1);
     s->n_words++;
     return RC_OK;

@@ -21,12 +21,11 @@ enum rc used_profile_given(char *file, size_t n_bytes, bool *is_given, const cha
     while (profiles && profiles[0] && text_next(&profiles, item, sizeof item)) {
         const size_t n_name = strcspn(item, "=");
         if (item[n_name] == '\0' || n_name == 0 || item[n_name + 1] == '\0')
-            return rc_raise(RC_INVAL, "--profile %.100s: MODEL=FILE,MODEL=FILE would be right", item);
+            return rc_raise(RC_INVAL, "--profile %.100s: use MODEL=FILE,MODEL=FILE", item);
         if (strlen(model) != n_name || strncmp(item, model, n_name) != 0)
             continue;
         if (*is_given)
-            return rc_raise(RC_INVAL, "--profile %.100s: model %s has a profile already; one would be right", item,
-                            model);
+            return rc_raise(RC_INVAL, "--profile %.100s: model %s has a profile already; use one", item, model);
         *is_given = true;
         snprintf(file, n_bytes, "%s", item + n_name + 1);
     }
@@ -61,8 +60,7 @@ static enum rc derive(struct profile **out, const struct profile_wish *w)
     if (workload_find(&workload, w->model) != RC_OK || !workload->network)
         return raise_unknown(w);
     if (isnan(w->one_gpu_images_per_s))
-        return rc_raise(RC_INVAL,
-                        "%s: %s has no profile; --profile %s=FILE (gradmark profile writes them) would be right",
+        return rc_raise(RC_INVAL, "%s: %s has no profile; use --profile %s=FILE (gradmark profile writes them)",
                         w->place, w->model, w->model);
     if (w->rate)
         rate = *w->rate;

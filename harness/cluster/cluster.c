@@ -125,12 +125,12 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
         return rc_raise(RC_INVAL, "cluster %s: %d ranks; at most %d can be simulated", c->name, n_ranks,
                         CLUSTER_MAX_RANKS);
     if (c->n_stragglers > n_workers)
-        return rc_raise(RC_INVAL, "cluster %s: stragglers_count is %d; at most the %d workers would be right", c->name,
+        return rc_raise(RC_INVAL, "cluster %s: stragglers_count is %d; use at most the %d workers", c->name,
                         c->n_stragglers, n_workers);
     const int n_worker_hosts = (n_workers + c->n_ranks_per_host - 1) / c->n_ranks_per_host;
     if (c->n_slow_links > n_worker_hosts)
-        return rc_raise(RC_INVAL, "cluster %s: slow_links_count is %d; at most the %d hosts of workers would be right",
-                        c->name, c->n_slow_links, n_worker_hosts);
+        return rc_raise(RC_INVAL, "cluster %s: slow_links_count is %d; use at most the %d hosts of workers", c->name,
+                        c->n_slow_links, n_worker_hosts);
     const int64_t n_held = (int64_t)c->n_hosts * c->n_ranks_per_host;
     if (c->n_hosts == 0 || n_held >= n_placed)
         return RC_OK;
@@ -142,8 +142,8 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
                         c->place, c->place[0] ? ": " : "", c->name, n_workers, n_ranks - n_workers, c->n_hosts,
                         c->n_ranks_per_host, (n_placed - 1) / c->n_ranks_per_host + 1);
     return rc_raise(RC_INVAL,
-                    "%s%scluster %s: %d %s do not fit: it has %d hosts with %d ranks each; at most %lld %s, or "
-                    "hosts_count of at least %d, would be right",
+                    "%s%scluster %s: %d %s do not fit: it has %d hosts with %d ranks each; use at most %lld %s, or "
+                    "hosts_count of at least %d",
                     c->place, c->place[0] ? ": " : "", c->name, n_placed, what, c->n_hosts, c->n_ranks_per_host,
                     (long long)n_held, what, (n_placed - 1) / c->n_ranks_per_host + 1);
 }

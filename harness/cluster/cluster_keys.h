@@ -23,7 +23,7 @@ int cluster_key_find(const char *name);
 void cluster_key_format(const struct cluster *c, int key, char *out, size_t n_bytes);
 /* Value of a WHOLE or REAL, in the unit of the key. */
 double cluster_key_number(const struct cluster *c, int key);
-/* RC_INVAL "is "TEXT"; ... would be right": for a message that starts with place and key. */
+/* RC_INVAL "is "TEXT"; use ...": for a message that starts with place and key. */
 enum rc cluster_key_set(struct cluster *c, int key, const char *text) MUST_CHECK;
 /* "a whole number from 0 to 10" */
 void cluster_key_range(int key, char *out, size_t n_bytes);

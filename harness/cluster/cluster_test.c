@@ -117,40 +117,38 @@ static void each_error_names_line_and_key(void **state)
     } wrong[] = {
         { 2, "hosts_coun: 4", ":2: hosts_coun: no such key; the nearest is hosts_count" },
         { 2, "zzz: 4", ":2: zzz: no such key; there are name, hosts_count, ranks_per_host_count, " },
-        { 2, "hosts_count: -1", ":2: hosts_count: is \"-1\"; a whole number from 0 to 1e+06 would be right" },
-        { 2, "hosts_count: 1000001", ":2: hosts_count: is \"1000001\"; a whole number from 0 to 1e+06 would be right" },
-        { 2, "hosts_count: 1.5", ":2: hosts_count: is \"1.5\"; a whole number from 0 to 1e+06 would be right" },
-        { 2, "hosts_count:", ":2: hosts_count: is \"\"; a whole number from 0 to 1e+06 would be right" },
+        { 2, "hosts_count: -1", ":2: hosts_count: is \"-1\"; use a whole number from 0 to 1e+06" },
+        { 2, "hosts_count: 1000001", ":2: hosts_count: is \"1000001\"; use a whole number from 0 to 1e+06" },
+        { 2, "hosts_count: 1.5", ":2: hosts_count: is \"1.5\"; use a whole number from 0 to 1e+06" },
+        { 2, "hosts_count:", ":2: hosts_count: is \"\"; use a whole number from 0 to 1e+06" },
         { 2, "hosts_count: 99999999999999999999",
-          ":2: hosts_count: is \"99999999999999999999\"; a whole number from 0 to 1e+06 would be right" },
+          ":2: hosts_count: is \"99999999999999999999\"; use a whole number from 0 to 1e+06" },
         { 10, "cores_per_rank_count: 0.5",
-          ":10: cores_per_rank_count: is \"0.5\"; a whole number from 1 to 1e+06 would be right" },
-        { 3, "ranks_per_host_count: 0",
-          ":3: ranks_per_host_count: is \"0\"; a whole number from 1 to 1e+06 would be right" },
-        { 4, "link_bits_per_s: nan", ":4: link_bits_per_s: is \"nan\"; a number from 1 to 1e+18 would be right" },
-        { 4, "link_bits_per_s: inf", ":4: link_bits_per_s: is \"inf\"; a number from 1 to 1e+18 would be right" },
-        { 4, "link_bits_per_s: 1e999", ":4: link_bits_per_s: is \"1e999\"; a number from 1 to 1e+18 would be right" },
+          ":10: cores_per_rank_count: is \"0.5\"; use a whole number from 1 to 1e+06" },
+        { 3, "ranks_per_host_count: 0", ":3: ranks_per_host_count: is \"0\"; use a whole number from 1 to 1e+06" },
+        { 4, "link_bits_per_s: nan", ":4: link_bits_per_s: is \"nan\"; use a number from 1 to 1e+18" },
+        { 4, "link_bits_per_s: inf", ":4: link_bits_per_s: is \"inf\"; use a number from 1 to 1e+18" },
+        { 4, "link_bits_per_s: 1e999", ":4: link_bits_per_s: is \"1e999\"; use a number from 1 to 1e+18" },
         { 4, "link_bits_per_s: 1 Gbit",
-          ":4: link_bits_per_s: is \"1 Gbit\"; a number from 1 to 1e+18 would be right (1 G is 1e9)" },
-        { 5, "link_latency_s: 0", ":5: link_latency_s: is \"0\"; a number from 1e-09 to 1000 would be right" },
-        { 5, "link_latency_s: -1e-6", ":5: link_latency_s: is \"-1e-6\"; a number from 1e-09 to 1000 would be right" },
-        { 6, "local_bytes_per_s:", ":6: local_bytes_per_s: is \"\"; a number from 1 to 1e+18 would be right" },
-        { 8, "flops_per_s: 0x10", ":8: flops_per_s: is \"0x10\"; a number from 1 to 1e+24 would be right" },
-        { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; one text or number would be right" },
-        { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; a number from 1 to 1e+18 would be right" },
+          ":4: link_bits_per_s: is \"1 Gbit\"; use a number from 1 to 1e+18 (1 G is 1e9)" },
+        { 5, "link_latency_s: 0", ":5: link_latency_s: is \"0\"; use a number from 1e-09 to 1000" },
+        { 5, "link_latency_s: -1e-6", ":5: link_latency_s: is \"-1e-6\"; use a number from 1e-09 to 1000" },
+        { 6, "local_bytes_per_s:", ":6: local_bytes_per_s: is \"\"; use a number from 1 to 1e+18" },
+        { 8, "flops_per_s: 0x10", ":8: flops_per_s: is \"0x10\"; use a number from 1 to 1e+24" },
+        { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; use one text or number" },
+        { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; use a number from 1 to 1e+18" },
         { 8, "", ":9: flops_per_s: is missing; the file ends without it" },
         { 7, "hosts_count: 5 # again", ":7: hosts_count: is given twice" },
         { 3, "ranks_per_host_count: \"1", ":3: not YAML: found unexpected end of stream" },
         { 3, "\tranks_per_host_count: 1", ":3: not YAML: found a tab character that violates indentation" },
         { 3, "ranks_per_host_count 1",
-          ":3: not YAML: could not find expected ':'; a space behind the colon, as in key: value, would be right" },
-        { 1, "\tname: a",
-          ":1: not YAML: found character that cannot start any token; spaces in place of a tab would be right" },
+          ":3: not YAML: could not find expected ':'; use a space behind the colon, as in key: value" },
+        { 1, "\tname: a", ":1: not YAML: found character that cannot start any token; use spaces in place of a tab" },
         { 9, "memory_bytes_per_s: 1.5G",
-          ":9: memory_bytes_per_s: is \"1.5G\"; a number from 1 to 1e+18 would be right (1.5 G is 1.5e9)" },
-        { 9, "memory_bytes_per_s: 1\n---\nname: b", ":12: a second document begins; one would be right" },
-        { 1, "name: \"a\\tb\"", ":1: name: has a control character; printable text would be right" },
-        { 2, "hosts_count: *x", ":2: an alias (*) names nothing; a text or number would be right" },
+          ":9: memory_bytes_per_s: is \"1.5G\"; use a number from 1 to 1e+18 (1.5 G is 1.5e9)" },
+        { 9, "memory_bytes_per_s: 1\n---\nname: b", ":12: a second document begins; use one" },
+        { 1, "name: \"a\\tb\"", ":1: name: has a control character; use printable text" },
+        { 2, "hosts_count: *x", ":2: an alias (*) names nothing; use a text or number" },
     };
     char text[1024], said[512];
     struct cluster c;
@@ -179,11 +177,11 @@ static void unreadable_files_are_named(void **state)
     assert_int_equal(cluster_load(&c, NULL, "/"), RC_INVAL);
     assert_string_equal(rc_message(), "/: cannot be read: Is a directory");
     assert_int_equal(load(&c, "", 0, said, sizeof said), RC_INVAL);
-    assert_string_equal(said, ":1: is empty; lines of the form key: value would be right");
+    assert_string_equal(said, ":1: is empty; use lines of the form key: value");
     assert_int_equal(load(&c, "# nothing\n", 10, said, sizeof said), RC_INVAL);
-    assert_string_equal(said, ":1: is empty; lines of the form key: value would be right");
+    assert_string_equal(said, ":1: is empty; use lines of the form key: value");
     assert_int_equal(load(&c, "- a\n", 4, said, sizeof said), RC_INVAL);
-    assert_string_equal(said, ":1: lines of the form key: value would be right");
+    assert_string_equal(said, ":1: use lines of the form key: value");
 }
 
 static void a_long_file_is_refused(void **state)

@@ -150,16 +150,14 @@ static void wrong_settings_are_named(void **state)
         const char *settings, *message;
     } wrong[] = {
         { "protocl=tcp", "--cluster-set protocl=tcp: no such key; the nearest is protocol" },
-        { "protocol=udp", "--cluster-set protocol=udp: is \"udp\"; one of bare|tcp|rdma|grpc would be right" },
-        { "protocol", "--cluster-set protocol: KEY=VALUE would be right" },
-        { "=1", "--cluster-set =1: KEY=VALUE would be right" },
+        { "protocol=udp", "--cluster-set protocol=udp: is \"udp\"; use one of bare|tcp|rdma|grpc" },
+        { "protocol", "--cluster-set protocol: use KEY=VALUE" },
+        { "=1", "--cluster-set =1: use KEY=VALUE" },
         { "seed=1,,", "--cluster-set seed=1: no such key; there are " CLUSTER_KEYS },
         { "hosts_count=4,link_latency_s=-1",
-          "--cluster-set link_latency_s=-1: is \"-1\"; a number from 1e-09 to 1000 would be right" },
-        { "nics_per_host_count=0",
-          "--cluster-set nics_per_host_count=0: is \"0\"; a whole number from 1 to 64 would be right" },
-        { "tcp_rate_ratio=1.1",
-          "--cluster-set tcp_rate_ratio=1.1: is \"1.1\"; a number from 0.001 to 1 would be right" },
+          "--cluster-set link_latency_s=-1: is \"-1\"; use a number from 1e-09 to 1000" },
+        { "nics_per_host_count=0", "--cluster-set nics_per_host_count=0: is \"0\"; use a whole number from 1 to 64" },
+        { "tcp_rate_ratio=1.1", "--cluster-set tcp_rate_ratio=1.1: is \"1.1\"; use a number from 0.001 to 1" },
         { "hosts_per_group_count=0",
           "--cluster-set oversubscription_ratio: is 2, which needs groups: hosts_per_group_count of at least 1" },
         { "jitter_ratio=0.1",
@@ -176,7 +174,7 @@ static void wrong_settings_are_named(void **state)
           "--cluster-set slow_link_ratio: is 2, which needs slow links: slow_links_count of at least 1" },
         { "staging_latency_s=1e-6",
           "--cluster-set staging_latency_s: is 1e-06, which needs staging: staging_bytes_per_s above 0" },
-        { "name=a\tb", "--cluster-set name=a?b: has a control character; printable text would be right" },
+        { "name=a\tb", "--cluster-set name=a?b: has a control character; use printable text" },
     };
     const struct cluster before = preset("piz-daint", NULL);
 
@@ -226,11 +224,10 @@ static void errors_in_text_name_the_line(void **state)
     } wrong[] = {
         { "group_latency_s: 1e-6\n", "made:7: group_latency_s: is 1e-06, which needs groups: hosts_per_group_count of "
                                      "at least 1" },
-        { "local_sharing: some\n", "made:7: local_sharing: is \"some\"; one of none|rank|host would be right" },
-        { "\nnics_per_host_count: 0\n",
-          "made:8: nics_per_host_count: is \"0\"; a whole number from 1 to 64 would be right" },
-        { "rdma_latency_s: -1e-6\n", "made:7: rdma_latency_s: is \"-1e-6\"; a number from 0 to 1000 would be right" },
-        { "protocol:\n", "made:7: protocol: is \"\"; one of bare|tcp|rdma|grpc would be right" },
+        { "local_sharing: some\n", "made:7: local_sharing: is \"some\"; use one of none|rank|host" },
+        { "\nnics_per_host_count: 0\n", "made:8: nics_per_host_count: is \"0\"; use a whole number from 1 to 64" },
+        { "rdma_latency_s: -1e-6\n", "made:7: rdma_latency_s: is \"-1e-6\"; use a number from 0 to 1000" },
+        { "protocol:\n", "made:7: protocol: is \"\"; use one of bare|tcp|rdma|grpc" },
     };
     char text[512];
     struct cluster c;

@@ -126,8 +126,8 @@ enum rc collective_check_hosts(const struct module_kind *kind, const struct coll
         return RC_OK;
     return rc_raise(
         RC_INVAL,
-        "%s %s: sums in the memory of one host, but a host has %d of the %d ranks; another %s, or all ranks "
-        "on one host, would be right",
+        "%s %s: sums in the memory of one host, but a host has %d of the %d ranks; use another %s, or all ranks "
+        "on one host",
         kind->what, ops->module.name, n_host_ranks, n_ranks, kind->what);
 }
 

@@ -60,8 +60,9 @@ static enum rc refuse_hosts(struct world *w, int host)
     for (int r = 1; r < w->n_ranks; r++)
         if (all[r].number != all[0].number)
             FAIL(RC_UNSUPPORTED,
-                 "--transport shm: rank 0 is on host %s, and rank %d on host %s, which have no memory in common; all "
-                 "ranks on one host would be right",
+                 "--transport shm: rank 0 is on host %s, and rank %d on host %s, which have no memory in common; use "
+                 "all "
+                 "ranks on one host",
                  all[0].host, r, all[r].host);
 out:
     free(all);

@@ -117,7 +117,7 @@ enum rc zmq_address_open(struct zmq_address *out, const struct world *w, enum zm
         return RC_OK;
     }
     if (wanted == ZMQ_WANT_HOST && are_several)
-        return rc_raise(RC_INVAL, "transport ipc: ranks are on several hosts; tcp would be right");
+        return rc_raise(RC_INVAL, "transport ipc: ranks are on several hosts; use tcp");
     out->reach = wanted == ZMQ_WANT_TCP || (wanted == ZMQ_WANT_ANY && (are_several || has_interface)) ? ZMQ_REACH_HOSTS
                                                                                                       : ZMQ_REACH_HOST;
     if (out->reach == ZMQ_REACH_HOST)

@@ -39,10 +39,11 @@ enum rc alternation_check(const struct train_job *job)
     if (turn == 0)
         return RC_OK;
     if (job->opts.steps < least)
-        return rc_raise(RC_INVAL,
-                        "--alternate-exchange %llu: needs %d pairs of turns, of which the first is warm-up; --steps "
-                        "%llu or more would be right",
-                        turn, ALTERNATION_LEAST_PAIRS, least);
+        return rc_raise(
+            RC_INVAL,
+            "--alternate-exchange %llu: needs %d pairs of turns, of which the first is warm-up; use --steps "
+            "%llu or more",
+            turn, ALTERNATION_LEAST_PAIRS, least);
     return RC_OK;
 }
 

@@ -159,7 +159,7 @@ static void refuses(void **state)
         { "--mode allreduce --workers 2 --target-loss 1", "learn in every step" },
         { "--mode allreduce --workers 2 --priority on --overlap on", "sends the others its order" },
         { "--mode allreduce --workers 2 --steps 29",
-          "needs 3 pairs of turns, of which the first is warm-up; --steps 30 or more would be right" },
+          "needs 3 pairs of turns, of which the first is warm-up; use --steps 30 or more" },
     };
 
     (void)state;

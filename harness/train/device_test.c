@@ -198,8 +198,8 @@ static void too_many_sets_are_refused(void **state)
     static const struct {
         int n_devices;
         const char *says; /* NULL: nothing */
-    } cases[] = { { 1, "--sets 2: there is 1 GPU here; as many would be right, or --share-device" },
-                  { 3, "--workers 2 in each of 2 --sets: there are 3 GPUs here; 1 would be right, or --share-device" },
+    } cases[] = { { 1, "--sets 2: there is 1 GPU here; use as many, or --share-device" },
+                  { 3, "--workers 2 in each of 2 --sets: there are 3 GPUs here; use 1, or --share-device" },
                   { 4, NULL } };
 
     (void)state;
@@ -315,8 +315,8 @@ static void too_many_workers_are_refused(void **state)
     static const struct {
         int n_devices;
         const char *says; /* NULL: nothing */
-    } cases[] = { { 1, "--workers 3: there is 1 GPU here; 1 would be right, or --share-device" },
-                  { 2, "--workers 3: there are 2 GPUs here; 2 would be right, or --share-device" },
+    } cases[] = { { 1, "--workers 3: there is 1 GPU here; use 1, or --share-device" },
+                  { 2, "--workers 3: there are 2 GPUs here; use 2, or --share-device" },
                   { 3, NULL } };
 
     (void)state;

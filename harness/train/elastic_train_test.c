@@ -74,7 +74,7 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode none --workers 2", "--elastic: this mode has no servers that hand out batches; needs --mode ps" },
         { "--mode ps --workers 2 --consistency sync", "--elastic: workers come and go" },
         { "--mode ps --workers 2 --consistency ssp:3", "needs --consistency async" },
-        { "--mode ps --workers 2 --replicas 1", "--servers 1 --replicas 1: 2 servers or more would be right" },
+        { "--mode ps --workers 2 --replicas 1", "--servers 1 --replicas 1: use 2 servers or more" },
         { "--mode ps --workers 2 --servers 2 --replicas 1 --on-loss abort", "--on-loss abort does not" },
         { "--mode ps --workers 2 --stop-at-step 9", "--stop-at-step earlier" },
         { "--mode ps --workers 2 --push-every 2", "--push-every and --pull-every keep gradients back" },

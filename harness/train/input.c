@@ -80,7 +80,7 @@ enum rc job_input_resolve(struct train_job *job)
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         FAIL(RC_INVAL,
              "--input feed: in world %s reading samples takes no time, and no cluster has a place for the driver; "
-             "direct would be right",
+             "use direct",
              o->world);
     if (strcmp(o->on_loss, "abort") != 0)
         FAIL(RC_INVAL, "--input feed: the driver ends with the first rank that is lost; needs --on-loss abort");

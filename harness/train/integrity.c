@@ -103,14 +103,14 @@ enum rc integrity_check(const struct train_job *job)
         text_near_multiples(fitting, sizeof fitting, every, average_every);
         return rc_raise(RC_INVAL,
                         "--verify-every %llu: is no multiple of --average-every %llu; in between workers have no "
-                        "parameters in common; %s would be right",
+                        "parameters in common; use %s",
                         every, average_every, fitting);
     }
     if (save_every > 0 && save_every % every != 0) {
         text_near_multiples(fitting, sizeof fitting, save_every, every);
         return rc_raise(RC_INVAL,
                         "--save-every %llu: is no multiple of --verify-every %llu; a checkpoint would hold what nobody "
-                        "has compared; %s would be right",
+                        "has compared; use %s",
                         save_every, every, fitting);
     }
     return RC_OK;

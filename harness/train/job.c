@@ -212,7 +212,7 @@ static enum rc place_servers_beside(struct cluster *c, const struct cluster_sour
     if (c->server_placement != SERVERS_BESIDE && given->text[cluster_key_find("server_placement")][0] != '\0')
         return rc_raise(RC_INVAL,
                         "--colocate: servers live beside workers, but --cluster-set server_placement=own gives them "
-                        "hosts of their own; leave one of the two out, or server_placement=beside would be right");
+                        "hosts of their own; leave one of the two out, or use server_placement=beside");
     return cluster_set(c, NULL, "server_placement=beside");
 }
 

@@ -121,18 +121,18 @@ static void what_is_refused(void **state)
 {
     (void)state;
     assert_refused("--model lenet --mode single --batch 16 --accumulate 3",
-                   "--accumulate 3: the batch of 16 samples has no 3 equal parts; 2 or 4 would be right");
+                   "--accumulate 3: the batch of 16 samples has no 3 equal parts; use 2 or 4");
     assert_refused("--model lenet --mode single --batch 16 --accumulate 20",
-                   "--accumulate 20: the batch of 16 samples has no 20 equal parts; 16 would be right");
+                   "--accumulate 20: the batch of 16 samples has no 20 equal parts; use 16");
     assert_refused("--model lenet --mode single --batch 5 --accumulate 2",
-                   "--accumulate 2: the batch of 5 samples has no 2 equal parts; 5 would be right");
+                   "--accumulate 2: the batch of 5 samples has no 2 equal parts; use 5");
     assert_refused("--model lenet --mode single --batch 1 --accumulate 2",
                    "--accumulate 2: the batch of 1 samples has no 2 equal parts; a batch of one sample has no parts");
     assert_refused("--model lenet --mode allreduce --workers 2 --global-batch 12 --accumulate 4",
-                   "--accumulate 4: the batch of 6 samples has no 4 equal parts; 3 or 6 would be right");
+                   "--accumulate 4: the batch of 6 samples has no 4 equal parts; use 3 or 6");
     assert_refused("--model lenet --mode allreduce --workers 2 --batch 10 --split unequal:3,1 --accumulate 2",
                    "--accumulate 2: the batch of 15 samples that worker 0 has of --split unequal:3,1 has no 2 equal "
-                   "parts; 3 would be right");
+                   "parts; use 3");
     assert_refused("--model lenet --mode none --forward-only --batch 16 --accumulate 4",
                    "--accumulate 4: --forward-only computes no gradients; --batch 4 is the same work");
 }

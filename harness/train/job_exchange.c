@@ -177,7 +177,7 @@ static bool has_servers(const struct train_job *job)
 static const char *why_no_heirs(const struct train_job *job)
 {
     if (job->n_servers < 2)
-        return "2 servers or more would be right";
+        return "use 2 servers or more";
     if (strcmp(job->opts.on_loss, "report") != 0 && !job->opts.elastic) /* which implies it */
         return "with --on-loss abort the loss of a server ends the run; --on-loss report continues";
     return NULL;
@@ -493,12 +493,12 @@ static enum rc check_periods(const struct train_job *job)
         if (o->save_every % n != 0)
             return rc_raise(RC_INVAL,
                             "--save-every %llu: is no multiple of --%s %llu; in between workers hold what no "
-                            "checkpoint has; %s would be right",
+                            "checkpoint has; use %s",
                             (unsigned long long)o->save_every, name[i], n, fitting);
         if (o->save[0] && o->stop_at_step == 0 && o->steps % n != 0)
             return rc_raise(RC_INVAL,
                             "--steps %llu: is no multiple of --%s %llu, so that no run can go on from what --save "
-                            "writes as if it had not ended; %llu would be right",
+                            "writes as if it had not ended; use %llu",
                             (unsigned long long)o->steps, name[i], n,
                             (unsigned long long)(o->steps + n - o->steps % n));
     }
@@ -538,8 +538,8 @@ enum rc job_periods_timeline(struct train_job *job)
     if (!colon || !text_to_u64(first, &from) || !text_to_u64(colon + 1, &to))
         return rc_raise(RC_INVAL, "--timeline-steps %s: is no FIRST:LAST, two whole numbers such as 0:99", text);
     if (from > to)
-        return rc_raise(RC_INVAL, "--timeline-steps %s: the first step is after the last; %llu:%llu would be right",
-                        text, (unsigned long long)to, (unsigned long long)from);
+        return rc_raise(RC_INVAL, "--timeline-steps %s: the first step is after the last; use %llu:%llu", text,
+                        (unsigned long long)to, (unsigned long long)from);
     if (from < before || to > last)
         return rc_raise(RC_INVAL, "--timeline-steps %s: the steps of this run are %llu to %llu", text,
                         (unsigned long long)before, (unsigned long long)last);
@@ -809,12 +809,12 @@ enum rc local_sgd_check(const struct train_job *job)
     if (save_every % every != 0)
         return rc_raise(RC_INVAL,
                         "--save-every %llu: is no multiple of --average-every %llu; in between workers have no "
-                        "parameters in common; %s would be right",
+                        "parameters in common; use %s",
                         save_every, every, fitting);
     if (job->opts.save[0] && n_steps % every != 0)
         return rc_raise(RC_INVAL,
                         "--steps %llu: is no multiple of --average-every %llu, so that no run can go on from "
-                        "what --save writes as if it had not ended; %llu would be right",
+                        "what --save writes as if it had not ended; use %llu",
                         n_steps, every, n_steps + every - n_steps % every);
     return RC_OK;
 }

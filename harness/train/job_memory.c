@@ -183,13 +183,13 @@ static enum rc workers_on_device(size_t *out, const struct train_job *job, size_
     TRY(job->compute->device_count(&n_devices));
     *out = (n_workers * (size_t)n_sets + (size_t)n_devices - 1) / (size_t)n_devices;
     if (*out > 1 && !job->opts.share_device && n_sets > n_devices)
-        FAIL(RC_INVAL, "--sets %d: there %s %d %s%s here; as many would be right, or --share-device", n_sets,
+        FAIL(RC_INVAL, "--sets %d: there %s %d %s%s here; use as many, or --share-device", n_sets,
              n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s");
     if (n_sets > 1)
         snprintf(of_sets, sizeof of_sets, " in each of %d --sets", n_sets);
     if (*out > 1 && !job->opts.share_device)
-        FAIL(RC_INVAL, "--workers %d%s: there %s %d %s%s here; %d would be right, or --share-device", job->n_workers,
-             of_sets, n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s",
+        FAIL(RC_INVAL, "--workers %d%s: there %s %d %s%s here; use %d, or --share-device", job->n_workers, of_sets,
+             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s",
              n_devices / n_sets);
 out:
     return rc;

@@ -37,15 +37,14 @@ enum rc layout_parse(struct layout *out, const char *text)
         return rc_raise(RC_INVAL, "--layout %.40s: is not WxSxK, workers x stages x shards, as in 4x1x1 or 2x2x1",
                         text);
     if (l.n_stages > NETWORK_MAX_STAGES)
-        return rc_raise(RC_INVAL, "--layout %.40s: has %d stages; %d at most would be right", text, l.n_stages,
+        return rc_raise(RC_INVAL, "--layout %.40s: has %d stages; use %d at most", text, l.n_stages,
                         (int)NETWORK_MAX_STAGES);
     text_near_divisors(fitting, sizeof fitting, (uint64_t)l.n_shards, (uint64_t)l.n_workers);
     if (l.n_workers % l.n_shards != 0)
-        return rc_raise(RC_INVAL,
-                        "--layout %.40s: %d shards are to be shared out among %d workers; %s shard%s would be right",
+        return rc_raise(RC_INVAL, "--layout %.40s: %d shards are to be shared out among %d workers; use %s shard%s",
                         text, l.n_shards, l.n_workers, fitting, strcmp(fitting, "1") == 0 ? "" : "s");
     if (l.n_shards > NETWORK_MAX_SHARDS)
-        return rc_raise(RC_INVAL, "--layout %.40s: has %d shards; %d at most would be right", text, l.n_shards,
+        return rc_raise(RC_INVAL, "--layout %.40s: has %d shards; use %d at most", text, l.n_shards,
                         (int)NETWORK_MAX_SHARDS);
     *out = l;
     return RC_OK;

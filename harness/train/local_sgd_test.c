@@ -127,10 +127,10 @@ static void refuses(void **state)
         { "--mode allreduce --workers 2 --average-every 2 --momentum 0.9 --save f", "which no checkpoint holds" },
         { "--mode allreduce --workers 2 --average-every 4 --save f --steps 10",
           "--steps 10: is no multiple of --average-every 4, so that no run can go on from what --save writes as if it "
-          "had not ended; 12 would be right" },
+          "had not ended; use 12" },
         { "--mode allreduce --workers 2 --average-every 4 --save f --steps 12 --save-every 3",
-          "--save-every 3: is no multiple of --average-every 4; in between workers have no parameters in common; 4 "
-          "would" },
+          "--save-every 3: is no multiple of --average-every 4; in between workers have no parameters in common; use "
+          "4" },
     };
 
     (void)state;

@@ -48,8 +48,8 @@ enum rc job_shard_check(const struct train_job *job)
     if (is_asked_for(job) && job->n_workers == 1)
         return rc_raise(RC_INVAL, "--shard-dense %d: one worker has nobody to share with; --workers %d", K, K);
     if (is_asked_for(job) && job->n_workers % K != 0)
-        return rc_raise(RC_INVAL, "--shard-dense %d: %d workers are no whole number of groups of %d; %s would be right",
-                        K, job->n_workers, K, others);
+        return rc_raise(RC_INVAL, "--shard-dense %d: %d workers are no whole number of groups of %d; use %s", K,
+                        job->n_workers, K, others);
     return RC_OK;
 }
 
@@ -111,8 +111,7 @@ static enum rc check_network(const struct network *whole, const struct train_job
                         "--shard-dense %d: model %s does not end in dense layers that are its only way to a loss%s", K,
                         model, job->opts.aux ? "; leave out --aux" : "");
     if (network_most_shards(whole) < K)
-        return rc_raise(RC_INVAL,
-                        "--shard-dense %d: model %s has a dense layer of %d outputs; at most %d would be right", K,
+        return rc_raise(RC_INVAL, "--shard-dense %d: model %s has a dense layer of %d outputs; use at most %d", K,
                         model, network_most_shards(whole), network_most_shards(whole));
     return RC_OK;
 }

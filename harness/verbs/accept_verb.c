@@ -90,15 +90,14 @@ static enum rc load_criteria(struct criteria *out, const struct verb_call *call)
         TRY(criteria_set(out, minutes));
     }
     if (verb_given(call, "stages") && o->stages[0] == '\0')
-        FAIL(RC_INVAL, "--stages: is empty; names of stages, as compute,pairwise, would be right");
+        FAIL(RC_INVAL, "--stages: is empty; use names of stages, as compute,pairwise");
     TRY(criteria_choose(out, "--stages", o->stages));
     TRY(criteria_skip(out, "--skip", o->skip));
     if (verb_given(call, "minutes") && !out->runs[ACCEPT_SOAK])
-        FAIL(RC_INVAL,
-             "--minutes %g: the stage soak is left out; a minute or more, and --stages with soak, would be right",
+        FAIL(RC_INVAL, "--minutes %g: the stage soak is left out; use a minute or more, and --stages with soak",
              o->minutes);
     if (out->runs[ACCEPT_SOAK] && !(out->soak_minutes > 0))
-        FAIL(RC_INVAL, "--stages %s: soak_minutes is 0; --minutes or soak_minutes above 0 would be right", o->stages);
+        FAIL(RC_INVAL, "--stages %s: soak_minutes is 0; use --minutes or soak_minutes above 0", o->stages);
 out:
     return rc;
 }
@@ -151,7 +150,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
         return rc_raise(RC_NOMEM, "no memory for the sources of criteria");
 
     if (o->reference[0] && o->declared[0])
-        FAIL(RC_INVAL, "--reference: and --declared are two sources of limits; one would be right");
+        FAIL(RC_INVAL, "--reference: and --declared are two sources of limits; use one");
     if (o->reference[0])
         TRY(limits_of_reference(c, o, sources));
     if (o->declared[0])
@@ -342,7 +341,7 @@ static enum rc check_faults(const struct inject *inject, const struct criteria *
             return rc_raise(RC_INVAL, "--inject %s: shows in stage %s, which is left out", text,
                             accept_stage_name(stage));
         if (f->kind == FAULT_FLIP && (double)f->step >= c->integrity_steps_count)
-            return rc_raise(RC_INVAL, "--inject %s: integrity_steps_count is %g; an earlier step would be right", text,
+            return rc_raise(RC_INVAL, "--inject %s: integrity_steps_count is %g; use an earlier step", text,
                             c->integrity_steps_count);
     }
     return RC_OK;

@@ -84,7 +84,7 @@ out:
 enum rc comm_check_rotation(const struct verb_call *call)
 {
     if (verb_given(call, "rotate-bytes") && ((const struct comm_opts *)call->opts)->hot)
-        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; one of them would be right");
+        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; use one of them");
     return RC_OK;
 }
 
@@ -111,8 +111,8 @@ enum rc comm_check_memory(const char *bytes, const struct machine *m, size_t ran
     const double needed_bytes = (double)rank_bytes * n_here;
     if (needed_bytes > (double)available_bytes)
         return rc_raise(RC_INVAL,
-                        "--bytes %s: needs %.0f MB on a host of %d ranks, %.0f MB are available; a smaller largest "
-                        "size would be right",
+                        "--bytes %s: needs %.0f MB on a host of %d ranks, %.0f MB are available; use a smaller largest "
+                        "size",
                         bytes, needed_bytes * 1e-6, n_here, (double)available_bytes * 1e-6);
     return RC_OK;
 }

@@ -105,7 +105,7 @@ enum rc comm_check_chart(const char *path)
     char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES];
 
     if (!chart_split_path(path, dir, name))
-        return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+        return rc_raise(RC_INVAL, "--chart %.200s: use a name that ends in .png or .svg", path);
     if (access(dir, W_OK | X_OK) != 0)
         return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
     if (!chart_available())
@@ -140,7 +140,7 @@ static enum rc draw(const struct comm_output *out, const char *path)
     enum rc rc;
 
     if (!chart_split_path(path, dir, name))
-        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+        FAIL(RC_INVAL, "--chart %.200s: use a name that ends in .png or .svg", path);
     snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
     TRY(write_points(out, data));
     if (!out->is_virtual)

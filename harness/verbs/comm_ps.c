@@ -52,11 +52,10 @@ static enum rc find_ranks(struct run *run)
     run->terms.n_servers = n_servers;
     run->terms.n_workers = run->machine.n_ranks - n_servers;
     if (run->terms.n_workers < 1)
-        return rc_raise(RC_INVAL,
-                        "--servers %d: %d ranks were launched, and no worker is left; %d or fewer would be right",
+        return rc_raise(RC_INVAL, "--servers %d: %d ranks were launched, and no worker is left; use %d or fewer",
                         n_servers, run->machine.n_ranks, run->machine.n_ranks - 1);
     if (compute_has_own_memory(run->machine.compute))
-        return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
+        return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; use cpu",
                         run->machine.compute->module.name);
     return RC_OK;
 }

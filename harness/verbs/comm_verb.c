@@ -76,7 +76,7 @@ static enum rc add_reducer(struct run *run, const struct collective_ops *ops)
 {
     for (int i = 0; i < run->terms.n_lanes; i++)
         if (run->lane[i].ops == ops)
-            return rc_raise(RC_INVAL, "--reducer %s: names %s twice; once would be right", run->opts->reducer,
+            return rc_raise(RC_INVAL, "--reducer %s: names %s twice; leave one out", run->opts->reducer,
                             ops->module.name);
     if (run->terms.n_lanes == COMM_MOST_LANES)
         return rc_raise(RC_INVAL, "--reducer %s: are more than %d; give fewer", run->opts->reducer, COMM_MOST_LANES);
@@ -118,7 +118,7 @@ static enum rc add_named(struct run *run)
     while (text_next(&rest, name, sizeof name)) {
         const struct collective_ops *ops = NULL;
         if (strcmp(name, "all") == 0)
-            FAIL(RC_INVAL, "--reducer %s: all are all; all alone, or names alone, would be right", run->opts->reducer);
+            FAIL(RC_INVAL, "--reducer %s: all are all; use all alone, or names alone", run->opts->reducer);
         TRY(rc_prefix(collective_find(&ops, &collective_kind, name), "--reducer %s: ", run->opts->reducer));
         TRY(rc_prefix(check_reducer(ops, run), "--reducer %s: ", run->opts->reducer));
         TRY(add_reducer(run, ops));
@@ -176,8 +176,7 @@ static enum rc check_modules(const struct verb_call *call, const struct run *run
         for (int i = 0; i < run->terms.n_lanes; i++)
             is_used = is_used || (run->lane[i].ops && &run->lane[i].ops->module == group->module);
         if (!is_used)
-            return rc_raise(RC_INVAL,
-                            "--%s...: are options of reducer %s, which is not measured; --reducer %s would be right",
+            return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, which is not measured; use --reducer %s",
                             group->module->name, group->module->name, group->module->name);
     }
     return RC_OK;
@@ -223,11 +222,11 @@ out:
 static enum rc check_ranks(const struct run *run)
 {
     if (run->machine.n_ranks < 2)
-        return rc_raise(RC_INVAL, "--workers %d: one rank has nobody to communicate with; 2 or more would be right",
+        return rc_raise(RC_INVAL, "--workers %d: one rank has nobody to communicate with; use 2 or more",
                         run->machine.n_ranks);
     if (run->opts->root >= (uint64_t)run->machine.n_ranks)
-        return rc_raise(RC_INVAL, "--root %llu: there are %d ranks; 0 to %d would be right",
-                        (unsigned long long)run->opts->root, run->machine.n_ranks, run->machine.n_ranks - 1);
+        return rc_raise(RC_INVAL, "--root %llu: there are %d ranks; use 0 to %d", (unsigned long long)run->opts->root,
+                        run->machine.n_ranks, run->machine.n_ranks - 1);
     return RC_OK;
 }
 
@@ -239,7 +238,7 @@ static enum rc check_device(struct run *run, const struct verb_call *call)
     if (!is_on_device(run))
         return RC_OK;
     if (!comm_collective_type(run->terms.type))
-        return rc_raise(RC_INVAL, "--compute %s: %s is of the memory of the host; cpu would be right", compute, type);
+        return rc_raise(RC_INVAL, "--compute %s: %s is of the memory of the host; use cpu", compute, type);
     if (verb_given(call, "memory"))
         return rc_raise(RC_INVAL, "--memory: --compute %s has its own; leave it out", compute);
     if (verb_given(call, "out-of-place") && run->terms.out_of_place)

@@ -215,7 +215,7 @@ static enum rc choose_axes(struct sweep *s, const struct verb_call *call)
     if (o->layout[0] && is_of_layouts(o->over))
         FAIL(RC_INVAL, "--over %s: --%s is given; leave out one of the two", o->over, LAYOUT_AXIS);
     if (verb_given(call, LAYOUT_AXIS) && o->layout[0] == '\0')
-        FAIL(RC_INVAL, "--%s: is empty; 2x1x1,1x2x1 would be right", LAYOUT_AXIS);
+        FAIL(RC_INVAL, "--%s: is empty; use 2x1x1,1x2x1", LAYOUT_AXIS);
     if (layouts[0]) {
         TRY(check_layouts(call, layouts, o->over));
         s->axis[2] = (struct axis){ LAYOUT_AXIS, layouts };
@@ -240,7 +240,7 @@ static enum rc add_axis(struct sweep *s, const struct verb_call *call, const cha
     if (over[0] == '\0' || is_of_layouts(over))
         return RC_OK;
     if (n == 0 || values[1] == '\0')
-        return rc_raise(RC_INVAL, "--over %s: is not OPTION=VALUE,VALUE,...; input=direct,feed would be right", over);
+        return rc_raise(RC_INVAL, "--over %s: is not OPTION=VALUE,VALUE,...; use input=direct,feed", over);
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++)
         if (strlen(o->name) == n && memcmp(o->name, over, n) == 0) {
             if (verb_given(call, o->name))

@@ -46,7 +46,7 @@ static enum rc check_use(const struct verb_call *call)
                         "--from: is missing; name the folder of measured runs that gradmark compare left, or the "
                         "files that gradmark train --out wrote");
     if (!o->to[0])
-        return rc_raise(RC_INVAL, "--to: is missing; a number of workers, or several as in 16,64, would be right");
+        return rc_raise(RC_INVAL, "--to: is missing; use a number of workers, or several as in 16,64");
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is missing; name the file that gradmark calibrate wrote");
     return simulating_check(o->out, o->records);

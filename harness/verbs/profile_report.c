@@ -308,7 +308,7 @@ enum rc profile_check_chart(const char *path, const char *out)
     char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], roofs[2 * CHART_PATH_BYTES + 8];
 
     if (!chart_split_path(path, dir, name))
-        return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+        return rc_raise(RC_INVAL, "--chart %.200s: use a name that ends in .png or .svg", path);
     if (strcmp(name, ROOFS_NAME) == 0)
         return rc_raise(RC_INVAL, "--chart %.200s: " ROOFS_NAME ".tsv holds the machine's roofs; take another name",
                         path);
@@ -383,7 +383,7 @@ enum rc profile_draw(const struct layer_timing *m, const struct report_about *ab
     enum rc rc;
 
     if (!chart_split_path(path, dir, name))
-        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+        FAIL(RC_INVAL, "--chart %.200s: use a name that ends in .png or .svg", path);
     snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
     TRY(write_points(m, about, data));
     TRY(roofs_add(dir, m, about));

@@ -147,7 +147,7 @@ static enum rc check_use(const struct verb_call *call)
     TRY(continued_check(call, o->continued, o->continue_anyway));
     TRY(check_layout(call));
     if (!o->cluster[0])
-        return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
+        return rc_raise(RC_INVAL, "--cluster: is empty; use a preset or a file");
     if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
         return rc_raise(RC_INVAL, "--assumptions: needs --out FOLDER, whose page shows them");
     TRY(simulating_check(o->out, o->records));

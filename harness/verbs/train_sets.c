@@ -50,9 +50,9 @@ enum rc train_sets_refuse(const struct verb_call *call, const struct train_opts 
             return rc_raise(RC_INVAL, "--%s: is of one training, and --sets %llu are several; leave out one of the two",
                             of_one[i], (unsigned long long)opts->sets);
     if (strcmp(opts->on_loss, "abort") != 0)
-        return rc_raise(RC_INVAL, "--on-loss %s: a loss ends all --sets; abort would be right", opts->on_loss);
+        return rc_raise(RC_INVAL, "--on-loss %s: a loss ends all --sets; use abort", opts->on_loss);
     if (train_n_drivers(opts->input) > 0)
-        return rc_raise(RC_INVAL, "--input feed: a driver feeds one training; direct would be right with --sets");
+        return rc_raise(RC_INVAL, "--input feed: a driver feeds one training; use direct with --sets");
     if (opts->colocate)
         return rc_raise(RC_INVAL, "--colocate: servers of several --sets have cores and hosts of their own");
     text_near_multiples(fitting, sizeof fitting, (uint64_t)n_given_ranks, opts->sets);

@@ -528,8 +528,8 @@ enum rc network_check_batch(const struct network *n, size_t max_batch)
     if (max_batch <= INT_MAX / n_elems)
         return RC_OK;
     return rc_raise(RC_INVAL,
-                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
-                    "would be right",
+                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; use at most "
+                    "%zu",
                     max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
                     n_elems, INT_MAX, INT_MAX / n_elems);
 }

@@ -219,9 +219,9 @@ static void a_batch_beyond_int_is_refused(void **state)
     (void)state;
     assert_int_equal(compute_open(&env.compute, &compute_hollow, NULL), RC_OK);
     expect_refused(&env, "--batch 8388608: model resnet8: node c1 has 256 places an image");
-    expect_refused(&env, "; at most 8388607 would be right");
+    expect_refused(&env, "; use at most 8388607");
     env.max_batch = SIZE_MAX;
-    expect_refused(&env, "; at most 8388607 would be right");
+    expect_refused(&env, "; use at most 8388607");
     env.max_batch = most;
     assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
     workload_close(&t);

@@ -75,7 +75,7 @@ static enum rc refuse(const struct json_place *at, const char *key, const json_t
     char value[VALUE_BYTES];
 
     show(value, v);
-    return rc_raise(RC_INVAL, "%s: %s%s: is %s; %s would be right", at->path, at->key, key, value, right);
+    return rc_raise(RC_INVAL, "%s: %s%s: is %s; use %s", at->path, at->key, key, value, right);
 }
 
 /* at->key without its last dot: the object itself. */
@@ -103,8 +103,7 @@ static enum rc check_keys(const struct json_place *at, json_t *v, const char *co
     json_t *unused;
 
     if (!json_is_object(v))
-        return rc_raise(RC_INVAL, "%s: %s is no object; {\"%s\": ...} would be right", at->path, object_name(at, name),
-                        known[0]);
+        return rc_raise(RC_INVAL, "%s: %s is no object; use {\"%s\": ...}", at->path, object_name(at, name), known[0]);
     json_object_foreach(v, key, unused)
     {
         if (is_known(known, key))
@@ -195,7 +194,7 @@ static enum rc read_array(json_t **out, const struct json_place *at, const json_
     if (!json_is_array(v))
         return refuse(at, key, v, "an array");
     if (json_array_size(v) < min || json_array_size(v) > max)
-        return rc_raise(RC_INVAL, "%s: %s%s: has %zu elements; %zu to %zu would be right", at->path, at->key, key,
+        return rc_raise(RC_INVAL, "%s: %s%s: has %zu elements; use %zu to %zu", at->path, at->key, key,
                         json_array_size(v), min, max);
     *out = v;
     return RC_OK;
@@ -205,8 +204,7 @@ static enum rc read_array(json_t **out, const struct json_place *at, const json_
 static enum rc check_unique(json_t *seen, const struct json_place *at, const char *name)
 {
     if (json_object_get(seen, name) != NULL)
-        return rc_raise(RC_INVAL, "%s: %sname: is \"%s\", as one before it; another would be right", at->path, at->key,
-                        name);
+        return rc_raise(RC_INVAL, "%s: %sname: is \"%s\", as one before it; use another", at->path, at->key, name);
     return json_object_set_new(seen, name, json_null()) == 0 ? RC_OK : rc_raise(RC_NOMEM, "%s: no memory", at->path);
 }
 
@@ -266,7 +264,7 @@ static enum rc read_layers(struct profile *p, const struct json_place *at, json_
             n_params += (double)l->tensor[k].n_elems;
     }
     if (n_params < 1 || n_params > PROFILE_MAX_ELEMS)
-        FAIL(RC_INVAL, "%s: layers: their tensors have %.15g elements; 1 to %.15g would be right", at->path, n_params,
+        FAIL(RC_INVAL, "%s: layers: their tensors have %.15g elements; use 1 to %.15g", at->path, n_params,
              PROFILE_MAX_ELEMS);
 out:
     json_decref(seen_layers);
@@ -333,7 +331,7 @@ static enum rc parse(json_t **out, const char *path)
     if (ferror(from))
         FAIL(RC_INVAL, "%s: cannot be read to its end", path);
     if (*out == NULL)
-        FAIL(RC_INVAL, "%s:%d: %s; a profile in JSON would be right", path, error.line > 0 ? error.line : 1,
+        FAIL(RC_INVAL, "%s:%d: %s; use a profile in JSON", path, error.line > 0 ? error.line : 1,
              quote(why, sizeof why, error.text));
 out:
     if (from != NULL)

@@ -98,8 +98,9 @@ enum rc profile_open_network(struct network **out, size_t *divisor, const struct
 
     if (def == NULL)
         FAIL(RC_INVAL,
-             "%s: model %s is none of gradmark's networks, whose layers tell what passes between stages; one of those, "
-             "or one at 1/N of its bytes, called as that and -N, would be right",
+             "%s: model %s is none of gradmark's networks, whose layers tell what passes between stages; use one of "
+             "those, "
+             "or one at 1/N of its bytes, called as that and -N",
              path, p->model);
     TRY(open_checked(&n, p, def, *divisor, path));
     for (int i = 0; p->n_layers == n->n_nodes && i < n->n_nodes; i++)
@@ -107,8 +108,8 @@ enum rc profile_open_network(struct network **out, size_t *divisor, const struct
             FAIL(RC_INVAL, "%s: layer %d (%s) has %d tensors, but node %s of model %s has %d", path, i,
                  p->layer[i].name, p->layer[i].n_tensors, n->node[i].name, n->name, n->node[i].n_segments);
     if (p->n_layers != n->n_nodes)
-        FAIL(RC_INVAL, "%s: has %d layers, but model %s has %d nodes; a layer for each node would be right", path,
-             p->n_layers, n->name, n->n_nodes);
+        FAIL(RC_INVAL, "%s: has %d layers, but model %s has %d nodes; use a layer for each node", path, p->n_layers,
+             n->name, n->n_nodes);
     *out = n;
     n = NULL;
 out:

@@ -27,8 +27,7 @@ void published_free(struct published *p)
 static enum rc take_text(char *out, size_t n_bytes, const char *text, const char *what, const char *path, int line)
 {
     if (text[0] == '\0' || strlen(text) >= n_bytes)
-        return rc_raise(RC_INVAL, "%s:%d: %s: is \"%.60s\"; 1 to %zu letters would be right", path, line, what, text,
-                        n_bytes - 1);
+        return rc_raise(RC_INVAL, "%s:%d: %s: is \"%.60s\"; use 1 to %zu letters", path, line, what, text, n_bytes - 1);
     snprintf(out, n_bytes, "%s", text);
     return RC_OK;
 }
@@ -38,8 +37,8 @@ static enum rc take_int(int *out, const char *text, uint64_t max, const char *wh
     uint64_t value = 0;
 
     if (text[0] != '\0' && (!text_to_u64(text, &value) || value < 1 || value > max))
-        return rc_raise(RC_INVAL, "%s:%d: %s: is \"%.60s\"; a whole number from 1 to %llu, or nothing, would be right",
-                        path, line, what, text, (unsigned long long)max);
+        return rc_raise(RC_INVAL, "%s:%d: %s: is \"%.60s\"; use a whole number from 1 to %llu, or nothing", path, line,
+                        what, text, (unsigned long long)max);
     *out = (int)value;
     return RC_OK;
 }
@@ -52,7 +51,7 @@ static enum rc read_row(struct published_rate *r, char *text, char separator, co
     enum rc rc;
 
     if (n_fields != N_FIELDS)
-        FAIL(RC_INVAL, "%s:%d: %s; %d fields would be right: %s", path, line,
+        FAIL(RC_INVAL, "%s:%d: %s; use %d fields: %s", path, line,
              n_fields == 0 ? "a quote is not closed" : "has not as many fields as the head", N_FIELDS, head);
     TRY(take_text(r->model, sizeof r->model, field[MODEL], "model", path, line));
     TRY(take_text(r->gpu, sizeof r->gpu, field[GPU], "gpu", path, line));
@@ -64,8 +63,7 @@ static enum rc read_row(struct published_rate *r, char *text, char separator, co
     TRY(take_int(&r->batch, field[BATCH], PROFILE_MAX_BATCH, "batch", path, line));
     TRY(take_int(&year, field[YEAR], 9999, "year", path, line));
     if (!text_to_f64(field[RATE], &r->images_per_s) || r->images_per_s < 1e-3 || r->images_per_s > 1e9)
-        FAIL(RC_INVAL, "%s:%d: images_per_s: is \"%.60s\"; a number from 0.001 to 1e9 would be right", path, line,
-             field[RATE]);
+        FAIL(RC_INVAL, "%s:%d: images_per_s: is \"%.60s\"; use a number from 0.001 to 1e9", path, line, field[RATE]);
 out:
     return rc;
 }
@@ -102,7 +100,7 @@ static enum rc take_line(struct published *p, char *text, char *separator, int l
     *separator = csv_separator(text);
     snprintf(shown, sizeof shown, "%s", text);
     if (!is_head(text, *separator))
-        return rc_raise(RC_INVAL, "%s:%d: the head is \"%s\"; %s would be right", p->path, line, shown, head);
+        return rc_raise(RC_INVAL, "%s:%d: the head is \"%s\"; use %s", p->path, line, shown, head);
     return RC_OK;
 }
 

@@ -87,8 +87,8 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
     if (env->profile == NULL)
         FAIL(RC_INVAL, "model replay needs a profile: --profile FILE (gradmark profile writes them)");
     if (env->max_batch > largest_batch(env->profile))
-        FAIL(RC_INVAL, "--batch %zu: model replay: takes longer than can be counted; at most %llu would be right",
-             env->max_batch, (unsigned long long)largest_batch(env->profile));
+        FAIL(RC_INVAL, "--batch %zu: model replay: takes longer than can be counted; use at most %llu", env->max_batch,
+             (unsigned long long)largest_batch(env->profile));
     if (t == NULL)
         FAIL(RC_NOMEM, "model replay: no memory");
     t->profile = env->profile;

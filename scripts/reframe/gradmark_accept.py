@@ -39,7 +39,7 @@ def parse_reference(text):
         value, lower, upper = (float(n) if n else None for n in numbers.split(":"))
         return name, (float(value), lower, upper)
     except (ValueError, TypeError):
-        raise ValueError("references: %s: NAME=VALUE:LOWER:UPPER would be right, as in pair_latency_s=2e-5::0.2" % text) from None
+        raise ValueError("references: %s: use NAME=VALUE:LOWER:UPPER, as in pair_latency_s=2e-5::0.2" % text) from None
 
 
 @rfm.simple_test

@@ -131,10 +131,10 @@ static enum rc find_own(struct gang *g, const char *job, int64_t task, const cha
         n_tasks++;
     }
     if (n_tasks == 0)
-        return rc_raise(RC_INVAL, "%s %.40s: the gang has no such job; %s would be right", job_option, job,
+        return rc_raise(RC_INVAL, "%s %.40s: the gang has no such job; use %s", job_option, job,
                         gang_n_servers(g) > 0 ? "worker or ps" : "worker");
-    return rc_raise(RC_INVAL, "%s %lld: the gang has %d of job %s; a whole number from 0 to %d would be right",
-                    task_option, (long long)task, n_tasks, job, n_tasks - 1);
+    return rc_raise(RC_INVAL, "%s %lld: the gang has %d of job %s; use a whole number from 0 to %d", task_option,
+                    (long long)task, n_tasks, job, n_tasks - 1);
 }
 
 enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts)

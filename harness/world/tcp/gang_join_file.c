@@ -102,7 +102,7 @@ enum rc gang_of_join_file(struct gang *out, const char *path)
     if (fstat(fileno(from), &about) != 0)
         FAIL(RC_IO, "--join-file %.200s: cannot be read: %s", path, strerror(errno));
     if (about.st_mode & (S_IRWXG | S_IRWXO))
-        FAIL(RC_INVAL, "--join-file %.200s: others than its owner may use it; chmod 600 would be right", path);
+        FAIL(RC_INVAL, "--join-file %.200s: others than its owner may use it; use chmod 600", path);
     TRY(take_lines(&g, from, &line, &capacity, path));
     *out = g;
     g = (struct gang){ .listening_fd = -1 };

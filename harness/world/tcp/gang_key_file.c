@@ -59,7 +59,7 @@ enum rc gang_read_key_file(unsigned char key[GANG_KEY_BYTES], const char *path)
     if (!S_ISREG(about.st_mode))
         FAIL(RC_INVAL, "--key-file %.200s: is not a regular file; name one that gradmark keys makes", path);
     if (about.st_mode & (S_IRWXG | S_IRWXO))
-        FAIL(RC_INVAL, "--key-file %.200s: others than its owner may use it; chmod 600 would be right", path);
+        FAIL(RC_INVAL, "--key-file %.200s: others than its owner may use it; use chmod 600", path);
     while (n > 0 && n_bytes < MOST_BYTES) {
         n = read(fd, text + n_bytes, MOST_BYTES - n_bytes);
         if (n < 0)

@@ -78,9 +78,9 @@ static void wrong_hosts_are_named(void **state)
     struct gang g;
 
     (void)state;
-    assert_refused(gang_of_hosts(&g, &h), "--task 1: the gang has 1 of job ps; a whole number from 0 to 0");
+    assert_refused(gang_of_hosts(&g, &h), "--task 1: the gang has 1 of job ps; use a whole number from 0 to 0");
     h = two_and_one("chief", 0);
-    assert_refused(gang_of_hosts(&g, &h), "--job chief: the gang has no such job; worker or ps would be right");
+    assert_refused(gang_of_hosts(&g, &h), "--job chief: the gang has no such job; use worker or ps");
     h = two_and_one("worker", 0);
     h.ps_hosts = "a:3,b";
     assert_refused(gang_of_hosts(&g, &h), "--ps-hosts: b is no HOST:PORT");
@@ -249,7 +249,7 @@ static void keys_come_from_files_of_their_owner(void **state)
     assert_int_equal(gang_read_key_file(again, path), RC_OK);
     assert_memory_equal(key, again, sizeof key); /* whatever editors add */
     write_file(path, "gradmark-keys 1\npublic " PUBLIC "\nsecret " SECRET "\n", 0640);
-    assert_refused(gang_read_key_file(key, path), "others than its owner may use it; chmod 600");
+    assert_refused(gang_read_key_file(key, path), "others than its owner may use it; use chmod 600");
     write_file(path, "gradmark-keys 2\npublic " PUBLIC "\nsecret " SECRET "\n", 0600);
     assert_refused(gang_read_key_file(key, path), "is no key file as gradmark keys makes it");
     write_file(path, "gradmark-keys 1\npublic " PUBLIC "\nsecret abc\n", 0600);
@@ -332,7 +332,7 @@ static void a_wrong_join_file_is_named(void **state)
     write_file(path, "gradmark-join 1\nkey 00\nroot a:1\nmembers rank@a\n", 0600);
     assert_refused(gang_read_key_file(key, path), "is no key file");
     write_file(path, right, 0604);
-    assert_refused(gang_of_join_file(&g, path), "others than its owner may use it; chmod 600");
+    assert_refused(gang_of_join_file(&g, path), "others than its owner may use it; use chmod 600");
     write_file(path, right, 0600);
     assert_int_equal(gang_of_join_file(&g, path), RC_OK);
     gang_free(&g);
