@@ -294,7 +294,7 @@ out:
     return rc;
 }
 
-/* Looks at the machine for a fifth of a second. Under mpirun the other ranks are starting: they are no other programs. */
+/* Looks at the machine for a fifth of a second. Under mpirun the other ranks are starting: they are no others. */
 static void warn_if_busy(struct sweep *s)
 {
     const struct timespec window = { .tv_nsec = 200000000 };
