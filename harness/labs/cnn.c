@@ -231,12 +231,13 @@ static void caption_lines(char out[CAPTION_BYTES], const struct cnn *l, int n, b
         snprintf(
             out + k, (size_t)(CAPTION_BYTES - k),
             ". With 16 samples each, a step of four workers takes %.1f times as long as one worker's, with %.2f ms of "
-            "exchange. Each point is one run, seed 1.",
+            "exchange. Each point is one run, seed 1; another seed gives another one.",
             l->of_series[n][0][N_COUNTS - 1].step_s / l->of_series[n][0][0].step_s,
             1e3 * l->of_series[n][0][N_COUNTS - 1].exposed_comm_s);
     else
         snprintf(out + k, (size_t)(CAPTION_BYTES - k),
-                 ". 64 together are the same sum in every step, whoever has which. Each point is one run, seed 1.");
+                 ". 64 together are the same sum in every step, whoever has which. Each point is one run, seed 1; "
+                 "another seed gives another one.");
 }
 
 static enum rc show_hosts(const struct cnn *l, struct lesson *lesson)

@@ -4,7 +4,7 @@
  * broadcast, scale, average, save once.
  *
  *   exercise.c    the list of exercises, and the program
- *   answer.c      a student's program, built and run with 2 workers under limits
+ *   exercise_run.c      a student's program, built and run with 2 workers under limits
  *   diagnosis.c   which steps of the recipe its workers took, from their paths alone
  *
  * Invariants

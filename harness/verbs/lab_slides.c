@@ -43,7 +43,7 @@ out:
     return rc;
 }
 
-static enum rc copy_of_lab(const char *slides, const char *results, const char *name, int *n_slides)
+static enum rc copy_of_lab(const char *slides, const char *results, const char *name, int number, int *n_slides)
 {
     char folder[PATH_BYTES], from[2 * PATH_BYTES], to[2 * PATH_BYTES];
     struct dirent *entry;
@@ -57,7 +57,7 @@ static enum rc copy_of_lab(const char *slides, const char *results, const char *
     while ((entry = readdir(dir)))
         if (is_picture(entry->d_name)) {
             snprintf(from, sizeof from, "%s/%s", folder, entry->d_name);
-            snprintf(to, sizeof to, "%s/%s-%s", slides, name, entry->d_name);
+            snprintf(to, sizeof to, "%s/%d-%s-%s", slides, number, name, entry->d_name);
             TRY(copy(to, from));
             ++*n_slides;
         }
@@ -77,7 +77,7 @@ enum rc lab_slides_write(const char *results, const char *const *name, int n_nam
     snprintf(path, sizeof path, "%s/slides", results);
     TRY(atomic_folder_open(&slides, path));
     for (int i = 0; i < n_names; i++)
-        TRY(copy_of_lab(slides.temporary_path, results, name[i], n_slides));
+        TRY(copy_of_lab(slides.temporary_path, results, name[i], i + 1, n_slides));
     TRY(atomic_folder_commit(&slides));
 out:
     atomic_folder_discard(&slides);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer.c - a student's program: built against the library that came with this program, run with 2 workers in a folder
- * of its own, under limits that a shell sets, as a student's own shell would.
+ * exercise_run.c - a student's program: built against the library that came with this program, run with 2 workers in a
+ * folder of its own, under limits that a shell sets, as a student's own shell would.
  */
 #include <errno.h>
 #include <limits.h>
