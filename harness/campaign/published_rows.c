@@ -445,8 +445,38 @@ static enum rc add_row(struct reader *r, char *text)
     return take_row(r, &more[r->rows.n_rows++], field);
 }
 
+struct wrong_rows { /* one line for each, while there is room */
+    char lines[RC_MESSAGE_BYTES - 32];
+    size_t n_bytes, n_left_out;
+};
+
+static void note_wrong_row(struct wrong_rows *w)
+{
+    const size_t n_bytes = strlen(rc_message());
+
+    if (w->n_bytes > 0 && w->n_bytes + 1 + n_bytes >= sizeof w->lines) {
+        w->n_left_out++;
+        return;
+    }
+    w->n_bytes += (size_t)snprintf(w->lines + w->n_bytes, sizeof w->lines - w->n_bytes, "%s%.*s",
+                                   w->n_bytes > 0 ? "\n" : "", (int)sizeof w->lines - 1, rc_message());
+    if (w->n_bytes >= sizeof w->lines)
+        w->n_bytes = sizeof w->lines - 1;
+}
+
+static enum rc raise_wrong_rows(const struct wrong_rows *w)
+{
+    if (w->n_bytes == 0)
+        return RC_OK;
+    if (w->n_left_out > 0)
+        return rc_raise(RC_INVAL, "%s\nand %zu more rows", w->lines, w->n_left_out);
+    return rc_raise(RC_INVAL, "%s", w->lines);
+}
+
+/* All rows that are wrong are named, each by its first error. */
 static enum rc read_lines(struct reader *r, FILE *from)
 {
+    struct wrong_rows wrong_rows = { .n_bytes = 0 };
     char *text = NULL;
     size_t n_room_bytes = 0;
     ssize_t n_bytes;
@@ -458,8 +488,14 @@ static enum rc read_lines(struct reader *r, FILE *from)
         text[strcspn(text, "\r\n")] = '\0';
         if (text[0] == '#' || csv_is_empty(text, strlen(text)))
             continue;
-        TRY(r->n_fields == 0 ? take_head(r, text) : add_row(r, text));
+        const bool is_row = r->n_fields > 0 && r->rows.n_rows < ROWS_MAX;
+        const enum rc taken = r->n_fields == 0 ? take_head(r, text) : add_row(r, text);
+        if (taken == RC_INVAL && is_row)
+            note_wrong_row(&wrong_rows);
+        else if (taken != RC_OK)
+            TRY(taken);
     }
+    TRY(raise_wrong_rows(&wrong_rows));
     if (r->rows.n_rows == 0)
         FAIL(RC_INVAL, "%s: has no rows; use a head and a row: model,gpus,mode,servers,efficiency", r->rows.path);
 out:

@@ -206,6 +206,26 @@ static void assert_named(const struct wrong *wrong, size_t n)
     }
 }
 
+/* Each row by its first error, in one message, as far as it has room. */
+static void all_wrong_rows_are_named(void **state)
+{
+    char text[4000], expected[1024];
+    struct published_rows p = { .path = NULL };
+
+    (void)state;
+    assert_int_equal(load(&p, HEAD "m,0,rings,,9\nm,4,ring,,0.5\nm,4,ring\n"), RC_INVAL);
+    snprintf(expected, sizeof expected,
+             "%s:2: gpus: is \"0\"; use a whole number from 1 to 8192\n%s:4: has 3 fields; use 5, as the head has",
+             path, path);
+    assert_string_equal(rc_message(), expected);
+    snprintf(text, sizeof text, "%s", HEAD);
+    for (int i = 0; i < 100; i++)
+        strcat(text, "m,4,ring\n");
+    assert_int_equal(load(&p, text), RC_INVAL);
+    assert_non_null(strstr(rc_message(), ":3: has 3 fields; use 5, as the head has\n"));
+    assert_string_equal(strrchr(rc_message(), ' '), " rows");
+}
+
 static void wrong_rates_are_named(void **state)
 {
     static const struct wrong wrong[] = {
@@ -347,6 +367,7 @@ int main(void)
         cmocka_unit_test(tables_of_spreadsheet_programs),
         cmocka_unit_test(wrong_tables_are_named),
         cmocka_unit_test(wrong_rates_are_named),
+        cmocka_unit_test(all_wrong_rows_are_named),
         cmocka_unit_test(rates_instead_of_efficiencies),
         cmocka_unit_test(unknown_columns_are_passed_over_if_asked),
         cmocka_unit_test(other_things_than_files_are_refused),

@@ -379,17 +379,18 @@ void campaign_print_notes(const struct campaign *c, FILE *to)
 {
     const bool is_strong = campaign_scales_strongly(c), has_layouts = campaign_has_layouts(c);
 
-    fprintf(to,
-            "intervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-            "throughput / (%s x throughput of %s), with the same batch of %s: %s scaling.\n"
-            "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
-            "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
-            "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
-            "the measured parts leave. cores: of a point's workers, one for each thread%s.\n",
-            has_layouts ? "ranks" : "workers", has_layouts ? "one rank alone" : "single",
-            is_strong ? "all workers together" : "each worker", scaling_text(is_strong),
-            any(c, offsetof(struct point, servers_beside)) ? ";\nof servers beside workers none, of others one for each"
-                                                           : ", and one for each server");
+    fprintf(
+        to,
+        "intervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+        "throughput / (%s x throughput of %s), with the same batch of %s: %s scaling.\n"
+        "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
+        "samples of all workers; - without test images. to target: seconds until the target loss, in so many samples.\n"
+        "staleness: updates by others between a pull and its push. step: a worker's mean step, which is compute to\n"
+        "rest; rest: what the measured parts leave. cores: of a point's workers, one for each thread%s.\n",
+        has_layouts ? "ranks" : "workers", has_layouts ? "one rank alone" : "single",
+        is_strong ? "all workers together" : "each worker", scaling_text(is_strong),
+        any(c, offsetof(struct point, servers_beside)) ? ";\nof servers beside workers none, of others one for each"
+                                                       : ", and one for each server");
     if (has_layouts)
         fprintf(to,
                 "layout: workers x stages of each x shards of the dense layers. ranks: workers x stages, each of which "

@@ -3,9 +3,9 @@
  * exercise.h - a program with gaps that a student fills. It goes from one worker to two in five steps: shard,
  * broadcast, scale, average, save once.
  *
- *   exercise.c    the list of exercises, and the program
- *   exercise_run.c      a student's program, built and run with 2 workers under limits
- *   diagnosis.c   which steps of the recipe its workers took, from their paths alone
+ *   exercise.c      the list of exercises, and the program
+ *   exercise_run.c  a student's program, built and run with 2 workers under limits
+ *   diagnosis.c     which steps of the recipe its workers took, from their paths alone
  *
  * Invariants
  *   F1  A diagnosis uses only what the workers did (gm_note() of gradmark.h), never the text of the program: any
