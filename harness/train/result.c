@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
@@ -586,13 +587,15 @@ static enum rc write_step(struct report *to, const struct train_job *job, const 
 {
     struct round_point point;
     struct record *r = NULL;
+    char rate[32];
     enum rc rc;
 
     TRY(record_open(&r, "step"));
     steps_round(&point, &s->steps, step);
     record_u64(r, "step_index", job->resume.steps_count + step);
     record_u64(r, "samples_count", job->resume.samples_count + point.samples_count);
-    record_f64(r, "learning_rate", (double)result->lr[step]);
+    text_of_f32(rate, result->lr[step]); /* 0.01, not the 17 digits of the nearest float */
+    record_f64(r, "learning_rate", strtod(rate, NULL));
     record_f64(r, "loss", point.loss);
     record_seconds(r, job, point.seconds);
     TRY(recorded_communication(r, &s->steps, step));

@@ -152,10 +152,20 @@ out:
     return rc;
 }
 
+/* "digits"; of the user: "gmimg: 400 training and 0 test images of 1 x 28 x 28" */
+static void data_text(char *out, size_t n_bytes, const struct dataset *d)
+{
+    const size_t n = (size_t)snprintf(out, n_bytes, "%s", d->name);
+
+    if (!dataset_source_find(d->name) && d->C > 0 && n < n_bytes)
+        snprintf(out + n, n_bytes - n, ": %zu training and %zu test images of %d x %d x %d", d->n_train, d->n_test,
+                 d->C, d->H, d->W);
+}
+
 /* The model's shape, its data, its memory. */
 static enum rc print_work(struct table *t, const struct train_job *job, const struct train_result *r)
 {
-    char text[256];
+    char text[256], data[128];
     enum rc rc = RC_OK;
 
     if (job->profile) {
@@ -163,9 +173,10 @@ static enum rc print_work(struct table *t, const struct train_job *job, const st
         TRY(print_row(t, "profile", text));
     }
     if (job->workload->network) {
+        data_text(data, sizeof data, job->dataset);
         snprintf(text, sizeof text, "%zu parameters, images %d x %d, %d classes, %s, %d thread%s each, data %s",
                  job->n_params, job->network.image_size, job->network.image_size, job->network.n_classes,
-                 job->opts.precision, r->n_threads, r->n_threads == 1 ? "" : "s", job->dataset->name);
+                 job->opts.precision, r->n_threads, r->n_threads == 1 ? "" : "s", data);
         TRY(print_row(t, "work", text));
     }
     if (job->memory.host_bytes > 0 && job->workload->network) {
