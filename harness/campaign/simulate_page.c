@@ -125,7 +125,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "training loop. Efficiency: the time of a step of one GPU alone over that of all. Exposed: time of a "
                  "step in which a GPU waits for the exchange.");
     simulate_band_text(band, sizeof band, s);
-    html_element(to, "p", NULL, "%s.", band);
+    html_element(to, "p", NULL, "%s%s", band, band[0] && band[strlen(band) - 1] == '.' ? "" : ".");
     html_table(to, t, "predictions");
     simulate_exchange_terms(s, write_line, to);
     simulate_crossovers(s, write_crossover, &crossovers);

@@ -32,6 +32,8 @@ void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes)
 {
     if (n_bytes == 0)
         snprintf(out, SIMULATED_BUCKETS_BYTES, "one bucket of all gradients");
+    else if (n_bytes % (1 << 20) == 0)
+        snprintf(out, SIMULATED_BUCKETS_BYTES, "buckets of %llu MiB", (unsigned long long)n_bytes >> 20);
     else
         snprintf(out, SIMULATED_BUCKETS_BYTES, "buckets of %llu bytes", (unsigned long long)n_bytes);
 }

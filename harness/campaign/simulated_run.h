@@ -41,7 +41,7 @@ struct simulation_set { /* owned; zeroed: empty */
 int simulated_most_servers(const struct used_profile *profile, const char *placement);
 /* Name of its exchange: "ring", "allreduce" if no algorithm is given, "ps". */
 const char *simulated_exchange(enum row_mode mode, const char *reducer);
-/* "buckets of 33554432 bytes"; 0: "one bucket of all gradients". */
+/* "buckets of 32 MiB"; 0: "one bucket of all gradients". */
 enum { SIMULATED_BUCKETS_BYTES = 48 };
 void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes);
 /* RC_INVAL: the collective algorithm needs more GPUs on one host than the cluster has there. reducer: as in a run. */

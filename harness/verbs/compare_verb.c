@@ -2,7 +2,6 @@
 /* compare_verb.c - gradmark compare: every mode at every worker count, then table, verdict and charts. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "harness/base/opt.h"
 #include "harness/base/text.h"
@@ -297,14 +296,12 @@ out:
 /* Looks at the machine for a fifth of a second. Under mpirun the other ranks are starting: they are no others. */
 static void warn_if_busy(struct sweep *s)
 {
-    const struct timespec window = { .tv_nsec = 200000000 };
+    enum { WINDOW_NS = 200000000 };
     struct host_load before, after;
 
     if (s->campaign.is_virtual || s->launcher.n_ranks > 1)
         return;
-    host_load_read(&before, "");
-    (void)nanosleep(&window, NULL);
-    host_load_read(&after, "");
+    host_load_watch(&before, &after, WINDOW_NS, "");
     sweep_warn_if_busy(s, &before, &after, stderr);
 }
 

@@ -5,9 +5,9 @@
 
 #include "harness/base/rc.h"
 
-/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NUMBER-NAME-PICTURE, numbered from 1. The folder slides
- * must be new or empty. *n_slides := number of copies. RC_INVAL, RC_IO, RC_NOMEM; nothing new is then at
- * RESULTS/slides. */
+/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NUMBER-NAME-PICTURE. The first
+ * name has the number 1. The folder slides must be new or empty. *n_slides := number of copies. RC_INVAL, RC_IO,
+ * RC_NOMEM; nothing new is then at RESULTS/slides. */
 enum rc lab_slides_write(const char *results, const char *const *name, int n_names, int *n_slides) MUST_CHECK;
 
 #endif

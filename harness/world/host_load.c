@@ -123,6 +123,15 @@ void host_load_read(struct host_load *out, const char *root)
     out->now_ns = wait_clock_ns();
 }
 
+void host_load_watch(struct host_load *before, struct host_load *after, uint64_t window_ns, const char *root)
+{
+    const struct timespec window = { .tv_nsec = (long)window_ns };
+
+    host_load_read(before, root);
+    (void)nanosleep(&window, NULL);
+    host_load_read(after, root);
+}
+
 uint64_t host_date_ns(void)
 {
     struct timespec now;

@@ -23,6 +23,9 @@ struct host_load {
 /* Reads it from files. root: "", or a folder with copies of /proc and /sys. Cannot fail. */
 void host_load_read(struct host_load *out, const char *root);
 
+/* Two readings, with window_ns < 1 s between them, in which the caller sleeps. Cannot fail. */
+void host_load_watch(struct host_load *before, struct host_load *after, uint64_t window_ns, const char *root);
+
 /* The date by this host's clock: ns since 1970, UTC. Not for measuring: it may be set at any time. Cannot fail. */
 uint64_t host_date_ns(void);
 
