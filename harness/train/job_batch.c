@@ -30,7 +30,7 @@ enum rc job_split_resolve(struct train_job *job)
     if (job->split_opts.kind == SPLIT_IID)
         return RC_OK;
     if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
-        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; a share for each would be right", job->opts.split,
+        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; use a share for each", job->opts.split,
              job->split_opts.n_shares, job->n_workers);
     for (int w = 0; w < job->n_workers; w++)
         if (job_batch_of(job, w) == 0)
@@ -215,7 +215,7 @@ static enum rc refuse_parts(const struct train_job *job, int worker, size_t batc
         snprintf(whose, sizeof whose, " that worker %d has of --split %.80s", worker, job->opts.split);
     text_near_divisors(fitting, sizeof fitting, n, batch);
     if (batch > 1)
-        snprintf(right, sizeof right, "%s would be right", fitting);
+        snprintf(right, sizeof right, "use %s", fitting);
     return rc_raise(RC_INVAL, "--accumulate %llu: the batch of %zu samples%s has no %llu equal parts; %s", n, batch,
                     whose, n, right);
 }
