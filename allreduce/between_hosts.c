@@ -4,43 +4,18 @@
 
 #include <stdlib.h>
 
-#include "allreduce/halving_doubling_members.h"
 #include "allreduce/part_message.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-const struct opt between_hosts_options[] = {
-    OPT_BOOL_(struct between_hosts_opts, halving, "halving", "false",
-              "use halving and doubling between hosts, not a ring. It needs fewer messages"),
-    OPT_U64_(struct between_hosts_opts, segment_bytes, "segment-bytes", RING_SEGMENT_TEXT, 0, 1 << 30, "bytes",
-             "size of the segments of a chunk between hosts. Only for the ring. A segment is sent on while the next "
-             "one arrives. A chunk has at most 64. With 0 it is sent as a whole"),
-    OPT_END_,
-};
-
-static bool halves(const void *opts)
+static int n_segments(size_t n_elems, int n_hosts)
 {
-    return opts && ((const struct between_hosts_opts *)opts)->halving;
+    return ring_n_segments(RING_SEGMENT_BYTES, n_elems, n_hosts);
 }
 
-/* Of the ring. opts NULL: defaults. */
-static int n_segments(const void *opts, size_t n_elems, int n_hosts)
+size_t between_hosts_scratch_elems(size_t n_elems, int n_hosts)
 {
-    const struct between_hosts_opts *o = opts;
-
-    return ring_n_segments(o ? o->segment_bytes : RING_SEGMENT_BYTES, n_elems, n_hosts);
-}
-
-static bool has_segments(const void *opts, size_t max_elems, int n_hosts)
-{
-    return !halves(opts) && n_segments(opts, max_elems, n_hosts) > 1;
-}
-
-size_t between_hosts_scratch_elems(const void *opts, size_t n_elems, int n_hosts)
-{
-    return halves(opts)
-               ? halving_doubling_scratch_elems(COLL_ALLREDUCE, n_elems, n_hosts)
-               : n_elems / (size_t)n_hosts + 1 + (has_segments(opts, n_elems, n_hosts) ? RING_MOST_SEGMENTS : 0);
+    return n_elems / (size_t)n_hosts + 1 + (n_segments(n_elems, n_hosts) > 1 ? RING_MOST_SEGMENTS : 0);
 }
 
 /* --- where a rank is --- */
@@ -99,12 +74,12 @@ out:
 /* Of the first rank of a host. */
 static enum rc open_buffers(struct between_hosts *b, const struct collective_env *env)
 {
-    const size_t n_elems = between_hosts_scratch_elems(env->opts, env->max_elems, b->n_hosts);
+    const size_t n_elems = between_hosts_scratch_elems(env->max_elems, b->n_hosts);
     enum rc rc;
 
     TRY(arena_open(&b->arena, arena_floats_bytes(n_elems)));
     b->scratch = arena_floats(&b->arena, n_elems);
-    if (has_segments(env->opts, env->max_elems, b->n_hosts)) {
+    if (n_segments(env->max_elems, b->n_hosts) > 1) {
         b->flight = calloc((size_t)3 * RING_MOST_SEGMENTS, sizeof *b->flight);
         if (!b->flight)
             FAIL(RC_NOMEM, "no memory for the segments of messages between hosts");
@@ -136,7 +111,7 @@ void between_hosts_close(struct between_hosts *b)
 
 /* --- the sum --- */
 
-static enum rc sum_by_ring(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
+enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
 {
     struct ring_half half = { .collective = c,
                               .circle = &b->circle,
@@ -144,7 +119,7 @@ static enum rc sum_by_ring(struct between_hosts *b, const struct collective *c, 
                               .n_elems = n_elems,
                               .first = b->circle.index,
                               .add = true,
-                              .n_segments = n_segments(c->env.opts, n_elems, b->circle.n_members),
+                              .n_segments = n_segments(n_elems, b->circle.n_members),
                               .scratch = b->scratch,
                               .flight = b->flight };
     enum rc rc;
@@ -158,30 +133,12 @@ out:
     return rc;
 }
 
-enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
-{
-    const struct halving_doubling_members members = { .collective = c,
-                                                      .rank = b->first,
-                                                      .n_members = b->n_hosts,
-                                                      .index = b->circle.index,
-                                                      .data = data,
-                                                      .n_elems = n_elems,
-                                                      .scratch = b->scratch };
-
-    if (halves(c->env.opts))
-        return halving_doubling_run(&members, COLL_ALLREDUCE, &b->n_steps);
-    return sum_by_ring(b, c, data, n_elems);
-}
-
 /* --- costs --- */
 
-struct collective_cost between_hosts_cost(const void *opts, const struct collective_call *call, int h, int k)
+struct collective_cost between_hosts_cost(const struct collective_call *call, int h, int k)
 {
     const size_t n_elems = call->n_elems;
-    const int n = n_segments(opts, n_elems, h);
-
-    if (halves(opts))
-        return halving_doubling_cost(call, h, k);
+    const int n = n_segments(n_elems, h);
     const struct collective_cost round = collective_round_cost(ring_chunk(k + 1, h, n_elems).n_elems, call->wire);
     const struct collective_cost scatter =
         ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
@@ -190,12 +147,10 @@ struct collective_cost between_hosts_cost(const void *opts, const struct collect
     return collective_cost_sum(collective_cost_sum(round, scatter), gather);
 }
 
-struct collective_cost between_hosts_path(const void *opts, const struct collective_call *call, int h)
+struct collective_cost between_hosts_path(const struct collective_call *call, int h)
 {
     const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
 
-    if (halves(opts))
-        return halving_doubling_path(call, h);
     return collective_cost_sum(collective_round_cost(n_largest, call->wire),
                                collective_cost_sum(ring_half_path(n_elems, h, true, call->wire),
                                                    ring_half_path(n_elems, h, false, call->wire)));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * between_hosts.h - allreduce among the first ranks of hosts, of a vector that each of them has: around a ring
- * (ring.h), or by halving and doubling (halving_doubling_members.h). Also the place of a rank among hosts.
+ * between_hosts.h - allreduce among the first ranks of hosts, of a vector that each of them has, around a ring
+ * (ring.h). Also the place of a rank among hosts.
  *
- * With the ring, chunk i of h hosts is added in the order of hosts i, i + 1, ...
+ * Chunk i of h hosts is added in the order of hosts i, i + 1, ...
  */
 #ifndef ALLREDUCE_BETWEEN_HOSTS_H
 #define ALLREDUCE_BETWEEN_HOSTS_H
@@ -14,16 +14,9 @@
 
 #include "allreduce/ring.h"
 #include "harness/base/arena.h"
-#include "harness/base/opt.h"
 #include "harness/exchange/collective.h"
 
 struct world;
-
-struct between_hosts_opts { /* options of a module that uses this sum */
-    bool halving;
-    uint64_t segment_bytes;
-};
-extern const struct opt between_hosts_options[];
 
 struct between_hosts {
     int n_hosts;
@@ -31,11 +24,11 @@ struct between_hosts {
     int *first;                /* [n_hosts]: the first ranks */
     struct arena arena;
     float *scratch;              /* a received chunk; only on first ranks, like what follows */
-    struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: for the ring; NULL: no segments */
+    struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: NULL: no segments */
     uint32_t n_steps;            /* of the ring so far */
 };
 
-/* From env it uses transport, opts and max_elems. group: the ranks of this host, whose rank 0 is the first; host: its
+/* From env it uses transport and max_elems. group: the ranks of this host, whose rank 0 is the first; host: its
  * number among n_hosts. Collective over the world of env->transport. *out is written on errors too: close it.
  * RC_NOMEM. */
 enum rc between_hosts_open(struct between_hosts *out, const struct collective_env *env, const struct world *group,
@@ -45,14 +38,14 @@ void between_hosts_close(struct between_hosts *b); /* accepts a zeroed one */
  * Errors: those of transfers; RC_MISMATCH: a message of another length. */
 enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems) MUST_CHECK;
 
-/* The following functions are pure; opts NULL: defaults. */
+/* The following functions are pure. */
 
 /* The most elements, of n_elems, that a first rank receives at once. */
-size_t between_hosts_scratch_elems(const void *opts, size_t n_elems, int n_hosts);
+size_t between_hosts_scratch_elems(size_t n_elems, int n_hosts);
 /* Cost on the first rank of host k of h. */
-struct collective_cost between_hosts_cost(const void *opts, const struct collective_call *call, int h, int k);
+struct collective_cost between_hosts_cost(const struct collective_call *call, int h, int k);
 /* From first send to last receive. */
-struct collective_cost between_hosts_path(const void *opts, const struct collective_call *call, int h);
+struct collective_cost between_hosts_path(const struct collective_call *call, int h);
 
 struct host_place { /* the place of a rank: its host, and its index there */
     int n_hosts, host, n_on_host, index;

@@ -34,16 +34,6 @@ extern const struct collective_ops collective_gloo;
 enum { MOST_CONNECT_MS = 30000, WHY_BYTES = 200 };
 #define EVER_MS (INT32_MAX / 10)
 
-struct gloo_opts {
-    const char *algorithm;
-};
-
-static const struct opt table[] = {
-    OPT_CHOICE_(struct gloo_opts, algorithm, "algorithm", "auto", "auto|ring|bcube",
-                "algorithm of Gloo's allreduce. With auto Gloo chooses. Its version 0.5 chooses ring"),
-    OPT_END_,
-};
-
 struct gloo {
     struct collective base;
     struct world *world;
@@ -204,15 +194,6 @@ out:
     return rc;
 }
 
-static enum gloo_algorithm algorithm_of(const void *opts)
-{
-    const struct gloo_opts *o = opts;
-
-    if (!o || strcmp(o->algorithm, "auto") == 0)
-        return GLOO_AUTO;
-    return strcmp(o->algorithm, "bcube") == 0 ? GLOO_BCUBE : GLOO_RING;
-}
-
 /* row: of `addresses`. */
 static enum rc open_own(struct gloo *g, const struct collective_env *env, unsigned char *row)
 {
@@ -225,8 +206,7 @@ static enum rc open_own(struct gloo *g, const struct collective_env *env, unsign
                                       .rank = g->world->rank,
                                       .n_ranks = g->world->n_ranks,
                                       .connect_ms = limit_ms < MOST_CONNECT_MS ? limit_ms : MOST_CONNECT_MS,
-                                      .run_ms = limit_ms,
-                                      .algorithm = algorithm_of(env->opts) };
+                                      .run_ms = limit_ms };
     if (!gloo_group_listen(&g->group, &setup, row, &g->fault))
         FAIL(g->fault.end == GLOO_NO_MEMORY ? RC_NOMEM : RC_IO, "collective gloo: %s: %s", address, g->fault.why);
     TRY(background_open(&g->thread, work, g));
@@ -335,8 +315,6 @@ const struct collective_ops collective_gloo = {
     .module.name = "gloo",
     .module.caps = COLL_ALLREDUCE | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE | COLL_THREADS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
-    .module.options = table,
-    .module.opts_bytes = sizeof(struct gloo_opts),
     .open = gloo_open,
     .run = gloo_run,
     .predict = collective_no_cost,

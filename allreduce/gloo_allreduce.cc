@@ -268,18 +268,6 @@ extern "C" void gloo_group_close(struct gloo_group **g)
 
 /* --- operations --- */
 
-static gloo::AllreduceOptions::Algorithm algorithm_of(enum gloo_algorithm algorithm)
-{
-    switch (algorithm) {
-    case GLOO_RING:
-        return gloo::AllreduceOptions::Algorithm::RING;
-    case GLOO_BCUBE:
-        return gloo::AllreduceOptions::Algorithm::BCUBE;
-    default:
-        return gloo::AllreduceOptions::Algorithm::UNSPECIFIED;
-    }
-}
-
 extern "C" bool gloo_group_sum(struct gloo_group *g, float *data, size_t n_elems, struct gloo_fault *fault)
 {
     return guarded(g, fault, [&] {
@@ -288,7 +276,6 @@ extern "C" bool gloo_group_sum(struct gloo_group *g, float *data, size_t n_elems
 
         options.setOutput(data, n_elems);
         options.setReduceFunction(static_cast<Add>(&gloo::sum<float>));
-        options.setAlgorithm(algorithm_of(g->setup.algorithm));
         gloo::allreduce(options);
     });
 }

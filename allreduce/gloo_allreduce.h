@@ -29,12 +29,6 @@ enum gloo_end {
     GLOO_OTHER,
 };
 
-enum gloo_algorithm {
-    GLOO_AUTO,
-    GLOO_RING,
-    GLOO_BCUBE
-}; /* for allreduces; GLOO_AUTO: the library makes the choice by itself */
-
 enum { GLOO_WHY_BYTES = 256, GLOO_ADDRESS_BYTES = 192 };
 
 struct gloo_fault {
@@ -47,7 +41,6 @@ struct gloo_setup {
     const char *address; /* IPv4, of this host; the system chooses the port */
     int rank, n_ranks;
     int connect_ms, run_ms; /* limits, at least 1 */
-    enum gloo_algorithm algorithm;
 };
 
 /* own: unsigned char[n_ranks][GLOO_ADDRESS_BYTES]; the addresses of this rank for each other rank. */

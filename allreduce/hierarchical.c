@@ -48,9 +48,9 @@ static void hierarchical_close(struct collective **c)
 
 static struct memory_need hierarchical_memory(const void *opts, const struct job_facts *facts)
 {
+    (void)opts;
     /* two hosts are the fewest between which something is received */
-    return (struct memory_need){ .worker_bytes =
-                                     between_hosts_scratch_elems(opts, facts->n_params, 2) * sizeof(float) };
+    return (struct memory_need){ .worker_bytes = between_hosts_scratch_elems(facts->n_params, 2) * sizeof(float) };
 }
 
 static bool is_first(const struct hierarchical *h)
@@ -154,10 +154,11 @@ static struct collective_cost hierarchical_predict(const void *opts, const struc
     const struct host_place at = host_place_of(group, rank);
     const struct collective_cost slice = slice_cost(call->n_elems, at, at.index);
 
+    (void)opts;
     if (at.n_hosts == 1)
         return slice;
     return collective_cost_sum(slice, at.index > 0 ? host_parts_copy_cost(call->n_elems)
-                                                   : between_hosts_cost(opts, call, at.n_hosts, at.host));
+                                                   : between_hosts_cost(call, at.n_hosts, at.host));
 }
 
 /* The host that has most to add comes last to the ring. */
@@ -167,6 +168,7 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
     struct collective_cost slice = { 0 }, copy = { 0 };
     int n_hosts = 1;
 
+    (void)opts;
     for (int r = 0; r < group->n_ranks; r++) {
         const struct host_place at = host_place_of(group, r);
         const struct collective_cost own = slice_cost(call->n_elems, at, at.index);
@@ -180,14 +182,12 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
-    return collective_cost_sum(collective_cost_sum(slice, between_hosts_path(opts, call, n_hosts)), copy);
+    return collective_cost_sum(collective_cost_sum(slice, between_hosts_path(call, n_hosts)), copy);
 }
 
 const struct collective_ops collective_hierarchical = {
     .module.name = "hierarchical",
     .module.caps = COLL_ALLREDUCE | COLL_SHARED | COLL_NARROW,
-    .module.options = between_hosts_options,
-    .module.opts_bytes = sizeof(struct between_hosts_opts),
     .module.memory = hierarchical_memory,
     .open = hierarchical_open,
     .run = hierarchical_run,

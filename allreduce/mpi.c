@@ -19,14 +19,11 @@ extern const struct collective_ops collective_mpi;
 
 struct mpi_opts {
     bool nonblocking;
-    uint64_t most_elems;
 };
 
 static const struct opt table[] = {
     OPT_BOOL_(struct mpi_opts, nonblocking, "nonblocking", "false",
               "use MPI_Iallreduce instead of MPI_Allreduce. Its wait ends when a rank is lost"),
-    OPT_U64_(struct mpi_opts, most_elems, "most-elems", "2147483647", 1, INT_MAX, "elements",
-             "longest array of one MPI call. A longer one takes several calls"),
     OPT_END_,
 };
 
@@ -50,7 +47,7 @@ static enum rc mpi_open(struct collective **out, const struct collective_env *en
     const struct mpi_collective_env inner = { .transport = env->transport,
                                               .is_blocking = !o || !o->nonblocking,
                                               .timeout_ms = env->timeout_ms,
-                                              .most_elems = o ? o->most_elems : INT_MAX };
+                                              .most_elems = INT_MAX };
     struct mpi *m = calloc(1, sizeof *m);
     enum rc rc;
 

@@ -146,8 +146,9 @@ static enum rc nccl_hierarchical_check(const void *opts, const struct job_facts 
 
 static struct memory_need nccl_hierarchical_memory(const void *opts, const struct job_facts *facts)
 {
+    (void)opts;
     return (struct memory_need){
-        .worker_bytes = (between_hosts_scratch_elems(opts, facts->n_params, 2) + facts->n_params) * sizeof(float)
+        .worker_bytes = (between_hosts_scratch_elems(facts->n_params, 2) + facts->n_params) * sizeof(float)
     };
 }
 
@@ -276,8 +277,6 @@ const struct collective_ops collective_nccl_hierarchical = {
     .module.name = "nccl-hierarchical",
     .module.caps = COLL_ALLREDUCE | COLL_DEVICE | COLL_THREADS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
-    .module.options = between_hosts_options,
-    .module.opts_bytes = sizeof(struct between_hosts_opts),
     .module.check = nccl_hierarchical_check,
     .module.memory = nccl_hierarchical_memory,
     .open = nccl_hierarchical_open,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_test.c CASE RANKS [RANKS_PER_HOST [halving]] - the collective "nccl" with the substitute library, on a device
+ * nccl_test.c CASE RANKS [RANKS_PER_HOST] - the collective "nccl" with the substitute library, on a device
  * whose memory the host cannot reach; with RANKS_PER_HOST "nccl-hierarchical", on hosts that the linker makes up of so
  * many ranks. Cases that fail are made to by the variables of nccl_substitute.h, which CTest sets.
  */
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/between_hosts.h"
 #include "allreduce/collective_list.h"
 #include "allreduce/nccl_library.h"
 #include "allreduce/suite/nccl_substitute.h"
@@ -130,7 +129,6 @@ static const struct {
 } parts[N_GROUPS] = { { 0, { 97, 1 } }, { 98, { 4096, 4097 } }, { 8291, { 1710, 0 } } };
 
 static int ranks_per_host; /* 0: all are on one */
-static struct between_hosts_opts between = { .segment_bytes = RING_SEGMENT_BYTES };
 
 enum rc __real_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
 enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, int *n_hosts);
@@ -288,7 +286,6 @@ static enum rc open_and_sum(struct run *run, struct world *w, int *n_had)
                                         .transport = t,
                                         .compute = compute,
                                         .timeout_ms = run->scene->timeout_ms,
-                                        .opts = ranks_per_host > 0 ? &between : NULL,
                                         .types = COLL_ALLREDUCE,
                                         .max_elems = MAX_ELEMS,
                                         .n_groups = N_GROUPS };
@@ -411,10 +408,9 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "versions") == 0)
         return check_versions();
     ranks_per_host = argc > 3 ? atoi(argv[3]) : 0;
-    between.halving = argc > 4 && strcmp(argv[4], "halving") == 0;
-    for (size_t i = 0; argc >= 3 && argc <= 5 && i < sizeof scenes / sizeof *scenes; i++)
+    for (size_t i = 0; argc >= 3 && argc <= 4 && i < sizeof scenes / sizeof *scenes; i++)
         if (strcmp(scenes[i].name, argv[1]) == 0 && atoi(argv[2]) >= 1 && atoi(argv[2]) <= MOST_RANKS)
             return run_scene(&scenes[i], atoi(argv[2]), argc > 3 ? "nccl-hierarchical" : "nccl") > 0;
-    fprintf(stderr, "usage: nccl_test CASE RANKS [RANKS_PER_HOST [halving]] | library TEXT | versions\n");
+    fprintf(stderr, "usage: nccl_test CASE RANKS [RANKS_PER_HOST] | library TEXT | versions\n");
     return 2;
 }

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/opt.h"
 
 struct optimizer_rule optimizer_sgd(double momentum, double weight_decay)
 {
@@ -160,37 +159,18 @@ void optimizer_fini(struct optimizer *o)
 
 /* --- the list --- */
 
-struct adagrad_opts {
-    double epsilon, initial_accumulator;
-};
-
-struct adam_opts {
-    double beta1, beta2, epsilon;
-};
-
-/* Those of Duchi, Hazan and Singer (2011), of whose delta any value above 0 will do. */
-static const struct opt adagrad_table[] = {
-    OPT_F64_(struct adagrad_opts, epsilon, "epsilon", "1e-10", 1e-20, 1, "",
-             "value added to the root of the sum of squares. It is added outside the root"),
-    OPT_F64_(struct adagrad_opts, initial_accumulator, "initial-accumulator", "0", 0, 1e6, "",
-             "first value of the sum of squared gradients"),
-    OPT_END_,
-};
-
-/* Those of Kingma and Ba (2015). */
-static const struct opt adam_table[] = {
-    OPT_F64_(struct adam_opts, beta1, "beta1", "0.9", 0, 0.999999, "", "decay of the mean of gradients"),
-    OPT_F64_(struct adam_opts, beta2, "beta2", "0.999", 0, 0.999999, "", "decay of the mean of squared gradients"),
-    OPT_F64_(struct adam_opts, epsilon, "epsilon", "1e-8", 1e-12, 1, "",
-             "value added to the root of the mean of squares. It is added outside the root"),
-    OPT_END_,
-};
+/* Adagrad's are those of Duchi, Hazan and Singer (2011), of whose delta any value above 0 will do; Adam's those of
+ * Kingma and Ba (2015). */
+#define ADAGRAD_EPSILON 1e-10
+#define ADAM_BETA1      0.9
+#define ADAM_BETA2      0.999
+#define ADAM_EPSILON    1e-8
 
 static const struct module modules[OPTIMIZER_N_KINDS] = {
     [OPTIMIZER_SGD] = { .name = "sgd", .caps = OPTIMIZER_OF_MOMENTUM_0 },
     [OPTIMIZER_MOMENTUM] = { .name = "momentum", .caps = OPTIMIZER_HAS_MOMENTUM },
-    [OPTIMIZER_ADAGRAD] = { .name = "adagrad", .options = adagrad_table, .opts_bytes = sizeof(struct adagrad_opts) },
-    [OPTIMIZER_ADAM] = { .name = "adam", .options = adam_table, .opts_bytes = sizeof(struct adam_opts) },
+    [OPTIMIZER_ADAGRAD] = { .name = "adagrad" },
+    [OPTIMIZER_ADAM] = { .name = "adam" },
 };
 
 static const struct module *optimizer_at(int i)
@@ -205,12 +185,9 @@ const struct module *optimizer_of_momentum(double momentum)
     return &modules[momentum != 0 ? OPTIMIZER_MOMENTUM : OPTIMIZER_SGD];
 }
 
-struct optimizer_rule optimizer_rule_of(const struct module *optimizer, const void *opts, double momentum,
-                                        bool rate_in_velocity)
+struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum, bool rate_in_velocity)
 {
     struct optimizer_rule rule = { .kind = (enum optimizer_kind)(optimizer - modules) };
-    const struct adagrad_opts *adagrad = opts;
-    const struct adam_opts *adam = opts;
 
     switch (rule.kind) {
     case OPTIMIZER_MOMENTUM:
@@ -218,13 +195,12 @@ struct optimizer_rule optimizer_rule_of(const struct module *optimizer, const vo
         rule.rate_in_velocity = rate_in_velocity;
         break;
     case OPTIMIZER_ADAGRAD:
-        rule.epsilon = adagrad->epsilon;
-        rule.initial = adagrad->initial_accumulator;
+        rule.epsilon = ADAGRAD_EPSILON;
         break;
     case OPTIMIZER_ADAM:
-        rule.beta1 = adam->beta1;
-        rule.beta2 = adam->beta2;
-        rule.epsilon = adam->epsilon;
+        rule.beta1 = ADAM_BETA1;
+        rule.beta2 = ADAM_BETA2;
+        rule.epsilon = ADAM_EPSILON;
         break;
     case OPTIMIZER_SGD:
     case OPTIMIZER_N_KINDS:

@@ -79,11 +79,10 @@ enum optimizer_caps {
 
 /* The optimisers: option --optimizer. */
 extern const struct module_kind optimizer_modules;
-/* The optimiser for a given momentum, without further options. */
+/* The optimiser for a given momentum. */
 const struct module *optimizer_of_momentum(double momentum);
-/* opts: the module's, NULL: none. momentum, rate_in_velocity: for one with OPTIMIZER_HAS_MOMENTUM. */
-struct optimizer_rule optimizer_rule_of(const struct module *optimizer, const void *opts, double momentum,
-                                        bool rate_in_velocity);
+/* momentum, rate_in_velocity: for one with OPTIMIZER_HAS_MOMENTUM. */
+struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum, bool rate_in_velocity);
 /* "sgd". */
 const char *optimizer_name(enum optimizer_kind kind);
 

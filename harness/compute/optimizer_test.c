@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "harness/base/opt.h"
 #include "harness/base/rng.h"
 #include "harness/compute/optimizer.h"
 
@@ -248,19 +247,14 @@ static void the_work_is_counted_hollow_too(void **state)
         }
 }
 
-/* The defaults that the papers and the help name. */
+/* The values that the papers name. */
 static void the_list_makes_the_rules(void **state)
 {
-    static const struct module_kind *const kinds[] = { &optimizer_modules, NULL };
-    struct opt_group group[MAX_MODULE_GROUPS];
-    union module_values values;
     const struct module *m;
 
     (void)state;
-    const int n_groups = module_opt_groups(group, kinds, &values);
-    assert_int_equal(opt_parse(group, n_groups, NULL, 0, 0, NULL), RC_OK);
     for (int i = 0; (m = optimizer_modules.at(i)); i++) {
-        const struct optimizer_rule rule = optimizer_rule_of(m, module_options(&values, kinds, m), 0.75, true);
+        const struct optimizer_rule rule = optimizer_rule_of(m, 0.75, true);
         assert_int_equal(rule.kind, i);
         assert_string_equal(optimizer_name(rule.kind), m->name);
         assert_true(rule.momentum == (i == OPTIMIZER_MOMENTUM ? 0.75 : 0));

@@ -72,8 +72,7 @@ static enum rc resolve_optimizer(struct train_job *job)
         m = optimizer_of_momentum(o->momentum);
     TRY(check_momentum(m, o));
     o->optimizer = m->name;
-    job->optimizer = optimizer_rule_of(m, module_options(&o->modules, train_kinds, m), o->momentum,
-                                       strcmp(o->momentum_correction, "off") == 0);
+    job->optimizer = optimizer_rule_of(m, o->momentum, strcmp(o->momentum_correction, "off") == 0);
     job->optimizer.weight_decay = o->weight_decay;
     job->used[TRAIN_OPTIMIZER] = o->forward_only ? NULL : m;
 out:
