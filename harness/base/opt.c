@@ -30,13 +30,11 @@ static const char *full_name(char *out, size_t n_bytes, const struct opt_group *
     return name_in_group(out, n_bytes, group, o->name);
 }
 
-/* Is name the full name of option o, or its former one? */
 static bool is_called(const struct opt_group *group, const struct opt *o, const char *name)
 {
     char full[MAX_NAME_BYTES];
 
-    return strcmp(full_name(full, sizeof full, group, o), name) == 0 ||
-           (o->was && strcmp(name_in_group(full, sizeof full, group, o->was), name) == 0);
+    return strcmp(full_name(full, sizeof full, group, o), name) == 0;
 }
 
 static struct found find_option(struct opt_group *group, int n_groups, const char *name)

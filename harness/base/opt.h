@@ -4,8 +4,7 @@
  * it. A member whose C type is not the one the entry claims does not compile.
  *
  * A verb takes several groups (its own options, the world's, ...). `--name value`,
- * `--name=value`; a switch is `--name` or `--no-name`. The parser accepts the former name of a renamed option as its
- * new one; help, messages and manifests write the new one. No default silently replaces a value: an unknown name, a bad
+ * `--name=value`; a switch is `--name` or `--no-name`. No default silently replaces a value: an unknown name, a bad
  * value, a repeated option or a broken rule is RC_INVAL, whose message names the option, the value and the valid
  * values.
  */
@@ -57,7 +56,6 @@ struct opt {
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
     const char *help;               /* sentences, without the last full stop; --help shows only the first one */
     const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, after those of choices */
-    const char *was;                /* its former name, which the parser also accepts; NULL: none */
     enum opt_file file;             /* TEXT */
 };
 
@@ -66,59 +64,55 @@ struct opt {
                           _Static_assert(_Generic(((S *)0)->m, T : 1, default : 0), #S "." #m " is not a " #T); \
                           int unused;                                                                           \
                       }))
-#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_U64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
-#define OPT_U64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                                \
-    {                                                                                                           \
-        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, was_, \
-            OPT_NO_FILE                                                                                         \
+#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_)                                                                \
+    {                                                                                                                 \
+        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, OPT_NO_FILE \
     }
-#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_F64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
-#define OPT_F64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                      \
-    {                                                                                                 \
-        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, was_, OPT_NO_FILE \
-    }
-#define OPT_BOOL_(S, m, nm, def_, help_)                                                        \
+#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                                          \
     {                                                                                           \
-        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, NULL, OPT_NO_FILE \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, OPT_NO_FILE \
     }
-#define OPT_TEXT_(S, m, nm, def_, what_, help_) OPT_TEXT_WAS_(S, m, nm, NULL, def_, what_, help_)
-#define OPT_TEXT_WAS_(S, m, nm, was_, def_, what_, help_)                                                  \
-    {                                                                                                      \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, was_, OPT_NO_FILE \
+#define OPT_BOOL_(S, m, nm, def_, help_)                                                  \
+    {                                                                                     \
+        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, OPT_NO_FILE \
+    }
+#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                                      \
+    {                                                                                                \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, OPT_NO_FILE \
     }
 /* A TEXT that names a file or folder, or several. */
-#define OPT_FILE_(S, m, nm, file_, def_, what_, help_)                                               \
-    {                                                                                                \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, NULL, file_ \
+#define OPT_FILE_(S, m, nm, file_, def_, what_, help_)                                         \
+    {                                                                                          \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, file_ \
     }
-#define OPT_JOINED_(S, m, nm, what_, help_)                                                                     \
-    {                                                                                                           \
-        nm, OPT_JOINED, OPT_AT_(S, m, struct opt_joined), "", 0, 0, what_, NULL, help_, NULL, NULL, OPT_NO_FILE \
+#define OPT_JOINED_(S, m, nm, what_, help_)                                                               \
+    {                                                                                                     \
+        nm, OPT_JOINED, OPT_AT_(S, m, struct opt_joined), "", 0, 0, what_, NULL, help_, NULL, OPT_NO_FILE \
     }
-#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                                          \
-    {                                                                                                         \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL, NULL, OPT_NO_FILE \
+#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                                    \
+    {                                                                                                   \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL, OPT_NO_FILE \
     }
-#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                                    \
-    {                                                                                                         \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, NULL, OPT_NO_FILE \
+#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                              \
+    {                                                                                                   \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, OPT_NO_FILE \
     }
 /* One module of a kind; one, or "auto", the default; several modules. */
-#define OPT_MODULE_(S, m, nm, kind_, help_)                                                                 \
+#define OPT_MODULE_(S, m, nm, kind_, help_)                                                           \
+    {                                                                                                 \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), OPT_NO_FILE \
+    }
+#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                                            \
     {                                                                                                       \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL, OPT_NO_FILE \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_), OPT_NO_FILE \
     }
-#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                                                  \
-    {                                                                                                             \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_), NULL, OPT_NO_FILE \
+#define OPT_MODULES_(S, m, nm, kind_, help_)                                                        \
+    {                                                                                               \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), OPT_NO_FILE \
     }
-#define OPT_MODULES_(S, m, nm, kind_, help_)                                                              \
-    {                                                                                                     \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL, OPT_NO_FILE \
-    }
-#define OPT_END_                                                                \
-    {                                                                           \
-        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, OPT_NO_FILE \
+#define OPT_END_                                                          \
+    {                                                                     \
+        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, OPT_NO_FILE \
     }
 
 /* A heading inside a table, for --help-all. */

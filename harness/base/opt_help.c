@@ -138,10 +138,6 @@ void opt_help_text(char *out, size_t n_bytes, const struct module *module, const
         n = append_text(out, n_bytes, n, end);
     if (o->type == OPT_JOINED)
         n = append_text(out, n_bytes, n, ". May be given several times");
-    if (o->was) {
-        n = append_text(out, n_bytes, n, ". Formerly --");
-        n = append_text(out, n_bytes, n, o->was);
-    }
     if (not_with[0]) {
         n = append_text(out, n_bytes, n, ". Not with ");
         n = append_text(out, n_bytes, n, not_with);

@@ -51,7 +51,7 @@ static const struct opt table[] = {
     OPT_MODULE_(struct sample, fruit, "fruit", fruit_kind, "a module of a kind"),
     OPT_MODULES_(struct sample, fruits, "fruits", fruit_kind, "modules of a kind"),
     OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
-    OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "of a round fruit"),
+    OPT_U64_(struct sample, weight, "weight", "1", 1, 9, "g", "of a round fruit"),
     OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit. Best with little fruit"),
     OPT_U64_(struct sample, ripe, "ripe", "", 1, 99, "days", "when it is ripe (default: its kind's). Not of a melon"),
     OPT_TEXT_(struct sample, from, "from", "", "NAME|PLACE", "where it grew"),
@@ -185,49 +185,6 @@ static void bad_input_names_option_value_and_remedy(void **state)
     }
 }
 
-/* Whoever wrote a script before the option got its new name. */
-static void a_former_name_is_the_option(void **state)
-{
-    static const char *const mass[] = { "--mass", "3", "--fruit=apple" };
-    static const char *const twice[] = { "--mass=3", "--weight=3", "--fruit=apple" };
-    static const char *const too_heavy[] = { "--mass=10" };
-    static const char *const unripe[] = { "--mass=2" };
-    static const char *const misspelt[] = { "--masss=2" };
-    static const char *const models_twice[] = { "--model=linear", "--model=lenet" };
-    struct sample s;
-    struct opt_group group = { "sample", table, &s, { 0 }, NULL };
-
-    (void)state;
-    assert_int_equal(opt_parse(&group, 1, rules, 3, 3, (char *const *)mass), RC_OK);
-    assert_int_equal(s.weight, 3);
-    assert_true(opt_given(&group, 1, "weight"));
-    assert_int_equal(parse(&s, 3, twice, 3), RC_INVAL);
-    assert_string_equal(rc_message(), "--weight: given twice");
-    assert_int_equal(parse(&s, 2, models_twice, 3), RC_INVAL);
-    assert_names(rc_message(), "--model: ... twice ... commas");
-    assert_int_equal(parse(&s, 1, too_heavy, 3), RC_INVAL);
-    assert_names(rc_message(), "--weight 10:");
-    assert_int_equal(parse(&s, 1, unripe, 3), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--weight 2: needs --fruit apple"));
-    assert_int_equal(parse(&s, 1, misspelt, 3), RC_INVAL);
-    assert_null(strstr(rc_message(), "--mass;")); /* nobody is led to a former name */
-}
-
-/* Only as --MODULE.FORMER. */
-static void a_former_name_of_a_modules_option_is_the_modules(void **state)
-{
-    static const char *const dotted[] = { "--pear.mass=4" }, *const plain[] = { "--mass=4" };
-    static const struct opt pear_table[] = { OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "x"),
-                                             OPT_END_ };
-    struct sample s;
-    struct opt_group group = { "sample", pear_table, &s, { 0 }, &pear };
-
-    (void)state;
-    assert_int_equal(opt_parse(&group, 1, NULL, 0, 1, (char *const *)dotted), RC_OK);
-    assert_int_equal(s.weight, 4);
-    assert_int_equal(opt_parse(&group, 1, NULL, 0, 1, (char *const *)plain), RC_INVAL);
-}
-
 static void a_rule_asks_for_caps(void **state)
 {
     static const char *const argv[] = { "--weight=2", "--fruit=apple" };
@@ -341,9 +298,7 @@ static void help_has_value_choices_unit_and_default(void **state)
 static void whole_help_has_all_sentences(void **state)
 {
     (void)state;
-    assert_help("weight", NULL, OPT_WHOLE,
-                "  --weight N        of a round fruit (g; default 1).\n"
-                "                    Formerly --mass\n");
+    assert_help("weight", NULL, OPT_WHOLE, "  --weight N        of a round fruit (g; default 1)\n");
     assert_help("set", NULL, OPT_BRIEF, "  --set KEY=VALUE   change something\n");
     assert_help("set", NULL, OPT_WHOLE,
                 "  --set KEY=VALUE   change something. May be given several\n"
@@ -393,8 +348,6 @@ int main(void)
         cmocka_unit_test(every_type_takes_its_value),
         cmocka_unit_test(a_joined_option_is_given_as_often_as_one_likes),
         cmocka_unit_test(bad_input_names_option_value_and_remedy),
-        cmocka_unit_test(a_former_name_is_the_option),
-        cmocka_unit_test(a_former_name_of_a_modules_option_is_the_modules),
         cmocka_unit_test(a_rule_asks_for_caps),
         cmocka_unit_test(given_is_told_from_default),
         cmocka_unit_test(set_takes_the_place_of_defaults),

@@ -27,7 +27,7 @@ static void why_not_micro_batches(char out[WHY_NOT_BYTES], uint64_t n_micro_batc
         return;
     text_near_divisors(fitting, sizeof fitting, n_micro_batches, n);
     snprintf(out, WHY_NOT_BYTES,
-             "--micro-batches %" PRIu64 ": a worker's batch of %" PRIu64 " has no %" PRIu64 " equal parts; use %s",
+             "--accumulate %" PRIu64 ": a worker's batch of %" PRIu64 " has no %" PRIu64 " equal parts; use %s",
              n_micro_batches, n, n_micro_batches, fitting);
 }
 

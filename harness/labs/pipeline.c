@@ -178,7 +178,7 @@ static enum rc write_page(const struct pipeline *l)
         "Give a stage twice the time: edit balanced.json, and type the first command again. What does 1F1B do now?",
         "Type the commands of equal stages with --cluster ethernet-1g --cluster-set hosts_count=0 in place of their "
         "cluster: activations travel at 1 Gbit/s. Which of both schedules loses more, and why?",
-        "Train the network without the pipeline, --accumulate 8 in place of --stages 4 --micro-batches 8: how much "
+        "Train the network without the pipeline, --accumulate 8 in place of --stages 4 --accumulate 8: how much "
         "longer is the "
         "step of one rank, and how much does it hold?",
         "Open a timeline (one of the .json files) in Perfetto, and find the waits inside of forward and backward.", NULL

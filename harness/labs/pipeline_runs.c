@@ -98,7 +98,7 @@ static enum rc train(struct pipeline *l, int k, int c, int w)
 
     snprintf(name, sizeof name, "%s-%d-%s%s", pipeline_kind[k].name, pipeline_count[c],
              pipeline_way[w % PIPELINE_SCHEDULES].name, w < PIPELINE_SCHEDULES ? "" : "-recompute");
-    snprintf(options, sizeof options, "%s --batch 64 --steps 3 --mode single --stages %d --micro-batches %d %s",
+    snprintf(options, sizeof options, "%s --batch 64 --steps 3 --mode single --stages %d --accumulate %d %s",
              pipeline_kind[k].options, PIPELINE_STAGES, pipeline_count[c], pipeline_way[w].options);
     TRY(training_record_run_stages(&record, l->env, name, options, pipeline_kind[k].profile));
     memcpy(r->command, record.command, sizeof r->command);

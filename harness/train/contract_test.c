@@ -25,8 +25,8 @@
 
 enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PIECES = 256 };
 
-/* slow_worker: 4 x 3.2 s are more than the limit of a message, which is twice --timeout-s. No rank that works is silent
- * for --timeout-s, on a busy machine either. */
+/* slow_worker: 4 x 3.2 s are more than the limit of a message, which is twice --stall-abort-s. No rank that works is silent
+ * for --stall-abort-s, on a busy machine either. */
 enum { TIMEOUT_S = 6, N_SLOW_STEPS = 4 };
 #define SLOW_NS UINT64_C(3200000000)
 
@@ -316,8 +316,8 @@ int main(int argc, char **argv)
     if (n_servers > 0)
         snprintf(servers, sizeof servers, " --servers %d --transport inproc --in-flight %d", n_servers, in_flight);
     snprintf(options, sizeof options,
-             "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s%s%s", argv[2],
-             n_workers, N_STEPS, slows_down ? TIMEOUT_S : 120, servers, buckets, overlap);
+             "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --stall-abort-s %d%s%s%s",
+             argv[2], n_workers, N_STEPS, slows_down ? TIMEOUT_S : 120, servers, buckets, overlap);
     if (kit_train(&result, options, &watched, 0) != RC_OK) {
         fprintf(stderr, "%s\n", rc_message());
         return 1;

@@ -3,6 +3,7 @@
 #include "harness/train/job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
@@ -14,6 +15,8 @@
 
 /* --- options --- */
 
+#define LEAST_SPEED 0.01 /* of a slow worker: 1 % */
+
 static enum rc resolve_stall(struct train_opts *o)
 {
     if (isnan(o->stall_warn_s))
@@ -24,8 +27,62 @@ static enum rc resolve_stall(struct train_opts *o)
     return RC_OK;
 }
 
+/* --- --inject --- */
+
+enum fault_kind { FAULT_KILL, FAULT_STALL, FAULT_LEAVE, FAULT_FLIP, FAULT_SLOW };
+static const char *const fault_names[] = { "kill", "stall", "leave", "flip", "rank", NULL };
+
+enum { WORD_BYTES = 64 };
+
+struct fault {
+    char word[WORD_BYTES]; /* "kill:2@5" */
+    enum fault_kind kind;
+    uint64_t rank;
+    char rest[WORD_BYTES]; /* "@5", "=0.6" or "" */
+};
+
+static enum rc parse_fault(struct fault *out, const char *word, size_t n)
+{
+    char name[WORD_BYTES], rank[WORD_BYTES], choices[160];
+    const size_t n_name = strcspn(word, ":,");
+    int k = 0;
+
+    if (n >= WORD_BYTES)
+        return rc_raise(RC_INVAL, "--inject %.*s...: is too long; as in kill:2@5", WORD_BYTES - 1, word);
+    (void)snprintf(out->word, sizeof out->word, "%.*s", (int)n, word);
+    (void)snprintf(name, sizeof name, "%.*s", (int)n_name, out->word);
+    while (fault_names[k] && strcmp(fault_names[k], name) != 0)
+        k++;
+    if (!fault_names[k]) {
+        text_say_choices(choices, sizeof choices, name, fault_names);
+        return rc_raise(RC_INVAL, "--inject %s: no such fault%s", out->word, choices);
+    }
+    out->kind = (enum fault_kind)k;
+    const char *at = out->word + n_name + (out->word[n_name] == ':');
+    const size_t n_rank = strcspn(at, "@=");
+    (void)snprintf(rank, sizeof rank, "%.*s", (int)n_rank, at);
+    (void)snprintf(out->rest, sizeof out->rest, "%s", at + n_rank);
+    if (!text_to_plain_u64(rank, &out->rank) || (out->rest[0] && (out->rest[0] == '=') != (out->kind == FAULT_SLOW)))
+        return rc_raise(RC_INVAL,
+                        "--inject %s: faults are written as in kill:2@5, stall:2, leave:2@5, flip:2@5 or "
+                        "rank:2=0.6",
+                        out->word);
+    return RC_OK;
+}
+
+/* The fault behind *at, which is then behind it; *is_there: there is one. */
+static enum rc next_fault(struct fault *out, bool *is_there, const char **at)
+{
+    const char *word = *at;
+    const size_t n = strcspn(word, ",");
+
+    *is_there = *word != '\0';
+    *at = word + n + (word[n] == ',');
+    return *is_there ? parse_fault(out, word, n) : RC_OK;
+}
+
 /* "N", "N:M" */
-static bool parse_drill_step(struct train_drill *drill, const char *text)
+static bool parse_step(struct train_drill *drill, const char *text)
 {
     const char *colon = strchr(text, ':');
     char step[32];
@@ -40,131 +97,155 @@ static bool parse_drill_step(struct train_drill *drill, const char *text)
     return text_to_u64(step, &drill->step);
 }
 
-static enum rc parse_drill_at(struct train_drill *drill, const char *text)
+static enum rc parse_when(struct train_drill *drill, const struct fault *f)
 {
     static const struct {
         const char *name;
         enum peer_phase phase;
     } known[] = { { "start", PHASE_START }, { "probe", PHASE_PROBE }, { "end", PHASE_END } };
+    const char *when = f->rest[0] == '@' ? f->rest + 1 : "1";
 
-    if (strcmp(text, "random") == 0) {
-        drill->phase = PHASE_STEP;
-        drill->is_drawn = true;
+    drill->phase = PHASE_STEP;
+    drill->is_drawn = strcmp(when, "random") == 0;
+    if (drill->is_drawn || parse_step(drill, when))
         return RC_OK;
-    }
-    if (strncmp(text, "step:", 5) == 0 && parse_drill_step(drill, text + 5)) {
-        drill->phase = PHASE_STEP;
-        return RC_OK;
-    }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(text, known[i].name) == 0) {
+        if (strcmp(when, known[i].name) == 0) {
             drill->phase = known[i].phase;
             return RC_OK;
         }
-    if (strncmp(text, "step:", 5) == 0)
-        return rc_raise(RC_INVAL, "--drill-at step:N: N is a whole number, as in step:1, and not \"%s\"", text + 5);
-    return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N, random or end", text);
+    return rc_raise(RC_INVAL, "--inject %s: \"%s\" is not start, probe, a step, random or end, as in kill:2@5", f->word,
+                    when);
 }
 
-/* --leave-rank */
-static enum rc check_leave(const struct train_job *job)
+static enum rc check_leave(const struct train_job *job, const struct fault *f)
 {
     const struct train_drill *d = &job->drill;
 
     if (!job->opts.elastic)
-        return rc_raise(RC_INVAL, "--leave-rank %d: the others continue without it only with --elastic; add --elastic",
-                        d->rank);
-    if (d->rank >= job->n_workers || job->n_workers == 1)
-        return rc_raise(RC_INVAL, "--leave-rank %d: worker 0 and servers cannot leave; workers 1 to %d can", d->rank,
+        return rc_raise(RC_INVAL, "--inject %s: the others continue without it only with --elastic; add --elastic",
+                        f->word);
+    if (d->rank == 0 || d->rank >= job->n_workers)
+        return rc_raise(RC_INVAL, "--inject %s: worker 0 and servers cannot leave; workers 1 to %d can", f->word,
                         job->n_workers - 1);
     if (d->phase != PHASE_STEP)
-        return rc_raise(RC_INVAL, "--leave-rank %d: a worker leaves between two steps; needs --drill-at step:N",
-                        d->rank);
+        return rc_raise(RC_INVAL, "--inject %s: a worker leaves between two steps; leave:R@N", f->word);
     return RC_OK;
 }
 
-enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+static enum rc resolve_drill(struct train_job *job, const struct fault *f)
 {
-    struct train_opts *o = &job->opts;
-    const bool kills = opt_given(group, n_groups, "kill-rank"), hangs = opt_given(group, n_groups, "hang-rank");
-    const bool leaves = opt_given(group, n_groups, "leave-rank");
-    const uint64_t rank = leaves ? o->leave_rank : hangs ? o->hang_rank : o->kill_rank;
-    const char *name = leaves ? "leave" : hangs ? "hang" : "kill";
+    const struct train_opts *o = &job->opts;
+    struct train_drill *d = &job->drill;
+    const bool was_given = d->rank >= 0;
     enum rc rc;
 
-    TRY(resolve_stall(o));
-    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs, .leaves = leaves };
-    TRY(parse_drill_at(&job->drill, o->drill_at));
-    if (opt_given(group, n_groups, "kill-step")) {
-        job->drill.phase = PHASE_STEP;
-        job->drill.step = o->kill_step;
-    }
-    if ((kills || hangs || leaves) && rank >= o->stages * (uint64_t)job->n_ranks)
-        FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", name, (unsigned long long)rank,
-             (int)o->stages * job->n_ranks - 1);
-    if (job->drill.nth_part > (o->stages > 1 ? o->accumulate : 0))
-        FAIL(RC_INVAL, "--drill-at %s: %s", o->drill_at,
+    if (was_given)
+        FAIL(RC_INVAL, "--inject %s: rank %d fails already, and one rank fails in one way", f->word, d->rank);
+    if (f->rank >= o->stages * (uint64_t)job->n_ranks)
+        FAIL(RC_INVAL, "--inject %s: ranks are 0 to %d", f->word, (int)o->stages * job->n_ranks - 1);
+    *d =
+        (struct train_drill){ .rank = (int)f->rank, .hangs = f->kind == FAULT_STALL, .leaves = f->kind == FAULT_LEAVE };
+    TRY(parse_when(d, f));
+    if (d->nth_part > (o->stages > 1 ? o->accumulate : 0))
+        FAIL(RC_INVAL, "--inject %s: %s", f->word,
              o->stages > 1 ? "has a micro-batch from --accumulate up; they count from 0"
-                           : "only a stage of --stages is in a micro-batch when it begins one; step:N");
-    if (kills || hangs || leaves)
-        job->drill.rank = (int)rank;
-    if (leaves)
-        TRY(check_leave(job));
+                           : "only a stage of --stages is in a micro-batch when it begins one; leave out the second "
+                             "number");
+    if (d->leaves)
+        TRY(check_leave(job, f));
 out:
     return rc;
 }
 
-static enum rc check_worker(const struct train_job *job, const char *option, uint64_t rank)
+/* NULL: a bit can be flipped where a fault flips it. */
+static const char *why_no_flip(const struct train_job *job)
 {
-    if (rank < (uint64_t)job->n_workers)
-        return RC_OK;
-    return rc_raise(RC_INVAL, "--%s %llu: workers are 0 to %d", option, (unsigned long long)rank, job->n_workers - 1);
+    if (job->n_servers > 0 && !consistency_waits_for_all(&job->exchange.consistency))
+        return "workers have different parameters in this mode; use --consistency sync or --mode allreduce";
+    if (job->n_servers == 0 && !(job->mode->module.caps & MODE_SYNCHRONOUS))
+        return "flips a bit of the sum of all workers' gradients, and this mode makes no sum; use --mode allreduce";
+    if (job->omitted & OMIT_AVERAGE)
+        return "--omit average sums no gradients; leave out one of the two";
+    if (job->opts.average_every > 0)
+        return "--average-every sums no gradients; leave out one of the two";
+    if (!job->compute->touches_memory)
+        return "a hollow run has no gradients; use --compute cpu";
+    if (job->profile)
+        return "model replay repeats recorded times; it has no gradients";
+    return NULL;
 }
 
-enum rc job_faults_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+static enum rc resolve_fault(struct train_job *job, const struct fault *f)
 {
-    const bool flips = opt_given(group, n_groups, "flip-bit"), slows = opt_given(group, n_groups, "slow-rank");
-    struct train_opts *o = &job->opts;
-    struct train_faults *f = &job->faults;
-    enum rc rc = RC_OK;
+    struct train_faults *faults = &job->faults;
+    const bool flips = f->kind == FAULT_FLIP;
+    const char *why = flips ? why_no_flip(job) : NULL;
 
-    *f = (struct train_faults){ .flip_rank = -1, .slow_rank = -1 };
+    if (why)
+        return rc_raise(RC_INVAL, "--inject %s: %s", f->word, why);
+    if (f->rank >= (uint64_t)job->n_workers)
+        return rc_raise(RC_INVAL, "--inject %s: workers are 0 to %d", f->word, job->n_workers - 1);
+    if (flips ? faults->flip_rank >= 0 : faults->slow_rank >= 0)
+        return rc_raise(RC_INVAL, "--inject %s: such a fault is given already; leave out one of the two", f->word);
     if (flips) {
-        TRY(check_worker(job, "flip-bit", o->flip_bit));
-        f->flip_rank = (int)o->flip_bit;
-        f->flip_step = o->flip_step;
+        faults->flip_rank = (int)f->rank;
+        faults->flip_step = 1;
+        if (f->rest[0] && !text_to_u64(f->rest + 1, &faults->flip_step))
+            return rc_raise(RC_INVAL, "--inject %s: name the step, as in flip:2@30", f->word);
+        return RC_OK;
     }
-    if (slows) {
-        TRY(check_worker(job, "slow-rank", o->slow_rank));
-        f->slow_rank = (int)o->slow_rank;
-        f->slow_ratio = o->slow_ratio;
+    faults->slow_rank = (int)f->rank;
+    if (!f->rest[0] || !text_to_f64(f->rest + 1, &faults->slow_ratio) ||
+        !(faults->slow_ratio >= LEAST_SPEED && faults->slow_ratio <= 1))
+        return rc_raise(RC_INVAL, "--inject %s: name its speed, from 0.01 to 1, as in rank:2=0.6", f->word);
+    return RC_OK;
+}
+
+enum rc job_faults_resolve(struct train_job *job)
+{
+    const char *at = job->opts.inject;
+    struct fault f;
+    bool is_there;
+    enum rc rc;
+
+    TRY(resolve_stall(&job->opts));
+    job->drill = (struct train_drill){ .rank = -1 };
+    job->faults = (struct train_faults){ .flip_rank = -1, .slow_rank = -1 };
+    for (;;) {
+        TRY(next_fault(&f, &is_there, &at));
+        if (!is_there)
+            break;
+        TRY(f.kind <= FAULT_LEAVE ? resolve_drill(job, &f) : resolve_fault(job, &f));
     }
 out:
     return rc;
 }
 
-static enum rc check_step(const char *option, uint64_t step, uint64_t first, uint64_t last)
+static enum rc check_step(const char *fault, int rank, uint64_t step, uint64_t first, uint64_t last)
 {
     if (step >= first && step <= last)
         return RC_OK;
-    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu", option, (unsigned long long)step,
+    return rc_raise(RC_INVAL, "--inject %s:%d@%llu: the %s step is %llu", fault, rank, (unsigned long long)step,
                     step > last ? "last" : "first", (unsigned long long)(step > last ? last : first));
 }
 
-enum rc job_drill_check(struct train_job *job)
+enum rc job_faults_check(struct train_job *job)
 {
     struct train_drill *d = &job->drill;
     const uint64_t first = job->resume.steps_count, last = first + job->n_steps - 1;
-    const bool was_kill_step = job->opts.kill_step != UINT64_MAX;
     enum rc rc = RC_OK;
 
     if (d->rank >= 0 && d->is_drawn)
         d->step = first + rng_u64(job->opts.seed, RNG_DRILL, (uint64_t)d->rank) % job->n_steps;
 
     if (d->rank >= 0 && d->phase == PHASE_STEP)
-        TRY(check_step(was_kill_step ? "--kill-step " : "--drill-at step:", d->step, first, last));
+        TRY(check_step(fault_names[d->hangs    ? FAULT_STALL
+                                   : d->leaves ? FAULT_LEAVE
+                                               : FAULT_KILL],
+                       d->rank, d->step, first, last));
     if (job->faults.flip_rank >= 0)
-        TRY(check_step("--flip-step ", job->faults.flip_step, first, last));
+        TRY(check_step("flip", job->faults.flip_rank, job->faults.flip_step, first, last));
 out:
     return rc;
 }
@@ -205,7 +286,7 @@ void rank_drill(const struct rank *r, enum peer_phase phase, uint64_t step, int6
 }
 
 /*
- * --slow-rank: a worker that computes at a part of its speed. It pauses behind what it has computed, so
+ * --inject rank:R=X: a worker that computes at a part of its speed. It pauses behind what it has computed, so
  * that both together take 1 / ratio as long; where it sends gradients while it computes others, behind each of them. A
  * pause that the system makes longer than it was to be is made up for by the next.
  */

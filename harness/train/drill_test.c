@@ -26,13 +26,13 @@ static void options_order_it(void **state)
         const char *options;
         struct train_drill is;
     } cases[] = {
-        { " --kill-rank 0", { 0, false, false, PHASE_STEP, false, 1, 0 } },
-        { " --hang-rank 2", { 2, true, false, PHASE_STEP, false, 1, 0 } },
-        { " --kill-rank 1 --drill-at start", { 1, false, false, PHASE_START, false, 0, 0 } },
-        { " --hang-rank 0 --drill-at probe", { 0, true, false, PHASE_PROBE, false, 0, 0 } },
-        { " --kill-rank 2 --drill-at end", { 2, false, false, PHASE_END, false, 0, 0 } },
-        { " --hang-rank 1 --drill-at step:8", { 1, true, false, PHASE_STEP, false, 8, 0 } },
-        { " --kill-rank 2 --kill-step 3", { 2, false, false, PHASE_STEP, false, 3, 0 } },
+        { " --inject kill:0", { 0, false, false, PHASE_STEP, false, 1, 0 } },
+        { " --inject stall:2", { 2, true, false, PHASE_STEP, false, 1, 0 } },
+        { " --inject kill:1@start", { 1, false, false, PHASE_START, false, 0, 0 } },
+        { " --inject stall:0@probe", { 0, true, false, PHASE_PROBE, false, 0, 0 } },
+        { " --inject kill:2@end", { 2, false, false, PHASE_END, false, 0, 0 } },
+        { " --inject stall:1@8", { 1, true, false, PHASE_STEP, false, 8, 0 } },
+        { " --inject kill:2@3", { 2, false, false, PHASE_STEP, false, 3, 0 } },
     };
     struct train_job job;
 
@@ -60,7 +60,7 @@ static void a_step_is_drawn(void **state)
     (void)state;
     for (int seed = 0; seed < 90; seed++) {
         char drill[80];
-        snprintf(drill, sizeof drill, " --kill-rank 1 --drill-at random --seed %d", seed);
+        snprintf(drill, sizeof drill, " --inject kill:1@random --seed %d", seed);
         prepare(&job, drill);
         const uint64_t step = job.drill.step;
         assert_int_equal(job.drill.phase, PHASE_STEP);
@@ -80,8 +80,8 @@ static void other_ranks_are_refused(void **state)
     static const struct {
         const char *options, *says;
     } cases[] = {
-        { "--mode none --workers 3 --kill-rank 3", "--kill-rank 3: ranks are 0 to 2" },
-        { "--mode ps --workers 2 --servers 2 --hang-rank 4", "--hang-rank 4: ranks are 0 to 3" },
+        { "--mode none --workers 3 --inject kill:3", "--inject kill:3: ranks are 0 to 2" },
+        { "--mode ps --workers 2 --servers 2 --inject stall:4", "--inject stall:4: ranks are 0 to 3" },
     };
 
     (void)state;

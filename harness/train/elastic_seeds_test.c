@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t seed = first + i;
         char change[64];
-        (void)snprintf(change, sizeof change, " --%s-rank %d --drill-at step:%d", drawn(seed, 2, 2) ? "kill" : "leave",
+        (void)snprintf(change, sizeof change, " --inject %s:%d@%d", drawn(seed, 2, 2) ? "kill" : "leave",
                        1 + drawn(seed, 3, N_WORKERS - 1), drawn(seed, 4, N_STEPS / 2));
         n_failures += !run_with(o, seed, N_WORKERS, "");
         above[i] = -o->loss;

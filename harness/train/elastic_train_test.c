@@ -89,9 +89,10 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode ps --workers 2 --most-workers 1", "--most-workers 1: 2 workers begin the run; at least as many" },
         { "--mode ps --workers 2 --most-workers 3",
           "--most-workers 3: no process can join in world threads; needs --world tcp" },
-        { "--mode ps --workers 2 --leave-rank 2", "--leave-rank 2: worker 0 and servers cannot leave; workers 1 to 1" },
-        { "--mode ps --workers 2 --leave-rank 1 --drill-at end", "--leave-rank 1: a worker leaves between two steps" },
-        { "--mode ps --workers 2 --leave-rank 1 --kill-rank 1", "--leave-rank 1: --kill-rank or --hang-rank is given" },
+        { "--mode ps --workers 2 --inject leave:2",
+          "--inject leave:2: worker 0 and servers cannot leave; workers 1 to 1" },
+        { "--mode ps --workers 2 --inject leave:1@end", "--inject leave:1@end: a worker leaves between two steps" },
+        { "--mode ps --workers 2 --inject leave:1,kill:1", "--inject kill:1: rank 1 fails already" },
         { "--mode ps --workers 2 --on-loss abort", "--on-loss abort does not; leave out one of the two" },
     };
 
@@ -358,16 +359,14 @@ static void in_sim(void **state)
 
     (void)state;
     if (strcmp(sim_case, "slow") == 0) { /* who is slow does less, and the others what is left */
-        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --slow-rank 2 --slow-ratio "
-                                 "0.25");
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --inject rank:2=0.25");
         is_whole(&r, 12, 3);
         were_taken(0, 36);
         assert_true(r.rank[2].steps_count < r.rank[0].steps_count);
         assert_int_equal(r.n_steps, r.rank[2].steps_count);
     } else if (strcmp(sim_case, "lost") == 0) { /* its batch of step 5 is another one's, and the last of the 5 that it
                                                    has done: nothing of its next one has said so */
-        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --kill-rank 1 --drill-at "
-                                 "step:5");
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --inject kill:1@5");
         were_taken_but(36, 1);
         assert_int_equal(r.n_workers, 2);
         assert_int_equal(r.n_losses, 1);
@@ -382,8 +381,7 @@ static void in_sim(void **state)
         assert_int_equal(r.final.steps_count, 12);
         assert_int_equal(r.n_rounds, 12);
     } else if (strcmp(sim_case, "left") == 0) { /* it has done 5, and what it has not is another one's */
-        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --leave-rank 1 --drill-at "
-                                 "step:5");
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --inject leave:1@5");
         were_taken(0, 36);
         assert_int_equal(r.n_workers, 2);
         assert_int_equal(r.n_losses, 1);
@@ -396,15 +394,14 @@ static void in_sim(void **state)
         assert_int_equal(r.n_rounds, 12);
     } else if (strcmp(sim_case, "gone") ==
                0) { /* before its first step: the batch that it was to begin with is again */
-        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 4 --elastic --leave-rank 2 --drill-at "
-                                 "step:0");
+        kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 4 --elastic --inject leave:2@0");
         were_taken(0, 12);
         assert_int_equal(r.n_workers, 2);
         assert_int_equal(r.rank[2].served.batches_done_count, 12);
         assert_int_equal(r.rank[2].served.batches_again_count, 1);
     } else { /* hollow: a network that nobody computes */
         kit_must_train(&r, "--model vgg16 --world sim --compute hollow --mode ps --workers 4 --servers 2 --steps 4 "
-                           "--elastic --kill-rank 3 --drill-at step:2");
+                           "--elastic --inject kill:3@2");
         assert_int_equal(r.rank[3].served.batches_done_count, 16);
         assert_int_equal(r.rank[3].served.batches_again_count, 2);
     }

@@ -133,8 +133,7 @@ static void drills_count_steps_on(void **state)
     assert_int_equal(kit_train(&r, options, NULL, 0), RC_OK);
     assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
     train_result_free(&r);
-    snprintf(options, sizeof options, "%s --steps 50 --on-loss report --kill-rank 1 --drill-at step:25 --resume %s",
-             ways, path);
+    snprintf(options, sizeof options, "%s --steps 50 --on-loss report --inject kill:1@25 --resume %s", ways, path);
     if (kit_train(&r, options, NULL, 0) != RC_OK)
         fail_msg("%s", rc_message());
     unlink(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * integrity_test.c - --verify-every finds the worker whose parameters are others, and --flip-bit and --slow-rank do
+ * integrity_test.c - --verify-every finds the worker whose parameters are others, and --inject flip and rank do
  * what they are to: in threads.
  *
  * integrity_test.c flip WORLD N RANK     a flip in RANK of N workers is found, in a world with one run to a process
@@ -168,8 +168,8 @@ static void assert_caught(int n_workers, int rank, int flip, int every, int foun
     struct one_run run;
     char options[256];
 
-    snprintf(options, sizeof options, "--model lenet --steps 20 --verify-every %d --flip-bit %d --flip-step %d %s",
-             every, rank, flip, more);
+    snprintf(options, sizeof options, "--model lenet --steps 20 --verify-every %d --inject flip:%d@%d %s", every, rank,
+             flip, more);
     train(&run, n_workers, options);
     if (is_root(&run)) {
         const struct train_checks *c = &run.result.checks;
@@ -240,7 +240,7 @@ static void the_segment_is_the_flipped_one(void **state)
         struct one_run run;
         char options[200];
         snprintf(options, sizeof options,
-                 "--model lenet --steps 6 --verify-every 3 --flip-bit 1 --bucket-bytes 4 --seed %d", seed);
+                 "--model lenet --steps 6 --verify-every 3 --inject flip:1 --bucket-bytes 4 --seed %d", seed);
         train(&run, 3, options);
         const size_t drawn = (size_t)(rng_u64((uint64_t)seed, RNG_FLIP, 0) % run.job.n_params);
         const struct segment s = run.job.segment[run.result.checks.corruption[0].segment];
@@ -294,8 +294,7 @@ static void steps_count_on(void **state)
     close(fd);
     train(&first, 3, "--model lenet --steps 8");
     assert_int_equal(checkpoint_save(&first.result.final, path), RC_OK);
-    snprintf(text, sizeof text, "--model lenet --steps 20 --resume %s --verify-every 5 --flip-bit 0 --flip-step 12",
-             path);
+    snprintf(text, sizeof text, "--model lenet --steps 20 --resume %s --verify-every 5 --inject flip:0@12", path);
     train(&second, 3, text);
     assert_int_equal(second.result.checks.n_done, 2); /* behind steps 9 and 14 */
     assert_int_equal(second.result.checks.corruption[0].step_index, 14);
@@ -312,7 +311,7 @@ static void a_slow_rank_changes_no_bit(void **state)
 
     (void)state;
     train(&plain, 2, "--model lenet --steps 6");
-    train(&slow, 2, "--model lenet --steps 6 --slow-rank 0 --slow-ratio 0.9");
+    train(&slow, 2, "--model lenet --steps 6 --inject rank:0=0.9");
     assert_memory_equal(plain.result.final.param, slow.result.final.param, plain.result.final.n_params * sizeof(float));
     end(&plain);
     end(&slow);
@@ -337,15 +336,16 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode allreduce --workers 2 --average-every 2 --verify-every 5", "no multiple of --average-every 2" },
         { "--mode allreduce --workers 2 --save c --save-every 3 --verify-every 2", "has compared; use 2 or 4" },
         { "--mode allreduce --workers 2 --save c --restarts 1 --verify-every 2", "--restarts" },
-        { "--mode allreduce --workers 2 --flip-bit 2", "--flip-bit 2: workers are 0 to 1" },
-        { "--mode allreduce --workers 2 --steps 5 --flip-bit 1 --flip-step 5", "--flip-step 5: the last step is 4" },
-        { "--mode allreduce --workers 2 --flip-step 5", "--flip-step 5: needs --flip-bit" },
-        { "--mode allreduce --workers 2 --average-every 2 --flip-bit 0", "--flip-bit 0: --average-every" },
-        { "--mode ps --workers 2 --flip-bit 0", "--flip-bit 0: workers have different parameters" },
-        { "--mode none --workers 2 --flip-bit 0", "--flip-bit 0: flips a bit of the sum" },
-        { "--mode ps --workers 2 --slow-rank 2", "--slow-rank 2: workers are 0 to 1" },
-        { "--mode ps --workers 2 --slow-ratio 0.5", "--slow-ratio 0.5: needs --slow-rank" },
-        { "--mode ps --workers 2 --slow-rank 1 --slow-ratio 2", "--slow-ratio 2" },
+        { "--mode allreduce --workers 2 --inject flip:2", "--inject flip:2: workers are 0 to 1" },
+        { "--mode allreduce --workers 2 --steps 5 --inject flip:1@5", "--inject flip:1@5: the last step is 4" },
+        { "--mode allreduce --workers 2 --inject flip:1@x", "--inject flip:1@x: name the step" },
+        { "--mode allreduce --workers 2 --inject flip:1,flip:0", "--inject flip:0: such a fault is given already" },
+        { "--mode allreduce --workers 2 --average-every 2 --inject flip:0", "--inject flip:0: --average-every" },
+        { "--mode ps --workers 2 --inject flip:0", "--inject flip:0: workers have different parameters" },
+        { "--mode none --workers 2 --inject flip:0", "--inject flip:0: flips a bit of the sum" },
+        { "--mode ps --workers 2 --inject rank:2=0.5", "--inject rank:2=0.5: workers are 0 to 1" },
+        { "--mode ps --workers 2 --inject rank:1", "--inject rank:1: name its speed" },
+        { "--mode ps --workers 2 --inject rank:1=2", "--inject rank:1=2: name its speed" },
     };
 
     (void)state;
@@ -413,7 +413,7 @@ static void as_slow_as_ordered(void **state)
     char options[200];
 
     (void)state;
-    snprintf(options, sizeof options, "--world sim --model lenet --steps 10 --slow-rank 1 --slow-ratio 0.8 %s",
+    snprintf(options, sizeof options, "--world sim --model lenet --steps 10 --inject rank:1=0.8 %s",
              strcmp(args[2], "overlap") == 0 ? "--overlap on --bucket-bytes 4Ki" : "");
     train(&run, 3, options);
     assert_int_equal(train_summarise(&s, &run.job, &run.result), RC_OK);

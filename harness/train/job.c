@@ -372,16 +372,6 @@ out:
     return rc;
 }
 
-static enum rc resolve_drills(struct train_job *job, const struct opt_group *group, int n_groups)
-{
-    enum rc rc;
-
-    TRY(job_drill_resolve(job, group, n_groups));
-    TRY(job_faults_resolve(job, group, n_groups));
-out:
-    return rc;
-}
-
 /* How it exchanges, and with whom. */
 static enum rc resolve_exchanging(struct train_job *job)
 {
@@ -405,7 +395,7 @@ static enum rc resolve_steps(struct train_job *job, const struct opt_group *grou
     TRY(job_resume_resolve(job));
     job->n_steps = job_periods_n_steps(job);
     TRY(elastic_resolve(job, group, n_groups));
-    TRY(job_drill_check(job));
+    TRY(job_faults_check(job));
     TRY(job_periods_timeline(job));
 out:
     return rc;
@@ -431,7 +421,7 @@ enum rc train_prepare_stage(struct train_job *out, const struct train_opts *opts
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
-    TRY(resolve_drills(&job, group, n_groups));
+    TRY(job_faults_resolve(&job));
     TRY(resolve_exchanging(&job));
     TRY(resolve_steps(&job, group, n_groups));
     TRY(job_messages_resolve(&job));

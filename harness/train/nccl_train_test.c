@@ -254,7 +254,7 @@ static int loss(void)
     enum rc rc;
     int n_failures = 0;
 
-    snprintf(options, sizeof options, "%s --steps 9 --on-loss report --kill-rank 2 --kill-step 5", all);
+    snprintf(options, sizeof options, "%s --steps 9 --on-loss report --inject kill:2@5", all);
     TRY(train(&lost, options, "nccl", 0));
     /* Who still waits for the sums of the step before when the loss is noticed gives them up. */
     if (lost.n_losses != 1 || lost.n_steps < 4 || lost.n_steps > 5)

@@ -19,8 +19,8 @@
 
 #include "harness/train/suite/train_kit.h"
 
-static const char *const optimizers[] = { "--optimizer sgd", "--optimizer momentum",
-                                          "--optimizer adagrad", "--optimizer adam" };
+static const char *const optimizers[] = { "--optimizer sgd", "--optimizer momentum", "--optimizer adagrad",
+                                          "--optimizer adam" };
 enum { N_OPTIMIZERS = sizeof optimizers / sizeof *optimizers, TEXT_BYTES = 512 };
 
 /* --- options --- */

@@ -71,8 +71,8 @@ const struct opt train_opt_table[] = {
     OPT_U64_(
         struct train_opts, global_batch, "global-batch", "", 1, (double)TRAIN_MAX_BATCH *MAX_RANKS, "",
         "samples of all workers together (default: by --batch). Each worker has an equal part of them: strong scaling"),
-    OPT_U64_WAS_(
-        struct train_opts, accumulate, "accumulate", "micro-batches", "1", 1, TRAIN_MAX_BATCH, "",
+    OPT_U64_(
+        struct train_opts, accumulate, "accumulate", "1", 1, TRAIN_MAX_BATCH, "",
         "micro-batches that a worker divides its batch into. They are computed one after the other. Their gradients "
         "are added, and exchanged once. This needs the memory of one micro-batch. Batch norm sees one at a time"),
     OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "",
@@ -215,8 +215,8 @@ const struct opt train_opt_table[] = {
     OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
              "warn of a rank that is silent this long (default: half of --stall-abort-s). The warning names the rank, "
              "and what it owes"),
-    OPT_F64_WAS_(
-        struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
+    OPT_F64_(
+        struct train_opts, stall_abort_s, "stall-abort-s", "120", 0.1, 86400, "s",
         "time after which a silent rank is lost. The run then ends. It also ends if a message does not arrive within "
         "twice this time, or for a server within 20 steps if they take longer. World sim has no such limits"),
     OPT_END_,
@@ -310,30 +310,15 @@ const struct opt train_run_table[] = {
     OPT_U64_(struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "",
              "number of workers that an elastic run may ever have. The run starts with --workers. Others join it later "
              "(--join), up to N in all. A worker that returns counts once more. Only with --elastic in world tcp"),
-    OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "",
-                 "failure test: this rank ends without notice"),
-    OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "",
-             "failure test: this rank stops working and stays. It keeps its memory and connections"),
-    OPT_U64_(struct train_opts, leave_rank, "leave-rank", "", 1, MAX_RANKS, "",
-             "failure test: this worker leaves the run in order. It finishes its batch, as after SIGTERM, and other "
-             "workers continue. Only with --elastic"),
-    OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-              "failure test: when a rank ends, stops or leaves. WHEN is start, probe, step:N, step:N:M, random or end. "
-              "At step:N it is the start of step N, with --resume counted from the checkpoint. For a server it is the "
-              "first push of that step. With --stages, step:N:M is the start of micro-batch M of it. A random step is "
-              "drawn by --seed"),
-    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "",
-                 "failure test: the same as --drill-at step:N"),
-    OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "",
-             "failure test: one bit of this worker's gradient flips. It flips after the exchange. In mode ps with "
-             "--consistency sync it is a bit of the parameters that the worker pulled"),
-    OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "",
-             "failure test: step of --flip-bit. It counts as in --drill-at"),
-    OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "",
-             "failure test: this worker computes slowly. It has --slow-ratio of its speed"),
-    OPT_F64_(
-        struct train_opts, slow_ratio, "slow-ratio", "0.5", 0.01, 1, "",
-        "failure test: speed of --slow-rank, 1 is normal. The worker pauses until a gradient has taken 1 / X as long"),
+    OPT_TEXT_(
+        struct train_opts, inject, "inject", "", "FAULT,...",
+        "failure test: make ranks fail. kill:R and kill:R@WHEN end rank R without notice. stall:R@WHEN makes it "
+        "stop and stay. leave:R@WHEN makes worker R leave in order, with --elastic. WHEN is start, probe, N, N:M, "
+        "random or end (default: 1). N is the start of step N, with --resume counted from the checkpoint. For a "
+        "server it is the first push of that step. With --stages, N:M is the start of micro-batch M of it. A "
+        "random step is drawn by --seed. flip:R@N flips a bit of worker R's gradient after the exchange of step "
+        "N. In mode ps with --consistency sync it is a bit of the parameters that the worker pulled. rank:R=X "
+        "makes worker R compute at X of its speed"),
     OPT_END_,
 };
 
@@ -344,7 +329,7 @@ const struct opt_topic train_run_topics[] = {
     { "records of the run", "record-every" },
     { "lessons, measuring and checks", "split" },
     { "lost ranks and elastic workers", "on-loss" },
-    { "failure tests", "kill-rank" },
+    { "failure tests", "inject" },
     { NULL, NULL },
 };
 

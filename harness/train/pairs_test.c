@@ -51,7 +51,7 @@ static const struct item {
     { "--on-loss", "--on-loss report", false },
     { "--elastic", "--elastic", false },
     { "--verify-every", "--verify-every 2", false },
-    { "--slow-rank", "--slow-rank 1 --slow-ratio 0.8", false },
+    { "--inject", "--inject rank:1=0.8", false },
 };
 enum { N_ITEMS = sizeof items / sizeof *items, ALONE = N_ITEMS };
 

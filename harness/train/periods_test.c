@@ -455,8 +455,8 @@ static void in_sim(void **state)
         for (int w = 0; w < 8; w++) /* 2 pushes, and 2 steps that pull alone; headers to 2 servers */
             assert_true((double)r.rank[w].sent_bytes == 2 * n_params_bytes + 4 * 2 * 64.0);
     } else {
-        kit_must_train(&r, LENET "--world sim --mode ps --workers 3 --servers 2 --stop-at-step 40 --slow-rank 2 "
-                                 "--slow-ratio 0.25");
+        kit_must_train(&r,
+                       LENET "--world sim --mode ps --workers 3 --servers 2 --stop-at-step 40 --inject rank:2=0.25");
         check_stopped(&r, 40, 1, 1);
         assert_true(r.rank[2].steps_count < r.rank[0].steps_count);
         assert_int_equal(r.rank[2].steps_count, r.n_steps);

@@ -169,16 +169,17 @@ static void updates_are_counted_on(void **state)
     assert_refused(f, options, "21 would be the least");
 }
 
-/* --drill-at counts steps as --steps does. */
+/* --inject counts steps as --steps does. */
 static void drills_of_other_steps_are_refused(void **state)
 {
     const struct fixture *f = *state;
 
-    assert_resumes(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:20", 30);
-    assert_resumes(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:49", 30);
-    assert_refused(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:19", "the first step is 20");
-    assert_refused(f, "--model linear --seed 9 --steps 50 --hang-rank 0", "--drill-at step:1: the first step is 20");
-    assert_refused(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:50", "the last step is 49");
+    assert_resumes(f, "--model linear --seed 9 --steps 50 --inject kill:0@20", 30);
+    assert_resumes(f, "--model linear --seed 9 --steps 50 --inject kill:0@49", 30);
+    assert_refused(f, "--model linear --seed 9 --steps 50 --inject kill:0@19", "the first step is 20");
+    assert_refused(f, "--model linear --seed 9 --steps 50 --inject stall:0",
+                   "--inject stall:0@1: the first step is 20");
+    assert_refused(f, "--model linear --seed 9 --steps 50 --inject kill:0@50", "the last step is 49");
 }
 
 int main(void)

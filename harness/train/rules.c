@@ -73,13 +73,6 @@ enum fact {
     REPORTS_LOSSES,
     SERVERS_REPORT,
     ABORTS,
-    NO_FLIP,
-    NO_SLOW,
-    NO_KILL,
-    DRILL_AT,
-    KILLS,
-    FAILS,
-    NO_DRILL,
     OWN_MODELS,
     N_FACTS
 };
@@ -122,9 +115,6 @@ static const char *const fact_words[N_FACTS] = {
     [REPORTS_LOSSES] = "--on-loss report",
     [SERVERS_REPORT] = "--on-loss report",
     [ABORTS] = "--on-loss abort",
-    [DRILL_AT] = "--drill-at",
-    [KILLS] = "--kill-rank",
-    [FAILS] = "--kill-rank, --hang-rank",
 };
 
 struct view { /* of a run */
@@ -235,13 +225,6 @@ static void note_failures(struct view *v)
     holds[REPORTS_LOSSES] = v->job->on_loss == ON_LOSS_REPORT;
     holds[SERVERS_REPORT] = holds[REPORTS_LOSSES] && v->job->n_servers > 0;
     holds[ABORTS] = is_given(v, "on-loss") && is_text(v->opts->on_loss, "abort");
-    holds[NO_FLIP] = !is_given(v, "flip-bit");
-    holds[NO_SLOW] = !is_given(v, "slow-rank");
-    holds[NO_KILL] = !is_given(v, "kill-rank");
-    holds[DRILL_AT] = is_given(v, "drill-at");
-    holds[KILLS] = !holds[NO_KILL];
-    holds[FAILS] = holds[KILLS] || is_given(v, "hang-rank");
-    holds[NO_DRILL] = !holds[FAILS] && !is_given(v, "leave-rank");
 }
 
 /* --- rows --- */
@@ -421,21 +404,6 @@ static const struct rule rules[] = {
     { "elastic", NULL, ABORTS,
       "continues without a lost worker, and --on-loss abort does not; leave out one of the two" },
     /* Failure tests. */
-    { "flip-bit", "*", NO_COMMON_PARAMETERS,
-      "workers have different parameters in this mode; use --consistency sync or --mode allreduce" },
-    { "flip-bit", "*", NO_SUM,
-      "flips a bit of the sum of all workers' gradients, and this mode makes no sum; use --mode allreduce" },
-    { "flip-bit", "*", OMITS_AVERAGE, "--omit average sums no gradients; leave out one of the two" },
-    { "flip-bit", "*", AVERAGES, "--average-every sums no gradients; leave out one of the two" },
-    { "flip-bit", "*", HOLLOW, "a hollow run has no gradients; use --compute cpu" },
-    { "flip-bit", "*", REPLAY, "model replay repeats recorded times; it has no gradients" },
-    { "flip-step", "*", NO_FLIP, "needs --flip-bit, the rank whose gradient changes" },
-    { "slow-ratio", "*", NO_SLOW, "needs --slow-rank, the rank that is slow" },
-    { "kill-step", "*", NO_KILL, "needs --kill-rank, the rank that dies at it" },
-    { "kill-step", "*", DRILL_AT, "is --drill-at step:N; give one of the two" },
-    { "drill-at", "*", NO_DRILL, "needs --kill-rank, --hang-rank or --leave-rank, the rank that fails then" },
-    { "hang-rank", "*", KILLS, "--kill-rank is given; one rank fails in one way" },
-    { "leave-rank", "*", FAILS, "--kill-rank or --hang-rank is given; one rank fails in one way" },
 };
 enum { N_RULES = sizeof rules / sizeof *rules };
 

@@ -242,7 +242,7 @@ static void lost_while_serving(void **state)
         char options[512];
         snprintf(options, sizeof options,
                  "--world sim --model lenet --mode ps --workers 2 --steps 8 --consistency %s --on-loss report "
-                 "--kill-rank 1 --drill-at step:4 "
+                 "--inject kill:1@4 "
                  "--cluster-set flops_per_s=1e15,memory_bytes_per_s=1e15,server_memory_bytes_per_s=2e7",
                  rules[i]);
         assert_int_equal(run(options).n_lost, 1);
@@ -360,7 +360,7 @@ static void replicas(void **state)
     char options[256];
 
     (void)state;
-    snprintf(options, sizeof options, "%s --kill-rank 5 --drill-at step:6", followed);
+    snprintf(options, sizeof options, "%s --inject kill:5@6", followed);
     const struct outcome none = on_slow_links("--servers 4 --consistency sync"), one = on_slow_links(followed);
     const struct outcome lost = on_slow_links(options);
     print_message("steps: %.4g without replicas (bound %.4g), %.4g with one (%.4g)\n", none.step_s[0],
@@ -391,7 +391,7 @@ static void in_flight(void **state)
     (void)state;
     snprintf(in_turn, sizeof in_turn, "%s --in-flight 1", pieces);
     snprintf(followed, sizeof followed, "%s --replicas 1 --on-loss report", pieces);
-    snprintf(lost, sizeof lost, "%s --kill-rank 5 --drill-at step:6", followed);
+    snprintf(lost, sizeof lost, "%s --inject kill:5@6", followed);
     const struct outcome one = on_slow_links(in_turn);
     const struct outcome more[] = { on_slow_links(pieces), on_slow_links(followed), on_slow_links(lost) };
     print_message("steps: one after the other %.4g (%.3g of the bound), at once %.4g (%.3g), followed %.4g (%.3g), "

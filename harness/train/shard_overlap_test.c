@@ -32,8 +32,8 @@ static const char *const options_of[] = {
     LENET " --workers 6 --shard-dense 3 --reducer halving-doubling --partition-bytes 1000",
     SLIM_VGG " --workers 2 --shard-dense 2",
     SLIM_VGG " --workers 4 --shard-dense 2 --accumulate 2",
-    LENET " --workers 2 --stages 2 --shard-dense 2 --micro-batches 2",
-    LENET " --workers 4 --stages 2 --shard-dense 2 --micro-batches 4 --schedule gpipe",
+    LENET " --workers 2 --stages 2 --shard-dense 2 --accumulate 2",
+    LENET " --workers 4 --stages 2 --shard-dense 2 --accumulate 4 --schedule gpipe",
 };
 enum { N_OPTIONS = sizeof options_of / sizeof *options_of };
 
@@ -67,7 +67,7 @@ static void check_same(const char *options, const char *way, const struct train_
 
 static void the_bits_are_those_without_overlap(void **state)
 {
-    static const char *const ways[] = { "--overlap on", "--overlap on --slow-rank 1 --slow-ratio 0.3",
+    static const char *const ways[] = { "--overlap on", "--overlap on --inject rank:1=0.3",
                                         "--overlap on --priority on" };
 
     (void)state;
@@ -78,8 +78,7 @@ static void the_bits_are_those_without_overlap(void **state)
         for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
             struct train_result on;
             const bool differ = strstr(options_of[i], "--shard-dense 3"), is_pipe = strstr(options_of[i], "--stages");
-            if ((differ && strstr(ways[k], "--priority")) ||
-                (strstr(ways[k], "--slow-rank") && (is_pipe || i % 2 == 0)))
+            if ((differ && strstr(ways[k], "--priority")) || (strstr(ways[k], "--inject") && (is_pipe || i % 2 == 0)))
                 continue;
             run(&on, options_of[i], ways[k]);
             assert_true(on.overlap.overlaps);

@@ -69,13 +69,13 @@ static void device_equals_host_E4(void **state)
         LENET "--mode allreduce --workers 2 --steps 8 --split unequal:1,3",
         LENET "--mode allreduce --workers 3 --steps 8 --verify-every 3 --on-loss report --momentum 0.9",
         /* what crosses between stages and shards */
-        "--model lenet --mode single --stages 3 --micro-batches 2 --batch 4 --steps 6 --eval-samples 20",
-        "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --schedule gpipe --steps 3",
-        "--model resnet8 --image-size 16 --stages 2 --micro-batches 4 --batch 8 --recompute --steps 3",
-        "--model lenet --mode allreduce --workers 2 --stages 2 --micro-batches 2 --batch 4 --momentum 0.9 --steps 4",
+        "--model lenet --mode single --stages 3 --accumulate 2 --batch 4 --steps 6 --eval-samples 20",
+        "--model resnet8 --image-size 16 --stages 2 --accumulate 4 --batch 8 --schedule gpipe --steps 3",
+        "--model resnet8 --image-size 16 --stages 2 --accumulate 4 --batch 8 --recompute --steps 3",
+        "--model lenet --mode allreduce --workers 2 --stages 2 --accumulate 2 --batch 4 --momentum 0.9 --steps 4",
         LENET "--mode allreduce --workers 4 --shard-dense 2 --steps 6 --eval-samples 20 --momentum 0.9",
         LENET "--mode allreduce --workers 4 --shard-dense 2 --steps 6 --overlap on --bucket-bytes 8000",
-        "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --micro-batches 2 --batch 4 --steps 6",
+        "--model lenet --mode allreduce --workers 2 --stages 2 --shard-dense 2 --accumulate 2 --batch 4 --steps 6",
         /* the optimiser's arrays */
         LENET "--mode single --steps 8 --optimizer adam --lr 0.001",
         LENET "--mode allreduce --workers 3 --steps 8 --optimizer adam --lr 0.001 --on-loss report",
@@ -125,7 +125,7 @@ static void losses_are_undone_on_a_device_E7(void **state)
     char options[256];
 
     (void)state;
-    snprintf(options, sizeof options, "%s --steps 9 --on-loss report --kill-rank 2 --kill-step 5", all);
+    snprintf(options, sizeof options, "%s --steps 9 --on-loss report --inject kill:2@5", all);
     train(&lost, options, NULL, &compute_fake_device);
     assert_int_equal(lost.n_losses, 1);
     assert_in_range(lost.n_steps, 4, 5);

@@ -60,16 +60,15 @@ struct train_opts { /* as given; the tables define the meanings */
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
     const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps,
-        *trajectory, *messages, *drill_at, *on_loss, *interface, *omit, *split;
+        *trajectory, *messages, *inject, *on_loss, *interface, *omit, *split;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
-    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, leave_rank, kill_step, verify_every,
-        flip_bit, flip_step, slow_rank;
+    uint64_t steps, seed, record_every, save_every, restarts, verify_every;
     uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, cycle_us;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */

@@ -29,8 +29,7 @@ static void go_back(const char *overlap, size_t n_behind)
     for (int lost_in = (int)n_behind + 1; lost_in <= 5; lost_in++) {
         struct train_result lost = { 0 }, whole = { 0 };
         char tail[100];
-        snprintf(tail, sizeof tail, "--steps 9 --on-loss report --kill-rank 1 --drill-at step:%d --overlap %s", lost_in,
-                 overlap);
+        snprintf(tail, sizeof tail, "--steps 9 --on-loss report --inject kill:1@%d --overlap %s", lost_in, overlap);
         train(&lost, tail);
         snprintf(tail, sizeof tail, "--steps %zu --overlap %s", lost.n_steps, overlap);
         train(&whole, tail);

@@ -23,7 +23,7 @@ static const struct opt table[] = {
     { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
       "algorithms to measure. They take turns. With all, each that has this operation and runs in this world. The "
       "output says which ones are left out, and why",
-      &collective_kind, NULL, OPT_NO_FILE },
+      &collective_kind, OPT_NO_FILE },
     OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
               "sizes of the array, or sweeps. 4:1Gi:x4 is 4, 16, 64 and so on, to 1 GiB. 4:1Gi doubles. Sizes are "
               "whole floats. The default of comm ps is 1Ki:64Mi:x4"),

@@ -11,15 +11,13 @@
 #include "harness/world/world.h"
 
 const struct opt gang_opt_table[] = {
-    OPT_TEXT_WAS_(struct gang_opts, worker_hosts, "worker-hosts", "worker_hosts", "", "HOST:PORT,...",
-                  "addresses of all workers, in the same order everywhere. For world tcp without a launcher. The first "
-                  "one is rank 0, and all other processes connect to it"),
-    OPT_TEXT_WAS_(struct gang_opts, ps_hosts, "ps-hosts", "ps_hosts", "", "HOST:PORT,...",
-                  "addresses of all parameter servers (default: none). Without servers the mode is allreduce"),
-    OPT_TEXT_WAS_(struct gang_opts, job, "job", "job_name", "", "worker|ps",
-                  "role of this process. It is worker in gradmark train, and ps in gradmark serve"),
-    OPT_U64_WAS_(struct gang_opts, task, "task", "task_index", "", 0, GANG_MAX_MEMBERS, "",
-                 "number of this process in its list, from 0 on. It is not needed if the list has one address"),
+    OPT_TEXT_(struct gang_opts, worker_hosts, "worker-hosts", "", "HOST:PORT,...",
+              "addresses of all workers, in the same order everywhere. For world tcp without a launcher. The first "
+              "one is rank 0, and all other processes connect to it"),
+    OPT_TEXT_(struct gang_opts, ps_hosts, "ps-hosts", "", "HOST:PORT,...",
+              "addresses of all parameter servers (default: none). Without servers the mode is allreduce"),
+    OPT_U64_(struct gang_opts, task, "task", "", 0, GANG_MAX_MEMBERS, "",
+             "number of this process in its list, from 0 on. It is not needed if the list has one address"),
     OPT_BOOL_(struct gang_opts, joins, "join", "false",
               "join a run that trains already. This process is not in --worker-hosts. The run must have --elastic "
               "--most-workers N, and the other options are the same"),
@@ -40,7 +38,7 @@ const struct opt gang_opt_table[] = {
 
 static enum rc check_alone(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "job", "task", "join", "key-file", "start-timeout" };
+    static const char *const names[] = { "task", "join", "key-file", "start-timeout" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
@@ -52,7 +50,7 @@ static enum rc check_alone(const struct verb_call *call, const struct gang_opts 
 
 static enum rc check_join_file(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "worker-hosts", "ps-hosts", "job", "task", "join", "key-file" };
+    static const char *const names[] = { "worker-hosts", "ps-hosts", "task", "join", "key-file" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
@@ -62,20 +60,19 @@ static enum rc check_join_file(const struct verb_call *call, const struct gang_o
 }
 
 static enum rc from_options(struct gang *out, const struct verb_call *call, const struct gang_opts *o,
-                            enum gang_job default_job)
+                            enum gang_job job)
 {
-    const char *job = o->job[0] != '\0' ? o->job : gang_job_key(default_job);
-    const char *own_hosts = strcmp(job, gang_job_key(GANG_PS)) == 0 ? o->ps_hosts : o->worker_hosts;
+    const char *own_hosts = job == GANG_PS ? o->ps_hosts : o->worker_hosts;
     const struct gang_hosts hosts = { .worker_hosts = o->worker_hosts,
                                       .ps_hosts = o->ps_hosts,
                                       .chief_hosts = "",
-                                      .job = job,
+                                      .job = gang_job_key(job),
                                       .task = verb_given(call, "task") ? (int64_t)o->task : 0,
-                                      .names = { "--worker-hosts", "--ps-hosts", "", "--job", "--task" } };
+                                      .names = { "--worker-hosts", "--ps-hosts", "", "", "--task" } };
 
     if (!o->joins && !verb_given(call, "task") && strchr(own_hosts, ','))
         return rc_raise(RC_INVAL, "--task: is not given; say which of the hosts of job %s this process is, from 0 on",
-                        job);
+                        gang_job_key(job));
     return gang_of_hosts(out, &hosts);
 }
 
@@ -95,9 +92,8 @@ static bool is_launchers(const struct train_opts *train)
 
 /* *is_found: TF_CONFIG describes one. */
 static enum rc from_tf_config(struct gang *out, bool *is_found, const struct verb_call *call,
-                              const struct train_opts *train, enum gang_job default_job)
+                              const struct train_opts *train, enum gang_job job)
 {
-    static const char *const names[] = { "job", "task" };
     enum rc rc = RC_OK;
 
     if (is_launchers(train))
@@ -105,11 +101,10 @@ static enum rc from_tf_config(struct gang *out, bool *is_found, const struct ver
     TRY(gang_has_tf_config(is_found, getenv("TF_CONFIG")));
     if (!*is_found)
         return RC_OK;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (verb_given(call, names[i]))
-            FAIL(RC_INVAL, "--%s: TF_CONFIG says which member this process is; leave out the option", names[i]);
+    if (verb_given(call, "task"))
+        FAIL(RC_INVAL, "--task: TF_CONFIG says which member this process is; leave out the option");
     TRY(gang_of_tf_config(out, getenv("TF_CONFIG")));
-    if (default_job == GANG_PS && strcmp(out->member[out->rank].job, gang_job_key(GANG_PS)) != 0)
+    if (job == GANG_PS && strcmp(out->member[out->rank].job, gang_job_key(GANG_PS)) != 0)
         FAIL(RC_INVAL, "TF_CONFIG: task.type is %s, and gradmark serve is for ps; use gradmark train",
              out->member[out->rank].job);
 out:
@@ -118,7 +113,7 @@ out:
 
 /* *is_found: there is one, by options, or by TF_CONFIG where the world is not another one. */
 static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_call *call, const struct gang_opts *o,
-                         const struct train_opts *train, enum gang_job default_job)
+                         const struct train_opts *train, enum gang_job job)
 {
     const bool is_other_world = !world_may_be_gang(train->world);
     enum rc rc = RC_OK;
@@ -133,14 +128,14 @@ static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_cal
         return RC_OK;
     }
     if (o->worker_hosts[0] == '\0' && o->ps_hosts[0] == '\0' && !is_other_world)
-        TRY(from_tf_config(out, is_found, call, train, default_job));
+        TRY(from_tf_config(out, is_found, call, train, job));
     if (*is_found)
         return RC_OK;
     if (o->worker_hosts[0] == '\0')
         return check_alone(call, o);
     if (is_other_world)
         FAIL(RC_INVAL, "--worker-hosts %.100s: needs --world tcp, but that is %s", o->worker_hosts, train->world);
-    TRY(from_options(out, call, o, default_job));
+    TRY(from_options(out, call, o, job));
     *is_found = true;
 out:
     return rc;
@@ -180,14 +175,14 @@ out:
 }
 
 static enum rc check_join(const struct verb_call *call, const struct gang_opts *o, const struct train_opts *train,
-                          enum gang_job default_job)
+                          enum gang_job job)
 {
     if (!o->joins && o->join_file[0] == '\0')
         return RC_OK;
     if (verb_given(call, "task"))
         return rc_raise(RC_INVAL, "--task %llu: a process that joins is none of the hosts that are given; leave it out",
                         (unsigned long long)o->task);
-    if (default_job == GANG_PS || strcmp(o->job, gang_job_key(GANG_PS)) == 0)
+    if (job == GANG_PS)
         return rc_raise(RC_INVAL, "--join%s: workers can join a run, and servers cannot; gradmark train",
                         o->joins ? "" : "-file");
     if (!verb_given(call, "most-workers") || !train->elastic)
@@ -223,8 +218,7 @@ out:
     return rc;
 }
 
-enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct train_opts *train,
-                     enum gang_job default_job)
+enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct train_opts *train, enum gang_job job)
 {
     struct gang g = { .listening_fd = -1 };
     char key[PATH_MAX + 2];
@@ -237,10 +231,10 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
                  o->join_file[0] != '\0' ? "join-file" : "worker-hosts");
         return check_alone(call, o);
     }
-    TRY(find_gang(&g, &is_found, call, o, train, default_job));
+    TRY(find_gang(&g, &is_found, call, o, train, job));
     if (!is_found)
         goto out;
-    TRY(check_join(call, o, train, default_job));
+    TRY(check_join(call, o, train, job));
     if (o->joins) {
         g.joins = true;
         g.host_rank = 0;

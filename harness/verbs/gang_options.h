@@ -15,7 +15,7 @@
 #include "harness/world/tcp/gang.h"
 
 struct gang_opts {
-    const char *worker_hosts, *ps_hosts, *job, *key_file;
+    const char *worker_hosts, *ps_hosts, *key_file;
     uint64_t task;
     bool joins;
     const char *join_file;
@@ -25,8 +25,8 @@ extern const struct opt gang_opt_table[];
 
 /* Make this process a member of the process group that options or TF_CONFIG describe, if any. Options of train that are
  * not given follow from it: world, workers, servers, mode. Call this before any code asks for the launcher of this
- * process. default_job: default of --job. RC_INVAL names the option. */
+ * process. job: of this process, unless TF_CONFIG describes it. RC_INVAL names the option. */
 enum rc gang_resolve(struct verb_call *call, const struct gang_opts *gang, struct train_opts *train,
-                     enum gang_job default_job) MUST_CHECK;
+                     enum gang_job job) MUST_CHECK;
 
 #endif

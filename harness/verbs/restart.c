@@ -65,13 +65,8 @@ static void forget(struct verb_call *call, const char *name)
 
 void restart_forget_drill(struct verb_call *call, struct train_opts *opts)
 {
-    static const char *const names[] = { "kill-rank", "hang-rank", "leave-rank", "kill-step",
-                                         "drill-at",  "flip-bit",  "flip-step" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        forget(call, names[i]);
-    opts->drill_at = "step:1";
-    opts->flip_step = 1;
+    forget(call, "inject");
+    opts->inject = "";
 }
 
 enum rc restart_write(bool records_first, const struct restart_results *results, struct world *w)

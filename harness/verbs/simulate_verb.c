@@ -22,7 +22,7 @@ struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
         *out, *records, *layout, *schedule, *continued;
     struct opt_joined cluster_set;
-    uint64_t global_batch, micro_batches;
+    uint64_t global_batch, accumulate;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
     bool what_if, assumptions, systems, continue_anyway, dry_run;
 };
@@ -76,7 +76,7 @@ static const struct opt table[] = {
     OPT_U64_(struct simulate_opts, global_batch, "global-batch", "", 1, 1e9, "",
              "samples of all workers in a step (default: the profile's batch for each GPU of the first layout). Only "
              "with --layout"),
-    OPT_U64_(struct simulate_opts, micro_batches, "micro-batches", "", 1, 1048576, "",
+    OPT_U64_(struct simulate_opts, accumulate, "accumulate", "", 1, 1048576, "",
              "parts of a worker's batch in a pipeline (default: 4 for each stage, or fewer). Only with --layout"),
     OPT_CHOICE_(struct simulate_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
                 "order of the work in a pipeline. Only with --layout"),
@@ -114,7 +114,7 @@ static const struct verb_group groups[] = { { "simulate", table, 0, topics }, { 
 /* What only one of the two comparisons asks for. */
 static enum rc check_layout(const struct verb_call *call)
 {
-    static const char *const of_layouts[] = { "global-batch", "micro-batches", "schedule" };
+    static const char *const of_layouts[] = { "global-batch", "accumulate", "schedule" };
     static const char *const of_ways[] = { "modes",           "servers",       "placements",  "ps-transport",
                                            "ps-bucket-bytes", "most-messages", "seeds",       "what-if",
                                            "assumptions",     "systems",       "what-if-gpus" };
@@ -213,7 +213,7 @@ static enum rc compare_layouts(struct verb_call *call, struct continued *c, cons
                                          .list = o->layout,
                                          .schedule = o->schedule,
                                          .global_batch = o->global_batch,
-                                         .n_micro_batches = o->micro_batches };
+                                         .n_micro_batches = o->accumulate };
     struct simulating w = { .keeps = false };
     struct layouts l = { .terms = NULL };
     enum rc rc;

@@ -40,9 +40,8 @@ int train_set_of_rank(const struct train_job *job, int n_sets, int rank)
 
 enum rc train_sets_refuse(const struct verb_call *call, const struct train_opts *opts, int n_given_ranks)
 {
-    static const char *const of_one[] = { "save",         "resume",    "restarts",     "timeline", "trajectory",
-                                          "messages",     "kill-rank", "hang-rank",    "flip-bit", "slow-rank",
-                                          "verify-every", "autotune",  "autotune-file" };
+    static const char *const of_one[] = { "save",     "resume", "restarts",     "timeline", "trajectory",
+                                          "messages", "inject", "verify-every", "autotune", "autotune-file" };
     char fitting[48];
 
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++)

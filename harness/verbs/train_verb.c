@@ -481,8 +481,6 @@ static enum rc serve_run(struct verb_call *call)
     bool has_tf_config = false;
     enum rc rc = RC_OK;
 
-    if (verb_given(call, "job") && strcmp(own->gang.job, gang_job_key(GANG_PS)) != 0)
-        FAIL(RC_INVAL, "--job %s: a server's is ps; gradmark train is for workers", own->gang.job);
     if (own->gang.ps_hosts[0] == '\0')
         TRY(gang_has_tf_config(&has_tf_config, getenv("TF_CONFIG")));
     if (own->gang.ps_hosts[0] == '\0' && !has_tf_config)

@@ -5,9 +5,8 @@
 
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                              \
-    "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, "          \
-    "'hang-rank': null, 'leave-rank': null, 'drill-at': 'step:1', "                                                    \
-    "'kill-step': null, 'timeline': '', 'timeline-steps': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "    \
+    "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'inject': '', "               \
+    "'timeline': '', 'timeline-steps': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "                       \
     "'job-placement': 'auto', "                                                                                        \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
@@ -19,8 +18,8 @@
     "60, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': "    \
     "'', "                                                                                                             \
     "'sets': null, 'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "       \
-    "'shard-dense': 1, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "  \
-    "null, 'alternate-exchange': null, 'slow-ratio': 0.5, 'elastic': false, 'most-workers': null}, "                   \
+    "'shard-dense': 1, 'target-samples': null, 'verify-every': null, 'alternate-exchange': null, 'elastic': false, "   \
+    "'most-workers': null}, "                                                                                          \
     "'for_lessons_without': null"
 
 #endif
