@@ -91,20 +91,6 @@ static enum rc take_stages(struct criteria *c, const bool runs[ACCEPT_N_STAGES],
     return RC_OK;
 }
 
-enum rc criteria_skip(struct criteria *c, const char *option, const char *stages)
-{
-    bool runs[ACCEPT_N_STAGES];
-    enum rc rc = RC_OK;
-
-    if (stages[0] == '\0')
-        return RC_OK;
-    memcpy(runs, c->runs, sizeof runs);
-    TRY(clear_stages(runs, option, stages));
-    TRY(take_stages(c, runs, option, stages));
-out:
-    return rc;
-}
-
 enum rc criteria_choose(struct criteria *c, const char *option, const char *stages)
 {
     bool runs[ACCEPT_N_STAGES];

@@ -214,28 +214,6 @@ static void settings_change_values(void **state)
     assert_same(&c, &before);
 }
 
-static void stages_can_be_left_out(void **state)
-{
-    struct criteria c, again;
-
-    (void)state;
-    criteria_default(&c);
-    assert_int_equal(criteria_skip(&c, "--skip", "pairwise,ps,noise"), RC_OK);
-    assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
-    assert_true(!c.runs[ACCEPT_PS] && c.runs[ACCEPT_COMPUTE]);
-    assert_int_equal(criteria_skip(&c, "--skip", ""), RC_OK);
-    again = c;
-    assert_int_equal(criteria_set(&again, "name=x"), RC_OK); /* settles to the same */
-    assert_memory_equal(again.runs, c.runs, sizeof c.runs);
-    assert_int_equal(criteria_skip(&c, "--skip", "trainin"), RC_INVAL);
-    assert_string_equal(
-        rc_message(), "--skip trainin: no such stage; the nearest is training (of preflight, compute, noise, pairwise, "
-                      "collectives, ps, training, integrity, soak)");
-    assert_int_equal(criteria_skip(&c, "--skip", "preflight,compute,collectives,training,integrity"), RC_INVAL);
-    assert_names(rc_message(), "--skip preflight,compute,collectives,training,integrity:");
-    assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
-}
-
 static void few_nodes_make_all_repeats(void **state)
 {
     struct criteria c;
@@ -255,7 +233,6 @@ static void stages_can_be_chosen(void **state)
 
     (void)state;
     criteria_default(&c);
-    assert_int_equal(criteria_skip(&c, "--skip", "pairwise"), RC_OK);
     assert_int_equal(criteria_choose(&c, "--stages", "pairwise,noise"), RC_OK);
     assert_string_equal(c.stages, "noise,pairwise");
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
@@ -369,12 +346,11 @@ static void few_steps_compare_no_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_sensible),       cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(files_change_what_they_say),  cmocka_unit_test(each_error_names_line_key_and_value),
-        cmocka_unit_test(settings_change_values),      cmocka_unit_test(stages_can_be_left_out),
-        cmocka_unit_test(stages_can_be_chosen),        cmocka_unit_test(few_nodes_make_all_repeats),
-        cmocka_unit_test(what_is_written_comes_back),  cmocka_unit_test(records_and_help_have_every_key),
-        cmocka_unit_test(few_steps_compare_no_orders),
+        cmocka_unit_test(defaults_are_sensible),           cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(files_change_what_they_say),      cmocka_unit_test(each_error_names_line_key_and_value),
+        cmocka_unit_test(settings_change_values),          cmocka_unit_test(stages_can_be_chosen),
+        cmocka_unit_test(few_nodes_make_all_repeats),      cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(records_and_help_have_every_key), cmocka_unit_test(few_steps_compare_no_orders),
     };
 
     return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);

@@ -19,16 +19,15 @@
 
 enum { PATH_BYTES = ACCEPT_PATH_BYTES + 64, MAX_WORDS = 64, WORD_BYTES = 1200 };
 
+/* Faults of the self-test: a slow part has 60 % of its healthy speed, a lossy node loses 5 % of its small messages. */
+#define FAULT_RATIO 0.6
+#define LOSS_RATIO 0.05
+
 const struct opt accept_self_test_table[] = {
-    OPT_BOOL_(struct self_test_opts, on, "self-test", "false",
-              "inject random faults, and count how many are found. False alarms are counted, too"),
-    OPT_U64_(struct self_test_opts, trials, "trials", "20", 1, 10000, "", "number of tests of --self-test"),
+    OPT_U64_(struct self_test_opts, trials, "self-test", "", 1, 10000, "",
+             "inject random faults in N tests, and count how many are found. False alarms are counted, too"),
     OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "",
              "most faults at once. A trial with faults has 1 to N of them"),
-    OPT_F64_(struct self_test_opts, fault_ratio, "fault-ratio", "0.6", 0.05, 0.99, "",
-             "speed of slow parts, divided by their healthy speed"),
-    OPT_F64_(struct self_test_opts, loss_ratio, "loss-ratio", "0.05", 0.001, 0.5, "",
-             "part of its messages that a lossy node loses"),
     OPT_END_,
 };
 
@@ -54,8 +53,8 @@ static struct self_test_terms plan_terms(const struct self_test *t, const struct
                                      .n_ranks = f->n_ranks,
                                      .node_of_rank = f->node_of_rank,
                                      .seed = t->opts->seed,
-                                     .ratio = t->opts->self_test.fault_ratio,
-                                     .loss_ratio = t->opts->self_test.loss_ratio,
+                                     .ratio = FAULT_RATIO,
+                                     .loss_ratio = LOSS_RATIO,
                                      .may_kill = !(t->machine->world->module.caps & WORLD_LAUNCHED),
                                      .may_flip = runs[ACCEPT_INTEGRITY],
                                      .integrity_steps_count = (uint64_t)t->terms->criteria->integrity_steps_count,
@@ -176,8 +175,7 @@ static char *next_word(struct words *w)
 /* The options that the user gave, but for those of the self-test and where results go. */
 static enum rc add_options(struct words *w, const struct opt_group *group)
 {
-    static const char *const own[] = { "self-test",  "trials", "faults", "fault-ratio",
-                                       "loss-ratio", "out",    "inject", "seed" };
+    static const char *const own[] = { "self-test", "faults", "out", "inject", "seed" };
 
     for (int i = 0; group->table[i].type != OPT_END; i++) {
         bool is_own = !opt_is_given(group, i);

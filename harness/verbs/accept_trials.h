@@ -8,16 +8,14 @@
 #include "harness/verbs/verb.h"
 
 struct self_test_opts {
-    bool on;
-    uint64_t trials, faults;
-    double fault_ratio, loss_ratio;
+    uint64_t trials, faults; /* trials 0: no self-test */
 };
 extern const struct opt accept_self_test_table[];
 
 struct accept_opts {
-    const char *out, *stages, *skip, *inject, *init, *declared, *reference;
+    const char *out, *stages, *inject, *init, *declared, *reference;
     struct opt_joined set;
-    double minutes, margin_ratio, stall_abort_s, noise_ratio;
+    double margin_ratio, stall_abort_s, noise_ratio;
     bool node_per_rank, force;
     uint64_t seed;
     struct self_test_opts self_test;

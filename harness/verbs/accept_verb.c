@@ -27,11 +27,7 @@ static const struct opt table[] = {
     OPT_TEXT_(struct accept_opts, stages, "stages", "", "LIST",
               "run only these stages (default: as the criteria say). Stages are preflight, compute, noise, pairwise, "
               "collectives, ps, training, integrity and soak"),
-    OPT_TEXT_(struct accept_opts, skip, "skip", "", "LIST", "leave these stages out"),
     OPT_JOINED_(struct accept_opts, set, "criteria-set", "KEY=VALUE", "change a criterion"),
-    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "",
-             "minutes of the stage soak (default: soak_minutes of the criteria). It consists of trainings of at most a "
-             "minute. stage_limit_s limits only each of these"),
     OPT_BOOL_(struct accept_opts, node_per_rank, "node-per-rank", "false",
               "count each rank as a node, to try the test on one machine"),
     OPT_U64_(struct accept_opts, seed, "seed", "1", 0, UINT64_MAX >> 1, "", "seed of faults, data and parameters"),
@@ -78,26 +74,17 @@ static const struct verb_group groups[] = {
 static enum rc load_criteria(struct criteria *out, const struct verb_call *call)
 {
     const struct accept_opts *o = call->opts;
-    char minutes[64];
     enum rc rc = RC_OK;
 
     criteria_default(out);
     if (call->operand[0])
         TRY(criteria_load(out, call->operand[0]));
     TRY(criteria_set(out, o->set.text));
-    if (verb_given(call, "minutes")) {
-        snprintf(minutes, sizeof minutes, "soak_minutes=%.17g", o->minutes);
-        TRY(criteria_set(out, minutes));
-    }
     if (verb_given(call, "stages") && o->stages[0] == '\0')
         FAIL(RC_INVAL, "--stages: is empty; use names of stages, as compute,pairwise");
     TRY(criteria_choose(out, "--stages", o->stages));
-    TRY(criteria_skip(out, "--skip", o->skip));
-    if (verb_given(call, "minutes") && !out->runs[ACCEPT_SOAK])
-        FAIL(RC_INVAL, "--minutes %g: the stage soak is left out; use a minute or more, and --stages with soak",
-             o->minutes);
     if (out->runs[ACCEPT_SOAK] && !(out->soak_minutes > 0))
-        FAIL(RC_INVAL, "--stages %s: soak_minutes is 0; use --minutes or soak_minutes above 0", o->stages);
+        FAIL(RC_INVAL, "--stages %s: soak_minutes is 0; add --criteria-set soak_minutes=60", o->stages);
 out:
     return rc;
 }
@@ -363,7 +350,7 @@ static enum rc accept_run(struct verb_call *call)
     if (o->reference[0] || o->declared[0])
         FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
              o->reference[0] ? "reference" : "declared");
-    if (o->self_test.on && o->inject[0])
+    if (o->self_test.trials > 0 && o->inject[0])
         FAIL(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
     TRY(inject_parse(&inject, o->inject));
     TRY(check_faults(&inject, &criteria));
@@ -384,7 +371,7 @@ static enum rc accept_run(struct verb_call *call)
                                      .arg = &t };
     call->stage = STAGE_RUN;
     stop_catch_first();
-    TRY(o->self_test.on ? accept_self_test(call, &t.terms, &machine) : run_test(&t, call));
+    TRY(o->self_test.trials > 0 ? accept_self_test(call, &t.terms, &machine) : run_test(&t, call));
 out:
     acceptance_close(&t.result);
     return rc;
@@ -398,7 +385,7 @@ static const struct verb_example examples[] = {
 };
 
 static const struct verb_basics basics[] = {
-    { "test", "out stages skip minutes criteria-set" },
+    { "test", "out stages criteria-set" },
     { "criteria", "init declared reference force" },
     { "ranks", "workers threads interface compute node-per-rank" },
     { "simulation", "world cluster cluster-set" },
