@@ -76,7 +76,7 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
         .placement = p->placement,
         .consistency = p->consistency,
         .overlap = t->overlap,
-        .bucket_bytes = row_mode_has_servers(p->mode) ? t->ps_bucket_bytes : t->bucket_bytes,
+        .bucket_bytes = row_mode_has_servers(p->mode) ? 0 : t->bucket_bytes,
         .n_gpus = p->n_gpus,
         .n_servers = p->n_servers,
         .batch = p->batch,

@@ -50,10 +50,10 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     const char *ps_transport;            /* of rows of ps without one; "cluster": the cluster's own */
     const char *placement, *consistency; /* of rows of servers without them; consistency: for mode ps, not ps-async */
     const char *overlap;
-    uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
-    bool has_charts;                        /* also simulate points that only charts show */
-    bool is_own_table;                      /* of the user, not horovod-512 */
-    bool ignores_columns;                   /* with unknown names */
+    uint64_t bucket_bytes; /* of collectives; 0: all gradients at once, as to servers */
+    bool has_charts;       /* also simulate points that only charts show */
+    bool is_own_table;     /* of the user, not horovod-512 */
+    bool ignores_columns;  /* with unknown names */
 };
 
 struct point_of_row { /* row NULL: only for a chart */

@@ -118,7 +118,7 @@ void reproduction_print_exchange(const struct reproduction *r, FILE *to)
     char buckets[2][SIMULATED_BUCKETS_BYTES];
 
     simulated_buckets_text(buckets[0], t->bucket_bytes);
-    simulated_buckets_text(buckets[1], t->ps_bucket_bytes);
+    simulated_buckets_text(buckets[1], 0);
     fprintf(to, "ring: %s, overlap %s\n", buckets[0], t->overlap);
     fprintf(to, "parameter server: consistency %s (of rows ps), placement %s, %s, overlap %s\n", t->consistency,
             t->placement, buckets[1], t->overlap);
@@ -268,7 +268,6 @@ static enum rc write_cluster(struct report *to, const struct reproduction *r, co
     TRY(record_open(&record, "cluster"));
     TRY(used_cluster_record(record, c));
     record_u64(record, "bucket_bytes", r->terms->bucket_bytes);
-    record_u64(record, "ps_bucket_bytes", r->terms->ps_bucket_bytes);
     record_text(record, "overlap", r->terms->overlap);
     TRY(report_write(to, record));
 out:

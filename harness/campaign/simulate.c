@@ -64,7 +64,7 @@ struct simulated_run simulate_run_of(const struct simulate *s, const struct simu
         .placement = w->placement,
         .consistency = w->consistency,
         .overlap = t->overlap,
-        .bucket_bytes = row_mode_has_servers(w->mode) ? t->ps_bucket_bytes : t->bucket_bytes,
+        .bucket_bytes = row_mode_has_servers(w->mode) ? 0 : t->bucket_bytes,
         .n_gpus = p->n_gpus,
         .n_servers = p->n_servers,
         .batch = s->profiles.profile[p->profile].batch,
@@ -116,9 +116,9 @@ static uint64_t n_messages(const struct simulate_point *p)
     return (uint64_t)p->n_gpus * (uint64_t)p->n_servers;
 }
 
-static bool is_too_many(const struct simulate *s, const struct simulate_point *p)
+static bool is_too_many(const struct simulate_point *p)
 {
-    return n_messages(p) > s->terms->most_messages;
+    return n_messages(p) > SIMULATE_MOST_MESSAGES;
 }
 
 static void leave_out(struct simulate *s, const struct simulate_point *p)
@@ -133,7 +133,7 @@ bool simulate_fits(const struct simulate *s, const struct simulate_point *p)
     const struct cluster *c = &s->cluster[s->way[p->way].cluster].cluster;
 
     return cluster_check(c, p->n_gpus, p->n_gpus + p->n_servers) == RC_OK && simulate_check_point(s, p) == RC_OK &&
-           !is_too_many(s, p);
+           !is_too_many(p);
 }
 
 enum rc simulate_add_point(struct simulate *s, struct simulate_point p)
@@ -166,7 +166,7 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
     p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
     TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
     TRY(at_count(simulate_check_point(s, &p), w, p.n_gpus));
-    if (is_too_many(s, &p))
+    if (is_too_many(&p))
         leave_out(s, &p);
     else
         TRY(simulate_add_point(s, p));
@@ -184,8 +184,8 @@ static enum rc add_points(struct simulate *s)
                 TRY(add_point(s, (struct simulate_point){ .profile = profile, .way = way, .n_gpus = s->n_gpus[i] }));
     s->n_points = s->n_all_points;
     if (s->n_points == 0)
-        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; use at least %llu",
-             (unsigned long long)s->terms->most_messages, (unsigned long long)s->least_left_out);
+        FAIL(RC_INVAL, "--servers %.60s: GPUs x servers is at least %llu; at most %d can be simulated",
+             s->terms->servers, (unsigned long long)s->least_left_out, SIMULATE_MOST_MESSAGES);
 out:
     return rc;
 }

@@ -57,6 +57,7 @@ enum {
     SIMULATE_CHART_BYTES = 320,
     SIMULATE_SENTENCE_BYTES = 1024,
     SIMULATE_MOST_SEEDS = 20,
+    SIMULATE_MOST_MESSAGES = 65536, /* at once, GPUs x servers: more take an hour each */
     SIMULATE_USUAL_SEEDS = 5,
     SIMULATE_N_WHAT_IFS = 5,
     SIMULATE_SETTING_BYTES = 256
@@ -70,10 +71,8 @@ struct simulate_terms { /* borrowed; lists are comma-separated */
     const char *cluster, *cluster_set;
     const char *ps_transport; /* of servers; "cluster": the cluster's own */
     const char *overlap;
-    uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
-    uint64_t most_messages;                 /* GPUs x servers; points above it are left out */
-    uint64_t what_if_gpus;                  /* of changed points; 0: the most of each way */
-    bool has_what_if, has_assumptions, has_systems;
+    uint64_t bucket_bytes; /* of collectives; 0: all gradients at once, as to servers */
+    bool has_what_if, has_assumptions;
     uint64_t n_seeds; /* 0: chosen by the randomness of the cluster */
 };
 
@@ -130,7 +129,7 @@ struct simulate { /* owned */
     int n_gpus[SIMULATE_MOST_COUNTS]; /* ascending */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
-    size_t n_points, n_left_out;  /* left out: above most_messages */
+    size_t n_points, n_left_out;  /* left out: above SIMULATE_MOST_MESSAGES */
     uint64_t least_left_out;      /* the least GPUs x servers among these */
     size_t n_all_points;          /* including those of systems */
     struct simulate_system system[SIMULATE_MOST_MODELS][SIMULATE_N_SYSTEMS];
@@ -166,7 +165,7 @@ struct simulated_run simulate_alone_of(const struct simulated_run *run);
 /* The errors that its simulation would raise. */
 enum rc simulate_check_point(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
 
-/* Can it be simulated: does it fit, and is it at most --most-messages? n_servers is known. */
+/* Can it be simulated: does it fit, and is it of at most SIMULATE_MOST_MESSAGES? n_servers is known. */
 bool simulate_fits(const struct simulate *s, const struct simulate_point *p);
 /* Add p after all points; it fits. RC_NOMEM. */
 enum rc simulate_add_point(struct simulate *s, struct simulate_point p) MUST_CHECK;
@@ -180,7 +179,6 @@ const struct simulate_change *simulate_change_of(const struct simulate *s, enum 
                                                  int what);
 /* Is there a change of this point? */
 bool simulate_is_changed(const struct simulate *s, size_t point);
-/* RC_INVAL: --what-if-gpus is not a simulated point. */
 enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
 /* Add both neighbours of every assumption of the explained points. In simulate_assumptions.c. RC_NOMEM. */
 enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;

@@ -158,7 +158,7 @@ static void tell_how_sure(const struct simulate *s, FILE *to)
         fprintf(to, "; %s moves a prediction by up to %.0f %%", cluster_keys[most->what].name,
                 100 * fabs(most->ratio - 1));
     else if (!s->terms->has_assumptions)
-        fprintf(to, " (their effect: --assumptions --out FOLDER)");
+        fprintf(to, " (their effect: --out FOLDER)");
     fprintf(to, ".\n");
 }
 

@@ -159,25 +159,16 @@ bool simulate_is_changed(const struct simulate *s, size_t point)
 {
     const struct simulate_point *p = &s->point[point], *next = p + 1;
 
-    if (s->terms->what_if_gpus > 0)
-        return (uint64_t)p->n_gpus == s->terms->what_if_gpus;
     return point + 1 == s->n_points || next->profile != p->profile || next->way != p->way; /* its largest count */
 }
 
 enum rc simulate_add_what_ifs(struct simulate *s)
 {
-    bool is_one = false;
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < s->n_points; i++)
-        if (simulate_is_changed(s, i)) {
-            is_one = true;
-            if (s->terms->has_what_if)
-                TRY(add_what_ifs(s, i));
-        }
-    if (!is_one)
-        FAIL(RC_INVAL, "--what-if-gpus %llu: is no simulated point; use one of --gpus %.60s",
-             (unsigned long long)s->terms->what_if_gpus, s->terms->gpus);
+    for (size_t i = 0; s->terms->has_what_if && i < s->n_points; i++)
+        if (simulate_is_changed(s, i))
+            TRY(add_what_ifs(s, i));
 out:
     return rc;
 }

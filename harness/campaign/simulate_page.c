@@ -71,7 +71,7 @@ static enum rc write_systems(FILE *to, const struct simulate *s)
     struct table *t = NULL;
     enum rc rc = RC_OK;
 
-    if (!s->terms->has_systems)
+    if (!s->terms->has_what_if)
         return RC_OK;
     TRY(simulate_systems_table(&t, s, false));
     html_element(to, "h2", NULL, "The systems in one table");

@@ -137,7 +137,7 @@ static enum rc print_systems(const struct simulate *s, FILE *to)
     struct table *t = NULL;
     enum rc rc = RC_OK;
 
-    if (!s->terms->has_systems)
+    if (!s->terms->has_what_if)
         return RC_OK;
     TRY(simulate_systems_table(&t, s, false));
     table_print(t, to);
@@ -221,14 +221,12 @@ enum rc simulate_print_rest(const struct simulate *s, FILE *to)
                  simulate_what_if_text());
         TRY(simulate_what_if_table(&t, s, true));
         TRY(print_explained(&t, what, to));
-    }
-    if (s->terms->has_systems) {
         snprintf(what, sizeof what, "systems: %s", simulate_systems_text());
         TRY(simulate_systems_table(&t, s, true));
         TRY(print_explained(&t, what, to));
     }
     TRY(terminal_text_open(&text));
-    if (s->terms->has_systems)
+    if (s->terms->has_what_if)
         simulate_network_claims(s, print_line, text.lines);
     fputc('\n', text.lines);
     simulate_crossovers(s, print_line, text.lines);
@@ -367,7 +365,6 @@ static enum rc write_cluster(struct report *to, const struct simulate *s, const 
     TRY(record_open(&record, "cluster"));
     TRY(used_cluster_record(record, c));
     record_u64(record, "bucket_bytes", s->terms->bucket_bytes);
-    record_u64(record, "ps_bucket_bytes", s->terms->ps_bucket_bytes);
     record_text(record, "overlap", s->terms->overlap);
     TRY(report_write(to, record));
 out:

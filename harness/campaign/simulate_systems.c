@@ -87,11 +87,10 @@ out:
 
 enum rc simulate_add_systems(struct simulate *s)
 {
-    const int n_most = s->n_gpus[s->n_counts - 1];
-    const int n_gpus = s->terms->what_if_gpus > 0 ? (int)s->terms->what_if_gpus : n_most;
+    const int n_gpus = s->n_gpus[s->n_counts - 1];
     enum rc rc = RC_OK;
 
-    if (!s->terms->has_systems)
+    if (!s->terms->has_what_if)
         return RC_OK;
     s->way[s->n_ways + SYSTEM_ONE_HOST] = s->way[s->n_ways + SYSTEM_COLLECTIVE] = collective_way(s);
     s->way[s->n_ways + SYSTEM_ASYNC] = server_way(s, true);

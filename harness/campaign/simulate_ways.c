@@ -184,9 +184,7 @@ int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, s
 
 static enum rc of_gpu(size_t *out, struct simulate *s, struct profile_wish *w)
 {
-    const struct published_wish wish = {
-        .gpu = s->terms->published, .model = w->model, .precision = "", .framework = "", .batch = 0
-    };
+    const struct published_wish wish = { .gpu = s->terms->published, .model = w->model, .precision = "", .batch = 0 };
     struct published p = { .path = NULL };
     enum rc rc;
 

@@ -85,7 +85,7 @@ void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, 
     char line[SIMULATE_SENTENCE_BYTES], buckets[2][SIMULATED_BUCKETS_BYTES];
 
     simulated_buckets_text(buckets[0], t->bucket_bytes);
-    simulated_buckets_text(buckets[1], t->ps_bucket_bytes);
+    simulated_buckets_text(buckets[1], 0);
     snprintf(line, sizeof line,
              "exchange: without servers %s, transport %s; with servers %s, transport %s; overlap with computing: %s",
              buckets[0], used_cluster_transport(&s->cluster[0]), buckets[1],
@@ -93,8 +93,8 @@ void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, 
     print(arg, line);
     if (s->n_left_out == 0)
         return;
-    snprintf(line, sizeof line, "%zu point%s left out: GPUs x servers above --most-messages %llu", s->n_left_out,
-             s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
+    snprintf(line, sizeof line, "%zu point%s left out: GPUs x servers above %d", s->n_left_out,
+             s->n_left_out == 1 ? " is" : "s are", SIMULATE_MOST_MESSAGES);
     print(arg, line);
 }
 

@@ -20,7 +20,7 @@
 struct reproduce_opts {
     const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
     struct opt_joined cluster_set;
-    uint64_t bucket_bytes, ps_bucket_bytes, jobs;
+    uint64_t bucket_bytes, jobs;
     bool charts, continue_anyway, dry_run, ignore_columns;
 };
 
@@ -46,8 +46,6 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
     OPT_U64_(struct reproduce_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a ring exchanges together"),
-    OPT_U64_(struct reproduce_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "gradients that go to parameter servers together (default: all)"),
     OPT_U64_(struct reproduce_opts, jobs, "jobs", "", 1, 1024, "",
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
@@ -158,7 +156,6 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
                                            .consistency = o->consistency,
                                            .overlap = o->overlap,
                                            .bucket_bytes = o->bucket_bytes,
-                                           .ps_bucket_bytes = o->ps_bucket_bytes,
                                            .has_charts = o->charts && o->out[0],
                                            .is_own_table = !is_preset,
                                            .ignores_columns = o->ignore_columns };

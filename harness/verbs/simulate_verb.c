@@ -23,8 +23,8 @@ struct simulate_opts {
         *out, *records, *layout, *schedule, *continued;
     struct opt_joined cluster_set;
     uint64_t global_batch, accumulate;
-    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
-    bool what_if, assumptions, systems, continue_anyway, dry_run;
+    uint64_t bucket_bytes, seeds, jobs;
+    bool what_if, continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
@@ -57,18 +57,12 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct simulate_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
     OPT_U64_(struct simulate_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a collective exchanges together"),
-    OPT_U64_(struct simulate_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
-             "gradients that go to parameter servers together (default: all)"),
-    OPT_BOOL_(struct simulate_opts, what_if, "what-if", "true",
-              "also simulate a faster network, half the latency, more servers, half the bytes and no overlap"),
-    OPT_BOOL_(struct simulate_opts, systems, "systems", "true",
-              "also print all systems in one table, with the effect of a slow link. The systems are one host, a "
-              "collective, and asynchronous and synchronous servers"),
-    OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
-              "also simulate the effect of each assumed value. Needs --out"),
-    OPT_U64_(
-        struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "",
-        "number of GPUs for what-if, systems and assumptions (default: the largest of each mode). It is one of --gpus"),
+    OPT_BOOL_(
+        struct simulate_opts, what_if, "what-if", "true",
+        "also simulate changes, systems and assumptions. The changes are a faster network, half the latency, more "
+        "servers, half the bytes and no overlap. The systems are one host, a collective, and asynchronous and "
+        "synchronous servers, each with a slow link, too. With --out it also simulates the effect of each "
+        "assumed value"),
     OPT_TEXT_(struct simulate_opts, layout, "layout", "", "WxSxK,...",
               "compare parallel layouts instead: W x S x K GPUs, or best. A layout has W workers of S stages each, and "
               "K of the workers share the dense layers. Data parallelism is Wx1x1. All layouts have the same batch. "
@@ -83,8 +77,6 @@ static const struct opt table[] = {
     OPT_U64_(struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "",
              "simulations of each setting (default: 5 if anything is random, else 1). Each draws other delays. Their "
              "range is the band of the efficiency"),
-    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "65536", 1, 1048576, "messages",
-             "skip settings with more messages at once. Their number is GPUs x servers"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "",
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct simulate_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
@@ -115,9 +107,7 @@ static const struct verb_group groups[] = { { "simulate", table, 0, topics }, { 
 static enum rc check_layout(const struct verb_call *call)
 {
     static const char *const of_layouts[] = { "global-batch", "accumulate", "schedule" };
-    static const char *const of_ways[] = { "modes",           "servers",       "placements",  "ps-transport",
-                                           "ps-bucket-bytes", "most-messages", "seeds",       "what-if",
-                                           "assumptions",     "systems",       "what-if-gpus" };
+    static const char *const of_ways[] = { "modes", "servers", "placements", "ps-transport", "seeds", "what-if" };
     const struct simulate_opts *o = call->opts;
 
     for (size_t i = 0; !o->layout[0] && i < sizeof of_layouts / sizeof *of_layouts; i++)
@@ -125,13 +115,9 @@ static enum rc check_layout(const struct verb_call *call)
             return rc_raise(RC_INVAL, "--%s: has no meaning without --layout; leave it out, or add --layout",
                             of_layouts[i]);
     for (size_t i = 0; o->layout[0] && i < sizeof of_ways / sizeof *of_ways; i++)
-        if (verb_given(call, of_ways[i])) {
-            const bool is_off = (strcmp(of_ways[i], "what-if") == 0 && !o->what_if) ||
-                                (strcmp(of_ways[i], "systems") == 0 && !o->systems) ||
-                                (strcmp(of_ways[i], "assumptions") == 0 && !o->assumptions);
-            return rc_raise(RC_INVAL, "--%s%s: has no meaning with --layout; leave it out", is_off ? "no-" : "",
-                            of_ways[i]);
-        }
+        if (verb_given(call, of_ways[i]))
+            return rc_raise(RC_INVAL, "--%s%s: has no meaning with --layout; leave it out",
+                            strcmp(of_ways[i], "what-if") == 0 && !o->what_if ? "no-" : "", of_ways[i]);
     if (o->layout[0] && strcmp(o->layout, "best") != 0 && verb_given(call, "gpus"))
         return rc_raise(RC_INVAL,
                         "--gpus %s: a layout says how many GPUs it has; --layout best looks among those of --gpus",
@@ -148,8 +134,6 @@ static enum rc check_use(const struct verb_call *call)
     TRY(check_layout(call));
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is empty; use a preset or a file");
-    if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
-        return rc_raise(RC_INVAL, "--assumptions: needs --out FOLDER, whose page shows them");
     TRY(simulating_check(o->out, o->records));
 out:
     return rc;
@@ -283,13 +267,9 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
                                           .ps_transport = o->ps_transport,
                                           .overlap = o->overlap,
                                           .bucket_bytes = o->bucket_bytes,
-                                          .ps_bucket_bytes = o->ps_bucket_bytes,
-                                          .most_messages = o->most_messages,
                                           .n_seeds = o->seeds,
-                                          .what_if_gpus = o->what_if_gpus,
                                           .has_what_if = o->what_if,
-                                          .has_systems = o->systems,
-                                          .has_assumptions = o->assumptions && o->out[0] };
+                                          .has_assumptions = o->what_if && o->out[0] };
     struct simulating w = { .keeps = false };
     struct simulate s = { .terms = NULL };
     enum rc rc;
@@ -345,11 +325,12 @@ static const struct verb_basics basics[] = {
 const struct verb verb_simulate = {
     .name = "simulate",
     .summary = "predict how fast models train on a described cluster",
-    .introduction = "Simulates each model on each number of GPUs, in each mode. gradmark's own collectives and servers "
-                    "run in virtual time.\n\n"
-                    "What one GPU does alone is an input: a profile, or a published rate. Everything else comes from "
-                    "the description of the cluster, whose assumed values are listed. With --out it also simulates the "
-                    "effect of each of them, which takes about three times as long. --no-assumptions leaves that out.",
+    .introduction =
+        "Simulates each model on each number of GPUs, in each mode. gradmark's own collectives and servers "
+        "run in virtual time.\n\n"
+        "What one GPU does alone is an input: a profile, or a published rate. Everything else comes from "
+        "the description of the cluster, whose assumed values are listed. With --out it also simulates the "
+        "effect of each of them, which takes about three times as long. --no-what-if leaves all of that out.",
     .example = examples,
     .basics = basics,
     .page = "predict",
