@@ -87,32 +87,27 @@ static enum rc check_rate(const struct link_fit *f, enum link_class of)
                     calibration_class_name(of));
 }
 
-/* What carries messages between hosts, as far as it is more than a link: a protocol with an overhead, and nothing else
- * of its own. */
-static enum rc describe_protocol(const struct description *d, const struct link_fit *f, enum cluster_protocol protocol)
+/* What carries messages between hosts, as far as it is more than a link: an overhead, and nothing else of its own. It is
+ * called tcp, whatever carried them: the keys of rdma mean the same. */
+static enum rc describe_protocol(const struct description *d, const struct link_fit *f)
 {
-    const char *name = protocol == PROTOCOL_RDMA ? "rdma" : "tcp";
-    char key[32];
+    static const char key[] = "tcp_message_s";
     enum rc rc;
 
-    d->cluster->protocol = (int)protocol;
+    d->cluster->protocol = PROTOCOL_TCP;
     note(d, "protocol", "measured: messages of a burst take longer than their bytes on the wire");
-    snprintf(key, sizeof key, "%s_message_s", name);
     TRY(set(d, key, f->message_s));
     if (f->is_capped)
         note(d, key, "measured: half of alpha; bursts say more, %.4g us a message", 1e6 * f->burst.slope_s);
     else
         note(d, key, "measured: what a message adds to a burst, 4 to %d at once, largest residual %.1f %%",
              link_burst_messages(LINK_N_BURSTS - 1), residual_percent(&f->burst));
-    snprintf(key, sizeof key, "%s_latency_s", name);
-    TRY(set(d, key, 0));
-    note(d, key, "measured: is in link_latency_s");
-    snprintf(key, sizeof key, "%s_rate_ratio", name);
-    TRY(set(d, key, 1));
-    note(d, key, "measured: is in link_bits_per_s");
-    snprintf(key, sizeof key, "%s_process_bytes_per_s", name);
-    TRY(set(d, key, 0));
-    note(d, key, "assumed: no limit of a process besides");
+    TRY(set(d, "tcp_latency_s", 0));
+    note(d, "tcp_latency_s", "measured: is in link_latency_s");
+    TRY(set(d, "tcp_rate_ratio", 1));
+    note(d, "tcp_rate_ratio", "measured: is in link_bits_per_s");
+    TRY(set(d, "tcp_process_bytes_per_s", 0));
+    note(d, "tcp_process_bytes_per_s", "assumed: no limit of a process besides");
 out:
     return rc;
 }
@@ -143,7 +138,7 @@ out:
     return rc;
 }
 
-static enum rc describe_between(const struct description *d, const struct link_fit *f, enum cluster_protocol protocol)
+static enum rc describe_between(const struct description *d, const struct link_fit *f)
 {
     static const char missing[] = "assumed: one host was measured, which has no link to another; the built-in value";
     enum rc rc;
@@ -164,7 +159,7 @@ static enum rc describe_between(const struct description *d, const struct link_f
     note(d, "link_latency_s", "measured: alpha, %.4g us, less two overheads of %.4g us, of the same times",
          1e6 * f->alpha_s, 1e6 * f->message_s);
     if (f->message_s > 0)
-        TRY(describe_protocol(d, f, protocol));
+        TRY(describe_protocol(d, f));
     else {
         d->cluster->protocol = PROTOCOL_BARE;
         note(d, "protocol", "measured: messages of a burst take what their bytes need on the wire");
@@ -246,7 +241,7 @@ out:
 }
 
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
-                             enum cluster_protocol protocol, const char *name)
+                             const char *name)
 {
     const struct description d = { out, sources };
     enum rc rc;
@@ -259,7 +254,7 @@ enum rc calibration_describe(struct cluster *out, struct cluster_sources *source
     note(&d, "hosts_count", "assumed: as many as the ranks need; %d were measured", c->links.n_hosts);
     TRY(set(&d, "ranks_per_host_count", c->links.n_most_host_ranks));
     note(&d, "ranks_per_host_count", "measured: %d ranks on %d hosts", c->n_ranks, c->links.n_hosts);
-    TRY(describe_between(&d, &c->links.link[LINK_BETWEEN], protocol));
+    TRY(describe_between(&d, &c->links.link[LINK_BETWEEN]));
     TRY(describe_within(&d, &c->links.link[LINK_WITHIN], &c->links.sharing));
     TRY(describe_compute(&d, c));
 out:

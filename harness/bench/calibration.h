@@ -29,11 +29,11 @@ enum cluster_sharing calibration_sharing(const struct local_sharing *s);
 /*
  * *out, with the source of each value in *sources: the measurement and its extent; "assumed: ..." for all other values.
  *
- *   protocol  the protocol with an overhead per message, if one was found: PROTOCOL_TCP or PROTOCOL_RDMA
+ * The protocol is PROTOCOL_TCP if an overhead per message was found, else PROTOCOL_BARE.
  *
  * RC_INVAL: a measured value is outside of the range of its key; names both.
  */
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
-                             enum cluster_protocol protocol, const char *name) MUST_CHECK;
+                             const char *name) MUST_CHECK;
 
 #endif

@@ -66,26 +66,24 @@ static void the_simulator_gives_back_what_was_measured(void **state)
     struct cluster c;
 
     (void)state;
-    for (int protocol = PROTOCOL_TCP; protocol <= PROTOCOL_RDMA; protocol++) {
-        assert_int_equal(calibration_describe(&c, &sources, &m, (enum cluster_protocol)protocol, "mine"), RC_OK);
-        assert_string_equal(c.name, "mine");
-        assert_int_equal(c.protocol, protocol);
-        topology_init(&t, &c, 8, 8);
-        assert_ratio(topology_message_time_s(&t, 0, 4, 0), 40e-6);
-        assert_ratio(topology_message_time_s(&t, 0, 4, 117.5e6), 1 + 40e-6);
-        assert_ratio(topology_message_s(&t, 0, 4), 5e-6);
-        assert_ratio(topology_message_time_s(&t, 0, 1, 0), 1e-6);
-        assert_ratio(topology_message_time_s(&t, 0, 1, 5e9), 1 + 1e-6);
-        assert_ratio(c.link_bytes_per_s, 117.5e6);
-        assert_ratio(c.flops_per_s, 2e9);
-        assert_ratio(c.memory_bytes_per_s, 5e9);
-        assert_int_equal(c.jitter, JITTER_HALFNORMAL);
-        assert_ratio(c.jitter_ratio, 0.25);
-        assert_int_equal(c.local_sharing, SHARING_RANK);
-        assert_int_equal(c.n_ranks_per_host, 4);
-        assert_int_equal(c.n_hosts, 0);
-        assert_true(c.server_memory_bytes_per_s == 0);
-    }
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
+    assert_string_equal(c.name, "mine");
+    assert_int_equal(c.protocol, PROTOCOL_TCP);
+    topology_init(&t, &c, 8, 8);
+    assert_ratio(topology_message_time_s(&t, 0, 4, 0), 40e-6);
+    assert_ratio(topology_message_time_s(&t, 0, 4, 117.5e6), 1 + 40e-6);
+    assert_ratio(topology_message_s(&t, 0, 4), 5e-6);
+    assert_ratio(topology_message_time_s(&t, 0, 1, 0), 1e-6);
+    assert_ratio(topology_message_time_s(&t, 0, 1, 5e9), 1 + 1e-6);
+    assert_ratio(c.link_bytes_per_s, 117.5e6);
+    assert_ratio(c.flops_per_s, 2e9);
+    assert_ratio(c.memory_bytes_per_s, 5e9);
+    assert_int_equal(c.jitter, JITTER_HALFNORMAL);
+    assert_ratio(c.jitter_ratio, 0.25);
+    assert_int_equal(c.local_sharing, SHARING_RANK);
+    assert_int_equal(c.n_ranks_per_host, 4);
+    assert_int_equal(c.n_hosts, 0);
+    assert_true(c.server_memory_bytes_per_s == 0);
 }
 
 static void what_is_measured_is_not_assumed(void **state)
@@ -112,7 +110,7 @@ static void what_is_measured_is_not_assumed(void **state)
     struct cluster c;
 
     (void)state;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     for (size_t i = 0; i < sizeof measured_keys / sizeof *measured_keys; i++)
         if (is_assumed(&c, &sources, measured_keys[i]))
             fail_msg("%s", measured_keys[i]);
@@ -138,7 +136,7 @@ static void thin_data_are_assumed(void **state)
     m.links.link[LINK_BETWEEN] = m.links.link[LINK_WITHIN] = (struct link_fit){ 0 };
     m.links.sharing = (struct local_sharing){ 0 };
     m.links.n_hosts = m.links.n_most_host_ranks = m.n_ranks = 1;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_true(is_assumed(&c, &sources, "link_bits_per_s") && is_assumed(&c, &sources, "link_latency_s"));
     assert_true(is_assumed(&c, &sources, "local_bytes_per_s") && is_assumed(&c, &sources, "local_latency_s"));
     assert_true(is_assumed(&c, &sources, "protocol") && is_assumed(&c, &sources, "local_sharing"));
@@ -160,7 +158,7 @@ static void residuals_of_short_messages_are_not_of_the_rate(void **state)
     f->median_s[5] *= 1.5;
     f->median_s[6] *= 0.8; /* 16 KiB */
     f->median_s[10] *= 1.1;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_non_null(strstr(sources.text[cluster_key_find("link_bits_per_s")],
                            "largest residual 50.0 %, of those longer than alpha 20.0 %"));
 }
@@ -173,12 +171,12 @@ static void a_bare_link_has_no_protocol(void **state)
 
     (void)state;
     m.links.link[LINK_BETWEEN].message_s = 0;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_int_equal(c.protocol, PROTOCOL_BARE);
     assert_ratio(c.link_latency_s, 40e-6);
     /* an overhead of all of the latency leaves the least that a link has */
     m.links.link[LINK_BETWEEN].message_s = 20e-6;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_true(c.link_latency_s == 1e-9);
 }
 
@@ -200,20 +198,20 @@ static void a_link_may_carry_less_both_ways(void **state)
         struct link_fit *f = &m.links.link[LINK_BETWEEN];
         const double one_way_s = (16 << 20) / 117.5e6;
         f->both_ratio = (c[i].both_ratio * one_way_s + f->alpha_s) / (one_way_s + f->alpha_s);
-        assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+        assert_int_equal(calibration_describe(&cluster, &sources, &m, "mine"), RC_OK);
         if (!(fabs(cluster.link_duplex_ratio - c[i].wanted) < 1e-4))
             fail_msg("%g times as long: %g, not %g", c[i].both_ratio, cluster.link_duplex_ratio, c[i].wanted);
     }
     assert_non_null(strstr(sources.text[cluster_key_find("link_duplex_ratio")], "more than twice, which"));
     m.links.link[LINK_BETWEEN].both_waits = true;
-    assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&cluster, &sources, &m, "mine"), RC_OK);
     assert_true(cluster.link_duplex_ratio == 2 && cluster.assumed >> cluster_key_find("link_duplex_ratio") & 1);
     assert_string_equal(sources.text[cluster_key_find("link_duplex_ratio")],
                         "assumed: full duplex; by this transport two hosts that exchange wait for each other, whatever "
                         "a link carries (16 MiB took 2.40 times as long): measure on three hosts");
     m.links.link[LINK_BETWEEN].both_waits = false;
     m.links.link[LINK_BETWEEN].n_ring_hosts = 4;
-    assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&cluster, &sources, &m, "mine"), RC_OK);
     assert_non_null(
         strstr(sources.text[cluster_key_find("link_duplex_ratio")], "come in, around a ring of all 4 hosts; more"));
 }
@@ -227,7 +225,7 @@ static void servers_may_differ(void **state)
     (void)state;
     m.server_flops_per_s = 7e9;
     m.server_memory_bytes_per_s = 8e9;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_ratio(c.server_flops_per_s, 7e9);
     assert_ratio(c.server_memory_bytes_per_s, 8e9);
 }
@@ -256,10 +254,10 @@ static void senseless_values_are_refused(void **state)
 
     (void)state;
     m.links.link[LINK_BETWEEN].message.slope_s = 0;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_INVAL);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "between hosts: a message of 16 MiB took no longer"));
     m.links.link[LINK_BETWEEN].message.slope_s = 1e-20;
-    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_INVAL);
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "measured link_bits_per_s is \"8e+20\"; a number from"));
 }
 

@@ -118,12 +118,6 @@ bool point_learns(const struct sweep *s, const struct point *p)
     return computes(s, p) && !s->train.forward_only;
 }
 
-static bool is_fed(const struct sweep *s, const struct point *p)
-{
-    (void)s;
-    return p->n_drivers > 0;
-}
-
 static bool has_stages(const struct sweep *s, const struct point *p)
 {
     (void)s;
@@ -137,8 +131,7 @@ static bool is_of_use(const struct sweep *s, const struct point *p, const char *
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
     } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes },
-                    { "accumulate", has_stages },    { "schedule", has_stages },   { "recompute", has_stages },
-                    { "feed-queue", is_fed } };
+                    { "accumulate", has_stages },    { "schedule", has_stages },   { "recompute", has_stages } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)

@@ -30,11 +30,11 @@ static int steps_count(const struct point *like, int n_workers)
 /* What a simulation is given otherwise, or what means nothing in virtual time. */
 static bool is_of_the_machine(const char *name)
 {
-    static const char *const machine_option[] = { "world",        "transport",     "interface",    "cluster",
-                                                  "cluster-set",  "compute",       "threads",      "bind",
-                                                  "wait",         "profile",       "steps",        "target-loss",
-                                                  "stall-warn-s", "stall-abort-s", "share-device", "precision",
-                                                  "data",         "eval-samples",  "job-placement" };
+    static const char *const machine_option[] = { "world",         "transport",    "interface", "cluster",
+                                                  "cluster-set",   "compute",      "threads",   "bind",
+                                                  "wait",          "profile",      "steps",     "target-loss",
+                                                  "stall-abort-s", "share-device", "precision", "data",
+                                                  "eval-samples" };
 
     for (size_t i = 0; i < sizeof machine_option / sizeof *machine_option; i++)
         if (strcmp(machine_option[i], name) == 0)

@@ -17,16 +17,6 @@
 
 #define LEAST_SPEED 0.01 /* of a slow worker: 1 % */
 
-static enum rc resolve_stall(struct train_opts *o)
-{
-    if (isnan(o->stall_warn_s))
-        o->stall_warn_s = o->stall_abort_s / 2;
-    if (o->stall_warn_s > o->stall_abort_s)
-        return rc_raise(RC_INVAL, "--stall-warn-s %g: is longer than --stall-abort-s %g", o->stall_warn_s,
-                        o->stall_abort_s);
-    return RC_OK;
-}
-
 /* --- --inject --- */
 
 enum fault_kind { FAULT_KILL, FAULT_STALL, FAULT_LEAVE, FAULT_FLIP, FAULT_SLOW };
@@ -209,7 +199,6 @@ enum rc job_faults_resolve(struct train_job *job)
     bool is_there;
     enum rc rc;
 
-    TRY(resolve_stall(&job->opts));
     job->drill = (struct train_drill){ .rank = -1 };
     job->faults = (struct train_faults){ .flip_rank = -1, .slow_rank = -1 };
     for (;;) {

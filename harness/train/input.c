@@ -124,7 +124,7 @@ out:
 
 size_t job_input_driver_bytes(const struct train_job *job)
 {
-    const size_t n_samples = job_most_micro_batch(job), n_queued = (size_t)job->n_workers * job->opts.feed_queue;
+    const size_t n_samples = job_most_micro_batch(job), n_queued = (size_t)job->n_workers * TRAIN_FEED_QUEUE;
     const size_t sample_bytes = job->dataset ? job->dataset->n_features * sizeof(float) + sizeof(uint32_t) : 0;
 
     return job->n_drivers > 0 ? (n_queued + 1) * n_samples * sample_bytes : 0;
@@ -144,7 +144,7 @@ static struct feed_env env_of(const struct rank *r)
     return (struct feed_env){ .world = r->feed.world,
                               .max_batch = job_most_micro_batch(job),
                               .n_features = job->dataset->n_features,
-                              .queue_batches = job->opts.feed_queue,
+                              .queue_batches = TRAIN_FEED_QUEUE,
                               .timeout_ms = train_message_limit_ms(job) };
 }
 

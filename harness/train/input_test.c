@@ -59,26 +59,13 @@ static void equal_in_every_mode(void **state)
         "--mode allreduce --workers 3 --split unequal:4,1,1",
         "--mode none --workers 2 --split by-label",
         "--mode none --forward-only --workers 2",
-        "--mode allreduce --workers 2 --feed-queue 7",
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         char options[256];
-        const bool queues = strstr(way[i], "feed-queue") != NULL;
         (void)snprintf(options, sizeof options, "--model lenet --batch 16 --steps 10 %s", way[i]);
-        if (!queues) {
-            fed_as_direct(options);
-            continue;
-        }
-        struct train_result direct, fed;
-        char text[512];
-        kit_must_train(&direct, "--model lenet --batch 16 --steps 10 --mode allreduce --workers 2");
-        (void)snprintf(text, sizeof text, "%s --input feed", options);
-        kit_must_train(&fed, text);
-        expect_equal(&fed, &direct, way[i]);
-        train_result_free(&direct);
-        train_result_free(&fed);
+        fed_as_direct(options);
     }
 }
 
@@ -99,8 +86,6 @@ static void refused(void **state)
         { "--input feed --mode allreduce --workers 2 --on-loss report", "needs --on-loss abort" },
         { "--input feed --model linear --mode single", "--input feed: model linear computes its samples" },
         { "--input synthetic --model linear --mode single", "--input synthetic: model linear computes its samples" },
-        { "--feed-queue 3 --mode single", "--feed-queue 3: needs --input feed" },
-        { "--input feed --feed-queue 65 --mode single", "--feed-queue" },
     };
     struct train_job job = { 0 };
 

@@ -206,7 +206,7 @@ out:
     return rc;
 }
 
-/* What a description says is overruled, as by --job-placement; not what is given beside it. */
+/* What a description says is overruled; not what is given beside it. */
 static enum rc place_servers_beside(struct cluster *c, const struct cluster_sources *given)
 {
     if (c->server_placement != SERVERS_BESIDE && given->text[cluster_key_find("server_placement")][0] != '\0')
@@ -220,15 +220,10 @@ static enum rc resolve_cluster(struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
     struct cluster_sources given = { 0 };
-    char placement[64];
     enum rc rc;
 
     TRY(file_of_option(cluster_find(&job->cluster, NULL, o->cluster), "cluster"));
     TRY(cluster_set(&job->cluster, &given, o->cluster_set.text));
-    if (strcmp(o->job_placement, "auto") != 0) {
-        snprintf(placement, sizeof placement, "job_placement=%s", o->job_placement);
-        TRY(cluster_set(&job->cluster, NULL, placement));
-    }
     job->cluster.seed = o->seed;
     if (o->colocate)
         TRY(place_servers_beside(&job->cluster, &given));
@@ -481,7 +476,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .on_loss = job->on_loss,
                                 .n_guests = job->exchange.n_guests,
                                 .n_servers = job->n_servers,
-                                .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),
+                                .stall = { .warn_ns = (uint64_t)(0.5e9 * job->opts.stall_abort_s),
                                            .abort_ns = (uint64_t)(1e9 * job->opts.stall_abort_s) } };
 }
 

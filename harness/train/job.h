@@ -51,7 +51,7 @@ enum rc max_batch_text(char text[MAX_BATCH_TEXT_BYTES], size_t too_large, size_t
 
 /* Resolve job->on_loss for the job's ranks. RC_INVAL. */
 enum rc job_on_loss_resolve(struct train_job *job) MUST_CHECK;
-/* Resolve --stall-warn-s, and job->drill for the job's ranks. RC_INVAL. */
+/* Resolve job->drill and job->faults for the job's ranks. RC_INVAL. */
 enum rc job_faults_resolve(struct train_job *job) MUST_CHECK;
 
 /* Once everything else of the job is resolved: draw the step of the fault if it is random, and check that the fault

@@ -47,8 +47,6 @@ const struct opt train_opt_table[] = {
                 "which rank reads the samples. With direct each worker reads its own. With feed one more rank reads "
                 "for all workers and sends batches over ZeroMQ. Samples and bits stay the same. With synthetic no rank "
                 "reads, and images of the same shape are computed"),
-    OPT_U64_(struct train_opts, feed_queue, "feed-queue", "2", 1, 64, "",
-             "batches that the feeder may be ahead of a worker. For --input feed"),
     OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "",
              "number of synthetic training images (default: 1281167). The default is ImageNet's number"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "",
@@ -208,17 +206,10 @@ const struct opt train_opt_table[] = {
         "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster FILE"),
     OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of the simulated cluster. Only in world sim"),
-    OPT_CHOICE_(
-        struct train_opts, job_placement, "job-placement", "auto", "auto|pack|spread|random",
-        "which hosts of the cluster a job gets. With pack it fills group after group, with spread all groups in turn. "
-        "With random hosts are drawn by --seed. With auto the description of the cluster decides. Only in world sim"),
-    OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
-             "warn of a rank that is silent this long (default: half of --stall-abort-s). The warning names the rank, "
-             "and what it owes"),
-    OPT_F64_(
-        struct train_opts, stall_abort_s, "stall-abort-s", "120", 0.1, 86400, "s",
-        "time after which a silent rank is lost. The run then ends. It also ends if a message does not arrive within "
-        "twice this time, or for a server within 20 steps if they take longer. World sim has no such limits"),
+    OPT_F64_(struct train_opts, stall_abort_s, "stall-abort-s", "120", 0.1, 86400, "s",
+             "time after which a silent rank is lost. After half of it a warning names the rank, and what it owes. The "
+             "run then ends. It also ends if a message does not arrive within "
+             "twice this time, or for a server within 20 steps if they take longer. World sim has no such limits"),
     OPT_END_,
 };
 
@@ -236,7 +227,7 @@ const struct opt_topic train_opt_topics[] = {
     { "network and encryption", "transport" },
     { "stages, shards and memory", "stages" },
     { "simulated cluster", "cluster" },
-    { "lost ranks", "stall-warn-s" },
+    { "lost ranks", "stall-abort-s" },
     { NULL, NULL },
 };
 
@@ -334,27 +325,16 @@ const struct opt_topic train_run_topics[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },
-    { "colocate", "mode", NULL, MODE_SERVERS },
-    { "placement", "mode", NULL, MODE_SERVERS },
-    { "consistency", "mode", NULL, MODE_SERVERS },
-    { "lr-staleness", "mode", NULL, MODE_SERVERS },
-    { "replicas", "mode", NULL, MODE_SERVERS },
-    { "push-every", "mode", NULL, MODE_SERVERS },
-    { "pull-every", "mode", NULL, MODE_SERVERS },
-    { "reducer", "mode", NULL, MODE_COLLECTIVE },
-    { "average-every", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "in-flight", "mode", NULL, MODE_SERVERS },
-    { "priority", "mode", NULL, MODE_EXCHANGES },
-    { "overlap", "mode", NULL, MODE_EXCHANGES },
-    { "cycle-us", "mode", NULL, MODE_EXCHANGES },
-    { "exchange-memory", "mode", NULL, MODE_EXCHANGES },
-    { "compression", "mode", NULL, MODE_EXCHANGES },
-    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
-    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
-    { "job-placement", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "servers", "mode", NULL, MODE_SERVERS },           { "colocate", "mode", NULL, MODE_SERVERS },
+    { "placement", "mode", NULL, MODE_SERVERS },         { "consistency", "mode", NULL, MODE_SERVERS },
+    { "lr-staleness", "mode", NULL, MODE_SERVERS },      { "replicas", "mode", NULL, MODE_SERVERS },
+    { "push-every", "mode", NULL, MODE_SERVERS },        { "pull-every", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_COLLECTIVE },        { "average-every", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "in-flight", "mode", NULL, MODE_SERVERS },         { "priority", "mode", NULL, MODE_EXCHANGES },
+    { "overlap", "mode", NULL, MODE_EXCHANGES },         { "cycle-us", "mode", NULL, MODE_EXCHANGES },
+    { "exchange-memory", "mode", NULL, MODE_EXCHANGES }, { "compression", "mode", NULL, MODE_EXCHANGES },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

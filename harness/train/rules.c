@@ -68,7 +68,6 @@ enum fact {
     SHARED_MEMORY,
     COLOCATED,
     FEED,
-    NO_FEED,
     NO_STAGES,
     REPORTS_LOSSES,
     SERVERS_REPORT,
@@ -214,7 +213,6 @@ static void note_options(struct view *v)
     holds[SHARED_MEMORY] = is_text(o->exchange_memory, "shared");
     holds[COLOCATED] = o->colocate;
     holds[FEED] = job->n_drivers > 0;
-    holds[NO_FEED] = !holds[FEED];
     holds[NO_STAGES] = o->stages <= 1;
 }
 
@@ -312,7 +310,6 @@ static const struct rule rules[] = {
     { "split", "unequal:", LATE_GRADIENTS_DROPPED,
       "each worker counts by its samples, and of sync:B servers do not know whose come too late; --consistency sync" },
     { "input", "feed", HOLLOW, "a hollow run reads no samples; use --compute cpu" },
-    { "feed-queue", "*", NO_FEED, "needs --input feed, whose driver fills it" },
     /* Stages and shards. */
     { "stages", NULL, NO_NETWORK, "the model is no network, whose layers could be cut apart" },
     { "stages", NULL, FORWARD_ONLY, "--forward-only computes no gradients; leave out one of the two" },

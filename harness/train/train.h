@@ -59,16 +59,15 @@ struct train_opts { /* as given; the tables define the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
-    const char *cluster, *job_placement, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps,
-        *trajectory, *messages, *inject, *on_loss, *interface, *omit, *split;
+    const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps, *trajectory, *messages,
+        *inject, *on_loss, *interface, *omit, *split;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, verify_every;
-    uint64_t feed_queue;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, cycle_us;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_abort_s, cycle_us;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
@@ -81,7 +80,7 @@ extern const struct opt_topic train_opt_topics[], train_run_topics[];
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
 enum { TRAIN_MAX_STEPS = 100000000 };      /* of --steps */
-enum { TRAIN_N_OPT_RULES = 21 };
+enum { TRAIN_N_OPT_RULES = 20 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, for parsing into *opts; returns the number of groups. */
@@ -141,6 +140,7 @@ struct train_faults {
     double slow_ratio;  /* share of its normal compute speed */
 };
 
+enum { TRAIN_FEED_QUEUE = 2 /* batches that the feeder may be ahead of a worker: one is read while one is sent */ };
 enum { TRAIN_MAX_RESTARTS = 64, TRAIN_SEGMENT_NAME_BYTES = 96, TRAIN_MAX_CORRUPTIONS = 8 };
 
 struct train_restarts { /* --restarts: how often the training was restarted after the loss of ranks */

@@ -247,7 +247,6 @@ static void preparation_refuses(void **state)
         { "--mode none --workers 2 --steps 5 --inject kill:1@5", "--inject kill:1@5: the last step is 4" },
         { "--mode none --workers 2 --steps 5 --inject stall:1@6", "--inject stall:1@6: the last step is 4" },
         { "--mode none --workers 2 --steps 1 --inject kill:1", "--inject kill:1@1: the last step is 0" },
-        { "--stall-warn-s 3 --stall-abort-s 2", "--stall-warn-s 3: is longer than --stall-abort-s 2" },
         { "--on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode ps --on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode none --workers 2 --on-loss shrink", "--on-loss shrink" },

@@ -20,7 +20,7 @@
 enum { MESSAGE_LIMIT_MS = 240000 };
 
 struct calibrate_opts {
-    const char *protocol, *out, *name;
+    const char *out, *name;
     bool force;
     struct machine_opts machine;
 };
@@ -30,8 +30,6 @@ static const struct opt table[] = {
               "file for the description. gradmark train, compare, simulate and predict read it by --cluster"),
     OPT_BOOL_(struct calibrate_opts, force, "force", "false", "replace the file of --out if it exists"),
     OPT_TEXT_(struct calibrate_opts, name, "name", "", "TEXT", "name of the cluster (default: that of the file)"),
-    OPT_CHOICE_(struct calibrate_opts, protocol, "protocol", "tcp", "tcp|rdma",
-                "protocol between hosts, for the file. Only where messages have an overhead"),
     OPT_END_,
 };
 
@@ -142,8 +140,7 @@ static enum rc write_results(const struct run *run)
     snprintf(name, sizeof name, "%s", o->name);
     if (name[0] == '\0')
         name_of_file(name, o->out);
-    TRY(calibration_describe(&cluster, sources, &run->result,
-                             strcmp(o->protocol, "rdma") == 0 ? PROTOCOL_RDMA : PROTOCOL_TCP, name));
+    TRY(calibration_describe(&cluster, sources, &run->result, name));
     head_of_file(head, sizeof head, run);
     TRY(cluster_write(&cluster, sources, head, o->out));
     printf("%s: written. gradmark info --cluster shows it, simulate --cluster uses it.\n", o->out);

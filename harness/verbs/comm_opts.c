@@ -45,9 +45,6 @@ static const struct opt table[] = {
               "measure out-of-place calls, too. Such a call copies the data of a rank, and then works on the copy. The "
               "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time. Not with "
               "--compute cuda"),
-    OPT_CHOICE_(
-        struct comm_opts, memory, "memory", "auto", "auto|private|shared",
-        "memory for the data. Auto: shared by the ranks of a host for algorithms that can use that, else private"),
     OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "",
              "parameter servers of comm ps. They are the ranks after the workers, and each has an equal part of every "
              "array. Without --workers there is 1 worker, or all other ranks that were started"),

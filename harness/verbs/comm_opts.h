@@ -14,7 +14,7 @@ enum { COMM_MESSAGE_LIMIT_MS = 240000 };
 #define COMM_MOST_BYTES ((size_t)1 << 34) /* the largest message size */
 
 struct comm_opts {
-    const char *reducer, *bytes, *memory, *records, *chart;
+    const char *reducer, *bytes, *records, *chart;
     uint64_t root, repeats, warmup, rotate_bytes, servers, partition_bytes;
     double budget_s;
     bool hot, out_of_place;

@@ -155,7 +155,6 @@ static enum rc check_use(const struct verb_call *call, enum comm_type type)
         { "rotate-bytes", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
         { "hot", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
         { "chart", 1u << COMM_BARRIER, "a barrier has no bandwidth; leave it out" },
-        { "memory", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
         { "servers", ~0u, "ps alone has servers" },
         { "partition-bytes", ~0u, "it is of ps; leave it out" },
         { "out-of-place", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
@@ -197,13 +196,6 @@ static int sim_ranks(const struct cluster *c)
     return n_hosts * c->n_ranks_per_host < MOST ? n_hosts * c->n_ranks_per_host : MOST;
 }
 
-static enum comm_memory_choice memory_choice(const char *name)
-{
-    return strcmp(name, "private") == 0  ? COMM_MEMORY_PRIVATE
-           : strcmp(name, "shared") == 0 ? COMM_MEMORY_SHARED
-                                         : COMM_MEMORY_AUTO;
-}
-
 static enum rc find_sizes(struct run *run)
 {
     enum rc rc = RC_OK;
@@ -239,8 +231,6 @@ static enum rc check_device(struct run *run, const struct verb_call *call)
         return RC_OK;
     if (!comm_collective_type(run->terms.type))
         return rc_raise(RC_INVAL, "--compute %s: %s is of the memory of the host; use cpu", compute, type);
-    if (verb_given(call, "memory"))
-        return rc_raise(RC_INVAL, "--memory: --compute %s has its own; leave it out", compute);
     if (verb_given(call, "out-of-place") && run->terms.out_of_place)
         return rc_raise(RC_INVAL, "--out-of-place: not measured with --compute %s; leave it out", compute);
     run->terms.out_of_place = false;
@@ -255,7 +245,6 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     run->terms = (struct comm_terms){ .plan = comm_plan_of(o, &run->progress),
                                       .root = (int)o->root,
                                       .lane = run->lane,
-                                      .memory = memory_choice(o->memory),
                                       .out_of_place = o->out_of_place,
                                       .waits_as_it_suits = train_wait_policy(o->machine.wait) == WAIT_AUTO,
                                       .leaves_out = strcmp(o->reducer, "all") == 0 };
@@ -353,7 +342,7 @@ static const struct verb_example examples[] = {
 
 static const struct verb_basics basics[] = {
     { "sizes and repeats", "bytes repeats budget-s" },
-    { "memory", "hot out-of-place memory" },
+    { "memory", "hot out-of-place" },
     { "parameter server", "servers partition-bytes" },
     { "ranks", "workers interface transport compute wait" },
     { "simulation", "world cluster cluster-set" },

@@ -18,11 +18,13 @@
 
 struct compare_opts {
     const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued, *over, *layout;
-    uint64_t launches, order_seed, max_failures;
+    uint64_t launches, order_seed;
     double budget_s;
     bool charts, page, baseline, continue_anyway, dry_run;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
+
+enum { MOST_FAILURES = 3 }; /* of a setting or a rate, whose run is repeated until then */
 
 static const struct opt compare_table[] = {
     OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
@@ -46,8 +48,6 @@ static const struct opt compare_table[] = {
     OPT_TEXT_(struct compare_opts, tune_lr, "tune-lr", "", "LIST",
               "learning rates to choose from for each setting, or auto. Trials before the comparison find the best "
               "one. Auto tries 1/4, 1/2, 1, 2 and 4 times --lr, or the model's rate"),
-    OPT_U64_(struct compare_opts, max_failures, "max-failures", "3", 1, MAX_LAUNCHES, "",
-             "failed runs after which a setting is given up. Before that a failed run is repeated at once"),
     OPT_U64_(struct compare_opts, order_seed, "order-seed", "1", 0, UINT32_MAX, "",
              "seed of the order of runs in a round. With 0 the order is that of the table"),
     OPT_FILE_(struct compare_opts, results, "results", OPT_FOLDER, "results", "DIR",
@@ -264,7 +264,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct 
         .tune_lr = o->tune_lr,
         .budget_s = o->budget_s,
         .order_seed = o->order_seed,
-        .max_failures = o->max_failures,
+        .max_failures = MOST_FAILURES,
         .goes_on_anyway = anyway,
         .cost_file = o->cost,
         .launcher = world_launcher(),

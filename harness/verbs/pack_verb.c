@@ -29,7 +29,7 @@ enum { MAX_SHARDS = 100000 };    /* of a kind: five digits, so that names sort a
 
 struct pack_opts {
     const char *data, *out;
-    uint64_t shard_images, limit, image_size, resize_side, channels;
+    uint64_t shard_images, limit, image_size, channels;
     bool skip_broken;
 };
 
@@ -44,9 +44,6 @@ static const struct opt table[] = {
              "pack only the first N training images and N test images (default: all)"),
     OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "",
              "height and width in pixels (default: 224). Inception v3 needs 299. Only for folders of picture files"),
-    OPT_U64_(struct pack_opts, resize_side, "resize-side", "", 1, GMIMG_MAX_SIDE, "",
-             "shorter side in pixels before the middle is cut out (default: image size x 256 / 224). Only for folders "
-             "of picture files"),
     OPT_U64_(struct pack_opts, channels, "channels", "", 1, 3, "",
              "colours: 3 (RGB) or 1 (grey, for lenet) (default: 3). Only for folders of picture files"),
     OPT_BOOL_(struct pack_opts, skip_broken, "skip-broken", "false",
@@ -318,7 +315,7 @@ static enum rc check_wanted(const struct pack_opts *o)
 /* What only folders of pictures have. */
 static enum rc check_no_crop(const struct verb_call *call, const char *path)
 {
-    static const char *const names[] = { "image-size", "resize-side", "channels", "skip-broken" };
+    static const char *const names[] = { "image-size", "channels", "skip-broken" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
@@ -334,12 +331,9 @@ static enum rc open_folders(struct dataset **out, const struct pack_opts *o)
                                  .channels = o->channels > 0 ? (int)o->channels : 3 };
     enum rc rc;
 
-    crop.resize_side = o->resize_side > 0 ? (int)o->resize_side : picture_crop_usual_side(crop.image_size);
+    crop.resize_side = picture_crop_usual_side(crop.image_size);
     if (crop.channels == 2)
         return rc_raise(RC_INVAL, "--channels 2: there are 1 (grey) and 3 (RGB)");
-    if (crop.resize_side < crop.image_size)
-        return rc_raise(RC_INVAL, "--resize-side %d: less than --image-size %d, which is cut out of it",
-                        crop.resize_side, crop.image_size);
     TRY(image_folders_open(out, o->data, &crop));
     if (o->image_size == 0)
         fprintf(stderr,

@@ -24,7 +24,7 @@
 #endif
 
 struct profile_opts {
-    const char *model, *compute, *precision, *data, *out, *chart, *published, *framework;
+    const char *model, *compute, *precision, *data, *out, *chart, *published;
     uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed, gpu_batch;
     double images_per_s;
     bool aux, list, force;
@@ -62,13 +62,10 @@ static const struct opt table[] = {
               "others: --list prints them"),
     OPT_F64_(struct profile_opts, images_per_s, "images-per-s", "", 1e-3, 1e9, "",
              "measure nothing, and spread this rate of one GPU over the layers. --batch is the batch that it had"),
-    OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
-              "choose a published rate by its framework or source. TEXT is a part of their names"),
     OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "",
              "choose a published rate by its batch (default: nearest to 64)"),
     OPT_BOOL_(struct profile_opts, list, "list", "false",
-              "print the published rates. Choose among them by --published, --model, --precision, --framework and "
-              "--gpu-batch"),
+              "print the published rates. Choose among them by --published, --model, --precision and --gpu-batch"),
     OPT_END_,
 };
 
@@ -104,7 +101,6 @@ static enum rc check_use(const struct verb_call *call)
         { "classes", PUBLISHED, "a published rate is of the network as published" },
         { "aux", PUBLISHED, "a published rate is of the network as published" },
         { "width-divisor", PUBLISHED, "a published rate is of the network as published" },
-        { "framework", MEASURED | GIVEN, "chooses among published rates; needs --published GPU or --list" },
         { "gpu-batch", MEASURED | GIVEN, "chooses among published rates; needs --published GPU or --list" },
         { "images-per-s", PUBLISHED, "is a rate of your own; leave --published and --list out" },
     };
@@ -193,7 +189,6 @@ static enum rc list_rates(struct verb_call *call)
     const struct published_wish wish = { .gpu = o->published,
                                          .model = verb_given(call, "model") ? o->model : "",
                                          .precision = verb_given(call, "precision") ? o->precision : "",
-                                         .framework = o->framework,
                                          .batch = (int)o->gpu_batch };
     struct published all = { 0 };
     struct table *t = NULL;
@@ -227,7 +222,7 @@ static enum rc choose_rate(struct published_rate *out, size_t *n_fitting, const 
                            const struct published *all)
 {
     const struct profile_opts *o = call->opts;
-    struct published_wish wish = { o->published, o->model, o->precision, o->framework, (int)o->gpu_batch };
+    struct published_wish wish = { o->published, o->model, o->precision, (int)o->gpu_batch };
     const struct published_rate *rate = NULL;
     enum rc rc;
 
@@ -464,7 +459,7 @@ static const struct verb_example examples[] = {
 
 static const struct verb_basics basics[] = {
     { "network", "model batch image-size" }, { "measurement", "compute precision threads steps data" },
-    { "output", "out force chart" },         { "published rates", "published framework gpu-batch list" },
+    { "output", "out force chart" },         { "published rates", "published gpu-batch list" },
     { "rate of your own", "images-per-s" },  { NULL, NULL },
 };
 

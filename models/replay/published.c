@@ -156,14 +156,6 @@ static bool is_gpu(const char *gpu, const char *wish)
     return begins(gpu, wish) && (wish[0] == '\0' || !isalnum((unsigned char)gpu[strlen(wish)]));
 }
 
-static bool contains(const char *text, const char *part)
-{
-    for (; *text != '\0'; text++)
-        if (begins(text, part))
-            return true;
-    return part[0] == '\0';
-}
-
 static bool is_or_any(const char *text, const char *wish)
 {
     return wish[0] == '\0' || strcmp(text, wish) == 0;
@@ -172,8 +164,7 @@ static bool is_or_any(const char *text, const char *wish)
 bool published_fits(const struct published_rate *r, const struct published_wish *w)
 {
     return is_gpu(r->gpu, w->gpu) && is_or_any(r->model, w->model) && is_or_any(r->precision, w->precision) &&
-           (w->batch == 0 || r->batch == w->batch) &&
-           (contains(r->framework, w->framework) || contains(r->source, w->framework));
+           (w->batch == 0 || r->batch == w->batch);
 }
 
 /* How far a row is from what is chosen by default; less is better. */
@@ -215,10 +206,10 @@ static void list_add(struct name_list *l, const char *name)
 
 static const char own_rate[] = "; for a rate of your own: gradmark profile --images-per-s N --batch N";
 
-/* Why no row fits: the first of gpu, model, precision, batch, framework that nothing before it leaves a row for. */
+/* Why no row fits: the first of gpu, model, precision and batch that nothing before it leaves a row for. */
 static enum rc explain(const struct published *p, const struct published_wish *wish)
 {
-    struct name_list gpus = { "" }, models = { "" }, precisions = { "" }, batches = { "" }, frameworks = { "" };
+    struct name_list gpus = { "" }, models = { "" }, precisions = { "" }, batches = { "" };
     const char *gpu = wish->gpu[0] != '\0' ? wish->gpu : "any GPU";
     const char *model = wish->model[0] != '\0' ? wish->model : "any model";
     char text[SHORT_BYTES];
@@ -237,8 +228,6 @@ static enum rc explain(const struct published *p, const struct published_wish *w
             continue;
         snprintf(text, sizeof text, "%d", r->batch);
         list_add(&batches, r->batch > 0 ? text : "rates with an unpublished batch");
-        if (wish->batch == 0 || wish->batch == r->batch)
-            list_add(&frameworks, r->framework);
     }
     if (models.text[0] == '\0')
         return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s", gpu,
@@ -249,11 +238,8 @@ static enum rc explain(const struct published *p, const struct published_wish *w
     if (batches.text[0] == '\0')
         return rc_raise(RC_INVAL, "--precision %.40s: no rate of %s on %.40s was published; there are %s",
                         wish->precision, model, gpu, precisions.text);
-    if (frameworks.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s%s", wish->batch,
-                        model, gpu, batches.text, own_rate);
-    return rc_raise(RC_INVAL, "--framework %.40s: no rate of %s on %.40s was published by such; there are %s",
-                    wish->framework, model, gpu, frameworks.text);
+    return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s%s", wish->batch,
+                    model, gpu, batches.text, own_rate);
 }
 
 enum rc published_choose(const struct published_rate **out, size_t *n_fitting, const struct published *p,

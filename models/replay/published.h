@@ -34,7 +34,6 @@ struct published_wish {    /* "": any */
     const char *gpu;       /* first words of a row's GPU, whatever the case: "P100", "v100-sxm2" */
     const char *model;     /* exactly */
     const char *precision; /* exactly */
-    const char *framework; /* a part of the row's framework or source, whatever the case */
     int batch;             /* exactly; 0: any */
 };
 

@@ -70,7 +70,6 @@ static void make_job(struct train_job *job, const char *mode, const char *world,
     job->opts.model = model;
     job->opts.workers = (uint64_t)n_workers;
     job->opts.servers = (uint64_t)n_servers;
-    job->opts.stall_warn_s = 60;
     job->mode = mode_named(mode);
     assert_non_null(job->mode);
     assert_int_equal(workload_find(&job->workload, model), RC_OK);
