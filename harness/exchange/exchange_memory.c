@@ -96,8 +96,7 @@ static enum rc open_block(struct exchange_memory *m, struct share **share, float
         return RC_OK;
     }
     (void)snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(rc, "%s, shared by the workers of a host: %.360s; --exchange-memory private shares none", what,
-                    why);
+    return rc_raise(rc, "%s, shared by the workers of a host: %.360s; --reducer ring shares none", what, why);
 }
 
 static enum rc open_blocks(struct exchange_memory *m)

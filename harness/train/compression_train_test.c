@@ -88,7 +88,7 @@ static void expect_same_bits(const struct train_result *a, const struct train_re
 static void bits_do_not_depend_on_timing_or_world(void **state)
 {
     static const char *const ways[] = { "--overlap on", "--overlap on --priority on", "--transport zmq", "--world sim",
-                                        "--threads 2",  "--exchange-memory shared" };
+                                        "--threads 2" };
     static const char plan[] = "--mode allreduce --workers 3 --bucket-bytes 8Ki --partition-bytes 4Ki";
     struct train_result plain, none, other;
     char way[256];

@@ -138,83 +138,6 @@ static void each_worker_has_one(void **state)
     free_run(&run);
 }
 
-/* Two trainings at once, of as many workers each: --sets. */
-static enum rc body_of_sets(struct world *w, void *arg)
-{
-    struct run *run = arg;
-    const int n_each = run->job.n_workers;
-    struct train_job job = run->job; /* its arrays are the original's */
-    struct train_result other = { .n_workers = 0 };
-    struct world *own = NULL;
-    enum rc rc;
-
-    job.all = w;
-    TRY(world_split(w, w->rank / n_each, w->rank, &own));
-    TRY(train_rank(own, &job, w->rank < n_each ? &run->result : &other));
-out:
-    train_result_free(&other);
-    world_split_close(&own);
-    return rc;
-}
-
-static enum rc train_sets(struct run *run, const char *options, int n_devices, bool shares)
-{
-    enum rc rc;
-
-    *run = (struct run){ .result = { .n_workers = 0 } };
-    TRY(kit_prepare(&run->job, options));
-    run->job.compute = gpu(n_devices);
-    run->job.opts.share_device = shares;
-    run->job.opts.sets = 2;
-    const struct world_opts world = train_world_opts(&run->job);
-    TRY(world_run(run->job.world, &world, 2 * run->job.n_ranks, body_of_sets, run));
-out:
-    return rc;
-}
-
-/* Workers of all sets take devices in turn, and none of another set's. Regression: all sets began at GPU 0. */
-static void sets_share_no_device(void **state)
-{
-    struct run run;
-
-    (void)state;
-    if (train_sets(&run, two_workers, 4, false) != RC_OK)
-        fail_msg("%s", rc_message());
-    for (int k = 0; k < 4; k++)
-        assert_int_equal(made.n_opened[k], 1);
-    free_run(&run);
-    assert_int_equal(train_sets(&run, two_workers, 3, false), RC_INVAL);
-    assert_names(rc_message(), "workers 0 and 3 ... GPU made:0");
-    free_run(&run);
-    if (train_sets(&run, two_workers, 2, true) != RC_OK)
-        fail_msg("%s", rc_message());
-    assert_true(made.n_opened[0] == 2 && made.n_opened[1] == 2);
-    free_run(&run);
-}
-
-/* Where one process sees the devices of all sets. */
-static void too_many_sets_are_refused(void **state)
-{
-    static const struct {
-        int n_devices;
-        const char *says; /* NULL: nothing */
-    } cases[] = { { 1, "--sets 2: there is 1 GPU here; use as many, or --share-device" },
-                  { 3, "--workers 2 in each of 2 --sets: there are 3 GPUs here; use 1, or --share-device" },
-                  { 4, NULL } };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct train_job job = { 0 };
-        assert_int_equal(kit_prepare(&job, two_workers), RC_OK);
-        job.compute = gpu(cases[i].n_devices);
-        job.opts.sets = 2;
-        assert_int_equal(job_memory_resolve(&job, NULL), cases[i].says ? RC_INVAL : RC_OK);
-        if (cases[i].says)
-            assert_string_equal(rc_message(), cases[i].says);
-        train_job_free(&job);
-    }
-}
-
 static void a_cpu_is_not_shared(void **state)
 {
     struct train_result r = { 0 };
@@ -335,7 +258,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sharing_is_refused),           cmocka_unit_test(sharing_is_asked_for),
-        cmocka_unit_test(sets_share_no_device),         cmocka_unit_test(too_many_sets_are_refused),
         cmocka_unit_test(each_worker_has_one),          cmocka_unit_test(a_cpu_is_not_shared),
         cmocka_unit_test(devices_are_of_a_host),        cmocka_unit_test(processes_prepare_with_their_own),
         cmocka_unit_test(memory_is_of_all_on_a_device), cmocka_unit_test(too_many_workers_are_refused),

@@ -253,15 +253,11 @@ out:
     return rc;
 }
 
-/* Are parameters and gradients in memory that the workers of a host share? */
+/* Are parameters and gradients in memory that the workers of a host share? Where an algorithm adds in it. */
 static bool shares_memory(const struct train_job *job)
 {
-    const char *wanted = job->opts.exchange_memory;
-    const bool gains = job->n_workers > 1 && job->shard.n_shards <= 1 && job->collective &&
-                       job->collective->module.caps & COLL_SHARED && job->compute->touches_memory &&
-                       job->compute->host_memory;
-
-    return strcmp(wanted, "shared") == 0 || (strcmp(wanted, "auto") == 0 && gains);
+    return job->n_workers > 1 && job->shard.n_shards <= 1 && job->collective &&
+           job->collective->module.caps & COLL_SHARED && job->compute->touches_memory && job->compute->host_memory;
 }
 
 /* How gradients are exchanged, where the mode does that. */

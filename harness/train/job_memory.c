@@ -172,8 +172,6 @@ static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
 static enum rc workers_on_device(size_t *out, const struct train_job *job, size_t n_workers)
 {
     const bool sees_all = (job->world->module.caps & WORLD_SHARED_MEMORY) != 0;
-    const int n_sets = sees_all ? train_n_sets(job) : 1;
-    char of_sets[32] = "";
     int n_devices = 1;
     enum rc rc = RC_OK;
 
@@ -181,16 +179,10 @@ static enum rc workers_on_device(size_t *out, const struct train_job *job, size_
     if (!job->compute->device_count || !(job->opts.share_device || sees_all))
         return RC_OK;
     TRY(job->compute->device_count(&n_devices));
-    *out = (n_workers * (size_t)n_sets + (size_t)n_devices - 1) / (size_t)n_devices;
-    if (*out > 1 && !job->opts.share_device && n_sets > n_devices)
-        FAIL(RC_INVAL, "--sets %d: there %s %d %s%s here; use as many, or --share-device", n_sets,
-             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s");
-    if (n_sets > 1)
-        snprintf(of_sets, sizeof of_sets, " in each of %d --sets", n_sets);
+    *out = (n_workers + (size_t)n_devices - 1) / (size_t)n_devices;
     if (*out > 1 && !job->opts.share_device)
-        FAIL(RC_INVAL, "--workers %d%s: there %s %d %s%s here; use %d, or --share-device", job->n_workers, of_sets,
-             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s",
-             n_devices / n_sets);
+        FAIL(RC_INVAL, "--workers %d: there %s %d %s%s here; use %d, or --share-device", job->n_workers,
+             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s", n_devices);
 out:
     return rc;
 }

@@ -171,9 +171,6 @@ const struct opt train_opt_table[] = {
               "compression of gradients in messages. With fp16 and bf16 a value has 16 bits. With topk:F the largest "
               "part F of each chunk is sent, as pairs of index and value. A worker adds what it did not send to its "
               "next gradient. It cannot be combined with --save and --resume"),
-    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
-                "memory of parameters and gradients. With shared the workers of a host map each other's, and initial "
-                "parameters cross to a host once. With auto it is shared if the allreduce algorithm adds in it"),
     OPT_AUTO_MODULE_(
         struct train_opts, transport, "transport", transport_kind,
         "what carries messages. With auto it is zmq for ps, inproc or mpi for allreduce, and sim in world sim"),
@@ -240,10 +237,6 @@ const struct opt train_run_table[] = {
     OPT_U64_(
         struct train_opts, workers, "workers", "", 1, MAX_RANKS, "",
         "number of workers (default: 1, or by the launcher). In world mpi all ranks that are not servers are workers"),
-    OPT_U64_(struct train_opts, sets, "sets", "", 1, MAX_RANKS, "",
-             "number of separate trainings at the same time. Each set has its own --workers and --servers. Set s has "
-             "the seed --seed + s. The ranks are the workers of set 0, of set 1 and so on, then all servers. The last "
-             "lines for parsers are not printed"),
     OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "",
              "samples in the mean of --target-loss (default: 10 steps). The mean covers the last steps of all workers "
              "that have N samples together. So it is comparable between numbers of workers"),
@@ -325,16 +318,25 @@ const struct opt_topic train_run_topics[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },           { "colocate", "mode", NULL, MODE_SERVERS },
-    { "placement", "mode", NULL, MODE_SERVERS },         { "consistency", "mode", NULL, MODE_SERVERS },
-    { "lr-staleness", "mode", NULL, MODE_SERVERS },      { "replicas", "mode", NULL, MODE_SERVERS },
-    { "push-every", "mode", NULL, MODE_SERVERS },        { "pull-every", "mode", NULL, MODE_SERVERS },
-    { "reducer", "mode", NULL, MODE_COLLECTIVE },        { "average-every", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "in-flight", "mode", NULL, MODE_SERVERS },         { "priority", "mode", NULL, MODE_EXCHANGES },
-    { "overlap", "mode", NULL, MODE_EXCHANGES },         { "cycle-us", "mode", NULL, MODE_EXCHANGES },
-    { "exchange-memory", "mode", NULL, MODE_EXCHANGES }, { "compression", "mode", NULL, MODE_EXCHANGES },
-    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "servers", "mode", NULL, MODE_SERVERS },
+    { "colocate", "mode", NULL, MODE_SERVERS },
+    { "placement", "mode", NULL, MODE_SERVERS },
+    { "consistency", "mode", NULL, MODE_SERVERS },
+    { "lr-staleness", "mode", NULL, MODE_SERVERS },
+    { "replicas", "mode", NULL, MODE_SERVERS },
+    { "push-every", "mode", NULL, MODE_SERVERS },
+    { "pull-every", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_COLLECTIVE },
+    { "average-every", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "in-flight", "mode", NULL, MODE_SERVERS },
+    { "priority", "mode", NULL, MODE_EXCHANGES },
+    { "overlap", "mode", NULL, MODE_EXCHANGES },
+    { "cycle-us", "mode", NULL, MODE_EXCHANGES },
+    { "compression", "mode", NULL, MODE_EXCHANGES },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

@@ -155,10 +155,9 @@ static bool is_same_device(const char *device_a, const char *host_a, const char 
            (knows_kernels ? strcmp(kernel_a, kernel_b) == 0 : strcmp(host_a, host_b) == 0);
 }
 
-/* seat: of the workers of all sets first. */
 static enum rc refuse_sharing(const struct rank *r, const struct seat *seat)
 {
-    for (int b = 0; b < train_n_sets(r->job) * r->job->n_workers; b++)
+    for (int b = 0; b < r->job->n_workers; b++)
         for (int a = 0; a < b; a++)
             if (is_same_device(seat[a].device, seat[a].host, seat[a].kernel, seat[b].device, seat[b].host,
                                seat[b].kernel))

@@ -113,13 +113,7 @@ static inline bool rank_is_virtual(const struct rank *r)
     return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
-/* Number of concurrent trainings (--sets). */
-static inline int train_n_sets(const struct train_job *job)
-{
-    return job->opts.sets > 1 ? (int)job->opts.sets : 1;
-}
-
-/* The world of all concurrent trainings (--sets), or of this training alone. */
+/* The world of all stages, or of this training alone. */
 static inline struct world *rank_all(const struct rank *r)
 {
     return r->job->all ? r->job->all : r->world;

@@ -34,7 +34,6 @@ enum fact {
     ONE_WORKER,
     DEVICE_REDUCER,
     SHARED_REDUCER,
-    NO_HOST_MEMORY,
     NO_GPU,
     OVERLAP,
     NO_OVERLAP,
@@ -64,8 +63,6 @@ enum fact {
     STEPS,
     GLOBAL_BATCH,
     NO_SCALING,
-    SETS,
-    SHARED_MEMORY,
     COLOCATED,
     FEED,
     NO_STAGES,
@@ -107,8 +104,6 @@ static const char *const fact_words[N_FACTS] = {
     [STOPS_AT] = "--stop-at-step",
     [STEPS] = "--steps",
     [GLOBAL_BATCH] = "--global-batch",
-    [SETS] = "--sets",
-    [SHARED_MEMORY] = "--exchange-memory shared",
     [COLOCATED] = "--colocate",
     [FEED] = "--input feed",
     [REPORTS_LOSSES] = "--on-loss report",
@@ -170,7 +165,6 @@ static void note_modules(struct view *v)
     holds[OWN_MODELS] = !(mode & MODE_SHARED_PARAMS) && job->n_workers > 1;
     holds[DEVICE_REDUCER] = reducer & COLL_DEVICE;
     holds[SHARED_REDUCER] = reducer & COLL_SHARED && reducer & COLL_ALLGATHER;
-    holds[NO_HOST_MEMORY] = !job->compute->host_memory;
     holds[NO_GPU] = !job->compute->device_count;
 }
 
@@ -209,8 +203,6 @@ static void note_options(struct view *v)
     holds[STEPS] = is_given(v, "steps");
     holds[GLOBAL_BATCH] = o->global_batch > 0;
     holds[NO_SCALING] = is_text(o->lr_scaling, default_of("lr-scaling"));
-    holds[SETS] = o->sets > 0;
-    holds[SHARED_MEMORY] = is_text(o->exchange_memory, "shared");
     holds[COLOCATED] = o->colocate;
     holds[FEED] = job->n_drivers > 0;
     holds[NO_STAGES] = o->stages <= 1;
@@ -257,8 +249,6 @@ static const struct rule rules[] = {
     { "eval-samples", NULL, HOLLOW, "a hollow run has no parameters; use --compute cpu" },
     /* Memory and devices. */
     { "wait", "*", SIM, "world sim waits in virtual time" },
-    { "exchange-memory", "shared", HOLLOW, "a hollow run has no memory to share; use --compute cpu" },
-    { "exchange-memory", "shared", NO_HOST_MEMORY, "no other worker can map memory of a device; use private" },
     { "share-device", NULL, NO_GPU, "only a GPU is shared; --compute cuda" },
     /* How gradients are exchanged. */
     { "priority", "on", DEVICE_REDUCER, "the reducer sums on the device, in the order in which gradients are ready" },
@@ -329,7 +319,6 @@ static const struct rule rules[] = {
       "a rank that has all of a network holds one micro-batch at a time, of which nothing is computed again; with "
       "--stages "
       "2 or more" },
-    { "shard-dense", NULL, SETS, "not with --sets" },
     { "shard-dense", NULL, NO_NETWORK, "the model is no network, whose dense layers could be cut" },
     { "shard-dense", NULL, NO_COLLECTIVE,
       "gradients of shards are summed over the workers that have them; --mode allreduce" },
@@ -337,7 +326,6 @@ static const struct rule rules[] = {
     { "shard-dense", NULL, FEED, "--input feed pushes samples to workers that need labels of others; --input direct" },
     { "shard-dense", NULL, SPLITS, "--split gives workers samples that the others of a group do not know" },
     { "shard-dense", NULL, OMIT_ANY, "--omit leaves out what ranks do that have all of the network" },
-    { "shard-dense", NULL, SHARED_MEMORY, "workers have different parameters; --exchange-memory private" },
     { "shard-dense", NULL, COMPRESSES, "compression is built for whole gradients alone" },
     { "shard-dense", NULL, AVERAGES, "--average-every averages what each rank has of a whole network" },
     { "shard-dense", NULL, ALTERNATES,
@@ -391,7 +379,6 @@ static const struct rule rules[] = {
     { "elastic", NULL, OVERLAP, "a step that overlaps begins before its batch is known; needs --overlap off" },
     { "elastic", NULL, SPLITS, "--split gives a worker samples that no other one takes; needs --split iid" },
     { "elastic", NULL, FEED, "--input feed sends a worker batches that no other one takes; needs --input direct" },
-    { "elastic", NULL, SETS, "--sets has trainings that share their world with others; leave out one of the two" },
     { "elastic", NULL, SAVE_EVERY,
       "in the middle of the run there is no step of which all batches are done; leave out --save-every" },
     { "elastic", NULL, TRAJECTORY,

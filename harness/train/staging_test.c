@@ -53,9 +53,9 @@ static void device_equals_host_E4(void **state)
         "--model resnet8 --batch 4 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6"
         " --eval-samples 7",
         "--model resnet8 --batch 4 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
-        /* each reducer that has bits of its own, in slots where it sums in the memory of a host */
-        LENET "--mode allreduce --reducer shm --exchange-memory private --workers 3 --steps 8",
-        LENET "--mode allreduce --reducer hierarchical --exchange-memory private --workers 3 --steps 8",
+        /* each reducer that has bits of its own */
+        LENET "--mode allreduce --reducer shm --workers 3 --steps 8",
+        LENET "--mode allreduce --reducer hierarchical --workers 3 --steps 8",
         LENET "--mode allreduce --reducer tree --workers 3 --steps 8",
         LENET "--mode allreduce --reducer halving-doubling --workers 3 --steps 8",
         /* what works on the copies in between */

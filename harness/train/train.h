@@ -57,7 +57,7 @@ struct logged_message;
 
 struct train_opts { /* as given; the tables define the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
+    const char *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
     const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps, *trajectory, *messages,
         *inject, *on_loss, *interface, *omit, *split;
@@ -65,7 +65,7 @@ struct train_opts { /* as given; the tables define the meanings */
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, verify_every;
-    uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
+    uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_abort_s, cycle_us;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
@@ -80,7 +80,7 @@ extern const struct opt_topic train_opt_topics[], train_run_topics[];
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
 enum { TRAIN_MAX_STEPS = 100000000 };      /* of --steps */
-enum { TRAIN_N_OPT_RULES = 20 };
+enum { TRAIN_N_OPT_RULES = 19 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, for parsing into *opts; returns the number of groups. */
@@ -240,7 +240,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
                                          run here (RC_UNSUPPORTED on all ranks), the world continues */
     bool keeps_moments;                /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch;   /* NULL: none; borrowed */
-    struct world *all;                 /* for rank bodies: with concurrent trainings (--sets), the world of all of them;
+    struct world *all;                 /* for rank bodies: with --stages, the world of all stages;
                                          they start their first steps together; borrowed; NULL: this is the only one */
     struct job_stages stages;
     struct job_shard shard;

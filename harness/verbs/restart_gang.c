@@ -57,8 +57,8 @@ static enum rc check_training(const struct verb_call *call, const struct train_o
             "--restarts %llu: train needs --save FILE (and --save-every N), the checkpoint from which it continues", n);
     if (opts->restarts > 0)
         return rc_raise(RC_INVAL, "--restarts %llu: is given to launch and to train; leave out the one after --", n);
-    if (opts->sets > 0 || opts->stages > 1)
-        return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s", n, opts->sets > 0 ? "sets" : "stages");
+    if (opts->stages > 1)
+        return rc_raise(RC_INVAL, "--restarts %llu: not with train --stages", n);
     for (size_t i = 0; i < sizeof of_one_start / sizeof *of_one_start; i++)
         if (verb_given(call, of_one_start[i]))
             return rc_raise(RC_INVAL, "--restarts %llu: not with train --%s, as each restart would begin it again", n,

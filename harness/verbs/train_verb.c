@@ -20,7 +20,6 @@
 #include "harness/verbs/same_options.h"
 #include "harness/verbs/stages_report.h"
 #include "harness/verbs/train_report.h"
-#include "harness/verbs/train_sets.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -358,37 +357,6 @@ out:
     return rc;
 }
 
-/* --sets */
-static enum rc run_sets(struct verb_call *call)
-{
-    const struct train_verb_opts *own = call->opts;
-    const struct launcher launcher = world_launcher();
-    struct train_sets_run run = { .out = own->out };
-    struct world_cost cost = { 0 };
-    enum rc rc;
-
-    TRY(train_sets_prepare(&run, call, &own->train, &launcher));
-    struct train_job *job = &run.job[0];
-    TRY(check_files(call, own, job));
-    TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
-    if (launcher.rank == 0) {
-        TRY(check_writable(own, job));
-        TRY(train_warn_useless_exchange(stderr, job));
-    }
-    call->stage = STAGE_RUN;
-    stop_catch_first();
-    struct world_opts world = train_sets_world_opts(&run, job);
-    world.cost = &cost;
-    TRY(train_explain_refusal(
-        &world, same_options_run(call, job->world, &world, train_sets_n_ranks(&run, job), train_sets_body, &run)));
-    if (job->world->module.caps & WORLD_VIRTUAL_TIME)
-        TRY(sim_cost_write(stderr, "train", own->cost, &cost));
-    call->exit_code = run.stop_signal ? VERB_STOPPED + run.stop_signal : 0;
-out:
-    train_sets_free(&run);
-    return rc;
-}
-
 /* --stages */
 static enum rc run_stages(struct verb_call *call, const struct train_restarts *restarts, bool may_restart)
 {
@@ -451,10 +419,6 @@ static enum rc train_as(struct verb_call *call, enum gang_job job)
     TRY(gang_resolve(call, &own->gang, &own->train, job));
     TRY(layout_apply(&own->train, own->layout, call->group, call->n_groups,
                      world_launcher().name ? world_launcher().n_ranks : 0));
-    if (own->train.sets > 0 && own->train.stages > 1)
-        FAIL(RC_INVAL, "--stages %llu: not with --sets", (unsigned long long)own->train.stages);
-    if (own->train.sets > 0)
-        return run_sets(call);
     if (own->train.restarts > 0)
         TRY(restart_run(call, &own->train, &restarts, &runs_here));
     if (runs_here)

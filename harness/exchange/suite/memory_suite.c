@@ -376,7 +376,7 @@ static void check_refusals(struct memory_case *c)
     check_refusal(c, &compute_fake_device, N_SMALL, true, RC_UNSUPPORTED, compute_fake_device.module.name);
     check_refusal(c, &compute_hollow, N_SMALL, true, RC_UNSUPPORTED, "compute hollow");
     check_refusal(c, &compute_cpu, (size_t)1 << 45, false, RC_NOMEM, "parameters"); /* 2^47 bytes */
-    check_refusal(c, &compute_cpu, (size_t)1 << 45, true, RC_NOMEM, "available; --exchange-memory private");
+    check_refusal(c, &compute_cpu, (size_t)1 << 45, true, RC_NOMEM, "available; --reducer ring");
 }
 
 int memory_suite(struct world *w, const struct memory_impl *impl, bool quiet)

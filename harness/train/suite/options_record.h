@@ -10,14 +10,14 @@
     ""                                                                                                                 \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
-    "'cycle-us': 0, 'exchange-memory': 'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "      \
+    "'cycle-us': 0, 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "                                 \
     "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'data-images': null, "                   \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "         \
     "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
     "'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', "             \
     "'average-every': null, 'on-loss': 'abort', 'messages': "                                                          \
     "'', "                                                                                                             \
-    "'sets': null, 'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "       \
+    "'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "                     \
     "'shard-dense': 1, 'target-samples': null, 'verify-every': null, 'alternate-exchange': null, 'elastic': false, "   \
     "'most-workers': null}, "                                                                                          \
     "'for_lessons_without': null"
