@@ -147,9 +147,8 @@ static enum rc nccl_hierarchical_check(const void *opts, const struct job_facts 
 static struct memory_need nccl_hierarchical_memory(const void *opts, const struct job_facts *facts)
 {
     (void)opts;
-    return (struct memory_need){
-        .worker_bytes = (between_hosts_scratch_elems(facts->n_params, 2) + facts->n_params) * sizeof(float)
-    };
+    return (struct memory_need){ .worker_bytes = (between_hosts_scratch_elems(facts->n_params, 2) + facts->n_params) *
+                                                 sizeof(float) };
 }
 
 /* --- groups --- */

@@ -87,8 +87,8 @@ static enum rc check_rate(const struct link_fit *f, enum link_class of)
                     calibration_class_name(of));
 }
 
-/* What carries messages between hosts, as far as it is more than a link: an overhead, and nothing else of its own. It is
- * called tcp, whatever carried them: the keys of rdma mean the same. */
+/* What carries messages between hosts, as far as it is more than a link: an overhead, and nothing else of its own. It
+ * is called tcp, whatever carried them: the keys of rdma mean the same. */
 static enum rc describe_protocol(const struct description *d, const struct link_fit *f)
 {
     static const char key[] = "tcp_message_s";

@@ -25,8 +25,8 @@
 
 enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PIECES = 256 };
 
-/* slow_worker: 4 x 3.2 s are more than the limit of a message, which is twice --stall-abort-s. No rank that works is silent
- * for --stall-abort-s, on a busy machine either. */
+/* slow_worker: 4 x 3.2 s are more than the limit of a message, which is twice --stall-abort-s. No rank that works is
+ * silent for --stall-abort-s, on a busy machine either. */
 enum { TIMEOUT_S = 6, N_SLOW_STEPS = 4 };
 #define SLOW_NS UINT64_C(3200000000)
 

@@ -389,7 +389,7 @@ static const struct verb_basics basics[] = {
     { "criteria", "init declared reference force" },
     { "ranks", "workers threads interface compute node-per-rank" },
     { "simulation", "world cluster cluster-set" },
-    { "faults", "inject noise-ratio self-test trials seed" },
+    { "faults", "inject noise-ratio self-test seed" },
     { NULL, NULL },
 };
 

@@ -315,7 +315,7 @@ static const struct verb_basics basics[] = {
     { "what is simulated", "models modes gpus servers placements" },
     { "time of one GPU", "profile published" },
     { "cluster and exchange", "cluster cluster-set overlap bucket-bytes" },
-    { "further questions", "what-if systems assumptions" },
+    { "further questions", "what-if" },
     { "parallel layouts", "layout global-batch" },
     { "effort", "seeds jobs" },
     { "output", "out records continue dry-run" },
