@@ -349,6 +349,8 @@ static void derived_profiles_say_so_and_take_the_published_time(void **state)
     assert_non_null(strstr(p->source, "derived, not measured: 219 images/s, P100-SXM2, batch 64, fp32"));
     assert_non_null(strstr(p->source, "tensorflow.org"));
     profile_close(&p);
+    assert_int_equal(published_profile(&p, chosen(&all, "V100-SXM2", "resnet50", 0), n),
+                     RC_OK); /* of an unknown batch */
     assert_non_null(strstr(p->source, "assumed: not published"));
     profile_close(&p);
     network_close(&n);
