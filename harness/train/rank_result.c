@@ -194,8 +194,8 @@ static void begin_result(struct rank *r)
     result->n_ranks = w->n_ranks;
     result->n_steps = r->n_done;
     for (int i = 0; i < w->n_ranks; i++)
-        result->n_workers += (r->left ? world_number(w, i) : i) < job->n_workers; /* r->world: a part, with --sets */
-    for (size_t step = 0; step < r->n_done && !elastic_is_on(job); step++)        /* else elastic.c has */
+        result->n_workers += (r->left ? world_number(w, i) : i) < job->n_workers;
+    for (size_t step = 0; step < r->n_done && !elastic_is_on(job); step++) /* else elastic.c has */
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
 }
 
