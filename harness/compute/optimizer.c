@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-
 struct optimizer_rule optimizer_sgd(double momentum, double weight_decay)
 {
     return (struct optimizer_rule){ .kind = momentum != 0 ? OPTIMIZER_MOMENTUM : OPTIMIZER_SGD,
@@ -162,9 +161,9 @@ void optimizer_fini(struct optimizer *o)
 /* Adagrad's are those of Duchi, Hazan and Singer (2011), of whose delta any value above 0 will do; Adam's those of
  * Kingma and Ba (2015). */
 #define ADAGRAD_EPSILON 1e-10
-#define ADAM_BETA1      0.9
-#define ADAM_BETA2      0.999
-#define ADAM_EPSILON    1e-8
+#define ADAM_BETA1 0.9
+#define ADAM_BETA2 0.999
+#define ADAM_EPSILON 1e-8
 
 static const struct module modules[OPTIMIZER_N_KINDS] = {
     [OPTIMIZER_SGD] = { .name = "sgd", .caps = OPTIMIZER_OF_MOMENTUM_0 },
