@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync_allreduce.c - the sum of each piece over all workers, by a collective: an allreduce; with topk (compression.h)
+ * sync_allreduce.c - the sum of each chunk over all workers, by a collective: an allreduce; with topk (compression.h)
  * an allgather of the pairs of all workers, which each of them adds up in the order of ranks.
  */
 #include "allreduce/sync_allreduce.h"
@@ -18,8 +18,8 @@ enum { PAIR_BYTES = 16, FIND_BYTES = 8 }; /* of memory: to add a pair; to find p
 struct allreduce {
     struct sync base;
     struct collective *collective;
-    struct collective *of_shard; /* pieces of env.shard; NULL: there is none */
-    void *pairs; /* topk: of all workers, as compression_call() has them, for the longest piece; hollow: NULL */
+    struct collective *of_shard; /* chunks of env.shard; NULL: there is none */
+    void *pairs; /* topk: of all workers, as compression_call() has them, for the longest chunk; hollow: NULL */
 };
 
 static struct allreduce *self(struct sync *s)
@@ -36,12 +36,12 @@ static void allreduce_close(struct sync **s)
     *s = NULL;
 }
 
-static size_t largest_piece(const struct buckets *b)
+static size_t largest_chunk(const struct buckets *b)
 {
     size_t n_elems = 0;
 
-    for (size_t k = 0; k < b->n_pieces; k++)
-        n_elems = b->piece[k].n_elems > n_elems ? b->piece[k].n_elems : n_elems;
+    for (size_t k = 0; k < b->n_chunks; k++)
+        n_elems = b->chunk[k].n_elems > n_elems ? b->chunk[k].n_elems : n_elems;
     return n_elems;
 }
 
@@ -58,12 +58,12 @@ static enum rc open_pairs(struct allreduce *a, const struct sync_env *env, size_
     return RC_OK;
 }
 
-/* What sums piece k, and over how many ranks. */
+/* What sums chunk k, and over how many ranks. */
 static struct collective *collective_of(const struct sync *s, size_t k)
 {
     const struct allreduce *a = (const struct allreduce *)s;
 
-    return a->of_shard && s->env.buckets->piece[k].offset_elems >= s->env.shard.first_elem ? a->of_shard
+    return a->of_shard && s->env.buckets->chunk[k].offset_elems >= s->env.shard.first_elem ? a->of_shard
                                                                                            : a->collective;
 }
 
@@ -77,7 +77,7 @@ static struct collective_group group_of(const struct sync *s, size_t k)
 
 static struct collective_call call_of(const struct sync *s, size_t k)
 {
-    return compression_call(&s->env.compression, s->env.buckets->piece[k].n_elems, s->env.n_workers);
+    return compression_call(&s->env.compression, s->env.buckets->chunk[k].n_elems, s->env.n_workers);
 }
 
 /* So sum() needs to check nothing. */
@@ -85,7 +85,7 @@ static enum rc check_calls(const struct sync *s)
 {
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++) {
         const struct collective_call call = call_of(s, k);
         TRY(collective_check(collective_of(s, k), &call));
     }
@@ -96,7 +96,7 @@ out:
 static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
 {
     const struct collective_call longest =
-        compression_call(&env->compression, largest_piece(env->buckets), env->n_workers);
+        compression_call(&env->compression, largest_chunk(env->buckets), env->n_workers);
     struct collective_env collective = { .kind = &collective_kind,
                                          .transport = env->transport,
                                          .compute = env->compute,
@@ -142,7 +142,7 @@ static float *values_of(void *pairs, int worker, size_t n_pairs)
     return (float *)pairs + 2 * n_pairs * (size_t)worker + n_pairs;
 }
 
-/* This worker's, into its part. sent[n_elems]: of the piece; NULL: no data. */
+/* This worker's, into its part. sent[n_elems]: of the chunk; NULL: no data. */
 static void bring_pairs(struct allreduce *a, const float *sent, size_t n_elems)
 {
     const size_t n_pairs = compression_pairs(&a->base.env.compression, n_elems);
@@ -167,26 +167,26 @@ static enum rc add_pairs(struct allreduce *a, float *sum, size_t n_elems)
         memset(sum, 0, n_elems * sizeof *sum);
     for (int r = 0; sum && r < n_workers; r++)
         if (!compression_add(sum, n_elems, indices_of(a->pairs, r, n_pairs), values_of(a->pairs, r, n_pairs), n_pairs))
-            return rc_raise(RC_MISMATCH, "worker %d sent a pair beyond the %zu elements of the piece", r, n_elems);
+            return rc_raise(RC_MISMATCH, "worker %d sent a pair beyond the %zu elements of the chunk", r, n_elems);
     world_charge(a->base.env.world, 0, FIND_BYTES * (double)n_elems + PAIR_BYTES * (double)n_pairs * (double)n_workers);
     return RC_OK;
 }
 
 static enum rc allreduce_sum(struct sync *s, size_t k, float *grad)
 {
-    const struct range piece = s->env.buckets->piece[k];
+    const struct range chunk = s->env.buckets->chunk[k];
     const struct collective_call call = call_of(s, k);
     const bool has_pairs = s->env.compression.kind == COMPRESSION_TOPK;
     struct collective *c = collective_of(s, k);
-    float *data = grad ? grad + piece.offset_elems : NULL;
+    float *data = grad ? grad + chunk.offset_elems : NULL;
     enum rc rc;
 
     if (has_pairs)
-        bring_pairs(self(s), data, piece.n_elems);
+        bring_pairs(self(s), data, chunk.n_elems);
     c->wire = call.wire;
     TRY(c->ops->run(c, &call, has_pairs ? self(s)->pairs : data));
     if (has_pairs)
-        TRY(add_pairs(self(s), data, piece.n_elems));
+        TRY(add_pairs(self(s), data, chunk.n_elems));
 out:
     return rc;
 }
@@ -197,7 +197,7 @@ static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
     enum rc rc;
 
     TRY(collective_begin(self(s)->collective));
-    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++)
+    for (size_t k = bucket->first_chunk; k < bucket->first_chunk + bucket->n_chunks; k++)
         TRY(allreduce_sum(s, k, grad));
     TRY(collective_end(self(s)->collective, b));
 out:
@@ -209,7 +209,7 @@ static enum rc allreduce_wait(struct sync *s, size_t b)
     return collective_wait(self(s)->collective, b);
 }
 
-/* What runs piece k, and with which options. */
+/* What runs chunk k, and with which options. */
 static const struct collective_ops *algorithm_of(const struct sync *s, size_t k, const void **opts)
 {
     const struct collective_call call = call_of(s, k);
@@ -220,12 +220,12 @@ static const struct collective_ops *algorithm_of(const struct sync *s, size_t k,
     return ops;
 }
 
-/* The critical paths of all pieces, cut into messages of the mean length: as many on the link as bytes say. */
+/* The critical paths of all chunks, cut into messages of the mean length: as many on the link as bytes say. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
     struct collective_cost path = { 0 }, own = { 0 };
 
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++) {
         const struct collective_call call = call_of(s, k);
         const void *opts;
         const struct collective_ops *ops = algorithm_of(s, k, &opts);
@@ -243,28 +243,28 @@ static struct wire_plan allreduce_wire_plan(const struct sync *s)
     return (struct wire_plan){ message_bytes, (double)path.msgs, (double)path.bytes / (double)message_bytes };
 }
 
-/* Of how many pieces each algorithm is, then why the longest piece has its own. */
+/* Of how many chunks each algorithm is, then why the longest chunk has its own. */
 static void allreduce_explain(const struct sync *s, char *text, size_t n_bytes)
 {
-    const size_t n_pieces = s->env.buckets->n_pieces;
+    const size_t n_chunks = s->env.buckets->n_chunks;
     size_t longest = 0, n_written = 0;
     const void *opts;
 
     text[0] = '\0';
     if (!((const struct allreduce *)s)->collective->ops->chosen)
         return;
-    for (size_t k = 0; k < n_pieces; k++) {
+    for (size_t k = 0; k < n_chunks; k++) {
         const struct collective_ops *ops = algorithm_of(s, k, &opts);
-        size_t n_of = 0, first = n_pieces;
-        for (size_t i = 0; i < n_pieces; i++)
+        size_t n_of = 0, first = n_chunks;
+        for (size_t i = 0; i < n_chunks; i++)
             if (algorithm_of(s, i, &opts) == ops) {
                 n_of++;
                 first = i < first ? i : first;
             }
         if (first == k && n_written < n_bytes)
-            n_written += (size_t)snprintf(text + n_written, n_bytes - n_written, "%s%s of %zu of %zu pieces",
-                                          k > 0 ? ", " : "", ops->module.name, n_of, n_pieces);
-        if (s->env.buckets->piece[k].n_elems > s->env.buckets->piece[longest].n_elems)
+            n_written += (size_t)snprintf(text + n_written, n_bytes - n_written, "%s%s of %zu of %zu chunks",
+                                          k > 0 ? ", " : "", ops->module.name, n_of, n_chunks);
+        if (s->env.buckets->chunk[k].n_elems > s->env.buckets->chunk[longest].n_elems)
             longest = k;
     }
     if (n_written + 2 >= n_bytes)
@@ -281,8 +281,8 @@ static uint64_t allreduce_full_bytes(const struct sync *s)
 
     if (c->ops->chosen && !(c->env.types & COLL_ALLREDUCE))
         return 0; /* which algorithm it would be nobody has chosen */
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
-        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++) {
+        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->chunk[k].n_elems };
         const struct collective_group all = group_of(s, k);
         const struct collective_ops *ops = collective_chosen(collective_of(s, k), &call);
         const void *opts = ops == c->ops ? s->env.collective_opts : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clocks.h - the clocks of one piece of the gradient at one server: how many steps each worker has pushed, which
+ * clocks.h - the clocks of one chunk of the gradient at one server: how many steps each worker has pushed, which
  * gradients count, and which worker may read. What the server does then: server_push.c.
  *
- * A worker's clock is the number of its pushes of this piece. It pushes step c at clock c. Then, at clock c + 1, it
+ * A worker's clock is the number of its pushes of this chunk. It pushes step c at clock c. Then, at clock c + 1, it
  * waits until it may read the parameters for step c + 1. There are N workers; some may be out (gone or lost).
  *
  *   rule     its gradient of step c                                  at clock c it may read once

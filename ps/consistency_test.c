@@ -100,7 +100,7 @@ static enum rc work(struct rank *r)
 
     grad[r->w->rank] = grad[N_WORKERS + r->w->rank] = 1;
     for (int step = 0; step < N_STEPS; step++) {
-        struct piece_cost cost = { 0 };
+        struct chunk_cost cost = { 0 };
         dawdle(r, step);
         TRY(ps_push_pull(r->sync, 1.0f, param, grad, &cost));
         r->n_late += cost.late_count;

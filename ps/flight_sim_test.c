@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flight_sim_test.c at-once|two-at-once|in-turn - eight pieces to four servers, in virtual time: all at once they take
+ * flight_sim_test.c at-once|two-at-once|in-turn - eight chunks to four servers, in virtual time: all at once they take
  * what the link of the worker takes for them, one after the other the sum of their round trips.
  *
- * A piece is a quarter on each server. m: the time of such a part on the link of the worker, a: its latency. At once:
- * 32 parts go up; the answers to a piece come down while the next goes up, and those to the last behind it: 36 m + 2 a.
- * Two at once: the link is idle before every other piece until the answers to the one two before it are there, for 2 a:
- * 36 m + 8 a. In turn: each piece is 4 m + a up, and as much down: 64 m + 16 a. The bound knows that one answer comes
- * down behind the last push, 33 m, and of each row of pieces in turn that a part goes up and one down. Work on
+ * A chunk is a quarter on each server. m: the time of such a part on the link of the worker, a: its latency. At once:
+ * 32 parts go up; the answers to a chunk come down while the next goes up, and those to the last behind it: 36 m + 2 a.
+ * Two at once: the link is idle before every other chunk until the answers to the one two before it are there, for 2 a:
+ * 36 m + 8 a. In turn: each chunk is 4 m + a up, and as much down: 64 m + 16 a. The bound knows that one answer comes
+ * down behind the last push, 33 m, and of each row of chunks in turn that a part goes up and one down. Work on
  * processors takes no time here. One simulation a process.
  */
 #include <math.h>
@@ -20,8 +20,8 @@
 #include "harness/world/world.h"
 #include "ps/ps.h"
 
-enum { N_PIECES = 8, N_SERVERS = 4, PART_ELEMS = 25000, PIECE_ELEMS = N_SERVERS * PART_ELEMS, N_STEPS = 3 };
-enum { N_PARAMS = N_PIECES * PIECE_ELEMS, PART_BYTES = 64 + 4 * PART_ELEMS };
+enum { N_CHUNKS = 8, N_SERVERS = 4, PART_ELEMS = 25000, CHUNK_ELEMS = N_SERVERS * PART_ELEMS, N_STEPS = 3 };
+enum { N_PARAMS = N_CHUNKS * CHUNK_ELEMS, PART_BYTES = 64 + 4 * PART_ELEMS };
 
 #define NO_TIME 1e18 /* of work on processors: its rate */
 
@@ -33,8 +33,8 @@ struct way {
 };
 
 static const struct way ways[] = { { "at-once", PS_CREDITS, 36, 2, 2 },
-                                   { "two-at-once", 2, 36, 8, N_PIECES },
-                                   { "in-turn", 1, 64, 16, 2 * N_PIECES } };
+                                   { "two-at-once", 2, 36, 8, N_CHUNKS },
+                                   { "in-turn", 1, 64, 16, 2 * N_CHUNKS } };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 struct play {
@@ -73,7 +73,7 @@ out:
 
 static enum rc body(struct world *w, void *arg)
 {
-    static struct segment layout[N_PIECES];
+    static struct segment layout[N_CHUNKS];
     const struct initial_state from = { .n_running = 0 };
     const struct transport_ops *sim = NULL;
     struct play *p = arg;
@@ -81,8 +81,8 @@ static enum rc body(struct world *w, void *arg)
     struct exchange *x = NULL;
     enum rc rc;
 
-    for (size_t i = 0; i < N_PIECES; i++)
-        layout[i] = (struct segment){ i * PIECE_ELEMS, PIECE_ELEMS };
+    for (size_t i = 0; i < N_CHUNKS; i++)
+        layout[i] = (struct segment){ i * CHUNK_ELEMS, CHUNK_ELEMS };
     TRY(transport_find(&sim, "sim"));
     TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ .n_threads = 1 }));
     const struct exchange_env env = { .world = w,
@@ -90,10 +90,10 @@ static enum rc body(struct world *w, void *arg)
                                       .mode = &sync_ps,
                                       .transport = sim,
                                       .segment = layout,
-                                      .n_segments = N_PIECES,
+                                      .n_segments = N_CHUNKS,
                                       .n_workers = 1,
                                       .n_servers = N_SERVERS,
-                                      .opts = { .buckets = { .bucket_bytes = PIECE_ELEMS * sizeof(float) },
+                                      .opts = { .buckets = { .bucket_bytes = CHUNK_ELEMS * sizeof(float) },
                                                 .placement = { PLACEMENT_CHUNK, PART_ELEMS * sizeof(float) },
                                                 .n_in_flight = p->way->n_in_flight },
                                       .optimizer = optimizer_sgd(0, 0),
@@ -133,7 +133,7 @@ static int check(const struct play *p)
     n_failures += expect("the last parameter", (double)p->last, -N_STEPS);
     n_failures += expect("bytes of a message of the plan", (double)p->plan.message_bytes, PART_BYTES);
     n_failures += expect("messages of the plan in turn", p->plan.n_in_turn, p->way->n_in_turn);
-    n_failures += expect("messages of the plan on a link", p->plan.n_on_link, N_PIECES * N_SERVERS + 1);
+    n_failures += expect("messages of the plan on a link", p->plan.n_on_link, N_CHUNKS * N_SERVERS + 1);
     return n_failures;
 }
 

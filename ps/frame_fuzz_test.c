@@ -36,11 +36,11 @@ static uint64_t draw(struct made *m, uint64_t n)
     return rng_u64(m->seed, RNG_TEST, m->counter++) % n;
 }
 
-/* A push of a piece, as a worker sends it, in the form of the rules; *n_body: of the body, which is behind it. */
+/* A push of a chunk, as a worker sends it, in the form of the rules; *n_body: of the body, which is behind it. */
 static void make_push(struct made *m, unsigned form, unsigned char *frame, size_t *n_body)
 {
-    const uint32_t piece = (uint32_t)draw(m, 2), n_elems = piece == 0 ? FUZZ_N_ELEMS_0 : FUZZ_N_ELEMS_1;
-    struct ps_header h = { .op = draw(m, 4) > 0 ? PS_PUSH : PS_GIVE, .n_elems = n_elems, .piece = piece, .lr = 0.125f };
+    const uint32_t chunk = (uint32_t)draw(m, 2), n_elems = chunk == 0 ? FUZZ_N_ELEMS_0 : FUZZ_N_ELEMS_1;
+    struct ps_header h = { .op = draw(m, 4) > 0 ? PS_PUSH : PS_GIVE, .n_elems = n_elems, .chunk = chunk, .lr = 0.125f };
     const uint32_t pair[4] = { (uint32_t)draw(m, n_elems), n_elems - 1, 0x3f800000, 0x40000000 };
     const float value[FUZZ_N_ELEMS_0] = { 1, -2, 0.5f };
 

@@ -34,10 +34,10 @@ uint64_t ps_layout_digest(const struct sync_env *env, int server)
         digest = add(digest, env->n_batches);
     if (env->n_guests > 0)
         digest = add(digest, (uint64_t)env->n_guests);
-    digest = add(digest, buckets->n_pieces);
-    for (size_t k = 0; k < buckets->n_pieces; k++) {
-        const struct range part = placement_part(env->placement, server, buckets->piece[k]);
-        digest = add(digest, buckets->piece[k].offset_elems);
+    digest = add(digest, buckets->n_chunks);
+    for (size_t k = 0; k < buckets->n_chunks; k++) {
+        const struct range part = placement_part(env->placement, server, buckets->chunk[k]);
+        digest = add(digest, buckets->chunk[k].offset_elems);
         digest = add(digest, part.offset_elems);
         digest = add(digest, part.n_elems);
     }

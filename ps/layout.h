@@ -7,7 +7,7 @@
 
 #include "harness/exchange/sync_mode.h"
 
-/* A digest (FNV-1a, 64 bits) of the numbers of parameters, workers, servers and replicas, of the parts of pieces that
+/* A digest (FNV-1a, 64 bits) of the numbers of parameters, workers, servers and replicas, of the parts of chunks that
  * `server` has, and of consistency and compression. It detects mistakes, not attacks. Never 0. Cannot fail.
  */
 uint64_t ps_layout_digest(const struct sync_env *env, int server);

@@ -82,8 +82,8 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
 
     grad[w->rank] = grad[N_WORKERS + w->rank] = 1;
     for (int n = 0; n < N_STEPS; n++) {
-        const struct piece_work work = { 0, step[n].push_pull, 1, param, grad };
-        struct piece_cost cost = { 0 };
+        const struct chunk_work work = { 0, step[n].push_pull, 1, param, grad };
+        struct chunk_cost cost = { 0 };
         if (step[n].worker != w->rank)
             continue;
         while (c->n_done < n) {

@@ -19,8 +19,8 @@ extern const struct sync_mode sync_ps;
 enum { PS_CREDITS = 8 }; /* maximum outstanding transfers of a worker (wire.P4) */
 
 /* server_mode.post. Without a pull, param is not accessed. Without a push, grad and lr are not used. */
-enum rc ps_post(struct sync *s, const struct piece_work *work) MUST_CHECK;
+enum rc ps_post(struct sync *s, const struct chunk_work *work) MUST_CHECK;
 /* server_mode.complete */
-enum rc ps_complete(struct sync *s, float *param, struct piece_cost *out) MUST_CHECK;
+enum rc ps_complete(struct sync *s, float *param, struct chunk_cost *out) MUST_CHECK;
 
 #endif

@@ -33,7 +33,7 @@ static void headers_round_trip(void **state)
                                  .next = 0x90a0b0c0,
                                  .queue_ns = 1,
                                  .held_ns = 77,
-                                 .piece = 0x01020304,
+                                 .chunk = 0x01020304,
                                  .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
     const struct ps_header taken = { .op = PS_TAKEN, .staleness = 4, .step = 6, .held_ns = 8 };
@@ -57,7 +57,7 @@ static void headers_round_trip(void **state)
     assert_true(back.next == 0x90a0b0c0 && bytes[28] == 0xc0);
     assert_true(back.staleness == 7 && back.queue_ns == 1 && back.held_ns == 77 && back.apply_ns == h.apply_ns);
     assert_int_equal(back.sent_ns, 0);
-    assert_int_equal(back.piece, h.piece);
+    assert_int_equal(back.chunk, h.chunk);
     assert_int_equal(back.step, h.step);
     assert_int_equal(bytes[56], 4); /* little-endian */
     assert_int_equal(bytes[60], 8);
@@ -173,11 +173,11 @@ static void forwards_say_whose_they_are(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12, &why), RC_OK);
     assert_true(back.op == PS_GIVE && back.n_elems == 3 && back.step == 9 && back.batch == 5 && back.layout == 0);
     assert_int_equal(ps_forward_unmark(bytes, &mark), RC_MISMATCH);
-    ps_header_encode(bytes, &(struct ps_header){ .op = PS_COPY, .n_elems = 3, .piece = 2, .clock = 9 });
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_COPY, .n_elems = 3, .chunk = 2, .clock = 9 });
     ps_forward_mark(bytes, &(struct ps_mark){ 0, 0, 3 });
     assert_int_equal(ps_forward_unmark(bytes, &mark), RC_OK);
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12, &why), RC_OK);
-    assert_true(back.op == PS_COPY && back.piece == 2 && back.clock == 9 && mark.slice == 3 && mark.worker == 0);
+    assert_true(back.op == PS_COPY && back.chunk == 2 && back.clock == 9 && mark.slice == 3 && mark.worker == 0);
     assert_false(ps_op_is_request(PS_COPY));
     ps_header_encode(bytes, &(struct ps_header){ .op = PS_HELD, .clock = UINT64_C(1) << 40 });
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_OK);
@@ -311,7 +311,7 @@ out:
 static enum rc push_and_pull(struct ps_rank *r, float ones, float *param)
 {
     float grad[N_LOSS_PARAMS] = { ones, ones, ones, ones };
-    struct piece_cost cost = { 0 };
+    struct chunk_cost cost = { 0 };
 
     return ps_push_pull(r->sync, 1.0f, param, grad, &cost);
 }

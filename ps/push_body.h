@@ -9,7 +9,7 @@
  *   BF16    uint16_t[n_elems], bfloat16
  *   PAIRS   uint32_t index[n_pairs], ascending, then float value[n_pairs]; what is not named is 0
  *
- * With topk a worker sends pairs, or floats where those are shorter: the largest of a piece may all be on one server.
+ * With topk a worker sends pairs, or floats where those are shorter: the largest of a chunk may all be on one server.
  */
 #ifndef PS_PUSH_BODY_H
 #define PS_PUSH_BODY_H
@@ -33,7 +33,7 @@ struct push_body {
 uint64_t push_body_bytes(const struct push_body *b);
 /* May a worker of a run with this compression send it? */
 bool push_body_is_of(const struct push_body *b, const struct compression *c);
-/* The body for sent[n_elems], a part of a piece. sent is NULL in a no-data run: then the pairs of a piece count as
+/* The body for sent[n_elems], a part of a chunk. sent is NULL in a no-data run: then the pairs of a chunk count as
  * spread evenly. Unless the form is FLOATS, the body is written to packed, which has room for float[n_elems]. Charges
  * compute, which is synced, except for the search for pairs. */
 enum rc push_body_pack(struct push_body *out, void *packed, const struct compression *c, struct compute *compute,

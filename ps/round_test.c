@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * round_test.c TRANSPORT - large pieces, which servers update block by block and answer from where they are: after each
+ * round_test.c TRANSPORT - large chunks, which servers update block by block and answer from where they are: after each
  * step of a synchronous server every element is what the gradients of all workers make of it, to the bit; and what an
  * asynchronous one answers, or one with a backup worker, is of one version, whatever others push meanwhile, and however
  * late it is read.
@@ -72,10 +72,10 @@ static void check_read(const struct rank *r, int step)
 }
 
 /* Worker 0, which others do not wait for, takes its answer when each of them has pushed some times more. */
-static enum rc exchange_late(struct rank *r, struct piece_cost *cost)
+static enum rc exchange_late(struct rank *r, struct chunk_cost *cost)
 {
     enum { N_MORE = 3 * (N_WORKERS - 1), N_ALL = N_STEPS * (N_WORKERS - 1) };
-    const struct piece_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, 1.0f, r->param, r->grad };
+    const struct chunk_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, 1.0f, r->param, r->grad };
     enum rc rc;
 
     const int n_before = r->c->n_pushed;
@@ -94,7 +94,7 @@ static enum rc work(struct rank *r)
     enum rc rc = RC_OK;
 
     for (int step = 0; step < N_STEPS; step++) {
-        struct piece_cost cost = { 0 };
+        struct chunk_cost cost = { 0 };
         for (size_t i = 0; i < N_PARAMS; i++)
             r->grad[i] = consistency_waits_for_all(r->rule) ? gradient_at(i, r->w->rank, step) : 1.0f;
         if (r->w->rank == 0 && r->rule->kind == CONSISTENCY_ASYNC)

@@ -24,7 +24,7 @@
  *
  * A gradient is applied from the buffer of its message, without a copy, at once or with its round: by the rule of the
  * run's consistency, which may keep a worker waiting for its answer. The transport borrows a reply
- * until the next request in the same slot, or of the same piece, proves that the reply arrived. The body of a reply is
+ * until the next request in the same slot, or of the same chunk, proves that the reply arrived. The body of a reply is
  * where the parameters are, which the push of another worker does not change before that: server_push.c.
  */
 #include "ps/server.h"
@@ -71,21 +71,21 @@ out:
     return rc;
 }
 
-static enum rc open_pieces(struct ps_server *s)
+static enum rc open_chunks(struct ps_server *s)
 {
-    const size_t n_pieces = s->env.buckets->n_pieces;
+    const size_t n_chunks = s->env.buckets->n_chunks;
     enum rc rc = RC_OK;
 
-    s->piece = calloc(n_pieces, sizeof *s->piece);
-    if (!s->piece)
-        return rc_raise(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
-    for (size_t k = 0; k < n_pieces; k++) {
-        s->piece[k] =
-            (struct piece_state){ .part = placement_part(s->env.placement, s->slice, s->env.buckets->piece[k]),
+    s->chunk = calloc(n_chunks, sizeof *s->chunk);
+    if (!s->chunk)
+        return rc_raise(RC_NOMEM, "parameter server: no memory for %zu chunks", n_chunks);
+    for (size_t k = 0; k < n_chunks; k++) {
+        s->chunk[k] =
+            (struct chunk_state){ .part = placement_part(s->env.placement, s->slice, s->env.buckets->chunk[k]),
                                   .min_transit_ns = UINT64_MAX };
-        TRY(clocks_open(&s->piece[k].clocks, &s->env.consistency, sync_most_workers(&s->env)));
+        TRY(clocks_open(&s->chunk[k].clocks, &s->env.consistency, sync_most_workers(&s->env)));
         for (int w = s->env.n_workers; w < sync_most_workers(&s->env); w++)
-            clocks_keep_out(&s->piece[k].clocks, w);
+            clocks_keep_out(&s->chunk[k].clocks, w);
     }
 out:
     return rc;
@@ -125,7 +125,7 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
     for (int w = 0; w < most_workers; w++)
         s->client[w].state = w < env->n_workers ? TRAINING : ABSENT;
-    TRY(open_pieces(s));
+    TRY(open_chunks(s));
     server_open_stop(s);
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
@@ -168,9 +168,9 @@ void ps_server_close(struct ps_server **sp)
     server_close_versions(s);
     free(s->client);
     free(s->arrivals.at);
-    for (size_t k = 0; s->piece && k < s->env.buckets->n_pieces; k++)
-        clocks_close(&s->piece[k].clocks);
-    free(s->piece);
+    for (size_t k = 0; s->chunk && k < s->env.buckets->n_chunks; k++)
+        clocks_close(&s->chunk[k].clocks);
+    free(s->chunk);
     free(s);
     *sp = NULL;
 }
@@ -291,14 +291,14 @@ enum rc server_refuse(struct ps_server *s, int worker, uint32_t slot, enum refus
 
 /* --- what a server has, to worker 0: in the run (LOOK), and at its end (FETCH) --- */
 
-/* Of the piece that has had the fewest, of those that are here. */
+/* Of the chunk that has had the fewest, of those that are here. */
 static uint64_t least_updates(const struct ps_server *s)
 {
     uint64_t n_least = UINT64_MAX;
 
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && s->piece[k].clock < n_least)
-            n_least = s->piece[k].clock;
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        if (s->chunk[k].part.n_elems > 0 && s->chunk[k].clock < n_least)
+            n_least = s->chunk[k].clock;
     return s->n_updates_before + (n_least == UINT64_MAX ? 0 : n_least);
 }
 

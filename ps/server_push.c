@@ -17,14 +17,14 @@
  * The order of the sum is that of workers, not of arrival: with sync:0 a run has the same bits whatever its timing.
  *
  * Answers are sent from the memory of the parameters while others push. There are arrays as long as the slice, the
- * parameters' first one and others. Each piece has its newest version in one of them, at its place in the slice.
+ * parameters' first one and others. Each chunk has its newest version in one of them, at its place in the slice.
  *
  * Invariants
  *   V1  An answer that the transport sends from where it is holds its version until server_end_reply(). An update of a
  *       version that nobody holds is made in place; of one that is held, block by block into one that nobody holds,
  *       which is the newest from then on. So what a worker reads is of one version, and is not copied.
- *   V2  There is always one that nobody holds, with as many versions as workers: a worker holds one of a piece at most,
- *       for it asks for the piece again behind its answer (wire.P4), and so ends that; and who has pushed what an
+ *   V2  There is always one that nobody holds, with as many versions as workers: a worker holds one of a chunk at most,
+ *       for it asks for the chunk again behind its answer (wire.P4), and so ends that; and who has pushed what an
  *       update takes holds none. Where all have pushed that, or there is only one worker, or the transport copies what
  *       is sent, one version is enough; and in a slice that nobody is answered from (replica.R4).
  */
@@ -40,7 +40,7 @@
 /* Of a block that is summed or copied, and updated there: it is in a cache then. */
 enum { BLOCK_ELEMS = 16384 };
 
-/* --- checks: does a push or a pull fit what its worker has done before (P3, P4), and the pieces here? --- */
+/* --- checks: does a push or a pull fit what its worker has done before (P3, P4), and the chunks here? --- */
 
 /* Its indices are checked before anything is done with it. */
 enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
@@ -52,22 +52,22 @@ enum rc server_check_body(const struct ps_server *s, const struct arrival *a, co
     *why_refused = REFUSED_MALFORMED;
     if (!push_body_is_of(&body, &s->env.compression)) {
         compression_text(compression, sizeof compression, &s->env.compression);
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
-                        a->worker, h->piece, (int)h->form, compression);
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u in form %d, which is not of --compression %s",
+                        a->worker, h->chunk, (int)h->form, compression);
     }
     if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
         (void)snprintf(why, sizeof why, "%s", rc_message());
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->worker, h->piece, why);
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u: %.400s", a->worker, h->chunk, why);
     }
     return RC_OK;
 }
 
-/* Does another request of piece k of worker w wait? */
-static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
+/* Does another request of chunk k of worker w wait? */
+static bool waits_for_chunk(const struct ps_server *s, int w, size_t k)
 {
     for (int i = 0; i < PS_CREDITS; i++) {
         const struct request *r = &s->client[w].request[i];
-        if (request_waits(r) && r->answer.piece == k)
+        if (request_waits(r) && r->answer.chunk == k)
             return true;
     }
     return false;
@@ -76,22 +76,22 @@ static bool waits_for_piece(const struct ps_server *s, int w, size_t k)
 static enum rc check_order(const struct ps_server *s, int worker, const struct ps_header *h, enum refused *why)
 {
     *why = REFUSED_MALFORMED;
-    if (h->piece >= s->env.buckets->n_pieces)
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u, of which there are %zu", worker, h->piece,
-                        s->env.buckets->n_pieces);
-    const struct piece_state *p = &s->piece[h->piece];
+    if (h->chunk >= s->env.buckets->n_chunks)
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u, of which there are %zu", worker, h->chunk,
+                        s->env.buckets->n_chunks);
+    const struct chunk_state *p = &s->chunk[h->chunk];
     if (h->n_elems == 0 || h->n_elems != p->part.n_elems)
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
-                        h->piece, h->n_elems, p->part.n_elems);
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u with %u elements; this server holds %zu of it", worker,
+                        h->chunk, h->n_elems, p->part.n_elems);
     *why = h->step < p->clocks.clock[worker] ? REFUSED_REPLAYED : REFUSED_OUT_OF_ORDER;
     if (h->clock > p->clock)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
                         (unsigned long long)h->clock, (unsigned long long)p->clock);
     if (h->step != p->clocks.clock[worker])
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
-                        h->piece, h->step, p->clocks.clock[worker]);
-    if (waits_for_piece(s, worker, h->piece))
-        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u again, before its push was answered", worker, h->piece);
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u of its step %u where that of step %u belongs", worker,
+                        h->chunk, h->step, p->clocks.clock[worker]);
+    if (waits_for_chunk(s, worker, h->chunk))
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u again, before its push was answered", worker, h->chunk);
     return RC_OK;
 }
 
@@ -113,12 +113,12 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
     const int worker = a->worker;
 
     *why = REFUSED_MALFORMED;
-    if (h->piece >= s->env.buckets->n_pieces || h->n_elems != 0 || s->piece[h->piece].part.n_elems == 0)
-        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u with %u elements, of which this server has none",
-                        worker, h->piece, h->n_elems);
+    if (h->chunk >= s->env.buckets->n_chunks || h->n_elems != 0 || s->chunk[h->chunk].part.n_elems == 0)
+        return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u with %u elements, of which this server has none",
+                        worker, h->chunk, h->n_elems);
     *why = REFUSED_OUT_OF_ORDER;
-    if (waits_for_piece(s, worker, h->piece))
-        return rc_raise(RC_MISMATCH, "worker %d pulled piece %u before its push of it was answered", worker, h->piece);
+    if (waits_for_chunk(s, worker, h->chunk))
+        return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u before its push of it was answered", worker, h->chunk);
     return RC_OK;
 }
 
@@ -129,8 +129,8 @@ static int n_versions(const struct ps_server *s)
 {
     size_t n_longest = 0;
 
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        n_longest = s->piece[k].part.n_elems > n_longest ? s->piece[k].part.n_elems : n_longest;
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        n_longest = s->chunk[k].part.n_elems > n_longest ? s->chunk[k].part.n_elems : n_longest;
     if (!s->param || consistency_waits_for_all(&s->env.consistency) ||
         !transport_sends_lent(s->env.transport, n_longest * sizeof(float)))
         return 1;
@@ -139,7 +139,7 @@ static int n_versions(const struct ps_server *s)
 
 enum rc server_open_versions(struct ps_server *s)
 {
-    const size_t n_pieces = s->env.buckets->n_pieces, n = (size_t)n_versions(s);
+    const size_t n_chunks = s->env.buckets->n_chunks, n = (size_t)n_versions(s);
     struct versions *v = &s->versions;
     enum rc rc = RC_OK;
 
@@ -148,14 +148,14 @@ enum rc server_open_versions(struct ps_server *s)
     TRY(arena_open_ticking(&v->arena, (n - 1) * arena_floats_bytes(s->n_elems), s->env.compute->env.tick,
                            s->env.compute->env.arg));
     v->other = calloc(n, sizeof *v->other);
-    v->n_readers = calloc(n_pieces * n, sizeof *v->n_readers);
+    v->n_readers = calloc(n_chunks * n, sizeof *v->n_readers);
     if (!v->other || !v->n_readers)
-        FAIL(RC_NOMEM, "parameter server: no memory for %zu versions of %zu pieces", n, n_pieces);
+        FAIL(RC_NOMEM, "parameter server: no memory for %zu versions of %zu chunks", n, n_chunks);
     for (size_t i = 0; i < n - 1; i++)
         v->other[i] = arena_floats(&v->arena, s->n_elems);
-    for (size_t k = 0; k < n_pieces; k++)
-        if (transport_sends_lent(s->env.transport, s->piece[k].part.n_elems * sizeof(float)))
-            s->piece[k].n_readers = v->n_readers + k * n;
+    for (size_t k = 0; k < n_chunks; k++)
+        if (transport_sends_lent(s->env.transport, s->chunk[k].part.n_elems * sizeof(float)))
+            s->chunk[k].n_readers = v->n_readers + k * n;
     v->n_others = (int)n - 1;
 out:
     return rc;
@@ -173,18 +173,18 @@ static float *version_at(const struct ps_server *s, size_t k, int v)
 {
     float *slice = v == 0 ? s->param : s->versions.other[v - 1];
 
-    return slice ? slice + s->piece[k].part.offset_elems : NULL;
+    return slice ? slice + s->chunk[k].part.offset_elems : NULL;
 }
 
 float *server_param(const struct ps_server *s, size_t k)
 {
-    return version_at(s, k, s->piece[k].version);
+    return version_at(s, k, s->chunk[k].version);
 }
 
 void server_gather(const struct ps_server *s, float *out)
 {
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
-        const struct range part = s->piece[k].part;
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++) {
+        const struct range part = s->chunk[k].part;
         if (part.n_elems > 0)
             memcpy(out + part.offset_elems, server_param(s, k), part.n_elems * sizeof *out);
     }
@@ -192,7 +192,7 @@ void server_gather(const struct ps_server *s, float *out)
 
 static int next_version(const struct ps_server *s, size_t k)
 {
-    const struct piece_state *p = &s->piece[k];
+    const struct chunk_state *p = &s->chunk[k];
     int v = 0;
 
     if (!p->n_readers || p->n_readers[p->version] == 0)
@@ -205,7 +205,7 @@ static int next_version(const struct ps_server *s, size_t k)
 
 static void hold_version(struct ps_server *s, struct request *r)
 {
-    struct piece_state *p = &s->piece[r->answer.piece];
+    struct chunk_state *p = &s->chunk[r->answer.chunk];
 
     if (!p->n_readers)
         return;
@@ -230,8 +230,8 @@ void server_note_span(const struct ps_server *s, const char *what, uint64_t star
     const struct span span = { .start_ns = start_ns,
                                .end_ns = end_ns,
                                .what = what,
-                               .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
-                               .piece = k,
+                               .segment = k < 0 ? -1 : (int32_t)buckets_of_chunk(s->env.buckets, (size_t)k),
+                               .chunk = k,
                                .n_bytes = n_elems * sizeof(float),
                                .step = s->rank->served_step };
 
@@ -242,36 +242,36 @@ static void span_update(const struct ps_server *s, uint64_t start_ns, uint64_t e
 {
     if (s->env.ring)
         server_note_span(s, server_is_holder(s) ? "apply" : "follow", start_ns, end_ns, (int32_t)k,
-                         s->piece[k].part.n_elems);
+                         s->chunk[k].part.n_elems);
 }
 
 /* --- updates: by one gradient, or by those that are kept until a round is full --- */
 
-/* What the next update of piece k, by the sum of n_grads, is made with. */
+/* What the next update of chunk k, by the sum of n_grads, is made with. */
 static void set_optimizer(struct ps_server *s, size_t k, int n_grads, float lr)
 {
     s->optimizer.lr = lr;
     s->optimizer.grad_scale = 1.0f / (float)n_grads;
-    s->optimizer.n_updates = s->n_updates_before + s->piece[k].clock;
+    s->optimizer.n_updates = s->n_updates_before + s->chunk[k].clock;
 }
 
-/* Elements [at, at + n) of piece k, by grad[n], NULL: hollow; into version v, which may be another than the newest. */
+/* Elements [at, at + n) of chunk k, by grad[n], NULL: hollow; into version v, which may be another than the newest. */
 static enum rc apply_range(struct ps_server *s, size_t k, int v, size_t at, size_t n, const float *grad)
 {
-    const size_t first = s->piece[k].part.offset_elems + at;
+    const size_t first = s->chunk[k].part.offset_elems + at;
 
     if (server_is_hollow(s))
         return optimizer_step_range(&s->optimizer, first, n, NULL, NULL);
     float *param = version_at(s, k, v) + at;
-    if (v != s->piece[k].version)
+    if (v != s->chunk[k].version)
         memcpy(param, server_param(s, k) + at, n * sizeof *param);
     return optimizer_step_range(&s->optimizer, first, n, param, grad);
 }
 
 static void note_update(struct ps_server *s, size_t k, int v)
 {
-    s->piece[k].version = v;
-    s->piece[k].clock++;
+    s->chunk[k].version = v;
+    s->chunk[k].clock++;
 }
 
 /* The body at `from`, NULL: hollow, into s->sum, or added to it. */
@@ -291,12 +291,12 @@ static const float *unpacked(struct ps_server *s, const struct push_body *b, con
     return s->sum;
 }
 
-/* What is kept of worker w of piece k; NULL: nothing. */
+/* What is kept of worker w of chunk k; NULL: nothing. */
 static struct request *kept_of(struct ps_server *s, int w, size_t k)
 {
     for (int i = 0; i < PS_CREDITS; i++) {
         struct request *r = &s->client[w].request[i];
-        if (r->state == REQUEST_KEPT && r->answer.piece == k)
+        if (r->state == REQUEST_KEPT && r->answer.chunk == k)
             return r;
     }
     return NULL;
@@ -320,7 +320,7 @@ static int n_taken(struct ps_server *s, size_t k)
     return n;
 }
 
-/* What is kept of piece k where it is not summed block by block: one gradient, where it is or unpacked; or
+/* What is kept of chunk k where it is not summed block by block: one gradient, where it is or unpacked; or
  * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
  * NULL: hollow. */
 static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
@@ -338,7 +338,7 @@ static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
     return s->sum;
 }
 
-/* Are there several gradients of piece k, all as floats? */
+/* Are there several gradients of chunk k, all as floats? */
 static bool are_floats(struct ps_server *s, size_t k, int n_kept)
 {
     bool all = n_kept > 1 && !server_is_hollow(s);
@@ -363,7 +363,7 @@ static void sum_block(struct ps_server *s, size_t k, size_t at, size_t n)
     }
 }
 
-/* What piece k is updated by: the sum of n_grads. */
+/* What chunk k is updated by: the sum of n_grads. */
 struct update {
     const float *grad; /* [n_elems]; NULL: hollow, or is_kept */
     bool is_kept;      /* the sum of what is kept, all as floats, which is made block by block */
@@ -374,9 +374,9 @@ struct update {
 /* In blocks or as a whole: the same bits. */
 static enum rc apply(struct ps_server *s, size_t k, const struct update *u)
 {
-    const size_t n_elems = s->piece[k].part.n_elems;
+    const size_t n_elems = s->chunk[k].part.n_elems;
     const int v = next_version(s, k);
-    const size_t n_most = u->is_kept || v != s->piece[k].version ? BLOCK_ELEMS : n_elems;
+    const size_t n_most = u->is_kept || v != s->chunk[k].version ? BLOCK_ELEMS : n_elems;
     enum rc rc = RC_OK;
 
     set_optimizer(s, k, u->n_grads, u->lr);
@@ -391,13 +391,13 @@ out:
     return rc;
 }
 
-/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+/* One update of chunk k by grad, the sum of n_grads; NULL: hollow. */
 static enum rc apply_grad(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
 {
     return apply(s, k, &(struct update){ .grad = grad, .n_grads = n_grads, .lr = lr });
 }
 
-/* One update of piece k by all that is kept of it. */
+/* One update of chunk k by all that is kept of it. */
 static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
 {
     if (!are_floats(s, k, n_kept))
@@ -414,10 +414,10 @@ static void release_kept(struct ps_server *s, int w, struct request *r)
     r->state = REQUEST_WAITS;
 }
 
-/* The round of piece k is full: the update of its step. */
+/* The round of chunk k is full: the update of its step. */
 static enum rc end_round(struct ps_server *s, size_t k)
 {
-    struct piece_state *p = &s->piece[k];
+    struct chunk_state *p = &s->chunk[k];
     const int n_kept = n_taken(s, k);
     const uint64_t start_ns = world_now_ns(s->env.world);
     float lr = 0;
@@ -480,8 +480,8 @@ enum rc server_begin_request(struct ps_server *s, int worker, int slot)
     return world_forgive_loss(s->env.world, sync_rank_of(&s->env, worker), rc);
 }
 
-/* Of piece k: end what the worker has had in the slot, and (V2) what it has had of the piece. */
-static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t k)
+/* Of chunk k: end what the worker has had in the slot, and (V2) what it has had of the chunk. */
+static enum rc begin_of_chunk(struct ps_server *s, int worker, int slot, size_t k)
 {
     const int rank = sync_rank_of(&s->env, worker);
     enum rc rc;
@@ -489,7 +489,7 @@ static enum rc begin_of_piece(struct ps_server *s, int worker, int slot, size_t 
     TRY(server_begin_request(s, worker, slot));
     for (int i = 0; i < PS_CREDITS; i++) {
         struct request *r = &s->client[worker].request[i];
-        if (r->n_readers && r->answer.piece == k)
+        if (r->n_readers && r->answer.chunk == k)
             TRY(world_forgive_loss(s->env.world, rank, server_end_reply(s, r, s->env.timeout_ms)));
     }
 out:
@@ -530,9 +530,9 @@ enum rc server_post_refusal(struct ps_server *s, int worker, int slot, const str
     return post(s, &s->client[worker].refusal, worker, slot, h, NULL);
 }
 
-/* When push a of piece p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
+/* When push a of chunk p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
  * sees a push late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
-static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const struct ps_header *h)
+static uint64_t arrival_ns(struct chunk_state *p, const struct arrival *a, const struct ps_header *h)
 {
     if (a->message.arrived_ns > 0)
         return a->message.arrived_ns;
@@ -554,17 +554,17 @@ static struct request *request_of(struct ps_server *s, const struct arrival *a)
 /* The gradient of the push counts: its update, at once. */
 static enum rc apply_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
-    const struct piece_state *p = &s->piece[h->piece];
+    const struct chunk_state *p = &s->chunk[h->chunk];
     const struct push_body body = ps_push_body(h);
     struct ps_header *answer = &request_of(s, a)->answer;
     enum rc rc;
 
     answer->staleness = p->clock > h->clock ? p->clock - h->clock : 0; /* P2 */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
-    TRY(apply_grad(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
+    TRY(apply_grad(s, h->chunk, unpacked(s, &body, a->message.ptr), 1,
                    lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
-    span_update(s, served_ns, served_ns + answer->apply_ns, h->piece);
+    span_update(s, served_ns, served_ns + answer->apply_ns, h->chunk);
 out:
     return rc;
 }
@@ -574,7 +574,7 @@ out:
 enum rc server_answer(struct ps_server *s, int w, int slot)
 {
     struct request *r = &s->client[w].request[slot];
-    const struct piece_state *p = &s->piece[r->answer.piece];
+    const struct chunk_state *p = &s->chunk[r->answer.chunk];
     const bool has_waited = request_waits(r),
                is_timed = has_waited || s->env.ring; /* else the clock need not be read */
     const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
@@ -592,19 +592,19 @@ enum rc server_answer(struct ps_server *s, int w, int slot)
     /* Simulated cost of handing it over, a copy made by the transport, or of what it is lent by the system: each float
      * is read and written. */
     world_charge(s->env.world, 0, 2.0 * (double)(r->answer.n_elems * sizeof(float)));
-    TRY(server_post_reply(s, w, slot, &r->answer, server_param(s, r->answer.piece)));
+    TRY(server_post_reply(s, w, slot, &r->answer, server_param(s, r->answer.chunk)));
     if (r->answer.n_elems > 0)
         hold_version(s, r);
     if (s->env.ring)
-        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.piece, r->answer.n_elems);
+        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)r->answer.chunk, r->answer.n_elems);
 out:
     return rc;
 }
 
-/* Piece k has changed: end its round if it is full, and answer all who may read. */
+/* Chunk k has changed: end its round if it is full, and answer all who may read. */
 static enum rc settle(struct ps_server *s, size_t k)
 {
-    const struct clocks *clocks = &s->piece[k].clocks;
+    const struct clocks *clocks = &s->chunk[k].clocks;
     enum rc rc = RC_OK;
 
     if (clocks_round_is_full(clocks))
@@ -612,7 +612,7 @@ static enum rc settle(struct ps_server *s, size_t k)
     for (int i = 0; i < s->arrivals.most; i++) {
         const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
         const struct request *r = &s->client[w].request[slot];
-        if (!request_waits(r) || r->answer.piece != k || !clocks_may_read(clocks, w))
+        if (!request_waits(r) || r->answer.chunk != k || !clocks_may_read(clocks, w))
             continue;
         const enum rc answered = server_answer(s, w, slot);
         TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
@@ -627,7 +627,7 @@ enum rc server_settle_all(struct ps_server *s)
 
     while (s->has_new_left) { /* an answer may find one more that is lost */
         s->has_new_left = false;
-        for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
             TRY(settle(s, k));
     }
 out:
@@ -636,8 +636,8 @@ out:
 
 void server_forget(struct ps_server *s, int w, bool is_loss)
 {
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        clocks_leave(&s->piece[k].clocks, w, kept_of(s, w, k) != NULL);
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        clocks_leave(&s->chunk[k].clocks, w, kept_of(s, w, k) != NULL);
     for (int i = 0; i < PS_CREDITS; i++) {
         release_kept(s, w, &s->client[w].request[i]);
         s->client[w].request[i].state = REQUEST_ANSWERED;
@@ -656,8 +656,8 @@ static bool is_finite(struct ps_server *s, const struct arrival *a, const struct
 
     if (push_body_is_finite(&body, server_is_hollow(s) ? NULL : a->message.ptr))
         return true;
-    (void)snprintf(text, sizeof text, "worker %d pushed a gradient of piece %u that is not finite, in its step %u",
-                   a->worker, h->piece, h->step);
+    (void)snprintf(text, sizeof text, "worker %d pushed a gradient of chunk %u that is not finite, in its step %u",
+                   a->worker, h->chunk, h->step);
     server_count_refused(s, REFUSED_NOT_FINITE, text);
     return false;
 }
@@ -673,7 +673,7 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         r->answer.op = PS_REFUSED;
         r->answer.why = REFUSED_NOT_FINITE;
     }
-    switch (clocks_push(&s->piece[h->piece].clocks, a->worker)) {
+    switch (clocks_push(&s->chunk[h->chunk].clocks, a->worker)) {
     case PUSH_COUNTS:
         if (!counts)
             r->answer.op = PS_LATE;
@@ -707,7 +707,7 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
     if (!request_waits(r))
         r->state = REQUEST_WAITS;
     r->waits_since_ns = world_now_ns(s->env.world);
-    return settle(s, r->answer.piece);
+    return settle(s, r->answer.chunk);
 }
 
 /* --- where the training ends (exchange.E11) --- */
@@ -717,19 +717,19 @@ void server_open_stop(struct ps_server *s)
     struct stop_rule *stop = &s->stop;
     const bool is_first = s->slice == 0;
 
-    stop->counted_piece = s->env.buckets->n_pieces;
-    for (size_t k = stop->counted_piece; k-- > 0 && is_first && s->env.stop_at > 0;)
-        if (s->piece[k].part.n_elems > 0)
-            stop->counted_piece = k;
+    stop->counted_chunk = s->env.buckets->n_chunks;
+    for (size_t k = stop->counted_chunk; k-- > 0 && is_first && s->env.stop_at > 0;)
+        if (s->chunk[k].part.n_elems > 0)
+            stop->counted_chunk = k;
     stop->n_granted = (uint64_t)s->env.n_workers;
     for (int w = 0; w < sync_most_workers(&s->env); w++)
         s->client[w].may_push = true;
 }
 
-/* With the push of piece k that c has just pushed: may it push another one? */
+/* With the push of chunk k that c has just pushed: may it push another one? */
 static bool grant(struct ps_server *s, struct client *c, size_t k)
 {
-    if (k != s->stop.counted_piece)
+    if (k != s->stop.counted_chunk)
         return true;
     c->may_push = s->stop.n_granted < s->env.stop_at;
     s->stop.n_granted += c->may_push;
@@ -740,8 +740,8 @@ static bool grant(struct ps_server *s, struct client *c, size_t k)
 static struct ps_header answer_to(const struct ps_header *h)
 {
     if (h->op == PS_GIVE)
-        return (struct ps_header){ .op = PS_TAKEN, .piece = h->piece };
-    return (struct ps_header){ .op = PS_PARAMS, .n_elems = h->n_elems, .piece = h->piece };
+        return (struct ps_header){ .op = PS_TAKEN, .chunk = h->chunk };
+    return (struct ps_header){ .op = PS_PARAMS, .n_elems = h->n_elems, .chunk = h->chunk };
 }
 
 enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
@@ -752,10 +752,10 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
 
     const uint64_t served_ns = world_now_ns(s->env.world);
     s->rank->served_step = h->step;
-    TRY(begin_of_piece(s, worker, slot, h->piece));
+    TRY(begin_of_chunk(s, worker, slot, h->chunk));
     r->answer = answer_to(h);
-    r->answer.is_last = !grant(s, &s->client[worker], h->piece);
-    r->answer.queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h);
+    r->answer.is_last = !grant(s, &s->client[worker], h->chunk);
+    r->answer.queue_ns = served_ns - arrival_ns(&s->chunk[h->chunk], a, h);
     TRY(count_push(s, a, h, served_ns));
     TRY(settle_request(s, worker, slot));
 out:
@@ -768,10 +768,10 @@ enum rc server_pull(struct ps_server *s, struct arrival *a, const struct ps_head
     struct request *r = request_of(s, a);
     enum rc rc;
 
-    TRY(begin_of_piece(s, worker, (int)a->slot, h->piece));
+    TRY(begin_of_chunk(s, worker, (int)a->slot, h->chunk));
     r->answer = (struct ps_header){ .op = PS_PARAMS,
-                                    .n_elems = (uint32_t)s->piece[h->piece].part.n_elems,
-                                    .piece = h->piece,
+                                    .n_elems = (uint32_t)s->chunk[h->chunk].part.n_elems,
+                                    .chunk = h->chunk,
                                     .queue_ns = world_now_ns(s->env.world) - a->seen_ns };
     TRY(settle_request(s, worker, (int)a->slot));
 out:

@@ -61,8 +61,8 @@ struct client { /* a worker, as the server sees it */
     int n_refused;         /* its refused messages (P5) */
 };
 
-struct piece_state {
-    struct range part; /* of the piece, in the slice */
+struct chunk_state {
+    struct range part; /* of the chunk, in the slice */
     int version;       /* its newest one */
     int *n_readers; /* [1 + versions.n_others]: replies that are sent from each; NULL: there is one version, or none is
                      */
@@ -74,12 +74,12 @@ struct piece_state {
 struct versions {   /* server_push.c */
     int n_others;   /* 0: version 0 is the only one */
     float **other;  /* [n_others]: versions 1 and up of the slice */
-    int *n_readers; /* the memory of n_readers of all pieces */
+    int *n_readers; /* the memory of n_readers of all chunks */
     struct arena arena;
 };
 
 struct stop_rule {        /* exchange.E11 */
-    size_t counted_piece; /* each push of it grants its worker another push; n_pieces: none is counted */
+    size_t counted_chunk; /* each push of it grants its worker another push; n_chunks: none is counted */
     uint64_t n_granted;   /* pushes that workers have sent or may send */
 };
 
@@ -103,13 +103,13 @@ struct ps_server {
     enum slice_role role;
     struct optimizer optimizer;
     struct arena arena;
-    float *param; /* the slice: version 0 of each piece; NULL: no data */
+    float *param; /* the slice: version 0 of each chunk; NULL: no data */
     struct versions versions;
     float *state;              /* the body of STATE; NULL: no data */
     float *sum;                /* sum of the gradients of a round, or one unpacked gradient; as long as the slice; NULL:
                                   neither is needed, or no data */
-    uint64_t n_updates_before; /* of each piece, by the training that this run continues */
-    struct piece_state *piece; /* [n_pieces] */
+    uint64_t n_updates_before; /* of each chunk, by the training that this run continues */
+    struct chunk_state *chunk; /* [n_chunks] */
     struct client *client;     /* [sync_most_workers()] */
     int n_seen;                /* workers that have ever been present: all but late joiners that have not joined */
     int n_left;                /* of these, workers that have left or are lost: they send nothing more */
@@ -177,7 +177,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
 /* RC_MISMATCH, *why: the body of push a, with header h, does not belong to this run. */
 enum rc server_check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
-/* RC_MISMATCH, *why: pull a, with header h, is of a piece that is not here. */
+/* RC_MISMATCH, *why: pull a, with header h, is of a chunk that is not here. */
 enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                           enum refused *why) MUST_CHECK;
 
@@ -194,7 +194,7 @@ void server_open_stop(struct ps_server *s);
 /* Worker w pushes no more; is_loss: it is lost, and had not left. Its kept gradients are dropped; workers that may have
  * waited for it will be checked. */
 void server_forget(struct ps_server *s, int w, bool is_loss);
-/* Answers the request of worker w in this slot with the parameters of its piece, as they are now. */
+/* Answers the request of worker w in this slot with the parameters of its chunk, as they are now. */
 enum rc server_answer(struct ps_server *s, int w, int slot) MUST_CHECK;
 /* Answers every worker that may read since workers have left. */
 enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
@@ -212,7 +212,7 @@ enum rc server_end_reply(struct ps_server *s, struct request *r, int timeout_ms)
 /* The request of the worker in this slot is served: completes the reply before it. Also RC_OK if the worker is lost by
  * now, which is noticed elsewhere: the change is made nevertheless (replica.R1). */
 enum rc server_begin_request(struct ps_server *s, int worker, int slot) MUST_CHECK;
-/* Adds a span to the timeline: the work on piece k (-1: none), in the step of the last push. */
+/* Adds a span to the timeline: the work on chunk k (-1: none), in the step of the last push. */
 void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems);
 
@@ -221,7 +221,7 @@ void server_note_span(const struct ps_server *s, const char *what, uint64_t star
 /* Allocates the versions that V2 needs, before the first answer of the slice. RC_NOMEM. */
 enum rc server_open_versions(struct ps_server *s) MUST_CHECK;
 void server_close_versions(struct ps_server *s);
-/* The address of the newest version of piece k; NULL: no data. */
+/* The address of the newest version of chunk k; NULL: no data. */
 float *server_param(const struct ps_server *s, size_t k);
 /* out[n_elems] := the current slice. */
 void server_gather(const struct ps_server *s, float *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots_test.c TRANSPORT - pieces that move up, down, and both ways, several at once and in any order (ps.h, wire.P4);
+ * slots_test.c TRANSPORT - chunks that move up, down, and both ways, several at once and in any order (ps.h, wire.P4);
  * and workers that use slots as they may not.
  */
 #include <math.h>
@@ -23,13 +23,13 @@
 #include "ps/suite/ps_rank.h"
 #include "ps/wire.h"
 
-enum { N_PIECES = PS_CREDITS, PIECE_ELEMS = 20000, N_PARAMS = N_PIECES * PIECE_ELEMS, MOST_WORKERS = 3, N_STEPS = 5 };
+enum { N_CHUNKS = PS_CREDITS, CHUNK_ELEMS = 20000, N_PARAMS = N_CHUNKS * CHUNK_ELEMS, MOST_WORKERS = 3, N_STEPS = 5 };
 enum { BOTH = EXCHANGE_PUSH | EXCHANGE_PULL };
 enum { LIMIT_MS = 20000 };
 
 static const char *transport_name = "inproc";
 
-struct counted { /* messages of a piece */
+struct counted { /* messages of a chunk */
     uint32_t applied, refused;
 };
 
@@ -41,16 +41,16 @@ struct job {
     void *tell_arg;
     float final[N_PARAMS];                   /* what worker 0 fetched */
     uint32_t staleness_count[N_STEPS];       /* of worker 0 */
-    struct counted counted[N_PIECES];        /* likewise, of the pieces of a step */
-    float pulled[MOST_WORKERS][N_STEPS + 1]; /* first element of piece 1, after what the test says */
+    struct counted counted[N_CHUNKS];        /* likewise, of the chunks of a step */
+    float pulled[MOST_WORKERS][N_STEPS + 1]; /* first element of chunk 1, after what the test says */
     struct ps_rank *rank;                    /* [n_workers] */
 };
 
 static enum rc rank_open(struct ps_rank *r, const struct job *job)
 {
     const struct segment model = { 0, N_PARAMS };
-    const struct bucket_opts pieces = { .partition_bytes = PIECE_ELEMS * sizeof(float) };
-    const struct placement_opts parts = { PLACEMENT_CHUNK, PIECE_ELEMS * sizeof(float) / (uint64_t)job->n_servers };
+    const struct bucket_opts chunks = { .partition_bytes = CHUNK_ELEMS * sizeof(float) };
+    const struct placement_opts parts = { PLACEMENT_CHUNK, CHUNK_ELEMS * sizeof(float) / (uint64_t)job->n_servers };
     const struct transport_ops *ops = NULL;
     enum rc rc;
 
@@ -59,7 +59,7 @@ static enum rc rank_open(struct ps_rank *r, const struct job *job)
     assert_true(r->param && r->grad);
     TRY(transport_find(&ops, transport_name));
     TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&r->buckets, &model, 1, &pieces));
+    TRY(buckets_open(&r->buckets, &model, 1, &chunks));
     TRY(placement_open(&r->placement, &parts, &model, 1, job->n_servers));
     TRY(transport_open(&r->transport, ops, r->w));
     const struct sync_env env = { .world = r->w,
@@ -122,17 +122,17 @@ static void fill(float *to, float value)
         to[i] = value;
 }
 
-/* All pieces at once, of worker w from piece w on. */
+/* All chunks at once, of worker w from chunk w on. */
 static enum rc step_of(struct ps_rank *r, unsigned push_pull, uint32_t *staleness_count)
 {
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < N_PIECES; k++) {
-        const struct piece_work work = { (k + (size_t)r->w->rank) % N_PIECES, push_pull, 1.0f, r->param, r->grad };
+    for (size_t k = 0; k < N_CHUNKS; k++) {
+        const struct chunk_work work = { (k + (size_t)r->w->rank) % N_CHUNKS, push_pull, 1.0f, r->param, r->grad };
         TRY(ps_post(r->sync, &work));
     }
-    for (size_t k = 0; k < N_PIECES; k++) {
-        struct piece_cost cost = { 0 };
+    for (size_t k = 0; k < N_CHUNKS; k++) {
+        struct chunk_cost cost = { 0 };
         TRY(ps_complete(r->sync, r->param, &cost));
         if (staleness_count)
             *staleness_count = cost.staleness_count;
@@ -147,7 +147,7 @@ static enum rc moves_worker(struct world *w, void *arg)
 {
     struct job *job = arg;
     struct ps_rank *r = &job->rank[w->rank];
-    float *first = r->param + PIECE_ELEMS, *pulled = job->pulled[0];
+    float *first = r->param + CHUNK_ELEMS, *pulled = job->pulled[0];
     enum rc rc;
 
     fill(r->grad, 1);
@@ -159,16 +159,16 @@ static enum rc moves_worker(struct world *w, void *arg)
     TRY(step_of(r, BOTH, &job->staleness_count[3]));
     pulled[2] = *first;
     fill(r->param, 77);
-    TRY(ps_post(r->sync, &(struct piece_work){ 1, EXCHANGE_PULL, 0, r->param, NULL })); /* that piece alone */
-    TRY(ps_complete(r->sync, r->param, &(struct piece_cost){ 0 }));
+    TRY(ps_post(r->sync, &(struct chunk_work){ 1, EXCHANGE_PULL, 0, r->param, NULL })); /* that chunk alone */
+    TRY(ps_complete(r->sync, r->param, &(struct chunk_cost){ 0 }));
     pulled[3] = *first;
     pulled[4] = first[-1];
-    pulled[5] = first[PIECE_ELEMS - 1];
+    pulled[5] = first[CHUNK_ELEMS - 1];
 out:
     return rc;
 }
 
-static void a_piece_moves_up_down_and_both_ways(void **state)
+static void a_chunk_moves_up_down_and_both_ways(void **state)
 {
     const float pulled[] = { 0, -2, -3, -3, 77, -3 };
 
@@ -194,13 +194,13 @@ static enum rc spoiling_worker(struct world *w, void *arg)
     enum rc rc = RC_OK;
 
     fill(r->grad, 1);
-    r->grad[PIECE_ELEMS] = NAN; /* of piece 1, in the part on the first server */
-    for (size_t k = 0; k < N_PIECES; k++) {
+    r->grad[CHUNK_ELEMS] = NAN; /* of chunk 1, in the part on the first server */
+    for (size_t k = 0; k < N_CHUNKS; k++) {
         const unsigned push_pull = k == 2 ? EXCHANGE_PULL : k == 3 ? EXCHANGE_PUSH : BOTH;
-        TRY(ps_post(r->sync, &(struct piece_work){ k, push_pull, 1.0f, r->param, r->grad }));
+        TRY(ps_post(r->sync, &(struct chunk_work){ k, push_pull, 1.0f, r->param, r->grad }));
     }
-    for (size_t k = 0; k < N_PIECES; k++) {
-        struct piece_cost cost = { 0 };
+    for (size_t k = 0; k < N_CHUNKS; k++) {
+        struct chunk_cost cost = { 0 };
         TRY(ps_complete(r->sync, r->param, &cost));
         job->counted[k] = (struct counted){ cost.applied_count, cost.refused_count };
     }
@@ -211,15 +211,15 @@ out:
 static void a_worker_knows_what_was_refused_P6(void **state)
 {
     (void)state;
-    for (uint32_t n_servers = 1; n_servers <= 2; n_servers++) { /* a part of each piece on each */
+    for (uint32_t n_servers = 1; n_servers <= 2; n_servers++) { /* a part of each chunk on each */
         struct job job = {
             .n_workers = 1, .n_servers = (int)n_servers, .worker = spoiling_worker, .tell = note_nothing
         };
         if (run(&job) != RC_OK)
             fail_msg("%s", rc_message());
-        for (size_t k = 0; k < N_PIECES; k++) {
+        for (size_t k = 0; k < N_CHUNKS; k++) {
             assert_int_equal(job.counted[k].refused, k == 1);
-            assert_int_equal(job.counted[k].applied, k == 2 ? 0 : n_servers - (k == 1)); /* piece 2 was pulled alone */
+            assert_int_equal(job.counted[k].applied, k == 2 ? 0 : n_servers - (k == 1)); /* chunk 2 was pulled alone */
         }
     }
 }
@@ -232,19 +232,19 @@ static enum rc at_once_worker(struct world *w, void *arg)
     struct ps_rank *r = &job->rank[w->rank];
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < N_PIECES; k++)
-        for (size_t i = 0; i < PIECE_ELEMS; i++)
-            r->grad[k * PIECE_ELEMS + i] = (float)((size_t)w->rank + 1 + k);
+    for (size_t k = 0; k < N_CHUNKS; k++)
+        for (size_t i = 0; i < CHUNK_ELEMS; i++)
+            r->grad[k * CHUNK_ELEMS + i] = (float)((size_t)w->rank + 1 + k);
     for (int i = 0; i < N_STEPS; i++) {
         TRY(step_of(r, i == 2 ? EXCHANGE_PUSH : BOTH, NULL));
-        job->pulled[w->rank][i] = r->param[PIECE_ELEMS];
+        job->pulled[w->rank][i] = r->param[CHUNK_ELEMS];
     }
 out:
     return rc;
 }
 
 /* What all pushed is there, whatever the order; in step with sync:0, where the mean of a round is applied. */
-static void pieces_may_be_answered_in_any_order_P4(void **state)
+static void chunks_may_be_answered_in_any_order_P4(void **state)
 {
     static const struct consistency rules[] = { { CONSISTENCY_ASYNC, 0 },
                                                 { CONSISTENCY_SSP, 1 },
@@ -256,11 +256,11 @@ static void pieces_may_be_answered_in_any_order_P4(void **state)
         const bool is_mean = rules[i].kind == CONSISTENCY_SYNC;
         if (run(&job) != RC_OK)
             fail_msg("rule %zu: %s", i, rc_message());
-        for (size_t k = 0; k < N_PIECES; k++)
-            for (size_t n = 0; n < PIECE_ELEMS; n++) {
+        for (size_t k = 0; k < N_CHUNKS; k++)
+            for (size_t n = 0; n < CHUNK_ELEMS; n++) {
                 const float taken = (float)(N_STEPS * (is_mean ? 2 + k : 6 + 3 * k));
-                if (job.final[k * PIECE_ELEMS + n] != -taken)
-                    fail_msg("rule %zu, piece %zu: %g, not %g", i, k, (double)job.final[k * PIECE_ELEMS + n],
+                if (job.final[k * CHUNK_ELEMS + n] != -taken)
+                    fail_msg("rule %zu, chunk %zu: %g, not %g", i, k, (double)job.final[k * CHUNK_ELEMS + n],
                              (double)-taken);
             }
         for (int w = 0; is_mean && w < MOST_WORKERS; w++)
@@ -282,12 +282,12 @@ struct misuse {
 
 static const struct misuse misuses[] = {
     { { { .op = PS_PULL, .n_elems = 1 } }, { 0 }, 1, 1, CONSISTENCY_ASYNC, "carries", REFUSED_TRUNCATED },
-    { { { .op = PS_PULL, .piece = N_PIECES } },
+    { { { .op = PS_PULL, .chunk = N_CHUNKS } },
       { 0 },
       1,
       1,
       CONSISTENCY_ASYNC,
-      "worker 0 pulled piece 8",
+      "worker 0 pulled chunk 8",
       REFUSED_MALFORMED },
     { { { .op = PS_TAKEN } },
       { 0 },
@@ -310,26 +310,26 @@ static const struct misuse misuses[] = {
       CONSISTENCY_ASYNC,
       "sent op 3 in slot 1, which it has not",
       REFUSED_OUT_OF_ORDER },
-    { { { .op = PS_GIVE, .n_elems = PIECE_ELEMS }, { .op = PS_PULL, .piece = 1 } },
+    { { { .op = PS_GIVE, .n_elems = CHUNK_ELEMS }, { .op = PS_PULL, .chunk = 1 } },
       { 3, 3 },
       2,
       2,
       CONSISTENCY_SYNC,
       "sent op 9 before its push was answered",
       REFUSED_OUT_OF_ORDER },
-    { { { .op = PS_GIVE, .n_elems = PIECE_ELEMS }, { .op = PS_LEAVE } },
+    { { { .op = PS_GIVE, .n_elems = CHUNK_ELEMS }, { .op = PS_LEAVE } },
       { 3, 0 },
       2,
       2,
       CONSISTENCY_SYNC,
       "sent op 3 before its push was answered",
       REFUSED_OUT_OF_ORDER },
-    { { { .op = PS_PUSH, .n_elems = PIECE_ELEMS }, { .op = PS_GIVE, .n_elems = PIECE_ELEMS, .step = 1 } },
+    { { { .op = PS_PUSH, .n_elems = CHUNK_ELEMS }, { .op = PS_GIVE, .n_elems = CHUNK_ELEMS, .step = 1 } },
       { 0, 1 },
       2,
       2,
       CONSISTENCY_SYNC,
-      "pushed piece 0 again, before its push was answered",
+      "pushed chunk 0 again, before its push was answered",
       REFUSED_OUT_OF_ORDER },
 };
 
@@ -360,7 +360,7 @@ static void note_line(void *arg, const char *line)
 static enum rc send_by_hand(struct by_hand *out, struct ps_rank *r, const struct ps_header *without_layout,
                             uint32_t slot)
 {
-    static const float body[PIECE_ELEMS];
+    static const float body[CHUNK_ELEMS];
     struct ps_header h = *without_layout;
 
     h.layout = ps_layout_digest(&r->sync->env, 0);
@@ -476,9 +476,9 @@ static void slots_are_used_as_P4_says_or_P5_refuses(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_piece_moves_up_down_and_both_ways),
+        cmocka_unit_test(a_chunk_moves_up_down_and_both_ways),
         cmocka_unit_test(a_worker_knows_what_was_refused_P6),
-        cmocka_unit_test(pieces_may_be_answered_in_any_order_P4),
+        cmocka_unit_test(chunks_may_be_answered_in_any_order_P4),
         cmocka_unit_test(slots_are_used_as_P4_says_or_P5_refuses),
     };
 

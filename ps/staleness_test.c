@@ -72,7 +72,7 @@ static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
 
     grad[w->rank] = grad[N_WORKERS + w->rank] = 1;
     for (int push = 0; push < N_PUSHES; push++) {
-        struct piece_cost cost = { 0 };
+        struct chunk_cost cost = { 0 };
         if (order[push] != w->rank)
             continue;
         while (c->n_done[k] < push) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync_ps.c - the mode's table, and how a worker begins and ends; between, pieces are exchanged: transfer.c.
+ * sync_ps.c - the mode's table, and how a worker begins and ends; between, chunks are exchanged: transfer.c.
  */
 #include "ps/ps.h"
 
@@ -28,7 +28,7 @@ static void ps_close(struct sync **s)
 
     ps_server_close(&p->server);
     free(p->link);
-    free(p->piece);
+    free(p->chunk);
     free(p->pushed);
     free(p->pulled);
     free(p->packed);
@@ -36,11 +36,11 @@ static void ps_close(struct sync **s)
     *s = NULL;
 }
 
-static void open_link_piece(struct link_piece *piece, const struct sync_env *env, int server, size_t k)
+static void open_link_chunk(struct link_chunk *chunk, const struct sync_env *env, int server, size_t k)
 {
-    piece->part = placement_part(env->placement, server, env->buckets->piece[k]);
-    if (piece->part.n_elems > 0)
-        piece->is_scattered = !placement_is_range(env->placement, server, piece->part, &piece->first);
+    chunk->part = placement_part(env->placement, server, env->buckets->chunk[k]);
+    if (chunk->part.n_elems > 0)
+        chunk->is_scattered = !placement_is_range(env->placement, server, chunk->part, &chunk->first);
 }
 
 /* float[n_params], zeros: the pages are there before the first step (S5). */
@@ -74,11 +74,11 @@ out:
 static enum rc open_links(struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
-    const size_t n_pieces = env->buckets->n_pieces;
+    const size_t n_chunks = env->buckets->n_chunks;
 
     p->link = calloc((size_t)env->n_servers, sizeof *p->link);
-    p->piece = calloc((size_t)env->n_servers * n_pieces, sizeof *p->piece);
-    if (!p->link || !p->piece)
+    p->chunk = calloc((size_t)env->n_servers * n_chunks, sizeof *p->chunk);
+    if (!p->link || !p->chunk)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
     for (int s = 0; s < env->n_servers; s++) {
         struct link *l = &p->link[s];
@@ -86,9 +86,9 @@ static enum rc open_links(struct ps *p)
         l->holder = s;
         l->layout = ps_layout_digest(env, s);
         l->first_elem = s > 0 ? l[-1].first_elem + l[-1].n_elems : 0;
-        l->piece = p->piece + (size_t)s * n_pieces;
-        for (size_t k = 0; k < n_pieces; k++)
-            open_link_piece(&l->piece[k], env, s, k);
+        l->chunk = p->chunk + (size_t)s * n_chunks;
+        for (size_t k = 0; k < n_chunks; k++)
+            open_link_chunk(&l->chunk[k], env, s, k);
     }
     return open_staging(p);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer.c - a piece between a worker and its servers.
+ * transfer.c - a chunk between a worker and its servers.
  *
- * ps_post() posts the pushes of a piece to all servers that hold a part of it, and ps_complete() takes the replies in
- * server order; servers work at the same time. What a server has of a piece is one message each way: where it is one
+ * ps_post() posts the pushes of a chunk to all servers that hold a part of it, and ps_complete() takes the replies in
+ * server order; servers work at the same time. What a server has of a chunk is one message each way: where it is one
  * range of the parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing
  * is copied here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own. A
  * gradient that is compressed is packed into memory of its own (push_body.h); parameters come back as they are.
@@ -144,9 +144,9 @@ enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header
              refused_word(out->why));
     if (!ps_answers(want, out, may_be_late(p)))
         FAIL(RC_MISMATCH,
-             "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs, or with "
+             "server %d answered op %d with %u elements of chunk %u where op %d with %u of chunk %u belongs, or with "
              "another optimiser's state",
-             server, (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
+             server, (int)out->op, out->n_elems, out->chunk, (int)want->op, want->n_elems, want->chunk);
 out:
     return rc;
 }
@@ -177,7 +177,7 @@ enum rc ps_abandon(struct ps *p, enum rc rc)
 }
 
 /* lead: steps ahead of the slowest worker. */
-static void note_cost(struct piece_cost *cost, const struct ps_header *h, uint32_t lead)
+static void note_cost(struct chunk_cost *cost, const struct ps_header *h, uint32_t lead)
 {
     const uint64_t server_ns = h->queue_ns + h->apply_ns + h->held_ns;
     if (server_ns >= cost->server_ns + cost->apply_ns + cost->held_ns) { /* the slowest server */
@@ -193,18 +193,18 @@ static void note_cost(struct piece_cost *cost, const struct ps_header *h, uint32
         cost->staleness_count = staleness;
 }
 
-/* Where the body of a message with this piece is: in `staged` (pushed, pulled), or where it belongs, in `all`. */
-static float *body_at(const struct ps *p, int server, const struct link_piece *piece, float *staged, float *all)
+/* Where the body of a message with this chunk is: in `staged` (pushed, pulled), or where it belongs, in `all`. */
+static float *body_at(const struct ps *p, int server, const struct link_chunk *chunk, float *staged, float *all)
 {
     if (!ps_is_real(p))
         return NULL;
-    return piece->is_scattered ? staged + p->link[server].first_elem + piece->part.offset_elems : all + piece->first;
+    return chunk->is_scattered ? staged + p->link[server].first_elem + chunk->part.offset_elems : all + chunk->first;
 }
 
-/* Simulated cost of a copy of a scattered piece: each float is read and written. */
-static void charge_copy(struct ps *p, const struct link_piece *piece)
+/* Simulated cost of a copy of a scattered chunk: each float is read and written. */
+static void charge_copy(struct ps *p, const struct link_chunk *chunk)
 {
-    world_charge(p->base.env.world, 0, 2.0 * (double)piece->part.n_elems * sizeof(float));
+    world_charge(p->base.env.world, 0, 2.0 * (double)chunk->part.n_elems * sizeof(float));
 }
 
 /* The body of a push, whose floats are at *at; if it is compressed, *at becomes where it is packed. */
@@ -222,23 +222,23 @@ static enum rc pack(struct ps *p, int server, struct range part, float **at, str
 }
 
 /* What a push says and carries of its gradient; *at: where its body is. */
-static enum rc pack_push(struct ps *p, int server, const struct link_piece *piece, float *grad, struct ps_header *h,
+static enum rc pack_push(struct ps *p, int server, const struct link_chunk *chunk, float *grad, struct ps_header *h,
                          float **at)
 {
-    const struct range part = piece->part;
+    const struct range part = chunk->part;
     struct push_body body;
     enum rc rc;
 
-    *at = body_at(p, server, piece, p->pushed, grad);
-    if (piece->is_scattered && *at)
+    *at = body_at(p, server, chunk, p->pushed, grad);
+    if (chunk->is_scattered && *at)
         placement_gather(p->base.env.placement, server, part, *at, grad, 0);
-    if (piece->is_scattered)
-        charge_copy(p, piece);
+    if (chunk->is_scattered)
+        charge_copy(p, chunk);
     TRY(pack(p, server, part, at, &body));
     h->n_elems = (uint32_t)part.n_elems;
     h->sent_ns = world_now_ns(p->base.env.world);
-    h->clock = piece->since;
-    h->step = piece->step;
+    h->clock = chunk->since;
+    h->step = chunk->step;
     h->form = body.form;
     h->n_pairs = body.n_pairs;
 out:
@@ -246,30 +246,30 @@ out:
 }
 
 /* Of the answer. */
-static size_t n_answered(const struct link_piece *piece, unsigned push_pull)
+static size_t n_answered(const struct link_chunk *chunk, unsigned push_pull)
 {
-    return push_pull & EXCHANGE_PULL ? piece->part.n_elems : 0;
+    return push_pull & EXCHANGE_PULL ? chunk->part.n_elems : 0;
 }
 
-/* The request for what `server` has of the piece, and the receive of its answer. */
-static enum rc post_with(struct ps *p, int server, int slot, const struct piece_work *t)
+/* The request for what `server` has of the chunk, and the receive of its answer. */
+static enum rc post_with(struct ps *p, int server, int slot, const struct chunk_work *t)
 {
     static const enum ps_op op[] = {
         [EXCHANGE_PUSH | EXCHANGE_PULL] = PS_PUSH, [EXCHANGE_PUSH] = PS_GIVE, [EXCHANGE_PULL] = PS_PULL
     };
-    const struct link_piece *piece = &p->link[server].piece[t->k];
-    struct ps_header h = { .op = op[t->push_pull], .piece = (uint32_t)t->k };
+    const struct link_chunk *chunk = &p->link[server].chunk[t->k];
+    struct ps_header h = { .op = op[t->push_pull], .chunk = (uint32_t)t->k };
     float *at = NULL;
     enum rc rc = RC_OK;
 
-    if (piece->part.n_elems == 0)
+    if (chunk->part.n_elems == 0)
         return RC_OK;
     if (t->push_pull & EXCHANGE_PUSH)
-        TRY(pack_push(p, server, piece, t->grad, &h, &at));
+        TRY(pack_push(p, server, chunk, t->grad, &h, &at));
     h.lr = t->push_pull & EXCHANGE_PUSH ? t->lr : 0;
     h.batch = t->push_pull & EXCHANGE_PUSH ? p->batch : 0;
-    TRY(ps_post_answer(p, server, slot, body_at(p, server, piece, p->pulled, t->param),
-                       n_answered(piece, t->push_pull)));
+    TRY(ps_post_answer(p, server, slot, body_at(p, server, chunk, p->pulled, t->param),
+                       n_answered(chunk, t->push_pull)));
     TRY(ps_post_request(p, server, slot, &h, at));
 out:
     return rc;
@@ -282,58 +282,58 @@ static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, cons
 
     if (h->step > n_steps)
         return rc_raise(RC_MISMATCH,
-                        "server %d says of piece %u that the slowest worker has done %u steps; this one did %u", server,
-                        h->piece, h->step, n_steps);
+                        "server %d says of chunk %u that the slowest worker has done %u steps; this one did %u", server,
+                        h->chunk, h->step, n_steps);
     if (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count)
         return rc_raise(RC_MISMATCH,
-                        "server %d answered step %u of piece %u when the slowest worker had done %u: not by "
+                        "server %d answered step %u of chunk %u when the slowest worker had done %u: not by "
                         "--consistency ssp:%u",
-                        server, n_steps, h->piece, h->step, rule->bound_count);
+                        server, n_steps, h->chunk, h->step, rule->bound_count);
     return RC_OK;
 }
 
-static enum rc end_with(struct ps *p, int server, int slot, const struct piece_work *t, float *param,
-                        struct piece_cost *cost)
+static enum rc end_with(struct ps *p, int server, int slot, const struct chunk_work *t, float *param,
+                        struct chunk_cost *cost)
 {
-    struct link_piece *piece = &p->link[server].piece[t->k];
+    struct link_chunk *chunk = &p->link[server].chunk[t->k];
     const bool pulls = t->push_pull & EXCHANGE_PULL, pushes = t->push_pull & EXCHANGE_PUSH;
     const struct ps_header want = { .op = pulls ? PS_PARAMS : PS_TAKEN,
-                                    .n_elems = (uint32_t)n_answered(piece, t->push_pull),
-                                    .piece = (uint32_t)t->k };
+                                    .n_elems = (uint32_t)n_answered(chunk, t->push_pull),
+                                    .chunk = (uint32_t)t->k };
     struct ps_header answer;
     enum rc rc = RC_OK;
 
-    if (piece->part.n_elems == 0)
+    if (chunk->part.n_elems == 0)
         return RC_OK;
     TRY(ps_end_answer(p, server, slot, &want, p->base.env.timeout_ms, &answer)); /* behind it the request has arrived */
     TRY(ps_end_request(p, server, slot));
-    piece->step = p->is_joining ? answer.step : piece->step + pushes; /* P3 */
-    TRY(check_lead(p, server, piece->step, &answer));
-    note_cost(cost, &answer, piece->step - answer.step);
+    chunk->step = p->is_joining ? answer.step : chunk->step + pushes; /* P3 */
+    TRY(check_lead(p, server, chunk->step, &answer));
+    note_cost(cost, &answer, chunk->step - answer.step);
     p->next = answer.next > 0 ? answer.next : p->next;
     cost->applied_count += pushes && (answer.op == PS_PARAMS || answer.op == PS_TAKEN);
     cost->refused_count += answer.op == PS_REFUSED;
-    piece->clock = pulls ? answer.clock : piece->clock + (answer.op == PS_TAKEN);
+    chunk->clock = pulls ? answer.clock : chunk->clock + (answer.op == PS_TAKEN);
     if (pushes || p->is_joining)
-        piece->since = piece->clock;
+        chunk->since = chunk->clock;
     if (!pulls)
         return RC_OK;
-    if (piece->is_scattered && ps_is_real(p))
-        placement_scatter(p->base.env.placement, server, piece->part, body_at(p, server, piece, p->pulled, param),
+    if (chunk->is_scattered && ps_is_real(p))
+        placement_scatter(p->base.env.placement, server, chunk->part, body_at(p, server, chunk, p->pulled, param),
                           param);
-    if (piece->is_scattered)
-        charge_copy(p, piece);
+    if (chunk->is_scattered)
+        charge_copy(p, chunk);
 out:
     return rc;
 }
 
-/* The copy of a piece into messages, or out of them: the transport's. */
+/* The copy of a chunk into messages, or out of them: the transport's. */
 static void charge_message(struct ps *p, size_t k)
 {
-    world_charge(p->base.env.world, 0, 2.0 * (double)p->base.env.buckets->piece[k].n_elems * sizeof(float));
+    world_charge(p->base.env.world, 0, 2.0 * (double)p->base.env.buckets->chunk[k].n_elems * sizeof(float));
 }
 
-enum rc ps_post(struct sync *s, const struct piece_work *work)
+enum rc ps_post(struct sync *s, const struct chunk_work *work)
 {
     struct ps *p = (struct ps *)s;
     if (p->n_posted == p->n_ended) /* one at a time: always the first slot, so that the server holds one answer */
@@ -352,11 +352,11 @@ out:
     return ps_abandon(p, rc);
 }
 
-enum rc ps_complete(struct sync *s, float *param, struct piece_cost *out)
+enum rc ps_complete(struct sync *s, float *param, struct chunk_cost *out)
 {
     struct ps *p = (struct ps *)s;
     const int slot = (int)(p->n_ended % PS_CREDITS);
-    const struct piece_work *t = &p->work[slot];
+    const struct chunk_work *t = &p->work[slot];
     enum rc rc = RC_OK;
 
     assert(p->n_ended < p->n_posted);

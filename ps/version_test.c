@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * version_test.c - versions of a piece (server_push.c, V1): what an answer is sent from stays as it was, to the bit,
+ * version_test.c - versions of a chunk (server_push.c, V1): what an answer is sent from stays as it was, to the bit,
  * while others push as often as they like; it is no copy; and there are never more versions than workers. And how long
  * a push has waited for its server, on a clock of the test.
  */
@@ -25,9 +25,9 @@
 enum {
     N_WORKERS = 3,
     N_SERVERS = 2,
-    N_PIECES = 2,
-    N_LONG = 40000, /* elements of piece 1, first in the slice: an update of a held version of it takes some blocks */
-    N_SHORT = 6,    /* of piece 0, behind it */
+    N_CHUNKS = 2,
+    N_LONG = 40000, /* elements of chunk 1, first in the slice: an update of a held version of it takes some blocks */
+    N_SHORT = 6,    /* of chunk 0, behind it */
     N_SLICE = N_LONG + N_SHORT,
     SHORT = 0,
     LONG = 1,
@@ -111,7 +111,7 @@ static void open_server(struct bench *b, const struct terms *terms, int i)
 
 static struct bench *open_bench(const struct terms *terms)
 {
-    const struct segment segment[N_PIECES] = { { 0, N_SERVERS * N_LONG }, { N_SERVERS * N_LONG, N_SHORT } };
+    const struct segment segment[N_CHUNKS] = { { 0, N_SERVERS * N_LONG }, { N_SERVERS * N_LONG, N_SHORT } };
     const struct bucket_opts each = { sizeof(float), 0 };
     const struct placement_opts chunks = { PLACEMENT_CHUNK, N_LONG * sizeof(float) };
     struct bench *b = calloc(1, sizeof *b);
@@ -126,15 +126,15 @@ static struct bench *open_bench(const struct terms *terms)
     b->transport = (struct transport){ .ops = &b->ops, .world = &b->world[0] };
     assert_int_equal(world_find(&b->world[0].ops, "threads"), RC_OK);
     assert_int_equal(compute_open(&b->rank.compute, &compute_cpu, &(struct compute_env){ 0 }), RC_OK);
-    assert_int_equal(buckets_open(&b->rank.buckets, segment, N_PIECES, &each), RC_OK);
-    assert_int_equal(placement_open(&b->rank.placement, &chunks, segment, N_PIECES, N_SERVERS), RC_OK);
+    assert_int_equal(buckets_open(&b->rank.buckets, segment, N_CHUNKS, &each), RC_OK);
+    assert_int_equal(placement_open(&b->rank.placement, &chunks, segment, N_CHUNKS, N_SERVERS), RC_OK);
     for (size_t i = 0; i < N_SLICE; i++)
         b->param[i] = (float)(i % 97);
     for (int i = 0; i < N_SERVERS; i++)
         open_server(b, terms, i);
     assert_int_equal(b->server[0]->n_elems, N_SLICE);
-    assert_int_equal(b->server[0]->piece[LONG].part.offset_elems, 0);
-    assert_int_equal(b->server[0]->piece[SHORT].part.offset_elems, N_LONG);
+    assert_int_equal(b->server[0]->chunk[LONG].part.offset_elems, 0);
+    assert_int_equal(b->server[0]->chunk[SHORT].part.offset_elems, N_LONG);
     return b;
 }
 
@@ -152,15 +152,15 @@ static void close_bench(struct bench *b)
 
 static struct range part_of(const struct bench *b, size_t k)
 {
-    return b->server[0]->piece[k].part;
+    return b->server[0]->chunk[k].part;
 }
 
-/* Worker w pushes piece k, whose elements are small whole numbers, in a slot. */
+/* Worker w pushes chunk k, whose elements are small whole numbers, in a slot. */
 static void push(struct bench *b, int w, uint32_t slot, uint32_t k, uint32_t step)
 {
     const struct range part = part_of(b, k);
     const struct ps_header h = {
-        .op = PS_PUSH, .n_elems = (uint32_t)part.n_elems, .piece = k, .step = step, .lr = 0.25f
+        .op = PS_PUSH, .n_elems = (uint32_t)part.n_elems, .chunk = k, .step = step, .lr = 0.25f
     };
     struct arrival a = { .message = { .ptr = b->grad[w], .n_bytes = part.n_elems * sizeof(float), .peer = w },
                          .worker = w,
@@ -216,8 +216,8 @@ static int n_held(const struct bench *b)
     int n = 0;
 
     for (int v = 0; v <= s->versions.n_others; v++) {
-        assert_true(s->piece[LONG].n_readers[v] >= 0);
-        n += s->piece[LONG].n_readers[v];
+        assert_true(s->chunk[LONG].n_readers[v] >= 0);
+        n += s->chunk[LONG].n_readers[v];
     }
     return n;
 }
@@ -341,7 +341,7 @@ static void others_have_one_version_V2(void **state)
     close_bench(b);
 }
 
-/* Pieces in different versions are whole in what worker 0 looks at. */
+/* Chunks in different versions are whole in what worker 0 looks at. */
 static void a_slice_is_gathered(void **state)
 {
     const struct ps_header look = { .op = PS_LOOK };
@@ -354,7 +354,7 @@ static void a_slice_is_gathered(void **state)
         push(b, w, 6, SHORT, 0);
         expect_update(b, w, w, SHORT);
     }
-    assert_int_not_equal(b->server[0]->piece[LONG].version, b->server[0]->piece[SHORT].version);
+    assert_int_not_equal(b->server[0]->chunk[LONG].version, b->server[0]->chunk[SHORT].version);
     assert_int_equal(server_serve(b->server[0], &a, &look), RC_OK);
     assert_memory_equal(b->reply[0][0], b->param, sizeof b->param);
     assert_memory_equal(b->reply[0][0] + N_SLICE, b->velocity, sizeof b->velocity);
@@ -398,7 +398,7 @@ static void a_push_waits_from_its_arrival_on(void **state)
         b->world[i].ops = &ops;
     for (size_t i = 0; i < sizeof pushes / sizeof *pushes; i++) {
         const struct ps_header h = {
-            .op = PS_PUSH, .n_elems = N_SHORT, .piece = SHORT, .step = pushes[i].step, .sent_ns = pushes[i].sent_ns
+            .op = PS_PUSH, .n_elems = N_SHORT, .chunk = SHORT, .step = pushes[i].step, .sent_ns = pushes[i].sent_ns
         };
         struct arrival a = { .message = { .ptr = b->grad[0],
                                           .n_bytes = N_SHORT * sizeof(float),

@@ -31,7 +31,7 @@ enum {                                     /* in bytes; wire.h has the table */
        OFFSET_SLICE = 34,
        OFFSET_WORKER = 36,
        OFFSET_SENT_OR_HELD = 48,
-       OFFSET_PIECE = 56,
+       OFFSET_CHUNK = 56,
        OFFSET_STEP = 60
 };
 
@@ -64,7 +64,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_QUEUE, ps_op_is_request(h->op) ? h->layout : h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, ps_is_push(h->op) ? h->batch : h->apply_ns, 8);
     bytes_put(to + OFFSET_SENT_OR_HELD, ps_is_push(h->op) ? h->sent_ns : h->held_ns, 8);
-    bytes_put(to + OFFSET_PIECE, h->piece, 4);
+    bytes_put(to + OFFSET_CHUNK, h->chunk, 4);
     bytes_put(to + OFFSET_STEP, h->step, 4);
 }
 
@@ -155,7 +155,7 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     const uint32_t is_last = ps_is_answer(op) ? (uint32_t)bytes_get(from + OFFSET_IS_LAST, 4) : 0;
     struct ps_header h = { .op = op,
                            .n_elems = n_elems,
-                           .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
+                           .chunk = (uint32_t)bytes_get(from + OFFSET_CHUNK, 4),
                            .clock = bytes_get(from + OFFSET_CLOCK, 8),
                            .staleness = has_staleness ? bytes_get(from + OFFSET_STALENESS, ps_has_next(op) ? 4 : 8) : 0,
                            .next = ps_has_next(op) ? bytes_get(from + OFFSET_NEXT, 4) : 0,

@@ -12,7 +12,7 @@
  *        8  u32   n_elems
  *       12  f32   lr (PUSH). PARAMS, LATE, REFUSED, BATCH: u32 is_last: 1 if the worker starts no other step, else 0
  *       16  u64   PUSH: clock of the parameters that the gradient was made with (P2). PARAMS: newest clock of the
- *                 piece. STATE: updates of the piece with the fewest, over all training. HELD: number of forwards; a
+ *                 chunk. STATE: updates of the chunk with the fewest, over all training. HELD: number of forwards; a
  *                 copy counts as the first. COPY: number of parts.
  *                 NEXT, and in an elastic run (leases.h) LEAVE and FETCH: the batch that is done, + 1; 0: none was
  *                 assigned, or none is done. BATCH: the batch; 0 if is_last is 1.
@@ -26,9 +26,9 @@
  *       40  u64   PARAMS: apply_ns, the time to update the parameters. PUSH: in an elastic run (leases.h) the batch +
  *                 1, below 2^32, else 0. Other requests: 0.
  *       48  u64   PUSH: sent_ns, by the clock that all ranks share. PARAMS, LATE: held_ns, the wait for other workers.
- *       56  u32   PUSH, PARAMS: piece, an index of exchange/buckets.h; the floats are its part of the server's slice.
+ *       56  u32   PUSH, PARAMS: chunk, an index of exchange/buckets.h; the floats are its part of the server's slice.
  *                 COPY: number of the part. HELD: number of the slice.
- *       60  u32   step of the piece. PUSH: of the worker, its pushes before. PARAMS, LATE, REFUSED: of the slowest
+ *       60  u32   step of the chunk. PUSH: of the worker, its pushes before. PARAMS, LATE, REFUSED: of the slowest
  *                 worker.
  *
  *   op      from      meaning                             answer
@@ -38,7 +38,7 @@
  *   LEAVE   worker    I push no more                      none; in an elastic run BATCH with is_last 1
  *   LOOK    worker 0  state now, between two pushes       STATE (as for FETCH), and worker 0 continues
  *   GIVE    worker    as PUSH, but no pull                TAKEN, when a PUSH would be answered; LATE: likewise dropped
- *   PULL    worker    parameters of this piece now        PARAMS, once the worker may read
+ *   PULL    worker    parameters of this chunk now        PARAMS, once the worker may read
  *   JOIN    late      I am a worker from now on           BATCH; is_last 1: every batch is done, and it does not join
  *           joiner                                        (leases.h)
  *   NEXT    worker    to server 0: my batch is done,      BATCH, once there is one, or every batch is done (leases.h)
@@ -59,19 +59,19 @@
  * (PS_TAG_PLACE), which is answered.
  *
  * All rules for PUSH and PARAMS also hold for GIVE and TAKEN. But TAKEN has no elements, nor has a LATE or REFUSED
- * that answers a GIVE. PULL has no elements and no step. NEXT, JOIN and BATCH have neither, and belong to no piece.
+ * that answers a GIVE. PULL has no elements and no step. NEXT, JOIN and BATCH have neither, and belong to no chunk.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH names the field, and the reason is counted. Nothing
  *       is read past the bytes received.
- *   P2  The clock of a piece at a server grows by one per update. The staleness of an applied gradient is clock -
+ *   P2  The clock of a chunk at a server grows by one per update. The staleness of an applied gradient is clock -
  *       header.clock. The clock of a push is that of the parameters that its oldest gradient was made with: as pulled,
  *       plus one for each of the worker's own pushes since.
- *   P3  A worker pushes the steps of a piece in order, each once. Which push waits for which: clocks.h. A late joiner
- *       starts with the step in the answer to its first PULL of the piece: that of the slowest worker.
+ *   P3  A worker pushes the steps of a chunk in order, each once. Which push waits for which: clocks.h. A late joiner
+ *       starts with the step in the answer to its first PULL of the chunk: that of the slowest worker.
  *   P4  A worker has PS_CREDITS slots (ps.h). The tag of a request names its slot, and its answer has the same slot.
  *       The worker sends nothing in a slot while a request in it is unanswered. It sends no PUSH, GIVE or PULL of a
- *       piece while another one of that piece is unanswered. It sends FETCH, LOOK, LEAVE, JOIN and NEXT in slot 0, and
+ *       chunk while another one of that chunk is unanswered. It sends FETCH, LOOK, LEAVE, JOIN and NEXT in slot 0, and
  *       only when no request is unanswered. Answers in different slots may come in any order.
  *   P5  No request ends a server. A request that P1 to P4 forbid, or that has another layout, is counted by reason,
  *       logged, and answered at once in its slot with REFUSED and no elements; it changes nothing else. The worker then
@@ -128,7 +128,7 @@ enum { PS_MOST_REFUSED = 16 }; /* P5; those of P6 do not count */
 
 struct ps_header {
     enum ps_op op;
-    uint32_t n_elems, piece, step;
+    uint32_t n_elems, chunk, step;
     float lr;
     uint64_t clock, staleness, queue_ns, apply_ns;
     uint64_t sent_ns, held_ns; /* sent_ns: of PUSH; held_ns: of PARAMS and LATE */
@@ -165,14 +165,14 @@ static inline struct push_body ps_push_body(const struct ps_header *h)
     return (struct push_body){ h->form, h->n_elems, h->n_pairs };
 }
 
-/* May the answer `out` arrive when `want` is expected (op, n_elems, n_moments, piece)? P6 */
+/* May the answer `out` arrive when `want` is expected (op, n_elems, n_moments, chunk)? P6 */
 static inline bool ps_answers(const struct ps_header *want, const struct ps_header *out, bool may_be_late)
 {
     const bool is_refused = out->op == PS_REFUSED && out->why == REFUSED_NOT_FINITE;
     const bool is_of_push = want->op != PS_STATE && want->op != PS_BATCH;
     const bool is_push = is_of_push && ((out->op == PS_LATE && may_be_late) || is_refused);
 
-    return (out->op == want->op || is_push) && out->n_elems == want->n_elems && out->piece == want->piece &&
+    return (out->op == want->op || is_push) && out->n_elems == want->n_elems && out->chunk == want->chunk &&
            out->n_moments == want->n_moments;
 }
 

@@ -2,8 +2,8 @@
 /*
  * wire_plan.c - counted in messages where slices are even, else in bytes.
  *
- * Even slices: all messages count as the mean one. Others: the message of the plan is the mean, over pieces, of the
- * longest one of a piece, so that the path of messages in turn is that of the longest ones, to the byte; and a link
+ * Even slices: all messages count as the mean one. Others: the message of the plan is the mean, over chunks, of the
+ * longest one of a chunk, so that the path of messages in turn is that of the longest ones, to the byte; and a link
  * carries as many of these as its bytes make.
  *
  * Servers beside workers (env->host): bytes between ranks of one host cross no card, and a card carries what its
@@ -14,7 +14,7 @@
  *   Others go at rates of their own, and those beside the servers of most of their parameters at higher ones: the
  *   shortest chain counts; and of the cards of all hosts with servers, over which the messages of every worker go, the
  *   least that a worker sends over them together, for all workers, in equal shares.
- * With replicas forwards to heirs on other hosts are in both: of a piece the longest of push, forward and answer
+ * With replicas forwards to heirs on other hosts are in both: of a chunk the longest of push, forward and answer
  * counts, or what of these crosses a card.
  */
 #include "ps/wire_plan.h"
@@ -28,7 +28,7 @@
 struct sums {                           /* one way, of one worker */
     size_t n_messages, n_most_messages; /* to all servers; to the one that gets most of them */
     double all_bytes, most_bytes;       /* likewise, with headers */
-    double in_turn_bytes, least_bytes;  /* the longest of each piece; the shortest of all */
+    double in_turn_bytes, least_bytes;  /* the longest of each chunk; the shortest of all */
 };
 
 static double larger(double a, double b)
@@ -38,7 +38,7 @@ static double larger(double a, double b)
 
 static size_t part_elems(const struct sync_env *env, size_t k, int s)
 {
-    return placement_part(env->placement, s, env->buckets->piece[k]).n_elems;
+    return placement_part(env->placement, s, env->buckets->chunk[k]).n_elems;
 }
 
 static double message_bytes(size_t n_elems)
@@ -52,7 +52,7 @@ static void add_server(struct sums *sums, const struct sync_env *env, int s)
     size_t n_own = 0;
     double own_bytes = 0;
 
-    for (size_t k = 0; k < env->buckets->n_pieces; k++) {
+    for (size_t k = 0; k < env->buckets->n_chunks; k++) {
         const size_t n_elems = part_elems(env, k, s);
         if (n_elems == 0)
             continue;
@@ -69,7 +69,7 @@ static void add_server(struct sums *sums, const struct sync_env *env, int s)
 
 static void add_longest(struct sums *sums, const struct sync_env *env)
 {
-    for (size_t k = 0; k < env->buckets->n_pieces; k++) {
+    for (size_t k = 0; k < env->buckets->n_chunks; k++) {
         size_t n_longest = 0;
         for (int s = 0; s < env->n_servers; s++)
             n_longest = part_elems(env, k, s) > n_longest ? part_elems(env, k, s) : n_longest;
@@ -77,19 +77,19 @@ static void add_longest(struct sums *sums, const struct sync_env *env)
     }
 }
 
-/* Messages that a worker waits for, of a piece: push, forward, reply. */
-static double n_in_turn_of_piece(const struct sync_env *env)
+/* Messages that a worker waits for, of a chunk: push, forward, reply. */
+static double n_in_turn_of_chunk(const struct sync_env *env)
 {
     return 2.0 + env->n_replicas;
 }
 
-/* Of n_pieces those that go one after the other: a piece begins when that which began n_in_flight before it has ended.
- * So they go in so many rows, one of which is no shorter than the mean row, nor than one piece. */
-static double pieces_in_turn(const struct sync_env *env, size_t n_pieces)
+/* Of n_chunks those that go one after the other: a chunk begins when that which began n_in_flight before it has ended.
+ * So they go in so many rows, one of which is no shorter than the mean row, nor than one chunk. */
+static double chunks_in_turn(const struct sync_env *env, size_t n_chunks)
 {
-    const double n_of_row = (double)n_pieces / (env->n_in_flight > 1 ? env->n_in_flight : 1);
+    const double n_of_row = (double)n_chunks / (env->n_in_flight > 1 ? env->n_in_flight : 1);
 
-    return n_pieces > 0 && n_of_row < 1 ? 1 : n_of_row;
+    return n_chunks > 0 && n_of_row < 1 ? 1 : n_of_row;
 }
 
 static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_env *env)
@@ -99,29 +99,29 @@ static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_
     const size_t n_busiest = n_at_server > sums->n_messages + 1 ? n_at_server : sums->n_messages + 1;
 
     return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float),
-                               n_in_turn_of_piece(env) * pieces_in_turn(env, env->buckets->n_pieces),
+                               n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
                                (double)n_busiest };
 }
 
 static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync_env *env)
 {
-    const double n_pieces = (double)env->buckets->n_pieces, n_bytes = sums->in_turn_bytes / n_pieces;
+    const double n_chunks = (double)env->buckets->n_chunks, n_bytes = sums->in_turn_bytes / n_chunks;
     const double server_bytes = sums->most_bytes * env->n_workers * (1 + env->n_replicas);
     const double worker_bytes = sums->all_bytes + sums->least_bytes;
     const double busiest_bytes = server_bytes > worker_bytes ? server_bytes : worker_bytes;
 
-    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_piece(env) * pieces_in_turn(env, env->buckets->n_pieces),
+    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
                                busiest_bytes / (double)(size_t)n_bytes };
 }
 
 /* --- servers beside workers --- */
 
 struct chain { /* a worker's messages over cards that wait for one another, both ways */
-    size_t n_pieces, n_messages;
+    size_t n_chunks, n_messages;
     double n_bytes;
 };
 
-struct way { /* of a piece: to a server, on to its heir, and back; what of it goes over cards */
+struct way { /* of a chunk: to a server, on to its heir, and back; what of it goes over cards */
     int host;
     size_t n_messages;
     double n_bytes;
@@ -132,8 +132,8 @@ struct beside_host { /* of a step */
     bool has_servers;
     double bytes;                                 /* one way: what a worker sends to its servers */
     double forward_sent_bytes, forward_got_bytes; /* of a worker's pushes, to and from servers of other hosts */
-    struct way own;     /* of the piece at hand: of a worker on it the longest by a server on it, likewise */
-    struct chain chain; /* of a worker on it: of each piece the longest way */
+    struct way own;     /* of the chunk at hand: of a worker on it the longest by a server on it, likewise */
+    struct chain chain; /* of a worker on it: of each chunk the longest way */
 };
 
 struct beside {
@@ -163,7 +163,7 @@ static bool crosses(const struct sync_env *env, int s)
     return env->n_replicas > 0 && is_plain(env) && env->host[env->n_workers + s] != standby_host(env, s);
 }
 
-/* What server s has of a piece: so many elements. *first: the longest way of a worker that is on no server's host,
+/* What server s has of a chunk: so many elements. *first: the longest way of a worker that is on no server's host,
  * *second: of those by servers of other hosts than that one's. */
 static void add_server_beside(struct beside *b, const struct sync_env *env, int s, size_t n_elems, struct way *first,
                               struct way *second)
@@ -186,7 +186,7 @@ static void add_server_beside(struct beside *b, const struct sync_env *env, int 
         *second = way;
 }
 
-static void add_piece(struct beside *b, const struct sync_env *env, size_t k)
+static void add_chunk(struct beside *b, const struct sync_env *env, size_t k)
 {
     struct way first = { .host = -1 }, second = { .host = -1 };
 
@@ -199,7 +199,7 @@ static void add_piece(struct beside *b, const struct sync_env *env, size_t k)
         struct beside_host *host = &b->host[h];
         const struct way *other = h == first.host ? &second : &first;
         const struct way *longest = host->own.n_bytes > other->n_bytes ? &host->own : other;
-        host->chain.n_pieces += longest->n_messages > 0;
+        host->chain.n_chunks += longest->n_messages > 0;
         host->chain.n_messages += longest->n_messages;
         host->chain.n_bytes += longest->n_bytes;
     }
@@ -217,8 +217,8 @@ static bool beside_open(struct beside *b, const struct sync_env *env)
         b->host[env->host[w]].n_workers++;
     for (int s = 0; s < env->n_servers; s++)
         b->host[env->host[env->n_workers + s]].has_servers = true;
-    for (size_t k = 0; k < env->buckets->n_pieces; k++)
-        add_piece(b, env, k);
+    for (size_t k = 0; k < env->buckets->n_chunks; k++)
+        add_chunk(b, env, k);
     return true;
 }
 
@@ -293,8 +293,8 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
     const size_t n_bytes =
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);
-    const double n_of_piece = load.chain.n_pieces > 0 ? (double)load.chain.n_messages / (double)load.chain.n_pieces : 0;
-    return (struct wire_plan){ n_bytes, n_of_piece * pieces_in_turn(env, load.chain.n_pieces),
+    const double n_of_chunk = load.chain.n_chunks > 0 ? (double)load.chain.n_messages / (double)load.chain.n_chunks : 0;
+    return (struct wire_plan){ n_bytes, n_of_chunk * chunks_in_turn(env, load.chain.n_chunks),
                                load.link_bytes / (double)n_bytes };
 }
 
@@ -373,8 +373,8 @@ uint64_t ps_full_bytes(const struct sync_env *env)
     uint64_t n_bytes = 0;
 
     for (int i = own < 0 ? 0 : own; i < (own < 0 ? env->n_servers : own + 1); i++)
-        for (size_t k = 0; k < env->buckets->n_pieces; k++) {
-            const size_t n_elems = placement_part(env->placement, i, env->buckets->piece[k]).n_elems;
+        for (size_t k = 0; k < env->buckets->n_chunks; k++) {
+            const size_t n_elems = placement_part(env->placement, i, env->buckets->chunk[k]).n_elems;
             n_bytes += n_elems > 0 ? PS_HEADER_BYTES + n_elems * sizeof(float) : 0;
         }
     return n_bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire_plan.h - the messages of a step, for its lower bound: a push and a reply for each server's part of each piece.
+ * wire_plan.h - the messages of a step, for its lower bound: a push and a reply for each server's part of each chunk.
  *
- * A push and its reply are sequential. So are every n_in_flight-th pieces: a piece starts when the one before it in its
+ * A push and its reply are sequential. So are every n_in_flight-th chunks: a chunk starts when the one before it in its
  * row has ended. Servers work at the same time. In one direction, a server's link carries the messages of all workers.
  * A worker's link carries its messages with all servers and, of replies, at least one after the last push. The busiest
  * link is that of the server with the largest share. If servers run beside workers (sync_env.host), it is the network
  * card of a host: it carries what its workers and servers send to other hosts, and nothing that stays on the host.
- * With replicas a push is forwarded to the standby before it is answered. Then a piece has three sequential messages,
+ * With replicas a push is forwarded to the standby before it is answered. Then a chunk has three sequential messages,
  * and a server's link carries the forwards too. Beside workers only messages between hosts count, and forwards count
  * only if pushes are as long and as frequent as replies. With compression, or periods, forwards are left out, so a card
  * carries at least the load given here.

@@ -8,7 +8,7 @@
 #include "ps/server.h"
 #include "ps/wire.h"
 
-struct link_piece {    /* of one piece at one server */
+struct link_chunk {    /* of one chunk at one server */
     struct range part; /* of the server's slice; its n_elems may be 0 */
     bool is_scattered; /* several ranges of the parameters; else one range, which ... */
     size_t first;      /* ... begins here */
@@ -31,7 +31,7 @@ struct link {                 /* of a worker to one server */
     size_t n_elems;           /* of its slice */
     uint64_t layout;          /* layout.h */
     int holder;               /* the server that has its slice: itself, or its replacement (replica.h) */
-    struct link_piece *piece; /* [n_pieces] */
+    struct link_chunk *chunk; /* [n_chunks] */
     struct link_slot slot[PS_CREDITS];
 };
 
@@ -39,12 +39,12 @@ struct ps {
     struct sync base;
     struct ps_server *server;           /* server ranks only */
     struct link *link;                  /* worker ranks only: [n_servers] */
-    struct piece_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, like its slot in each link */
+    struct chunk_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, like its slot in each link */
     uint64_t n_posted, n_ended;         /* of them */
     bool has_not_joined;                /* likewise: a late joiner that has not joined */
     bool is_joining;                    /* leases.h: the pulls of a late joiner that joins */
     uint64_t batch, next;               /* leases.h: the batch it pushes, and the one it has ahead, + 1; 0: none */
-    struct link_piece *piece;           /* of all links */
+    struct link_chunk *chunk;           /* of all links */
     float *pushed, *pulled; /* a worker's, float[n_params], all slices in sequence: scattered parts in transfer; NULL:
                                nothing is scattered, or no data */
     float *packed;          /* a worker's, likewise: bodies of pushes; NULL: no compression, or no data */
@@ -82,7 +82,7 @@ enum rc ps_post_request(struct ps *p, int server, int slot, const struct ps_head
 /* Posts the receive of an answer of at most n_elems to body. Lent until ps_end_answer(). */
 enum rc ps_post_answer(struct ps *p, int server, int slot, float *body, size_t n_elems) MUST_CHECK;
 enum rc ps_end_request(struct ps *p, int server, int slot) MUST_CHECK;
-/* Completes the answer of one server, which must match the op, n_elems and piece of `want`. */
+/* Completes the answer of one server, which must match the op, n_elems and chunk of `want`. */
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
                       struct ps_header *out) MUST_CHECK;
 /* Posts the slot's request and the receive of its answer, to the holder; for recovery/worker.c. */

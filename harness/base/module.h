@@ -31,13 +31,13 @@ struct job_facts { /* the facts of its job that a module may use */
     int n_workers, n_servers;
     size_t n_params;
     size_t n_server_params;    /* of the server with the most; 0: equal on each, or no servers */
-    size_t n_scattered_params; /* that a worker gathers and scatters, because servers have them in pieces; else 0 */
+    size_t n_scattered_params; /* that a worker gathers and scatters, because servers have them in chunks; else 0 */
     int n_moments;             /* arrays as long as the parameters that the optimiser keeps */
     int n_replicas;            /* of each slice, on other servers */
     bool sends_in_tasks;       /* a worker sends in a task beside its main one */
     bool outlives_losses;      /* it continues without lost ranks */
     uint64_t n_batches;        /* that servers assign; 0: no assignment */
-    size_t n_pieces;           /* pieces in which parameters are exchanged; 0: unknown, or not needed */
+    size_t n_chunks;           /* chunks in which parameters are exchanged; 0: unknown, or not needed */
 };
 
 struct memory_need { /* bytes; per worker, per server, and for rank 0 in addition to its need as a worker */

@@ -26,17 +26,17 @@ struct ps_cut ps_cut_of(const struct ps_terms *terms, size_t n_bytes)
 {
     const size_t n_elems = n_bytes / sizeof(float), n_servers = (size_t)terms->n_servers;
     const size_t n_most = terms->partition_bytes == 0 ? n_elems : terms->partition_bytes / sizeof(float);
-    const size_t n_pieces = n_most >= n_elems || n_most == 0 ? 1 : (n_elems + n_most - 1) / n_most;
-    const size_t n_piece = (n_elems + n_pieces - 1) / n_pieces;
+    const size_t n_chunks = n_most >= n_elems || n_most == 0 ? 1 : (n_elems + n_most - 1) / n_most;
+    const size_t n_chunk = (n_elems + n_chunks - 1) / n_chunks;
 
-    return (struct ps_cut){ n_pieces, (n_piece + n_servers - 1) / n_servers };
+    return (struct ps_cut){ n_chunks, (n_chunk + n_servers - 1) / n_servers };
 }
 
 static size_t cut_bytes(const struct ps_terms *terms, size_t n_bytes)
 {
     const struct ps_cut cut = ps_cut_of(terms, n_bytes);
 
-    return cut.n_pieces * cut.n_part_elems * (size_t)terms->n_servers * sizeof(float);
+    return cut.n_chunks * cut.n_part_elems * (size_t)terms->n_servers * sizeof(float);
 }
 
 size_t ps_bench_bytes(const struct ps_terms *terms, int n_host_ranks)
@@ -93,7 +93,7 @@ static enum rc keep_row(struct bench *b, int n)
 
     if (row)
         *row = (struct ps_row){ .n_bytes = ps_repeats_call_bytes(&b->r),
-                                .n_pieces = b->r.cut.n_pieces,
+                                .n_chunks = b->r.cut.n_chunks,
                                 .is_checked = !b->r.is_hollow };
     for (int lane = 0; lane < PS_N_LANES; lane++) {
         struct ps_latency latency;

@@ -6,7 +6,7 @@
  * Invariants
  *   N1  The measured code is ps/ as in runs: a worker calls ps_post() and ps_complete(), a server serves, and applies
  *       pushes as plain SGD. Consistency is async.
- *   N2  A call moves one array per worker, in pieces, as many at once as ps allows; each piece is on all servers, in
+ *   N2  A call moves one array per worker, in chunks, as many at once as ps allows; each chunk is on all servers, in
  *       equal parts. A repeat is a number of consecutive calls (one long call, or as many short calls as take about 2
  *       ms), started by all workers at once. Its time is the slowest worker's. Goodput: bytes of the array x workers /
  *       time; a byte that is sent and comes back counts once.
@@ -35,7 +35,7 @@ struct compute;
 struct ps_terms {          /* equal on all ranks, except progress; borrowed */
     struct comm_plan plan; /* its series: lanes */
     int n_workers, n_servers;
-    size_t partition_bytes; /* maximum size of a piece; 0: the array is one piece */
+    size_t partition_bytes; /* maximum size of a chunk; 0: the array is one chunk */
     const struct transport_ops *transport;
     int timeout_ms;
     size_t rotated_bytes; /* N6, per host */
@@ -50,7 +50,7 @@ struct ps_figure {
 
 struct ps_row {     /* for one size */
     size_t n_bytes; /* as measured: a whole number of floats in each part */
-    size_t n_pieces;
+    size_t n_chunks;
     struct ps_figure figure[PS_N_LANES];
     uint64_t n_wrong; /* elements, over all workers and calls */
     bool is_checked;
@@ -66,9 +66,9 @@ struct ps_results {     /* on rank 0 */
     struct comm_end end;
 };
 
-/* How an array of n_bytes is divided: elements of a part, equal for all servers and pieces. Pure. */
+/* How an array of n_bytes is divided: elements of a part, equal for all servers and chunks. Pure. */
 struct ps_cut {
-    size_t n_pieces, n_part_elems;
+    size_t n_chunks, n_part_elems;
 };
 struct ps_cut ps_cut_of(const struct ps_terms *terms, size_t n_bytes);
 /* Upper bound of the bytes on a rank. Pure. */

@@ -32,10 +32,10 @@ struct job {
 
 static struct job *watched; /* by ps_complete(): set while a world runs */
 
-enum rc __real_ps_complete(struct sync *s, float *param, struct piece_cost *out);
-enum rc __wrap_ps_complete(struct sync *s, float *param, struct piece_cost *out);
+enum rc __real_ps_complete(struct sync *s, float *param, struct chunk_cost *out);
+enum rc __wrap_ps_complete(struct sync *s, float *param, struct chunk_cost *out);
 
-enum rc __wrap_ps_complete(struct sync *s, float *param, struct piece_cost *out)
+enum rc __wrap_ps_complete(struct sync *s, float *param, struct chunk_cost *out)
 {
     const enum rc rc = __real_ps_complete(s, param, out);
 
@@ -99,7 +99,7 @@ static void arrays_are_cut_into_equal_parts(void **state)
     static const struct {
         size_t n_bytes, partition_bytes;
         int n_servers;
-        size_t n_pieces, n_part_elems;
+        size_t n_chunks, n_part_elems;
     } cut[] = { { 1024, 0, 1, 1, 256 },
                 { 1024, 0, 3, 1, 86 },
                 { 1024, 256, 1, 4, 64 },
@@ -113,7 +113,7 @@ static void arrays_are_cut_into_equal_parts(void **state)
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         const struct ps_terms terms = { .n_servers = cut[i].n_servers, .partition_bytes = cut[i].partition_bytes };
         const struct ps_cut got = ps_cut_of(&terms, cut[i].n_bytes);
-        assert_int_equal(got.n_pieces, cut[i].n_pieces);
+        assert_int_equal(got.n_chunks, cut[i].n_chunks);
         assert_int_equal(got.n_part_elems, cut[i].n_part_elems);
     }
 }
@@ -139,7 +139,7 @@ static void the_bound_goes_the_same_way(void **state)
     }
 }
 
-/* Every size has its row, each lane as many repeats; all pieces of all calls are moved, and nothing is wrong. */
+/* Every size has its row, each lane as many repeats; all chunks of all calls are moved, and nothing is wrong. */
 static void every_lane_has_its_repeats_N3(void **state)
 {
     static const size_t n_bytes[] = { 8, N_BYTES };
@@ -154,7 +154,7 @@ static void every_lane_has_its_repeats_N3(void **state)
         for (int i = 0; i < 2; i++) {
             const struct ps_row *row = &job.results.row[i];
             assert_int_equal(row->n_bytes, n_bytes[i]);
-            assert_int_equal(row->n_pieces, i == 0 ? 1 : 4);
+            assert_int_equal(row->n_chunks, i == 0 ? 1 : 4);
             assert_true(row->is_checked && row->n_wrong == 0);
             for (int lane = 0; lane < PS_N_LANES; lane++) {
                 const struct ps_figure *f = &row->figure[lane];
@@ -162,7 +162,7 @@ static void every_lane_has_its_repeats_N3(void **state)
                 assert_int_equal(f->n_latencies, (uint64_t)(N_WORKERS * N_REPEATS * f->n_calls));
                 assert_true(f->time_s > 0 && f->low_s <= f->time_s && f->time_s <= f->high_s && f->p50_s <= f->p99_s);
                 if (lane != PS_LANE_BOUND) /* one call of each warms up */
-                    n_moved += (uint64_t)N_WORKERS * row->n_pieces * (uint64_t)(1 + N_REPEATS * f->n_calls);
+                    n_moved += (uint64_t)N_WORKERS * row->n_chunks * (uint64_t)(1 + N_REPEATS * f->n_calls);
             }
         }
         assert_int_equal(atomic_load(&job.n_ended), n_moved);

@@ -12,7 +12,7 @@
  *   transport  mpi, sim                             is a plain message of the transport
  *
  * Invariants
- *   X1  A call moves the same as one call of a push and pull: each piece goes to all servers and back. Each server
+ *   X1  A call moves the same as one call of a push and pull: each chunk goes to all servers and back. Each server
  *       receives its part with a header.
  *   X2  Blocks rotate like those of the parameters. With two-copy, copies go from and to these blocks; a shared block
  *       has space for as many messages as may be in transit.
@@ -36,10 +36,10 @@ struct ps_echo_env { /* equal on all ranks, borrowed during open */
     struct world *world;
     const struct transport_ops *transport;
     int n_workers, n_servers; /* ranks: workers first */
-    size_t n_frames;          /* pieces per call */
-    size_t n_part_bytes;      /* size of a piece's part at each server, without its header */
+    size_t n_frames;          /* chunks per call */
+    size_t n_part_bytes;      /* size of a chunk's part at each server, without its header */
     size_t n_blocks;          /* X2 */
-    int n_in_flight;          /* pieces */
+    int n_in_flight;          /* chunks */
     int timeout_ms;
     bool is_hollow;
 };

@@ -17,14 +17,14 @@ static bool is_server(const struct ps_repeats *r)
     return r->world->rank >= r->terms->n_workers;
 }
 
-static size_t piece_elems(const struct ps_repeats *r)
+static size_t chunk_elems(const struct ps_repeats *r)
 {
     return r->cut.n_part_elems * (size_t)r->terms->n_servers;
 }
 
 static size_t call_elems(const struct ps_repeats *r)
 {
-    return r->cut.n_pieces * piece_elems(r);
+    return r->cut.n_chunks * chunk_elems(r);
 }
 
 size_t ps_repeats_call_bytes(const struct ps_repeats *r)
@@ -58,15 +58,15 @@ void ps_repeats_finish(struct ps_repeats *r)
     free(r->latency);
 }
 
-/* One tensor has all blocks, of which a piece has a part on every server. */
+/* One tensor has all blocks, of which a chunk has a part on every server. */
 static enum rc open_model(struct ps_repeats *r)
 {
     const struct segment model = { 0, call_elems(r) * r->n_blocks };
-    const struct bucket_opts pieces = { .partition_bytes = piece_elems(r) * sizeof(float) };
+    const struct bucket_opts chunks = { .partition_bytes = chunk_elems(r) * sizeof(float) };
     const struct placement_opts parts = { .kind = PLACEMENT_CHUNK, .chunk_bytes = r->cut.n_part_elems * sizeof(float) };
     enum rc rc;
 
-    TRY(buckets_open(&r->buckets, &model, 1, &pieces));
+    TRY(buckets_open(&r->buckets, &model, 1, &chunks));
     TRY(placement_open(&r->placement, &parts, &model, 1, r->terms->n_servers));
     if (is_server(r) || r->is_hollow)
         goto out;
@@ -122,7 +122,7 @@ enum rc ps_repeats_open(struct ps_repeats *r, int size)
                                       .transport = r->terms->transport,
                                       .n_workers = r->terms->n_workers,
                                       .n_servers = r->terms->n_servers,
-                                      .n_frames = r->cut.n_pieces,
+                                      .n_frames = r->cut.n_chunks,
                                       .n_part_bytes = r->cut.n_part_elems * sizeof(float),
                                       .n_blocks = r->n_blocks,
                                       .n_in_flight = PS_CREDITS,
@@ -159,16 +159,16 @@ out:
 
 /* --- one call --- */
 
-/* The pieces of a block, as many at once as ps lets. */
+/* The chunks of a block, as many at once as ps lets. */
 static enum rc move_block(struct ps_repeats *r, unsigned push_pull, size_t block)
 {
-    const size_t n = r->cut.n_pieces, first = block * n;
-    struct piece_cost cost = { 0 };
+    const size_t n = r->cut.n_chunks, first = block * n;
+    struct chunk_cost cost = { 0 };
     enum rc rc = RC_OK;
 
     for (size_t n_posted = 0, n_ended = 0; n_ended < n; n_ended++) {
         for (; n_posted < n && n_posted - n_ended < PS_CREDITS; n_posted++) {
-            const struct piece_work work = { first + n_posted, push_pull, 1.0f, r->param, r->grad };
+            const struct chunk_work work = { first + n_posted, push_pull, 1.0f, r->param, r->grad };
             TRY(ps_post(r->sync, &work));
         }
         TRY(ps_complete(r->sync, r->param, &cost));

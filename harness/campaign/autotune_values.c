@@ -62,7 +62,7 @@ static const struct opt *option_of_training(const char *name)
     return NULL;
 }
 
-/* Sizes of pieces of a collective, by whatever name a reducer has for them. */
+/* Sizes of chunks of a collective, by whatever name a reducer has for them. */
 static bool is_tried_of_reducer(const struct opt *o)
 {
     return o->type == OPT_U64 && strcmp(o->unit, "bytes") == 0;
@@ -85,16 +85,16 @@ static void add_value(struct autotune_option *o, const char *value)
     snprintf(o->value[o->n_values++], AUTOTUNE_VALUE_BYTES, "%s", value);
 }
 
-/* Powers of four, less than all gradients, which is what there is without the option, and no more than 1024 pieces. */
+/* Powers of four, less than all gradients, which is what there is without the option, and no more than 1024 chunks. */
 static void add_sizes(struct autotune_option *o, const struct train_job *job)
 {
-    enum { LEAST_BYTES = 4096, MOST_PIECES = 1024 };
+    enum { LEAST_BYTES = 4096, MOST_CHUNKS = 1024 };
     const uint64_t n_bytes = (uint64_t)job->n_params * sizeof(float);
     char text[AUTOTUNE_VALUE_BYTES];
 
     for (uint64_t size = LEAST_BYTES; size < n_bytes; size *= 4) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)size);
-        if (n_bytes / size < MOST_PIECES)
+        if (n_bytes / size < MOST_CHUNKS)
             add_value(o, text);
     }
 }

@@ -219,10 +219,10 @@ static void useless_options_are_noted(void **state)
         const char *words, *useless;
     } cases[] = {
         { "--world=threads --overlap=on",
-          "lenet: --overlap on changes nothing: the gradients, 54824 bytes, are one piece; give --bucket-bytes or "
+          "lenet: --overlap on changes nothing: the gradients, 54824 bytes, are one chunk; give --bucket-bytes or "
           "--partition-bytes of less" },
         { "--world=threads --overlap=on --bucket-bytes=8Ki", "linear: --overlap on changes nothing: the gradients, 8 "
-                                                             "bytes, are one piece; give --partition-bytes of less" },
+                                                             "bytes, are one chunk; give --partition-bytes of less" },
         { "--world=threads --overlap=on --partition-bytes=4", "" },
         { "--world=threads", "" },
     };

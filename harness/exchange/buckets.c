@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c - segments to buckets to pieces, and the queue of pieces. */
+/* buckets.c - segments to buckets to chunks, and the queue of chunks. */
 #include "harness/exchange/buckets.h"
 
 #include <assert.h>
@@ -41,23 +41,23 @@ static void fill_buckets(struct buckets *b, size_t max_elems, size_t cut_elem)
     }
 }
 
-static size_t n_pieces_of(struct range bucket, size_t max_elems)
+static size_t n_chunks_of(struct range bucket, size_t max_elems)
 {
     return bucket.n_elems / max_elems + (bucket.n_elems % max_elems > 0);
 }
 
-/* Equal pieces: no small one is left over at the end. */
-static void fill_pieces(struct buckets *b, size_t max_elems)
+/* Equal chunks: no small one is left over at the end. */
+static void fill_chunks(struct buckets *b, size_t max_elems)
 {
     size_t k = 0;
 
     for (size_t i = 0; i < b->n_buckets; i++) {
         const struct range whole = range_of(b, &b->bucket[i]);
-        b->bucket[i].first_piece = k;
-        b->bucket[i].n_pieces = n_pieces_of(whole, max_elems);
-        for (size_t p = 0; p < b->bucket[i].n_pieces; p++) {
-            const struct range part = range_part(whole.n_elems, (int)b->bucket[i].n_pieces, (int)p);
-            b->piece[k++] = (struct range){ whole.offset_elems + part.offset_elems, part.n_elems };
+        b->bucket[i].first_chunk = k;
+        b->bucket[i].n_chunks = n_chunks_of(whole, max_elems);
+        for (size_t p = 0; p < b->bucket[i].n_chunks; p++) {
+            const struct range part = range_part(whole.n_elems, (int)b->bucket[i].n_chunks, (int)p);
+            b->chunk[k++] = (struct range){ whole.offset_elems + part.offset_elems, part.n_elems };
         }
     }
 }
@@ -65,11 +65,11 @@ static void fill_pieces(struct buckets *b, size_t max_elems)
 enum rc buckets_open_cut(struct buckets *out, const struct segment *segment, size_t n_segments,
                          const struct bucket_opts *opts, size_t cut_elem)
 {
-    const size_t max_bucket = limit_elems(opts->bucket_bytes), max_piece = limit_elems(opts->partition_bytes);
+    const size_t max_bucket = limit_elems(opts->bucket_bytes), max_chunk = limit_elems(opts->partition_bytes);
     struct buckets b = { .n_segments = n_segments };
     enum rc rc = RC_OK;
 
-    if (max_piece == 0)
+    if (max_chunk == 0)
         FAIL(RC_INVAL, "partition of %llu bytes: a parameter has %zu", (unsigned long long)opts->partition_bytes,
              sizeof(float));
     b.segment = calloc(n_segments, sizeof *b.segment);
@@ -84,14 +84,14 @@ enum rc buckets_open_cut(struct buckets *out, const struct segment *segment, siz
     }
     fill_buckets(&b, max_bucket, cut_elem);
     for (size_t i = 0; i < b.n_buckets; i++)
-        b.n_pieces += n_pieces_of(range_of(&b, &b.bucket[i]), max_piece);
-    if (b.n_pieces > INT_MAX)
-        FAIL(RC_INVAL, "partition of %llu bytes: cuts %zu parameters into %zu pieces; at most %d are possible",
-             (unsigned long long)opts->partition_bytes, b.n_params, b.n_pieces, INT_MAX);
-    b.piece = calloc(b.n_pieces, sizeof *b.piece);
-    if (!b.piece)
-        FAIL(RC_NOMEM, "no memory for the %zu pieces of a gradient", b.n_pieces);
-    fill_pieces(&b, max_piece);
+        b.n_chunks += n_chunks_of(range_of(&b, &b.bucket[i]), max_chunk);
+    if (b.n_chunks > INT_MAX)
+        FAIL(RC_INVAL, "partition of %llu bytes: cuts %zu parameters into %zu chunks; at most %d are possible",
+             (unsigned long long)opts->partition_bytes, b.n_params, b.n_chunks, INT_MAX);
+    b.chunk = calloc(b.n_chunks, sizeof *b.chunk);
+    if (!b.chunk)
+        FAIL(RC_NOMEM, "no memory for the %zu chunks of a gradient", b.n_chunks);
+    fill_chunks(&b, max_chunk);
     *out = b;
     b = (struct buckets){ 0 };
 out:
@@ -126,14 +126,14 @@ static uint64_t mix(uint64_t h, uint64_t value) /* FNV-1a, by words; with the mu
     return (h ^ value) * UINT64_C(0x100000001b3);
 }
 
-size_t buckets_of_piece(const struct buckets *b, size_t k)
+size_t buckets_of_chunk(const struct buckets *b, size_t k)
 {
-    size_t low = 0, high = b->n_buckets; /* the bucket is in [low, high): pieces lie by bucket */
+    size_t low = 0, high = b->n_buckets; /* the bucket is in [low, high): chunks lie by bucket */
 
-    assert(k < b->n_pieces);
+    assert(k < b->n_chunks);
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (b->bucket[middle].first_piece <= k)
+        if (b->bucket[middle].first_chunk <= k)
             low = middle;
         else
             high = middle;
@@ -147,8 +147,8 @@ uint64_t buckets_digest(const struct buckets *b)
 
     for (size_t i = 0; i < b->n_buckets; i++)
         h = mix(h, b->bucket[i].n_segments);
-    for (size_t k = 0; k < b->n_pieces; k++)
-        h = mix(mix(h, b->piece[k].offset_elems), b->piece[k].n_elems);
+    for (size_t k = 0; k < b->n_chunks; k++)
+        h = mix(mix(h, b->chunk[k].offset_elems), b->chunk[k].n_elems);
     return h;
 }
 
@@ -157,65 +157,65 @@ void buckets_close(struct buckets *b)
     free(b->segment);
     free(b->bucket_of);
     free(b->bucket);
-    free(b->piece);
+    free(b->chunk);
     *b = (struct buckets){ 0 };
 }
 
-/* --- the queue: an array, as there are hundreds of pieces at most --- */
+/* --- the queue: an array, as there are hundreds of chunks at most --- */
 
-enum rc piece_queue_open(struct piece_queue *out, const struct buckets *buckets, bool by_priority)
+enum rc chunk_queue_open(struct chunk_queue *out, const struct buckets *buckets, bool by_priority)
 {
-    *out = (struct piece_queue){ .buckets = buckets, .by_priority = by_priority };
-    out->piece = calloc(buckets->n_pieces, sizeof *out->piece);
-    return out->piece ? RC_OK : rc_raise(RC_NOMEM, "no memory for a queue of %zu pieces", buckets->n_pieces);
+    *out = (struct chunk_queue){ .buckets = buckets, .by_priority = by_priority };
+    out->chunk = calloc(buckets->n_chunks, sizeof *out->chunk);
+    return out->chunk ? RC_OK : rc_raise(RC_NOMEM, "no memory for a queue of %zu chunks", buckets->n_chunks);
 }
 
-void piece_queue_push(struct piece_queue *q, size_t piece)
+void chunk_queue_push(struct chunk_queue *q, size_t chunk)
 {
-    assert(q->n < q->buckets->n_pieces);
-    q->piece[q->n++] = piece;
+    assert(q->n < q->buckets->n_chunks);
+    q->chunk[q->n++] = chunk;
 }
 
-static size_t take_at(struct piece_queue *q, size_t i)
+static size_t take_at(struct chunk_queue *q, size_t i)
 {
-    const size_t piece = q->piece[i];
+    const size_t chunk = q->chunk[i];
 
-    memmove(&q->piece[i], &q->piece[i + 1], (q->n - i - 1) * sizeof *q->piece);
+    memmove(&q->chunk[i], &q->chunk[i + 1], (q->n - i - 1) * sizeof *q->chunk);
     q->n--;
-    return piece;
+    return chunk;
 }
 
-size_t piece_queue_pop(struct piece_queue *q)
+size_t chunk_queue_pop(struct chunk_queue *q)
 {
-    const struct range *range = q->buckets->piece;
+    const struct range *range = q->buckets->chunk;
     size_t next = 0;
 
     if (q->n == 0)
-        return NO_PIECE;
+        return NO_CHUNK;
     for (size_t i = 1; q->by_priority && i < q->n; i++)
-        if (range[q->piece[i]].offset_elems < range[q->piece[next]].offset_elems)
+        if (range[q->chunk[i]].offset_elems < range[q->chunk[next]].offset_elems)
             next = i;
     return take_at(q, next);
 }
 
-bool piece_queue_take(struct piece_queue *q, size_t piece)
+bool chunk_queue_take(struct chunk_queue *q, size_t chunk)
 {
     for (size_t i = 0; i < q->n; i++)
-        if (q->piece[i] == piece)
-            return take_at(q, i) == piece;
+        if (q->chunk[i] == chunk)
+            return take_at(q, i) == chunk;
     return false;
 }
 
-bool piece_queue_has_first(const struct piece_queue *q)
+bool chunk_queue_has_first(const struct chunk_queue *q)
 {
     for (size_t i = 0; i < q->n; i++)
-        if (q->buckets->piece[q->piece[i]].offset_elems == 0)
+        if (q->buckets->chunk[q->chunk[i]].offset_elems == 0)
             return true;
     return false;
 }
 
-void piece_queue_close(struct piece_queue *q)
+void chunk_queue_close(struct chunk_queue *q)
 {
-    free(q->piece);
-    *q = (struct piece_queue){ 0 };
+    free(q->chunk);
+    *q = (struct chunk_queue){ 0 };
 }

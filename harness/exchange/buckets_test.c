@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets_test.c - which segments form a bucket, where a bucket is cut (B1 to B3), and the queue of pieces. */
+/* buckets_test.c - which segments form a bucket, where a bucket is cut (B1 to B3), and the queue of chunks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,21 +25,21 @@ static void open_plan(struct buckets *b, uint64_t bucket_bytes, uint64_t partiti
     assert_int_equal(b->n_params, 36);
 }
 
-static void check_bucket(const struct buckets *b, size_t i, size_t first_segment, size_t n_segments, size_t first_piece,
-                         size_t n_pieces)
+static void check_bucket(const struct buckets *b, size_t i, size_t first_segment, size_t n_segments, size_t first_chunk,
+                         size_t n_chunks)
 {
     assert_int_equal(b->bucket[i].first_segment, first_segment);
     assert_int_equal(b->bucket[i].n_segments, n_segments);
-    assert_int_equal(b->bucket[i].first_piece, first_piece);
-    assert_int_equal(b->bucket[i].n_pieces, n_pieces);
+    assert_int_equal(b->bucket[i].first_chunk, first_chunk);
+    assert_int_equal(b->bucket[i].n_chunks, n_chunks);
     for (size_t s = first_segment; s < first_segment + n_segments; s++)
         assert_int_equal(b->bucket_of[s], i);
 }
 
-static void check_piece(const struct buckets *b, size_t k, size_t offset_elems, size_t n_elems)
+static void check_chunk(const struct buckets *b, size_t k, size_t offset_elems, size_t n_elems)
 {
-    assert_int_equal(b->piece[k].offset_elems, offset_elems);
-    assert_int_equal(b->piece[k].n_elems, n_elems);
+    assert_int_equal(b->chunk[k].offset_elems, offset_elems);
+    assert_int_equal(b->chunk[k].n_elems, n_elems);
 }
 
 static void one_bucket_is_all_B3(void **state)
@@ -49,9 +49,9 @@ static void one_bucket_is_all_B3(void **state)
     (void)state;
     open_plan(&b, 0, 0);
     assert_int_equal(b.n_buckets, 1);
-    assert_int_equal(b.n_pieces, 1);
+    assert_int_equal(b.n_chunks, 1);
     check_bucket(&b, 0, 0, 5, 0, 1);
-    check_piece(&b, 0, 0, 36);
+    check_chunk(&b, 0, 0, 36);
     buckets_close(&b);
 }
 
@@ -64,11 +64,11 @@ static void cut_is_between_buckets_B3(void **state)
     (void)state;
     assert_int_equal(buckets_open_cut(&b, layout, N_SEGMENTS, &any, 14), RC_OK);
     assert_int_equal(b.n_buckets, 2);
-    assert_int_equal(b.n_pieces, 2);
+    assert_int_equal(b.n_chunks, 2);
     check_bucket(&b, 0, 3, 2, 0, 1);
     check_bucket(&b, 1, 0, 3, 1, 1);
-    check_piece(&b, 0, 14, 22);
-    check_piece(&b, 1, 0, 14);
+    check_chunk(&b, 0, 14, 22);
+    check_chunk(&b, 1, 0, 14);
     buckets_close(&b);
     assert_int_equal(buckets_open_cut(&b, layout, N_SEGMENTS, &of_13, 11), RC_OK); /* without: 11 to 13 with 1 to 10 */
     assert_int_equal(b.n_buckets, 4);
@@ -91,10 +91,10 @@ static void buckets_are_filled_last_first(void **state)
     check_bucket(&b, 1, 3, 1, 1, 1);
     check_bucket(&b, 2, 1, 2, 2, 1);
     check_bucket(&b, 3, 0, 1, 3, 1);
-    check_piece(&b, 0, 34, 2);
-    check_piece(&b, 1, 14, 20);
-    check_piece(&b, 2, 1, 13);
-    check_piece(&b, 3, 0, 1);
+    check_chunk(&b, 0, 34, 2);
+    check_chunk(&b, 1, 14, 20);
+    check_chunk(&b, 2, 1, 13);
+    check_chunk(&b, 3, 0, 1);
     buckets_close(&b);
     open_plan(&b, 13 * 4 + 3, 0); /* bytes that hold no further parameter */
     assert_int_equal(b.n_buckets, 4);
@@ -109,26 +109,26 @@ static void buckets_are_filled_last_first(void **state)
     buckets_close(&b);
 }
 
-/* 20 parameters in pieces of at most 8: three, of 6, 7 and 7; a small bucket is not cut. */
-static void buckets_are_cut_into_equal_pieces(void **state)
+/* 20 parameters in chunks of at most 8: three, of 6, 7 and 7; a small bucket is not cut. */
+static void buckets_are_cut_into_equal_chunks(void **state)
 {
     struct buckets b;
 
     (void)state;
     open_plan(&b, 13 * 4, 8 * 4);
     assert_int_equal(b.n_buckets, 4);
-    assert_int_equal(b.n_pieces, 7);
+    assert_int_equal(b.n_chunks, 7);
     check_bucket(&b, 0, 4, 1, 0, 1);
     check_bucket(&b, 1, 3, 1, 1, 3);
     check_bucket(&b, 2, 1, 2, 4, 2);
     check_bucket(&b, 3, 0, 1, 6, 1);
-    check_piece(&b, 0, 34, 2);
-    check_piece(&b, 1, 14, 6);
-    check_piece(&b, 2, 20, 7);
-    check_piece(&b, 3, 27, 7);
-    check_piece(&b, 4, 1, 6);
-    check_piece(&b, 5, 7, 7);
-    check_piece(&b, 6, 0, 1);
+    check_chunk(&b, 0, 34, 2);
+    check_chunk(&b, 1, 14, 6);
+    check_chunk(&b, 2, 20, 7);
+    check_chunk(&b, 3, 27, 7);
+    check_chunk(&b, 4, 1, 6);
+    check_chunk(&b, 5, 7, 7);
+    check_chunk(&b, 6, 0, 1);
     buckets_close(&b);
 }
 
@@ -139,22 +139,22 @@ static void too_small_a_partition_is_refused(void **state)
 
     (void)state;
     assert_int_equal(buckets_open(&b, layout, N_SEGMENTS, &opts), RC_INVAL);
-    assert_null(b.piece);
+    assert_null(b.chunk);
 }
 
-static void too_many_pieces_are_refused(void **state)
+static void too_many_chunks_are_refused(void **state)
 {
     const struct segment huge = { 0, (size_t)1 << 40 };
     struct buckets b = { 0 };
 
     (void)state;
     assert_int_equal(buckets_open(&b, &huge, 1, &(struct bucket_opts){ 0, 1024 }), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "into 4294967296 pieces; at most 2147483647"));
-    assert_null(b.piece);
+    assert_non_null(strstr(rc_message(), "into 4294967296 chunks; at most 2147483647"));
+    assert_null(b.chunk);
 }
 
 /* B1, B2 of any layout and any options. */
-static void pieces_cover_every_parameter_once_B2(void **state)
+static void chunks_cover_every_parameter_once_B2(void **state)
 {
     (void)state;
     for (uint64_t run = 0; run < 300; run++) {
@@ -174,11 +174,11 @@ static void pieces_cover_every_parameter_once_B2(void **state)
         assert_int_equal(buckets_digest(&a), buckets_digest(&b));
         unsigned char *covered = calloc(n_params, 1);
         assert_non_null(covered);
-        for (size_t k = 0; k < a.n_pieces; k++) {
-            assert_true(a.piece[k].n_elems > 0 && a.piece[k].offset_elems + a.piece[k].n_elems <= n_params);
-            assert_true(opts.partition_bytes == 0 || a.piece[k].n_elems * 4 <= opts.partition_bytes);
-            for (size_t i = 0; i < a.piece[k].n_elems; i++)
-                assert_int_equal(covered[a.piece[k].offset_elems + i]++, 0);
+        for (size_t k = 0; k < a.n_chunks; k++) {
+            assert_true(a.chunk[k].n_elems > 0 && a.chunk[k].offset_elems + a.chunk[k].n_elems <= n_params);
+            assert_true(opts.partition_bytes == 0 || a.chunk[k].n_elems * 4 <= opts.partition_bytes);
+            for (size_t i = 0; i < a.chunk[k].n_elems; i++)
+                assert_int_equal(covered[a.chunk[k].offset_elems + i]++, 0);
         }
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(buckets_segment_at(&a, s[i].offset_elems), i);
@@ -217,22 +217,22 @@ static void the_oldest_goes_first_or_the_lowest(void **state)
     struct buckets b;
 
     (void)state;
-    open_plan(&b, 13 * 4, 0); /* pieces 0 to 3 begin at 34, 14, 1, 0 */
+    open_plan(&b, 13 * 4, 0); /* chunks 0 to 3 begin at 34, 14, 1, 0 */
     for (int by_priority = 0; by_priority < 2; by_priority++) {
-        struct piece_queue q;
-        assert_int_equal(piece_queue_open(&q, &b, by_priority), RC_OK);
-        assert_true(piece_queue_pop(&q) == NO_PIECE);
+        struct chunk_queue q;
+        assert_int_equal(chunk_queue_open(&q, &b, by_priority), RC_OK);
+        assert_true(chunk_queue_pop(&q) == NO_CHUNK);
         for (int i = 0; i < 3; i++)
-            piece_queue_push(&q, in[i]);
-        assert_int_equal(piece_queue_pop(&q), by_priority ? 3 : 1);
-        piece_queue_push(&q, 2);
-        assert_false(piece_queue_take(&q, by_priority ? 3 : 1));
-        assert_true(piece_queue_take(&q, 2));
+            chunk_queue_push(&q, in[i]);
+        assert_int_equal(chunk_queue_pop(&q), by_priority ? 3 : 1);
+        chunk_queue_push(&q, 2);
+        assert_false(chunk_queue_take(&q, by_priority ? 3 : 1));
+        assert_true(chunk_queue_take(&q, 2));
         assert_int_equal(q.n, 2);
-        assert_int_equal(piece_queue_pop(&q), by_priority ? lowest_first[1] : 0);
-        assert_int_equal(piece_queue_pop(&q), by_priority ? 0 : 3);
-        assert_true(piece_queue_pop(&q) == NO_PIECE);
-        piece_queue_close(&q);
+        assert_int_equal(chunk_queue_pop(&q), by_priority ? lowest_first[1] : 0);
+        assert_int_equal(chunk_queue_pop(&q), by_priority ? 0 : 3);
+        assert_true(chunk_queue_pop(&q) == NO_CHUNK);
+        chunk_queue_close(&q);
     }
     buckets_close(&b);
 }
@@ -243,10 +243,10 @@ int main(void)
         cmocka_unit_test(one_bucket_is_all_B3),
         cmocka_unit_test(cut_is_between_buckets_B3),
         cmocka_unit_test(buckets_are_filled_last_first),
-        cmocka_unit_test(buckets_are_cut_into_equal_pieces),
+        cmocka_unit_test(buckets_are_cut_into_equal_chunks),
         cmocka_unit_test(too_small_a_partition_is_refused),
-        cmocka_unit_test(too_many_pieces_are_refused),
-        cmocka_unit_test(pieces_cover_every_parameter_once_B2),
+        cmocka_unit_test(too_many_chunks_are_refused),
+        cmocka_unit_test(chunks_cover_every_parameter_once_B2),
         cmocka_unit_test(other_plans_have_other_digests),
         cmocka_unit_test(the_oldest_goes_first_or_the_lowest),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator.c - two rings of piece numbers between worker and communicator, each with an event that counts what is
+ * communicator.c - two rings of chunk numbers between worker and communicator, each with an event that counts what is
  * in it: a post publishes an entry, a wait takes it.
  */
 #include "harness/exchange/communicator.h"
@@ -19,7 +19,7 @@
 enum { TAG_ORDER = 0x7000, N_TAGS = 0x1000, ORDER_BYTES = 8, MAX_CHILDREN = 2 };
 
 struct ring { /* one task puts, another takes */
-    size_t *piece;
+    size_t *chunk;
     size_t n_entries, n_put, n_taken; /* n_put: the putting task's; n_taken: the taking one's */
     struct event *filled;
 };
@@ -27,11 +27,11 @@ struct ring { /* one task puts, another takes */
 struct communicator {
     struct communicator_env env;
     struct task *task;
-    struct ring submitted, done; /* NO_PIECE in submitted: the end */
-    struct piece_queue queue;    /* the communicator's: submitted, not posted yet */
+    struct ring submitted, done; /* NO_CHUNK in submitted: the end */
+    struct chunk_queue queue;    /* the communicator's: submitted, not posted yet */
     bool is_ended;               /* the communicator has taken the end out of the ring */
-    size_t n_posted;             /* pieces that are posted and not completed */
-    uint32_t n_ordered;          /* pieces taken so far, where is_ordered; the same on every worker */
+    size_t n_posted;             /* chunks that are posted and not completed */
+    uint32_t n_ordered;          /* chunks taken so far, where is_ordered; the same on every worker */
 };
 
 /* --- rings --- */
@@ -41,9 +41,9 @@ static enum rc ring_open(struct ring *r, struct world *w, const char *name, size
     enum rc rc;
 
     r->n_entries = n_entries;
-    r->piece = calloc(n_entries, sizeof *r->piece);
-    if (!r->piece)
-        FAIL(RC_NOMEM, "communicator: no memory for %zu pieces", n_entries);
+    r->chunk = calloc(n_entries, sizeof *r->chunk);
+    if (!r->chunk)
+        FAIL(RC_NOMEM, "communicator: no memory for %zu chunks", n_entries);
     TRY(event_open(&r->filled, w, name));
 out:
     return rc;
@@ -52,19 +52,19 @@ out:
 static void ring_close(struct ring *r)
 {
     event_close(&r->filled);
-    free(r->piece);
+    free(r->chunk);
 }
 
-static void ring_put(struct ring *r, size_t piece)
+static void ring_put(struct ring *r, size_t chunk)
 {
-    r->piece[r->n_put++ % r->n_entries] = piece;
+    r->chunk[r->n_put++ % r->n_entries] = chunk;
     event_post(r->filled);
 }
 
 /* After a wait for `filled` that returned RC_OK. */
 static size_t ring_take(struct ring *r)
 {
-    return r->piece[r->n_taken++ % r->n_entries];
+    return r->chunk[r->n_taken++ % r->n_entries];
 }
 
 /* --- the order of worker 0 --- */
@@ -79,7 +79,7 @@ static int children_of(const struct communicator *c, int *child)
     return n;
 }
 
-static enum rc receive_order(struct communicator *c, uint32_t tag, size_t *piece)
+static enum rc receive_order(struct communicator *c, uint32_t tag, size_t *chunk)
 {
     const int parent = (c->env.world->rank - 1) / 2;
     unsigned char bytes[ORDER_BYTES];
@@ -88,15 +88,15 @@ static enum rc receive_order(struct communicator *c, uint32_t tag, size_t *piece
 
     TRY(transport_recv(c->env.transport, &rx));
     TRY(transport_wait(c->env.transport, &rx, c->env.timeout_ms));
-    *piece = (size_t)bytes_get(bytes, ORDER_BYTES);
-    if (rx.n_bytes != sizeof bytes || *piece >= c->env.buckets->n_pieces)
-        FAIL(RC_MISMATCH, "rank %d says that piece %zu is next; there are %zu", parent, *piece,
-             c->env.buckets->n_pieces);
+    *chunk = (size_t)bytes_get(bytes, ORDER_BYTES);
+    if (rx.n_bytes != sizeof bytes || *chunk >= c->env.buckets->n_chunks)
+        FAIL(RC_MISMATCH, "rank %d says that chunk %zu is next; there are %zu", parent, *chunk,
+             c->env.buckets->n_chunks);
 out:
     return rc;
 }
 
-static enum rc pass_on_order(struct communicator *c, uint32_t tag, size_t piece)
+static enum rc pass_on_order(struct communicator *c, uint32_t tag, size_t chunk)
 {
     unsigned char bytes[ORDER_BYTES];
     struct xfer tx[MAX_CHILDREN];
@@ -105,7 +105,7 @@ static enum rc pass_on_order(struct communicator *c, uint32_t tag, size_t piece)
     const int n_children = children_of(c, child);
     enum rc rc = RC_OK;
 
-    bytes_put(bytes, piece, ORDER_BYTES);
+    bytes_put(bytes, chunk, ORDER_BYTES);
     for (; n_posted < n_children; n_posted++) {
         tx[n_posted] = (struct xfer){ .peer = child[n_posted], .tag = tag, .ptr = bytes, .n_bytes = sizeof bytes };
         TRY(transport_send(c->env.transport, &tx[n_posted]));
@@ -127,12 +127,12 @@ out:
 
 static void take_submitted(struct communicator *c)
 {
-    const size_t piece = ring_take(&c->submitted);
+    const size_t chunk = ring_take(&c->submitted);
 
-    if (piece == NO_PIECE)
+    if (chunk == NO_CHUNK)
         c->is_ended = true;
     else
-        piece_queue_push(&c->queue, piece);
+        chunk_queue_push(&c->queue, chunk);
 }
 
 static bool chooses(const struct communicator *c)
@@ -140,13 +140,13 @@ static bool chooses(const struct communicator *c)
     return !c->env.is_ordered || c->env.world->rank == 0;
 }
 
-/* Y4: the first piece has just come. */
+/* Y4: the first chunk has just come. */
 static enum rc wait_a_cycle(struct communicator *c)
 {
     const uint64_t started_ns = world_now_ns(c->env.world);
     uint64_t left_ns = c->env.cycle_ns;
 
-    while (left_ns > 0 && !c->is_ended && !piece_queue_has_first(&c->queue)) {
+    while (left_ns > 0 && !c->is_ended && !chunk_queue_has_first(&c->queue)) {
         const enum rc rc = event_wait(c->submitted.filled, left_ns);
         if (rc != RC_OK)
             return rc == RC_TIMEOUT ? RC_OK : rc;
@@ -174,40 +174,40 @@ out:
     return rc;
 }
 
-/* The piece that worker 0 has chosen, as soon as it has been submitted here, too. */
-static enum rc next_in_order(struct communicator *c, size_t *piece)
+/* The chunk that worker 0 has chosen, as soon as it has been submitted here, too. */
+static enum rc next_in_order(struct communicator *c, size_t *chunk)
 {
     const uint32_t tag = TAG_ORDER + c->n_ordered++ % N_TAGS;
     enum rc rc;
 
     if (c->env.world->rank == 0)
-        *piece = piece_queue_pop(&c->queue);
+        *chunk = chunk_queue_pop(&c->queue);
     else
-        TRY(receive_order(c, tag, piece));
-    TRY(pass_on_order(c, tag, *piece));
-    while (c->env.world->rank > 0 && !piece_queue_take(&c->queue, *piece)) {
+        TRY(receive_order(c, tag, chunk));
+    TRY(pass_on_order(c, tag, *chunk));
+    while (c->env.world->rank > 0 && !chunk_queue_take(&c->queue, *chunk)) {
         TRY(event_wait(c->submitted.filled, NO_LIMIT_NS));
         take_submitted(c);
         if (c->is_ended)
-            FAIL(RC_MISMATCH, "rank 0 exchanges piece %zu, this rank has ended", *piece);
+            FAIL(RC_MISMATCH, "rank 0 exchanges chunk %zu, this rank has ended", *chunk);
     }
     rc = RC_OK;
 out:
     return rc;
 }
 
-static enum rc next_to_post(struct communicator *c, size_t *piece)
+static enum rc next_to_post(struct communicator *c, size_t *chunk)
 {
     if (c->env.is_ordered)
-        return next_in_order(c, piece);
-    *piece = piece_queue_pop(&c->queue);
+        return next_in_order(c, chunk);
+    *chunk = chunk_queue_pop(&c->queue);
     return RC_OK;
 }
 
 static enum rc communicate(struct world *w, void *arg)
 {
     struct communicator *c = arg;
-    size_t piece;
+    size_t chunk;
     enum rc rc;
 
     (void)w;
@@ -216,13 +216,13 @@ static enum rc communicate(struct world *w, void *arg)
         if (c->queue.n == 0 && c->n_posted == 0)
             break;
         if (c->queue.n > 0 && c->n_posted < c->env.most_posted) {
-            TRY(next_to_post(c, &piece));
-            TRY(c->env.post(c->env.arg, piece));
+            TRY(next_to_post(c, &chunk));
+            TRY(c->env.post(c->env.arg, chunk));
             c->n_posted++;
         } else {
-            TRY(c->env.complete(c->env.arg, &piece));
+            TRY(c->env.complete(c->env.arg, &chunk));
             c->n_posted--;
-            ring_put(&c->done, piece);
+            ring_put(&c->done, chunk);
         }
     }
 out:
@@ -234,15 +234,15 @@ out:
 enum rc communicator_open(struct communicator **out, const struct communicator_env *env)
 {
     struct communicator *c = calloc(1, sizeof *c);
-    const size_t n_entries = env->buckets->n_pieces + 1; /* all pieces, and the end */
+    const size_t n_entries = env->buckets->n_chunks + 1; /* all chunks, and the end */
     enum rc rc;
 
     if (!c)
         return rc_raise(RC_NOMEM, "communicator: no memory");
     c->env = *env;
-    TRY(ring_open(&c->submitted, env->world, "piece submitted", n_entries));
-    TRY(ring_open(&c->done, env->world, "piece done", n_entries));
-    TRY(piece_queue_open(&c->queue, env->buckets, env->by_priority));
+    TRY(ring_open(&c->submitted, env->world, "chunk submitted", n_entries));
+    TRY(ring_open(&c->done, env->world, "chunk done", n_entries));
+    TRY(chunk_queue_open(&c->queue, env->buckets, env->by_priority));
     const struct task_opts task = { .name = "communicator", .core = TASK_ON_SPARE_CORE, .fn = communicate, .arg = c };
     TRY(world_spawn(&c->task, env->world, &task));
     *out = c;
@@ -252,22 +252,22 @@ out:
     return rc;
 }
 
-void communicator_submit(struct communicator *c, size_t piece)
+void communicator_submit(struct communicator *c, size_t chunk)
 {
-    ring_put(&c->submitted, piece);
+    ring_put(&c->submitted, chunk);
 }
 
 size_t communicator_poll(struct communicator *c)
 {
-    return event_try_wait(c->done.filled) ? ring_take(&c->done) : NO_PIECE;
+    return event_try_wait(c->done.filled) ? ring_take(&c->done) : NO_CHUNK;
 }
 
-enum rc communicator_wait(struct communicator *c, size_t *piece)
+enum rc communicator_wait(struct communicator *c, size_t *chunk)
 {
     enum rc rc = event_wait(c->done.filled, NO_LIMIT_NS);
 
     if (rc == RC_OK)
-        *piece = ring_take(&c->done);
+        *chunk = ring_take(&c->done);
     else
         rc = communicator_failure(c, rc);
     return rc;
@@ -285,7 +285,7 @@ enum rc communicator_failure(struct communicator *c, enum rc rc)
 enum rc communicator_finish(struct communicator *c)
 {
     assert(c->task);
-    ring_put(&c->submitted, NO_PIECE);
+    ring_put(&c->submitted, NO_CHUNK);
     return world_join(&c->task);
 }
 
@@ -302,7 +302,7 @@ void communicator_close(struct communicator **cp)
         (void)!world_join(&c->task);
         (void)!rc_raise(RC_PEER, "%s", message);
     }
-    piece_queue_close(&c->queue);
+    chunk_queue_close(&c->queue);
     ring_close(&c->submitted);
     ring_close(&c->done);
     free(c);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator.h - a task of a worker that exchanges pieces, to overlap communication with computation. It takes them
+ * communicator.h - a task of a worker that exchanges chunks, to overlap communication with computation. It takes them
  * from the worker, posts them in the order of a queue, and hands them back when they are complete.
  *
  * Invariants
- *   Y1  submit() never waits. poll() or wait() hands a submitted piece back once; until then it is not submitted again.
- *   Y2  One task posts and completes pieces. They are completed in the order in which they were posted. At most
- *       most_posted pieces are posted and not completed. A piece is posted as soon as it is there, and one is completed
+ *   Y1  submit() never waits. poll() or wait() hands a submitted chunk back once; until then it is not submitted again.
+ *   Y2  One task posts and completes chunks. They are completed in the order in which they were posted. At most
+ *       most_posted chunks are posted and not completed. A chunk is posted as soon as it is there, and one is completed
  *       when no other can be posted. post() and complete() can read what the worker wrote before submit(); the worker
- *       can read what they wrote after the piece was handed back.
- *   Y3  is_ordered: the communicators of all workers take the pieces in the order of worker 0's (E6): before each piece
+ *       can read what they wrote after the chunk was handed back.
+ *   Y3  is_ordered: the communicators of all workers take the chunks in the order of worker 0's (E6): before each chunk
  *       its number is sent down a binary tree of the workers, one message each.
- *   Y4  An idle communicator that gets a piece waits cycle_ns for more important ones, then takes the most important.
- *       It does not wait if it has the piece with the first parameters, which is the most important of all, or still
- *       has earlier pieces. is_ordered: only worker 0 waits; the other workers follow its order.
+ *   Y4  An idle communicator that gets a chunk waits cycle_ns for more important ones, then takes the most important.
+ *       It does not wait if it has the chunk with the first parameters, which is the most important of all, or still
+ *       has earlier chunks. is_ordered: only worker 0 waits; the other workers follow its order.
  *   Y5  An error of post() or complete() ends the communicator; wait() and finish() report it unchanged.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
@@ -38,24 +38,24 @@ struct communicator_env { /* borrowed; outlives the communicator */
     struct transport *transport; /* is_ordered: the communicator owns it until finish() or close() */
     int n_workers, timeout_ms;
     size_t most_posted; /* Y2, at least 1; is_ordered: 1 */
-    /* Both on the communicator. complete: the piece that was posted first; *out: its number. */
-    enum rc (*post)(void *arg, size_t piece);
+    /* Both on the communicator. complete: the chunk that was posted first; *out: its number. */
+    enum rc (*post)(void *arg, size_t chunk);
     enum rc (*complete)(void *arg, size_t *out);
     void *arg;
 };
 
 /* Starts it. RC_NOMEM. */
 enum rc communicator_open(struct communicator **out, const struct communicator_env *env) MUST_CHECK;
-void communicator_submit(struct communicator *c, size_t piece);
-/* A piece handed back, without waiting; NO_PIECE: none. */
+void communicator_submit(struct communicator *c, size_t chunk);
+/* A chunk handed back, without waiting; NO_CHUNK: none. */
 size_t communicator_poll(struct communicator *c);
-/* The next piece handed back. Waits as long as the work takes; the waits of the work have limits. Errors: the
+/* The next chunk handed back. Waits as long as the work takes; the waits of the work have limits. Errors: the
  * work's. */
-enum rc communicator_wait(struct communicator *c, size_t *piece) MUST_CHECK;
-/* world_check() failed with rc while pieces were outstanding: ends the task. Returns the task's error, which may be the
+enum rc communicator_wait(struct communicator *c, size_t *chunk) MUST_CHECK;
+/* world_check() failed with rc while chunks were outstanding: ends the task. Returns the task's error, which may be the
  * cause, or rc if the task has ended before. */
 enum rc communicator_failure(struct communicator *c, enum rc rc) MUST_CHECK;
-/* Ends the task after all pieces have been handed back. Errors: the task's. */
+/* Ends the task after all chunks have been handed back. Errors: the task's. */
 enum rc communicator_finish(struct communicator *c) MUST_CHECK;
 void communicator_close(struct communicator **c); /* at any time; NULL-safe, nulls */
 

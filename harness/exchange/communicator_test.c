@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator_test.c CASE - Y3, Y4: which piece a communicator takes, and when, by the clock of the sim world.
+ * communicator_test.c CASE - Y3, Y4: which chunk a communicator takes, and when, by the clock of the sim world.
  *
- * Four segments are four pieces, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
+ * Four segments are four chunks, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
  * and 1000 us; the work on each takes what the case says, which passes of several at once. One simulation a
  * process: the argument names the case.
  */
@@ -15,14 +15,14 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { N_PIECES = 4 };
+enum { N_CHUNKS = 4 };
 
 #define US UINT64_C(1000)
 
-static const uint64_t submitted_us[N_PIECES] = { 0, 100, 250, 1000 };
+static const uint64_t submitted_us[N_CHUNKS] = { 0, 100, 250, 1000 };
 
-struct done { /* piece and when its work began */
-    size_t piece;
+struct done { /* chunk and when its work began */
+    size_t chunk;
     uint64_t start_us;
 };
 
@@ -34,13 +34,13 @@ static const struct communicator_case {
     uint64_t late_us;
     uint64_t work_us;
     size_t most_posted;
-    struct done want[N_PIECES]; /* of worker 0 */
+    struct done want[N_CHUNKS]; /* of worker 0 */
 } cases[] = {
     { "no_cycle", 0, true, 1, 0, 200, 1, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
     { "cycle", 150, true, 1, 0, 200, 1, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
     { "cycle_ends_between_two", 240, true, 1, 0, 200, 1, { { 1, 240 }, { 2, 440 }, { 0, 640 }, { 3, 1000 } } },
     { "long_cycle", 600, true, 1, 0, 200, 1, { { 2, 600 }, { 1, 800 }, { 3, 1000 }, { 0, 1200 } } },
-    { "first_piece_ends_a_cycle", 5000, true, 1, 0, 200, 1, { { 3, 1000 }, { 2, 1200 }, { 1, 1400 }, { 0, 1600 } } },
+    { "first_chunk_ends_a_cycle", 5000, true, 1, 0, 200, 1, { { 3, 1000 }, { 2, 1200 }, { 1, 1400 }, { 0, 1600 } } },
     { "oldest_first", 0, false, 1, 0, 200, 1, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
     { "order_of_worker_0", 150, true, 3, 70, 200, 1, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
     { "one_at_a_time", 0, false, 1, 0, 1100, 1, { { 0, 0 }, { 1, 1100 }, { 2, 2200 }, { 3, 3300 } } },
@@ -58,15 +58,15 @@ struct play {
 struct rank_play { /* of one rank */
     struct world *world;
     const struct communicator_case *c;
-    struct done did[N_PIECES];
+    struct done did[N_CHUNKS];
     size_t n_posted, n_completed, n_at_once; /* the most */
 };
 
-static enum rc post(void *arg, size_t piece)
+static enum rc post(void *arg, size_t chunk)
 {
     struct rank_play *p = arg;
 
-    p->did[p->n_posted++] = (struct done){ piece, world_now_ns(p->world) / US };
+    p->did[p->n_posted++] = (struct done){ chunk, world_now_ns(p->world) / US };
     p->n_at_once = p->n_posted - p->n_completed > p->n_at_once ? p->n_posted - p->n_completed : p->n_at_once;
     return RC_OK;
 }
@@ -82,30 +82,30 @@ static enum rc complete(void *arg, size_t *out)
         return rc_raise(RC_BUG, "nothing is posted that could be completed");
     if (end_ns > now_ns)
         world_pause(p->world, end_ns - now_ns);
-    *out = first->piece;
+    *out = first->chunk;
     return RC_OK;
 }
 
-/* Worker 0: as wanted, to the microsecond. The others: the same pieces, each when its number has come, which takes
- * the link's 25 us, and the piece was submitted here. */
+/* Worker 0: as wanted, to the microsecond. The others: the same chunks, each when its number has come, which takes
+ * the link's 25 us, and the chunk was submitted here. */
 static int check(const struct communicator_case *c, const struct rank_play *p)
 {
     const int rank = p->world->rank;
     const uint64_t told_us = rank == 0 ? 0 : 25;
     int n_failures = 0;
 
-    for (size_t i = 0; i < N_PIECES; i++) {
+    for (size_t i = 0; i < N_CHUNKS; i++) {
         const uint64_t at_us = p->did[i].start_us, come_us = c->want[i].start_us + told_us;
-        const uint64_t here_us = submitted_us[c->want[i].piece] + (rank > 0 ? c->late_us : 0);
+        const uint64_t here_us = submitted_us[c->want[i].chunk] + (rank > 0 ? c->late_us : 0);
         const uint64_t want_us = come_us > here_us ? come_us : here_us;
-        if (p->did[i].piece != c->want[i].piece || at_us != want_us) {
-            fprintf(stderr, "%s: worker %d took piece %zu at %llu us, not %zu at %llu\n", c->name, rank,
-                    p->did[i].piece, (unsigned long long)at_us, c->want[i].piece, (unsigned long long)want_us);
+        if (p->did[i].chunk != c->want[i].chunk || at_us != want_us) {
+            fprintf(stderr, "%s: worker %d took chunk %zu at %llu us, not %zu at %llu\n", c->name, rank,
+                    p->did[i].chunk, (unsigned long long)at_us, c->want[i].chunk, (unsigned long long)want_us);
             n_failures++;
         }
     }
     if (p->n_at_once > c->most_posted) {
-        fprintf(stderr, "%s: %zu pieces were posted and not completed\n", c->name, p->n_at_once);
+        fprintf(stderr, "%s: %zu chunks were posted and not completed\n", c->name, p->n_at_once);
         n_failures++;
     }
     return n_failures;
@@ -114,19 +114,19 @@ static int check(const struct communicator_case *c, const struct rank_play *p)
 static enum rc submit_all(const struct communicator_case *c, struct world *w, struct communicator *communicator)
 {
     const uint64_t late_ns = w->rank > 0 ? c->late_us * US : 0;
-    size_t piece;
+    size_t chunk;
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < N_PIECES; k++) {
+    for (size_t k = 0; k < N_CHUNKS; k++) {
         const uint64_t now_ns = world_now_ns(w), at_ns = submitted_us[k] * US + late_ns;
         if (at_ns > now_ns)
             world_pause(w, at_ns - now_ns);
         communicator_submit(communicator, k);
     }
-    for (size_t k = 0; k < N_PIECES; k++) { /* Y2: as they were posted */
-        TRY(communicator_wait(communicator, &piece));
-        if (w->rank == 0 && piece != c->want[k].piece)
-            FAIL(RC_MISMATCH, "piece %zu was handed back where %zu was posted", piece, c->want[k].piece);
+    for (size_t k = 0; k < N_CHUNKS; k++) { /* Y2: as they were posted */
+        TRY(communicator_wait(communicator, &chunk));
+        if (w->rank == 0 && chunk != c->want[k].chunk)
+            FAIL(RC_MISMATCH, "chunk %zu was handed back where %zu was posted", chunk, c->want[k].chunk);
     }
     TRY(communicator_finish(communicator));
 out:
@@ -135,7 +135,7 @@ out:
 
 static enum rc body(struct world *w, void *arg)
 {
-    static const struct segment layout[N_PIECES] = { { 0, 1 }, { 1, 1 }, { 2, 1 }, { 3, 1 } };
+    static const struct segment layout[N_CHUNKS] = { { 0, 1 }, { 1, 1 }, { 2, 1 }, { 3, 1 } };
     const struct bucket_opts one_each = { .bucket_bytes = sizeof(float) };
     struct play *play = arg;
     struct rank_play own = { .world = w, .c = play->c };
@@ -147,7 +147,7 @@ static enum rc body(struct world *w, void *arg)
 
     TRY(transport_find(&sim, "sim"));
     TRY(transport_open(&transport, sim, w));
-    TRY(buckets_open(&buckets, layout, N_PIECES, &one_each));
+    TRY(buckets_open(&buckets, layout, N_CHUNKS, &one_each));
     const struct communicator_env env = { .world = w,
                                           .buckets = &buckets,
                                           .by_priority = play->c->by_priority,

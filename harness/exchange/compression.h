@@ -5,10 +5,10 @@
  *   none     every float as it is
  *   fp16     rounded to IEEE binary16 (compute/narrow.h)
  *   bf16     rounded to bfloat16
- *   topk:F   of each piece of n elements the k = ceil(F n) largest in magnitude, of equals the first, as pairs of index
+ *   topk:F   of each chunk of n elements the k = ceil(F n) largest in magnitude, of equals the first, as pairs of index
  *            and value; all other elements as zeros
  *
- * A worker keeps the part that it did not send, its residual. Before a piece is exchanged:
+ * A worker keeps the part that it did not send, its residual. Before a chunk is exchanged:
  *
  *     given = gradient + residual;  sent = given as messages can hold it;  residual = given - sent
  *
@@ -20,7 +20,7 @@
  * Invariants
  *   R1  sent + residual is `given`, exactly. If `given` is larger than 16 bits can hold, only to the precision of
  *       floats.
- *   R2  Residuals belong to a worker, and are zeros at first. They depend only on gradients and pieces: not on timing,
+ *   R2  Residuals belong to a worker, and are zeros at first. They depend only on gradients and chunks: not on timing,
  *       overlap, threads or world. They are in no checkpoint.
  *   R3  topk: at most k elements of `sent` are not zero. NaN counts as larger than any number, and is sent.
  */
@@ -52,9 +52,9 @@ enum rc compression_parse(struct compression *out, const char *text) MUST_CHECK;
 void compression_text(char *out, size_t n_bytes, const struct compression *c);
 /* The format of floats in its messages. */
 enum wire_format compression_wire(const struct compression *c);
-/* topk: k for a piece of n_elems; 0 for 0. */
+/* topk: k for a chunk of n_elems; 0 for 0. */
 size_t compression_pairs(const struct compression *c, size_t n_elems);
-/* The collective of n_ranks that exchanges a piece of n_elems. topk: allgather of all pairs, a chunk each: k indices
+/* The collective of n_ranks that exchanges a chunk of n_elems. topk: allgather of all pairs, a chunk each: k indices
  * (uint32_t), then the values. Pure. */
 struct collective_call compression_call(const struct compression *c, size_t n_elems, int n_ranks);
 /* Bytes of a worker's residual for n_params. */

@@ -113,14 +113,14 @@ static enum rc open_posted(struct exchange *x)
     const int most = x->exchanges && servers ? servers->most_in_flight : 1, wanted = x->env.opts.n_in_flight;
     struct posted *f = &x->posted;
 
-    f->most_pieces = (size_t)(wanted < 1 ? 1 : wanted < most ? wanted : most);
-    f->piece = calloc(f->most_pieces, sizeof *f->piece);
-    return f->piece ? RC_OK : rc_raise(RC_NOMEM, "no memory for %zu pieces under way", f->most_pieces);
+    f->most_chunks = (size_t)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+    f->chunk = calloc(f->most_chunks, sizeof *f->chunk);
+    return f->chunk ? RC_OK : rc_raise(RC_NOMEM, "no memory for %zu chunks under way", f->most_chunks);
 }
 
 static enum rc open_worker(struct exchange *x)
 {
-    const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
+    const size_t n_buckets = x->buckets.n_buckets, n_chunks = x->buckets.n_chunks;
     enum rc rc = RC_OK;
 
     if (x->env.forward_only)
@@ -134,22 +134,22 @@ static enum rc open_worker(struct exchange *x)
     TRY(open_residual(x));
     TRY(open_accrued(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
-    x->state = calloc(n_pieces, sizeof *x->state);
+    x->state = calloc(n_chunks, sizeof *x->state);
     if (!x->n_missing || !x->state)
-        FAIL(RC_NOMEM, "no memory for %zu buckets in %zu pieces", n_buckets, n_pieces);
-    TRY(piece_queue_open(&x->queue, &x->buckets, x->env.opts.priority));
+        FAIL(RC_NOMEM, "no memory for %zu buckets in %zu chunks", n_buckets, n_chunks);
+    TRY(chunk_queue_open(&x->queue, &x->buckets, x->env.opts.priority));
 out:
     return rc;
 }
 
-/* A ring holds the spans of all steps that the timeline has: of a worker a step, the gradient, and of a piece a wait,
+/* A ring holds the spans of all steps that the timeline has: of a worker a step, the gradient, and of a chunk a wait,
  * its exchange and its update; of a server as many for each worker. */
 static enum rc open_rings(struct exchange *x)
 {
-    enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_PIECE = 3 }; /* 12 MiB */
+    enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_CHUNK = 3 }; /* 12 MiB */
     const size_t n_peers = x->is_worker ? 1 : (size_t)(x->env.n_workers + x->env.opts.n_guests);
-    const size_t n_of_a_piece = OF_A_PIECE + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
-    const size_t n_of_a_step = OF_A_STEP + n_of_a_piece * x->buckets.n_pieces * n_peers;
+    const size_t n_of_a_chunk = OF_A_CHUNK + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
+    const size_t n_of_a_step = OF_A_STEP + n_of_a_chunk * x->buckets.n_chunks * n_peers;
     const size_t n_steps = span_steps_count(x->env.timeline_steps, x->env.n_steps_before, x->env.n_steps);
     const size_t n_spans = n_steps < MOST_SPANS / n_of_a_step ? n_steps * n_of_a_step + !n_steps : MOST_SPANS;
     enum rc rc;
@@ -229,7 +229,7 @@ void exchange_close(struct exchange **xp)
     exchange_memory_close_copy(&x->memory, &x->accrued);
     compute_close(&x->side);
     exchange_memory_close(&x->memory);
-    piece_queue_close(&x->queue);
+    chunk_queue_close(&x->queue);
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         span_ring_close(&x->ring[i]);
     message_log_close(&x->log);
@@ -238,7 +238,7 @@ void exchange_close(struct exchange **xp)
     free_slices(x);
     free(x->n_missing);
     free(x->state);
-    free(x->posted.piece);
+    free(x->posted.chunk);
     free(x);
     *xp = NULL;
 }
@@ -331,21 +331,21 @@ out:
     return rc;
 }
 
-/* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
+/* transport.T13. The longest message is of the longest chunk, or with servers the state of one. A collective is at most
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
- * piece that is under way; with replicas what it forwards of all workers, and its HELD (replica.R6), wait at a
+ * chunk that is under way; with replicas what it forwards of all workers, and its HELD (replica.R6), wait at a
  * neighbour. */
 static struct transport_plan transport_plan(const struct exchange *x, int n_ranks, const int *host)
 {
-    enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
+    enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of chunks */
     const struct exchange_env *env = &x->env;
     const struct collective_group all = { n_ranks, host };
     size_t n_longest = 0;
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
-    for (size_t k = 0; k < x->buckets.n_pieces; k++)
-        if (x->buckets.piece[k].n_elems > n_longest)
-            n_longest = x->buckets.piece[k].n_elems;
+    for (size_t k = 0; k < x->buckets.n_chunks; k++)
+        if (x->buckets.chunk[k].n_elems > n_longest)
+            n_longest = x->buckets.chunk[k].n_elems;
     const struct collective_call call = compression_call(&env->opts.compression, n_longest, env->n_workers);
     if (env->collective)
         n_messages = env->collective->predict(env->collective_opts, &call, 0, &all).msgs +
@@ -355,7 +355,7 @@ static struct transport_plan transport_plan(const struct exchange *x, int n_rank
                            : call.n_elems > n_longest ? call.n_elems
                                                       : n_longest;
     const uint64_t n_of_replicas = 2 * (uint64_t)env->opts.n_replicas *
-                                   (uint64_t)(env->n_workers + env->opts.n_guests) * (x->posted.most_pieces + 1);
+                                   (uint64_t)(env->n_workers + env->opts.n_guests) * (x->posted.most_chunks + 1);
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages + n_of_replicas,
                                     .silence_ms = env->timeout_ms / 2,
@@ -417,7 +417,7 @@ static enum rc open_mode(struct exchange *x)
                                    .optimizer = env->optimizer,
                                    .slice_param = x->slice[0].param,
                                    .slice_state = { x->slice[0].moments, x->n_updates_before },
-                                   .n_in_flight = (int)x->posted.most_pieces,
+                                   .n_in_flight = (int)x->posted.most_chunks,
                                    .n_replicas = env->opts.n_replicas,
                                    .before_param = x->slice[1].param,
                                    .before_moments = x->slice[1].moments,
@@ -445,7 +445,7 @@ static enum rc open_communicator(struct exchange *x)
                                           .transport = x->transport,
                                           .n_workers = x->env.n_workers,
                                           .timeout_ms = x->env.timeout_ms,
-                                          .most_posted = x->posted.most_pieces,
+                                          .most_posted = x->posted.most_chunks,
                                           .post = exchange_post,
                                           .complete = exchange_complete,
                                           .arg = x };
@@ -480,7 +480,7 @@ static void note_messages_of_no_step(struct exchange *x)
 static enum rc own_state(const struct exchange *x, struct optimizer_state *out)
 {
     out->n_updates = UINT64_MAX;
-    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+    for (size_t k = 0; k < x->buckets.n_chunks; k++)
         out->n_updates = x->state[k].n_updates < out->n_updates ? x->state[k].n_updates : out->n_updates;
     out->n_updates += x->n_updates_before;
     return optimizer_moments(&x->optimizer, out->moments);

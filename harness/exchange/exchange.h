@@ -4,7 +4,7 @@
  *
  *     backward: submit(last segment) ... submit(first segment)      next forward: await(first) ... await(last)
  *                     \                                                        ^
- *                      buckets -> queue (pieces, priority)  ->  mode: sum | push, pull  ->  update
+ *                      buckets -> queue (chunks, priority)  ->  mode: sum | push, pull  ->  update
  *
  * A mode (sync_mode.h) defines what ranks send to each other. The queue and the update are common to all modes. The
  * worker updates by what the mode left in the gradient, or the servers update.
@@ -17,25 +17,25 @@
  *       await() waits until the sum is there, and updates.
  *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
  *       written.
- *   E3  Buckets and pieces, and so the bits, are a pure function of options and layout (buckets.h): with or without
+ *   E3  Buckets and chunks, and so the bits, are a pure function of options and layout (buckets.h): with or without
  *       overlap or priority, for any cycle, in every world. open() finds and names a rank that has another plan, mode
  *       or reducer.
  *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
  *       each host's workers: exchange_memory.h. It has copies in host memory only if a mode exchanges and neither the
  *       host nor the collective can reach the compute's memory: of gradients, and with servers of parameters.
  *   E5  Our code allocates nothing between start() and final(), except a growing log of messages.
- *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
+ *   E6  Workers of a synchronous mode exchange chunks in the same order. Without priority that is the order of submits,
  *       which is the same on every worker. With priority and overlap, worker 0 chooses the order and sends it to the
  *       other workers.
  *   E7  If workers of a synchronous mode stop when one of them is lost, they are at most one step apart, in every
- *       piece: no piece of a step is summed before every worker has submitted it, and none submits before all its
- *       pieces of the step before are updated. So the last step that all have done is the least number of
- *       exchange_stop(). To go back to it (exchange_undo_to) the values before the last update of each piece are
+ *       chunk: no chunk of a step is summed before every worker has submitted it, and none submits before all its
+ *       chunks of the step before are updated. So the last step that all have done is the least number of
+ *       exchange_stop(). To go back to it (exchange_undo_to) the values before the last update of each chunk are
  *       enough. They are kept if env.keeps_undo.
  *   E8  Local SGD (Stich 2019): with opts.average_every K, with MODE_COLLECTIVE and without overlap, a worker updates
  *       by its own gradient in every step. After steps K, 2 K, ... of the training and after the last one of the run
  *       the parameters of all workers become their weighted mean; each worker keeps a separate optimiser state.
- *   E9  With opts.compression, before a piece of the gradient is exchanged, it becomes what messages can hold of it and
+ *   E9  With opts.compression, before a chunk of the gradient is exchanged, it becomes what messages can hold of it and
  *       of the residual of earlier steps (compression.h). Not with average_every, nor with COLL_DEVICE.
  *       exchange_undo_to() does not restore the residual; nothing is exchanged after it.
  *  E10  With opts.periods a worker pushes and pulls only in some of its steps. In steps without a pull it continues
@@ -45,10 +45,10 @@
  *       worker when it must begin no more (exchange_cost.is_last). Without overlap, which begins a step before it
  *       knows. If a worker is lost before the first server has its push, its push is granted to another worker that has
  *       not ended.
- *  E12  In a mode with servers opts.n_in_flight pieces are posted and not completed at once, up to the maximum of the
+ *  E12  In a mode with servers opts.n_in_flight chunks are posted and not completed at once, up to the maximum of the
  *       mode; else one. They are posted in the order of the queue, each as soon as it is there and fewer are posted
- *       (with overlap: and no piece is being waited for), and completed in that order. The bits are the same as one
- *       after another: pieces are independent.
+ *       (with overlap: and no chunk is being waited for), and completed in that order. The bits are the same as one
+ *       after another: chunks are independent.
  *  E13  With opts.n_batches N the run is elastic: it has N batches, which are assigned while it runs. Before each step
  *       a worker takes one (exchange_next_batch()); it waits for one that was not assigned ahead. The batches of a lost
  *       worker are assigned again, so that each parameter counts the gradient of each batch once (leases.B4).
@@ -57,9 +57,9 @@
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
  *       one, and no bucket has both; the update divides each sum by the number of all workers. Each rank has written
  *       the initial values of its shard itself: start() shares only the parameters before them. One task of a rank
- *       exchanges both, in the order of the queue. That order has the pieces of shards before the common ones. Ranks
- *       may have different numbers of pieces of shards; with E6's order of worker 0, which sends numbers, all have
- *       equally many. So when ranks meet in a piece, the pieces before it are common to them or need no wait, and no
+ *       exchanges both, in the order of the queue. That order has the chunks of shards before the common ones. Ranks
+ *       may have different numbers of chunks of shards; with E6's order of worker 0, which sends numbers, all have
+ *       equally many. So when ranks meet in a chunk, the chunks before it are common to them or need no wait, and no
  *       rank waits for ever. Only with MODE_COLLECTIVE and a collective without COLL_DEVICE, without average_every,
  *       compression, shared memory and undo.
  *  E15  With opts.n_guests up to n_guests more workers may join the running run as late joiners (world.W9). Other
@@ -83,8 +83,8 @@ struct exchange;
 struct exchange_opts {
     struct bucket_opts buckets;
     bool overlap;      /* E1 */
-    bool priority;     /* the waiting piece that the next forward pass needs first goes first; else the oldest */
-    uint64_t cycle_ns; /* with both: how long an idle communicator waits for more important pieces (communicator.Y4) */
+    bool priority;     /* the waiting chunk that the next forward pass needs first goes first; else the oldest */
+    uint64_t cycle_ns; /* with both: how long an idle communicator waits for more important chunks (communicator.Y4) */
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */
@@ -100,7 +100,7 @@ struct exchange_opts {
 };
 
 /* Fault injection: in this step one bit of one element of the gradient is flipped, after the exchange and before the
- * update. The element is the first from elem_index on, within its piece, whose parameter that changes. The bit is the
+ * update. The element is the first from elem_index on, within its chunk, whose parameter that changes. The bit is the
  * one that changes it by about an eighth; with adagrad and adam, whose first update depends only on the sign, it is the
  * sign. With servers: that element of the parameters, until it is pulled again. Without average_every. */
 struct gradient_flip {
@@ -148,7 +148,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
 /* The owner of a ring. */
 enum exchange_task {
     EXCHANGE_MAIN,         /* the main task: waits, and inline work; a server's: its work */
-    EXCHANGE_QUEUE,        /* the next piece, while it waits */
+    EXCHANGE_QUEUE,        /* the next chunk, while it waits */
     EXCHANGE_COMMUNICATOR, /* with overlap */
     EXCHANGE_N_RINGS
 };
@@ -161,11 +161,11 @@ struct exchange_cost {
     uint64_t exchange_ns;     /* of waited_ns: exchanging, without the part at the server, including held_ns */
     uint64_t hidden_ns;       /* exchanging while the worker did not wait for it */
     uint64_t held_ns;         /* of waited_ns: ps: waiting for the pushes of other workers; the slowest server */
-    uint32_t staleness_count; /* ps: updates by other workers between pull and apply; max over servers and pieces */
+    uint32_t staleness_count; /* ps: updates by other workers between pull and apply; max over servers and chunks */
     uint32_t late_count;      /* ps: messages whose gradient was dropped */
     uint32_t applied_count;   /* ps: messages whose gradient was applied */
     uint32_t refused_count;   /* ps: messages whose gradient was refused because it was not finite */
-    uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and pieces */
+    uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and chunks */
     bool keeps_gradient;      /* E10: it is pushed with that of a later step */
     bool is_last;             /* E11: this worker must begin no further step */
 };
@@ -228,7 +228,7 @@ enum rc exchange_final(struct exchange *x, struct optimizer_state *state) MUST_C
  * only final() may follow. *n_steps: steps since start() that every parameter here has gone through. Errors: of the
  * communicator's end, if it had done all its work. */
 enum rc exchange_stop(struct exchange *x, uint64_t *n_steps) MUST_CHECK;
-/* After stop(): parameters and optimiser's state := those after n_steps steps (E7). RC_INVAL: a piece has gone through
+/* After stop(): parameters and optimiser's state := those after n_steps steps (E7). RC_INVAL: a chunk has gone through
  * fewer, or through two more; nothing is changed then. */
 enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps) MUST_CHECK;
 /* Body of a server rank (S4). step_ns: measured time of a step; 0: not known. */
@@ -245,9 +245,9 @@ const struct message_log *exchange_messages(const struct exchange *x);
  * nothing is sent, or time is virtual. After start(). */
 enum { ENCRYPTION_BYTES = 8 };
 const char *exchange_encryption(const struct exchange *x);
-/* After start(): the algorithms that were chosen for the pieces, and why: text[n_bytes]; "": there was no choice. */
+/* After start(): the algorithms that were chosen for the chunks, and why: text[n_bytes]; "": there was no choice. */
 void exchange_explain(const struct exchange *x, char *text, size_t n_bytes);
-/* Bytes of messages for pieces that this worker has sent so far; for a server all bytes that it has sent. 0 for a
+/* Bytes of messages for chunks that this worker has sent so far; for a server all bytes that it has sent. 0 for a
  * reducer of another library, or on a device, where they are not known. */
 uint64_t exchange_sent_bytes(const struct exchange *x);
 /* Bytes that it would send in a step without compression; 0 if nothing is sent, or it is not known. */

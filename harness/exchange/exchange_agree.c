@@ -11,23 +11,23 @@
 enum { NAME_BYTES = 32 };
 
 struct way { /* in which a rank exchanges */
-    uint64_t digest, n_pieces, n_ordered, overlap, priority, cycle_ns, average_every;
+    uint64_t digest, n_chunks, n_ordered, overlap, priority, cycle_ns, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
     uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, n_in_flight;
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
-/* E14: pieces of a shard are not those of others. */
+/* E14: chunks of a shard are not those of others. */
 static bool is_common(const struct exchange *x, size_t k)
 {
-    return !x->shard.world || x->buckets.piece[k].offset_elems < x->shard.first_elem;
+    return !x->shard.world || x->buckets.chunk[k].offset_elems < x->shard.first_elem;
 }
 
-static size_t n_common_pieces(const struct exchange *x)
+static size_t n_common_chunks(const struct exchange *x)
 {
     size_t n = 0;
 
-    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+    for (size_t k = 0; k < x->buckets.n_chunks; k++)
         n += is_common(x, k);
     return n;
 }
@@ -39,12 +39,12 @@ static uint64_t common_digest(const struct exchange *x)
     if (!x->shard.world)
         return buckets_digest(&x->buckets);
     common.n_params = x->shard.first_elem;
-    while (common.n_buckets > 0 && !is_common(x, common.bucket[0].first_piece)) { /* the last parameters come first */
+    while (common.n_buckets > 0 && !is_common(x, common.bucket[0].first_chunk)) { /* the last parameters come first */
         common.bucket++;
         common.n_buckets--;
     }
-    common.n_pieces = n_common_pieces(x);
-    common.piece += x->buckets.n_pieces - common.n_pieces;
+    common.n_chunks = n_common_chunks(x);
+    common.chunk += x->buckets.n_chunks - common.n_chunks;
     return buckets_digest(&common);
 }
 
@@ -52,8 +52,8 @@ static struct way own_way(const struct exchange *x)
 {
     const struct exchange_opts *o = &x->env.opts;
     struct way way = { .digest = common_digest(x),
-                       .n_pieces = n_common_pieces(x),
-                       .n_ordered = o->overlap && o->priority ? x->buckets.n_pieces : 0,
+                       .n_chunks = n_common_chunks(x),
+                       .n_ordered = o->overlap && o->priority ? x->buckets.n_chunks : 0,
                        .overlap = o->overlap,
                        .priority = o->priority,
                        .cycle_ns = o->cycle_ns,
@@ -70,7 +70,7 @@ static struct way own_way(const struct exchange *x)
                        .n_batches = o->n_batches,
                        .n_guests = (uint64_t)o->n_guests,
                        .n_replicas = (uint64_t)o->n_replicas,
-                       .n_in_flight = x->posted.most_pieces,
+                       .n_in_flight = x->posted.most_chunks,
                        .n_pairs = compression_pairs(&o->compression, x->buckets.n_params) };
 
     (void)snprintf(way.mode, sizeof way.mode, "%s", x->env.mode->module.name);
@@ -94,14 +94,14 @@ static enum rc compare(int rank, const struct way *its, const struct way *first)
                         its->mode, its->collective, first->mode, first->collective);
     if (its->digest != first->digest)
         return rc_raise(RC_MISMATCH,
-                        "rank %d cuts the gradients into %llu pieces, rank 0 into %llu, or elsewhere: " MUST_BE_EQUAL,
-                        rank, (unsigned long long)its->n_pieces, (unsigned long long)first->n_pieces);
+                        "rank %d cuts the gradients into %llu chunks, rank 0 into %llu, or elsewhere: " MUST_BE_EQUAL,
+                        rank, (unsigned long long)its->n_chunks, (unsigned long long)first->n_chunks);
     if (its->overlap != first->overlap || its->priority != first->priority)
         return rc_raise(RC_MISMATCH, "rank %d has overlap %s and priority %s, rank 0 %s and %s: " MUST_BE_EQUAL, rank,
                         on_off(its->overlap), on_off(its->priority), on_off(first->overlap), on_off(first->priority));
     if (its->n_ordered != first->n_ordered) /* E14 */
         return rc_raise(RC_MISMATCH,
-                        "rank %d has a shard of another number of pieces than rank 0, %llu in all and not %llu: with "
+                        "rank %d has a shard of another number of chunks than rank 0, %llu in all and not %llu: with "
                         "overlap and priority worker 0 orders those of all",
                         rank, (unsigned long long)its->n_ordered, (unsigned long long)first->n_ordered);
     if (its->cycle_ns != first->cycle_ns)
@@ -164,7 +164,7 @@ enum rc exchange_compare_plans(struct exchange *x)
         if (!has_same_servers(&all[r], &all[0]))
             FAIL(RC_MISMATCH,
                  "rank %d has another placement, consistency, rate of stale gradients, period, end, "
-                 "replicas or number of pieces under way than rank 0: " MUST_BE_EQUAL,
+                 "replicas or number of chunks under way than rank 0: " MUST_BE_EQUAL,
                  r);
     }
     TRY(compare_shards(x));

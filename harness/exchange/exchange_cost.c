@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_cost.c - what of a piece's spans lies in those of the waits. */
+/* exchange_cost.c - what of a chunk's spans lies in those of the waits. */
 #include "harness/exchange/exchange_cost.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static uint64_t in_proportion(uint64_t part_ns, uint64_t share_ns, uint64_t whol
     return (uint64_t)((double)part_ns * ((double)share_ns / (double)whole_ns));
 }
 
-void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server)
+void cost_add_chunk(struct cost_account *a, const struct chunk_times *t, bool updates_at_server)
 {
     const uint64_t exchange_ns = t->exchanged_ns - t->start_ns, oldest_ns = t->exchanged_ns - t->oldest_ns; /* X2 */
     const uint64_t exposed = exposed_ns(a, t->oldest_ns, t->exchanged_ns);

@@ -11,13 +11,13 @@
 
 static void add(struct cost_account *a, uint64_t start_ns, uint64_t exchanged_ns, uint64_t applied_ns)
 {
-    const struct piece_times t = { .start_ns = start_ns,
+    const struct chunk_times t = { .start_ns = start_ns,
                                    .oldest_ns = start_ns,
                                    .exchanged_ns = exchanged_ns,
                                    .update_ns = exchanged_ns,
                                    .applied_ns = applied_ns };
 
-    cost_add_piece(a, &t, false);
+    cost_add_chunk(a, &t, false);
 }
 
 /* waited, exchange, apply, server, hidden */
@@ -31,7 +31,7 @@ static void check(const struct cost_account *a, uint64_t waited_ns, uint64_t exc
     assert_int_equal(a->sum.hidden_ns, hidden_ns);
 }
 
-/* Inline: the wait is open while pieces are added, and holds all of them. */
+/* Inline: the wait is open while chunks are added, and holds all of them. */
 static void inline_is_all_exposed(void **state)
 {
     struct cost_account a = { 0 };
@@ -69,8 +69,8 @@ static void without_a_wait_all_is_hidden(void **state)
     check(&a, 50, 0, 0, 0, 350);
 }
 
-/* Two waits meet one piece: 100-150 and 180-300 of 120-200: 30 + 20 exposed, 30 hidden. */
-static void two_waits_meet_one_piece(void **state)
+/* Two waits meet one chunk: 100-150 and 180-300 of 120-200: 30 + 20 exposed, 30 hidden. */
+static void two_waits_meet_one_chunk(void **state)
 {
     struct cost_account a = { 0 };
 
@@ -83,7 +83,7 @@ static void two_waits_meet_one_piece(void **state)
     check(&a, 170, 50, 0, 0, 30);
 }
 
-/* A wait of the step before still counts for the piece that ran meanwhile; its length does not. */
+/* A wait of the step before still counts for the chunk that ran meanwhile; its length does not. */
 static void reset_keeps_the_waits(void **state)
 {
     struct cost_account a = { 0 };
@@ -100,14 +100,14 @@ static void reset_keeps_the_waits(void **state)
 /* The server's share: exchange 0-1000, server queue 400, update 200, of which half is exposed. */
 static void a_server_has_its_share(void **state)
 {
-    const struct piece_times t = { .start_ns = 1000,
+    const struct chunk_times t = { .start_ns = 1000,
                                    .oldest_ns = 1000,
                                    .exchanged_ns = 2000,
                                    .update_ns = 2000,
                                    .applied_ns = 2000,
                                    .at_server = { .server_ns = 400, .apply_ns = 200, .staleness_count = 3 } };
-    struct piece_times held = t;
-    const struct piece_times fresher = { .at_server.staleness_count = 2 };
+    struct chunk_times held = t;
+    const struct chunk_times fresher = { .at_server.staleness_count = 2 };
     struct cost_account a = { 0 };
 
     (void)state;
@@ -118,27 +118,27 @@ static void a_server_has_its_share(void **state)
     held.at_server.lead_count = 5;
     cost_wait_begin(&a, 1500);
     cost_wait_end(&a, 2100);
-    cost_add_piece(&a, &t, true);
+    cost_add_chunk(&a, &t, true);
     check(&a, 600, 200, 100, 200, 400); /* hidden: 500, of which 100 are the update */
     assert_int_equal(a.sum.staleness_count, 3);
-    cost_add_piece(&a, &fresher, true);
+    cost_add_chunk(&a, &fresher, true);
     assert_int_equal(a.sum.staleness_count, 3);
     a = (struct cost_account){ 0 };
     cost_wait_begin(&a, 1500); /* 300 of them for other workers, which are no exchanging: half is exposed */
     cost_wait_end(&a, 2100);
-    cost_add_piece(&a, &held, true);
+    cost_add_chunk(&a, &held, true);
     check(&a, 600, 50, 100, 200, 400);
     assert_int_equal(a.sum.held_ns, 150);
     assert_int_equal(a.sum.late_count, 2);
     assert_int_equal(a.sum.lead_count, 5);
-    cost_add_piece(&a, &held, true);
+    cost_add_chunk(&a, &held, true);
     assert_int_equal(a.sum.late_count, 4);
     assert_int_equal(a.sum.applied_count, 6);
     assert_int_equal(a.sum.refused_count, 2);
     assert_int_equal(a.sum.lead_count, 5);
     a = (struct cost_account){ 0 };
     cost_wait_begin(&a, 1000); /* all exposed: to the nanosecond */
-    cost_add_piece(&a, &t, true);
+    cost_add_chunk(&a, &t, true);
     cost_wait_end(&a, 2000);
     check(&a, 1000, 400, 200, 400, 0);
 }
@@ -146,14 +146,14 @@ static void a_server_has_its_share(void **state)
 /* An update that comes later than its exchange, in the worker: 400-450, where the exchange was 100-200. */
 static void an_update_may_come_later(void **state)
 {
-    const struct piece_times t = {
+    const struct chunk_times t = {
         .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 200, .update_ns = 400, .applied_ns = 450
     };
     struct cost_account a = { 0 };
 
     (void)state;
     cost_wait_begin(&a, 150);
-    cost_add_piece(&a, &t, false);
+    cost_add_chunk(&a, &t, false);
     cost_wait_end(&a, 460);
     check(&a, 310, 50, 50, 0, 50);
 }
@@ -162,10 +162,10 @@ static void an_update_may_come_later(void **state)
  * the update 160, of 85 in the queue 40. */
 static void what_is_at_once_counts_once(void **state)
 {
-    const struct piece_times first = {
+    const struct chunk_times first = {
         .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 600, .update_ns = 600, .applied_ns = 600
     };
-    const struct piece_times second = { .start_ns = 150,
+    const struct chunk_times second = { .start_ns = 150,
                                         .oldest_ns = 600,
                                         .exchanged_ns = 1000,
                                         .update_ns = 1000,
@@ -175,15 +175,15 @@ static void what_is_at_once_counts_once(void **state)
 
     (void)state;
     cost_wait_begin(&a, 100); /* all of it */
-    cost_add_piece(&a, &first, true);
-    cost_add_piece(&a, &second, true);
+    cost_add_chunk(&a, &first, true);
+    cost_add_chunk(&a, &second, true);
     cost_wait_end(&a, 1000);
     check(&a, 900, 500 + 200, 160, 40, 0);
     a = (struct cost_account){ 0 };
     cost_wait_begin(&a, 800); /* the last half of what the second counts for */
     cost_wait_end(&a, 1000);
-    cost_add_piece(&a, &first, true);
-    cost_add_piece(&a, &second, true);
+    cost_add_chunk(&a, &first, true);
+    cost_add_chunk(&a, &second, true);
     check(&a, 200, 100, 80, 20, 500 + 120);
 }
 
@@ -205,7 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inline_is_all_exposed),        cmocka_unit_test(a_wait_in_the_middle),
-        cmocka_unit_test(without_a_wait_all_is_hidden), cmocka_unit_test(two_waits_meet_one_piece),
+        cmocka_unit_test(without_a_wait_all_is_hidden), cmocka_unit_test(two_waits_meet_one_chunk),
         cmocka_unit_test(reset_keeps_the_waits),        cmocka_unit_test(a_server_has_its_share),
         cmocka_unit_test(an_update_may_come_later),     cmocka_unit_test(what_is_at_once_counts_once),
         cmocka_unit_test(the_last_waits_are_kept),

@@ -28,7 +28,7 @@ struct element { /* that the update reads */
     float param, grad, moment[OPTIMIZER_MAX_MOMENTS];
 };
 
-/* By what the update of piece k changes it, but for the velocity of steps before. */
+/* By what the update of chunk k changes it, but for the velocity of steps before. */
 static double update_of(const struct exchange *x, size_t k, const struct element *e, float grad)
 {
     const struct optimizer_rule *rule = &x->optimizer.rule;
@@ -87,10 +87,10 @@ out:
     return rc;
 }
 
-/* *out: the element of piece k that is to be changed. */
+/* *out: the element of chunk k that is to be changed. */
 static enum rc find_element(size_t *out, struct exchange *x, size_t k)
 {
-    const size_t end = x->buckets.piece[k].offset_elems + x->buckets.piece[k].n_elems;
+    const size_t end = x->buckets.chunk[k].offset_elems + x->buckets.chunk[k].n_elems;
     struct element element[N_AT_ONCE];
     enum rc rc = RC_OK;
 
@@ -110,11 +110,11 @@ out:
 
 static bool is_ordered(const struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
+    const struct range chunk = x->buckets.chunk[k];
     const size_t drawn = x->flip.elem_index;
 
-    return x->state[k].step == (uint32_t)x->flip.step && drawn >= piece.offset_elems &&
-           drawn < piece.offset_elems + piece.n_elems;
+    return x->state[k].step == (uint32_t)x->flip.step && drawn >= chunk.offset_elems &&
+           drawn < chunk.offset_elems + chunk.n_elems;
 }
 
 void exchange_flip_pulled(struct exchange *x, size_t k)

@@ -13,7 +13,7 @@
 
 enum { EXCHANGE_N_SHARES = 2 }; /* of gradients, of parameters */
 
-struct piece_state {  /* of a worker */
+struct chunk_state {  /* of a worker */
     bool pending;     /* submitted, and not completed yet */
     bool is_queued;   /* on the device */
     bool is_left_out; /* from the step in which it was submitted: exchange_leave_out() */
@@ -21,12 +21,12 @@ struct piece_state {  /* of a worker */
     uint32_t step;
     unsigned push_pull; /* E10: of that step, enum push_pull */
     uint64_t n_updates; /* so far; for the task that updates */
-    struct piece_times times;
+    struct chunk_times times;
 };
 
-struct posted {         /* pieces that are posted and not completed; for the task that exchanges */
-    size_t most_pieces; /* maximum at once, E12; at least 1; on servers as on workers */
-    size_t *piece;      /* [most_pieces]: number n is in n modulo most_pieces */
+struct posted {         /* chunks that are posted and not completed; for the task that exchanges */
+    size_t most_chunks; /* maximum at once, E12; at least 1; on servers as on workers */
+    size_t *chunk;      /* [most_chunks]: number n is in n modulo most_chunks */
     size_t n_posted, n_completed;
     uint64_t last_ns; /* when the last one was completed */
 };
@@ -41,7 +41,7 @@ struct exchange {
     bool flips;                  /* env.flip is set; its copy: */
     struct gradient_flip flip;
     bool keeps_undo;  /* E7 */
-    bool is_left_out; /* exchange_leave_out(), of pieces to come */
+    bool is_left_out; /* exchange_leave_out(), of chunks to come */
     struct buckets buckets;
     struct placement placement;        /* of a mode with servers */
     struct transport *transport;       /* NULL: nothing is exchanged */
@@ -68,9 +68,9 @@ struct exchange {
     struct period_counts counts; /* of steps begun */
     uint64_t sent_bytes;         /* of a worker, counted by the task that exchanges */
     size_t *n_missing;           /* [n_buckets]: segments not submitted yet in this step */
-    struct piece_state *state;   /* [n_pieces] */
+    struct chunk_state *state;   /* [n_chunks] */
     size_t n_pending;
-    struct piece_queue queue; /* without overlap */
+    struct chunk_queue queue; /* without overlap */
     struct posted posted;
     struct communicator *communicator; /* with overlap, from start() to final() */
     struct cost_account cost;
@@ -80,21 +80,21 @@ struct exchange {
     uint32_t step;
     struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue belongs to the task that
                                                  exchanges */
-    uint64_t last_start_ns;                   /* when that task began its last piece */
+    uint64_t last_start_ns;                   /* when that task began its last chunk */
     uint64_t last_sum_ns;                     /* is_queued: when the last sum had arrived */
     uint64_t inline_ns; /* without overlap: the last reading of the clock, reused for what follows */
 };
 
 /* --- exchange_step.c --- */
 
-/* Posts piece k; fewer than posted.most_pieces are posted. arg: the exchange, for the communicator. Waits for other
+/* Posts chunk k; fewer than posted.most_chunks are posted. arg: the exchange, for the communicator. Waits for other
  * ranks only if the mode sums. */
 enum rc exchange_post(void *arg, size_t k) MUST_CHECK;
-/* Completes the piece that was posted first: *out. Updates its parameters, if this task can reach them. */
+/* Completes the chunk that was posted first: *out. Updates its parameters, if this task can reach them. */
 enum rc exchange_complete(void *arg, size_t *out) MUST_CHECK;
 /* The array that is pushed, or summed. */
 float *exchange_pushed(const struct exchange *x);
-/* E8: averages all pieces if a stopped run has not done so. */
+/* E8: averages all chunks if a stopped run has not done so. */
 enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
 /* E10: pushes the rest if a stopped run ends between two pushes. */
 enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
@@ -103,13 +103,13 @@ enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
 
 /* exchange.c: E10. */
 bool exchange_has_periods(const struct exchange *x);
-/* exchange_agree.c: checks that every rank has the plan of rank 0 (E3), takes its pieces in the same order (E6), and
+/* exchange_agree.c: checks that every rank has the plan of rank 0 (E3), takes its chunks in the same order (E6), and
  * sends them in the same form (E9). RC_MISMATCH names the rank that differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
-/* exchange_flip.c: applies env.flip if it is in piece k, which is about to be updated; which was pulled. */
+/* exchange_flip.c: applies env.flip if it is in chunk k, which is about to be updated; which was pulled. */
 enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
 void exchange_flip_pulled(struct exchange *x, size_t k);
-/* exchange_undo.c: E7: piece k is about to be updated. */
-void exchange_keep_piece(struct exchange *x, size_t k);
+/* exchange_undo.c: E7: chunk k is about to be updated. */
+void exchange_keep_chunk(struct exchange *x, size_t k);
 
 #endif

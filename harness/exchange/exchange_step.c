@@ -2,12 +2,12 @@
 /*
  * exchange_step.c - the way of a gradient through a step: submit -> post -> complete.
  *
- *   submit    The caller: the gradients of a tensor are final. When all tensors of its bucket are, the bucket's pieces
+ *   submit    The caller: the gradients of a tensor are final. When all tensors of its bucket are, the bucket's chunks
  *             are in the queue.
- *   post      The next piece of the queue goes to the mode: workers sum it at once, or it is on its way to the servers.
- *   complete  The piece that was posted first has been exchanged, and its parameters are those of the next step.
+ *   post      The next chunk of the queue goes to the mode: workers sum it at once, or it is on its way to the servers.
+ *   complete  The chunk that was posted first has been exchanged, and its parameters are those of the next step.
  *
- * With overlap the communicator posts and completes, while the caller computes. Without it await() does. A piece is
+ * With overlap the communicator posts and completes, while the caller computes. Without it await() does. A chunk is
  * done when the caller has seen that it is complete, and has counted its cost.
  *
  * Variants: sums on the device (E1), local SGD (E8), steps that do not push or pull (E10).
@@ -20,10 +20,10 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-/* The elements of the piece; NULL: no data. */
-static float *at(float *floats, struct range piece)
+/* The elements of the chunk; NULL: no data. */
+static float *at(float *floats, struct range chunk)
 {
-    return floats ? floats + piece.offset_elems : NULL;
+    return floats ? floats + chunk.offset_elems : NULL;
 }
 
 /* --- clocks and the timeline --- */
@@ -46,23 +46,23 @@ static struct span_ring *exchanging_ring(const struct exchange *x)
     return x->ring[x->overlaps ? EXCHANGE_COMMUNICATOR : EXCHANGE_MAIN];
 }
 
-/* Adds s, of piece k. */
+/* Adds s, of chunk k. */
 static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
 {
     if (!ring)
         return;
-    s.segment = (int32_t)buckets_of_piece(&x->buckets, k);
-    s.piece = (int32_t)k;
-    s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
+    s.segment = (int32_t)buckets_of_chunk(&x->buckets, k);
+    s.chunk = (int32_t)k;
+    s.n_bytes = x->buckets.chunk[k].n_elems * sizeof(float);
     s.step = x->state[k].step;
     span_ring_add(ring, &s);
 }
 
-/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted, so
+/* In the queue a chunk is shown while it is the next: since the one before it was taken, or since it was submitted, so
  * that the spans of the queue do not overlap. When it was submitted is a fact of its span. */
 static void note_queued(struct exchange *x, size_t k)
 {
-    const struct piece_times *t = &x->state[k].times;
+    const struct chunk_times *t = &x->state[k].times;
     const uint64_t next_ns = t->submitted_ns > x->last_start_ns ? t->submitted_ns : x->last_start_ns;
 
     note_span(
@@ -74,7 +74,7 @@ static void note_queued(struct exchange *x, size_t k)
 /* If several are outstanding, the oldest is shown (X2). When its messages were posted is a fact of its span. */
 static void note_exchanged(const struct exchange *x, size_t k)
 {
-    const struct piece_times *t = &x->state[k].times;
+    const struct chunk_times *t = &x->state[k].times;
 
     note_span(x, x->ring[EXCHANGE_QUEUE] ? exchanging_ring(x) : NULL, k,
               (struct span){ .start_ns = t->oldest_ns,
@@ -83,14 +83,14 @@ static void note_exchanged(const struct exchange *x, size_t k)
                              .submitted_ns = t->oldest_ns > t->start_ns ? t->start_ns : 0 });
 }
 
-/* The wait that has just ended, for piece k or (NO_PIECE) for all. */
+/* The wait that has just ended, for chunk k or (NO_CHUNK) for all. */
 static void note_wait(const struct exchange *x, size_t k)
 {
     const struct span s = { .start_ns = cost_last_wait_ns(&x->cost, false),
                             .end_ns = cost_last_wait_ns(&x->cost, true),
                             .what = "wait",
-                            .segment = k == NO_PIECE ? -1 : (int32_t)buckets_of_piece(&x->buckets, k),
-                            .piece = k == NO_PIECE ? 0 : (int32_t)k,
+                            .segment = k == NO_CHUNK ? -1 : (int32_t)buckets_of_chunk(&x->buckets, k),
+                            .chunk = k == NO_CHUNK ? 0 : (int32_t)k,
                             .step = x->step };
 
     if (x->overlaps)
@@ -126,16 +126,16 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     return RC_OK;
 }
 
-/* E1: the pieces of bucket b are summed on the device, behind their gradients. */
+/* E1: the chunks of bucket b are summed on the device, behind their gradients. */
 static enum rc queue_on_device(struct exchange *x, size_t b)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
     const uint64_t now_ns = world_now_ns(x->env.world), sent_bytes = x->transport->moved.bytes_sent;
     enum rc rc = RC_OK;
 
-    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
+    for (size_t k = bucket->first_chunk; k < bucket->first_chunk + bucket->n_chunks; k++) {
         x->state[k].is_queued = true;
-        x->state[k].times.at_server = (struct piece_cost){ 0 };
+        x->state[k].times.at_server = (struct chunk_cost){ 0 };
         x->state[k].times.start_ns = now_ns;
     }
     if (!x->is_left_out)
@@ -176,10 +176,10 @@ enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t no
     }
     for (; b < end; b++) {
         const struct bucket *bucket = &x->buckets.bucket[b];
-        for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
-            struct piece_state *p = &x->state[k];
+        for (size_t k = bucket->first_chunk; k < bucket->first_chunk + bucket->n_chunks; k++) {
+            struct chunk_state *p = &x->state[k];
             assert(!p->pending);
-            *p = (struct piece_state){ .pending = true,
+            *p = (struct chunk_state){ .pending = true,
                                        .is_left_out = x->is_left_out,
                                        .lr = x->lr,
                                        .step = x->step,
@@ -190,7 +190,7 @@ enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t no
             if (x->communicator)
                 communicator_submit(x->communicator, k);
             else
-                piece_queue_push(&x->queue, k);
+                chunk_queue_push(&x->queue, k);
         }
         if (s && x->is_queued)
             TRY(queue_on_device(x, b));
@@ -234,7 +234,7 @@ float *exchange_pushed(const struct exchange *x)
 /* E10: the gradient is added to those since the last push; without a pull the worker makes a step of its own. */
 static enum rc keep_gradient(struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
+    const struct range chunk = x->buckets.chunk[k];
     const struct sgd own = { .lr = x->state[k].lr,
                              .weight_decay = (float)x->env.optimizer.weight_decay,
                              .grad_scale = 1.0f };
@@ -242,11 +242,11 @@ static enum rc keep_gradient(struct exchange *x, size_t k)
     enum rc rc = RC_OK;
 
     if (accrues(x)) {
-        compute_accumulate(c, at(x->accrued, piece), at(x->host_grad, piece), piece.n_elems);
+        compute_accumulate(c, at(x->accrued, chunk), at(x->host_grad, chunk), chunk.n_elems);
         TRY(compute_sync(c));
     }
     if (!(x->state[k].push_pull & EXCHANGE_PULL)) {
-        compute_sgd_step(c, at(x->host_param, piece), NULL, at(x->host_grad, piece), piece.n_elems, &own);
+        compute_sgd_step(c, at(x->host_param, chunk), NULL, at(x->host_grad, chunk), chunk.n_elems, &own);
         TRY(compute_sync(c));
     }
 out:
@@ -254,22 +254,22 @@ out:
 }
 
 /* E9 */
-static enum rc compress(struct exchange *x, struct range piece)
+static enum rc compress(struct exchange *x, struct range chunk)
 {
     const struct compression *c = &x->env.opts.compression;
     enum rc rc;
 
-    TRY(compression_apply(c, host_compute(x), at(exchange_pushed(x), piece), at(x->residual, piece), piece.n_elems));
+    TRY(compression_apply(c, host_compute(x), at(exchange_pushed(x), chunk), at(x->residual, chunk), chunk.n_elems));
     if (c->kind == COMPRESSION_TOPK)
-        world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)piece.n_elems);
+        world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)chunk.n_elems);
 out:
     return rc;
 }
 
 /* For servers. */
-static struct piece_work work_of(const struct exchange *x, size_t k, unsigned push_pull)
+static struct chunk_work work_of(const struct exchange *x, size_t k, unsigned push_pull)
 {
-    return (struct piece_work){ k, push_pull, x->state[k].lr, x->host_param, exchange_pushed(x) };
+    return (struct chunk_work){ k, push_pull, x->state[k].lr, x->host_param, exchange_pushed(x) };
 }
 
 /* Bytes that this rank has sent, E14. */
@@ -280,7 +280,7 @@ static uint64_t moved_bytes(const struct exchange *x)
     return x->shard_transport ? n_bytes + x->shard_transport->moved.bytes_sent : n_bytes;
 }
 
-/* Messages that are sent from here on are of piece k. Returns the bytes that were sent before. */
+/* Messages that are sent from here on are of chunk k. Returns the bytes that were sent before. */
 static uint64_t begin_messages(struct exchange *x, size_t k)
 {
     if (x->log)
@@ -300,31 +300,31 @@ static bool crosses(const struct exchange *x, size_t k)
 
 static bool has_room(const struct exchange *x)
 {
-    return x->posted.n_posted - x->posted.n_completed < x->posted.most_pieces;
+    return x->posted.n_posted - x->posted.n_completed < x->posted.most_chunks;
 }
 
 enum rc exchange_post(void *arg, size_t k)
 {
     struct exchange *x = arg;
     struct posted *f = &x->posted;
-    struct piece_state *state = &x->state[k];
-    const struct range piece = x->buckets.piece[k];
-    const struct piece_work work = work_of(x, k, state->push_pull);
+    struct chunk_state *state = &x->state[k];
+    const struct range chunk = x->buckets.chunk[k];
+    const struct chunk_work work = work_of(x, k, state->push_pull);
     enum rc rc = RC_OK;
 
     assert(has_room(x));
-    state->times.at_server = (struct piece_cost){ 0 };
+    state->times.at_server = (struct chunk_cost){ 0 };
     state->times.start_ns = f->n_posted == f->n_completed ? follow_ns(x) : world_now_ns(x->env.world);
-    f->piece[f->n_posted++ % f->most_pieces] = k;
+    f->chunk[f->n_posted++ % f->most_chunks] = k;
     note_queued(x, k);
     if (!crosses(x, k))
         return RC_OK;
     const uint64_t sent_bytes = begin_messages(x, k);
-    weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
+    weigh(x, at(x->host_grad, chunk), chunk.n_elems, 1.0f);
     if (exchange_has_periods(x))
         TRY(keep_gradient(x, k));
     if (state->push_pull & EXCHANGE_PUSH)
-        TRY(compress(x, piece));
+        TRY(compress(x, chunk));
     if (!x->has_servers)
         TRY(x->sync->ops->collective->sum(x->sync, k, x->host_grad));
     else if (state->push_pull != 0)
@@ -336,19 +336,19 @@ out:
 
 /* --- complete --- */
 
-/* Copy a piece of what the mode left in host memory to the compute's. */
-static void unstage(struct exchange *x, struct range piece)
+/* Copy a chunk of what the mode left in host memory to the compute's. */
+static void unstage(struct exchange *x, struct range chunk)
 {
     float *to = x->has_servers ? x->param : x->grad, *from = x->has_servers ? x->host_param : x->host_grad;
 
-    compute_put(x->env.compute, to + piece.offset_elems, from + piece.offset_elems, piece.n_elems * sizeof(float));
+    compute_put(x->env.compute, to + chunk.offset_elems, from + chunk.offset_elems, chunk.n_elems * sizeof(float));
 }
 
-/* The parameters of piece k become those of the next step. */
+/* The parameters of chunk k become those of the next step. */
 static enum rc update(struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
-    struct piece_times *t = &x->state[k].times;
+    const struct range chunk = x->buckets.chunk[k];
+    struct chunk_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
     t->update_ns = x->is_staged ? world_now_ns(x->env.world) : t->exchanged_ns; /* staged: later, by another task */
@@ -357,13 +357,13 @@ static enum rc update(struct exchange *x, size_t k)
     else if (x->flips)
         TRY(exchange_flip(x, k));
     if (x->is_staged)
-        unstage(x, piece);
+        unstage(x, chunk);
     if (!x->has_servers) {
-        exchange_keep_piece(x, k);
+        exchange_keep_chunk(x, k);
         x->optimizer.lr = x->state[k].lr;
         x->optimizer.n_updates = x->n_updates_before + x->state[k].n_updates;
-        TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
-                                 at(x->grad, piece)));
+        TRY(optimizer_step_range(&x->optimizer, chunk.offset_elems, chunk.n_elems, at(x->param, chunk),
+                                 at(x->grad, chunk)));
     }
     x->state[k].n_updates++;
     t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
@@ -375,18 +375,18 @@ out:
     return rc;
 }
 
-/* The servers have answered for piece k. */
+/* The servers have answered for chunk k. */
 static enum rc end_at_servers(struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
-    struct piece_state *state = &x->state[k];
+    const struct range chunk = x->buckets.chunk[k];
+    struct chunk_state *state = &x->state[k];
     struct compute *c = host_compute(x);
     enum rc rc = RC_OK;
 
     if (state->push_pull != 0)
         TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &state->times.at_server));
     if (accrues(x) && state->push_pull & EXCHANGE_PUSH) { /* from here on nothing is accrued */
-        compute_zero(c, at(x->accrued, piece), piece.n_elems);
+        compute_zero(c, at(x->accrued, chunk), chunk.n_elems);
         TRY(compute_sync(c));
     }
 out:
@@ -403,8 +403,8 @@ enum rc exchange_complete(void *arg, size_t *out)
 {
     struct exchange *x = arg;
     struct posted *f = &x->posted;
-    const size_t k = f->piece[f->n_completed % f->most_pieces];
-    struct piece_times *t = &x->state[k].times;
+    const size_t k = f->chunk[f->n_completed % f->most_chunks];
+    struct chunk_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
     assert(f->n_completed < f->n_posted);
@@ -426,16 +426,16 @@ out:
     return rc;
 }
 
-/* E1: the sum of piece k is there, for later calls of the compute. The device sums one after the other: a piece begins
+/* E1: the sum of chunk k is there, for later calls of the compute. The device sums one after the other: a chunk begins
  * when the one before it has ended, as far as the host can see. */
 static enum rc complete_on_device(struct exchange *x, size_t k)
 {
     const uint64_t sent_bytes = x->transport->moved.bytes_sent;
-    struct piece_times *t = &x->state[k].times;
+    struct chunk_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
     if (!x->state[k].is_left_out)
-        TRY(x->sync->ops->collective->wait(x->sync, buckets_of_piece(&x->buckets, k)));
+        TRY(x->sync->ops->collective->wait(x->sync, buckets_of_chunk(&x->buckets, k)));
     x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes; /* between hosts */
     x->state[k].is_queued = false;
     t->exchanged_ns = world_now_ns(x->env.world);
@@ -458,12 +458,12 @@ static bool averages_now(const struct exchange *x)
     return ((uint64_t)x->step + 1) % x->env.opts.average_every == 0 || x->n_begun == x->env.n_steps;
 }
 
-/* Piece k of the parameters := the weighted mean of all workers. In the parameters themselves, or if the mode cannot
+/* Chunk k of the parameters := the weighted mean of all workers. In the parameters themselves, or if the mode cannot
  * reach them, in the copy in which gradients are exchanged. */
-static enum rc average_piece(struct exchange *x, size_t k)
+static enum rc average_chunk(struct exchange *x, size_t k)
 {
-    const struct range piece = x->buckets.piece[k];
-    const size_t n_bytes = piece.n_elems * sizeof(float);
+    const struct range chunk = x->buckets.chunk[k];
+    const size_t n_bytes = chunk.n_elems * sizeof(float);
     float *floats = x->is_staged ? x->host_grad : x->param;
     enum rc rc;
 
@@ -471,13 +471,13 @@ static enum rc average_piece(struct exchange *x, size_t k)
         x->log->step = x->state[k].step;
     TRY(compute_sync(x->env.compute));
     if (x->is_staged)
-        TRY(compute_fetch(x->env.compute, floats + piece.offset_elems, x->param + piece.offset_elems, n_bytes));
-    weigh(x, at(floats, piece), piece.n_elems, 1.0f / (float)x->env.n_workers);
+        TRY(compute_fetch(x->env.compute, floats + chunk.offset_elems, x->param + chunk.offset_elems, n_bytes));
+    weigh(x, at(floats, chunk), chunk.n_elems, 1.0f / (float)x->env.n_workers);
     const uint64_t sent_bytes = x->transport->moved.bytes_sent;
     TRY(x->sync->ops->collective->sum(x->sync, k, floats));
     x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes;
     if (x->is_staged)
-        compute_put(x->env.compute, x->param + piece.offset_elems, floats + piece.offset_elems, n_bytes);
+        compute_put(x->env.compute, x->param + chunk.offset_elems, floats + chunk.offset_elems, n_bytes);
 out:
     return rc;
 }
@@ -485,16 +485,16 @@ out:
 /* Replaces post and complete. */
 static enum rc update_and_average(struct exchange *x, size_t k)
 {
-    struct piece_times *t = &x->state[k].times;
+    struct chunk_times *t = &x->state[k].times;
     enum rc rc;
 
-    t->at_server = (struct piece_cost){ 0 };
+    t->at_server = (struct chunk_cost){ 0 };
     t->start_ns = t->oldest_ns = t->exchanged_ns = follow_ns(x);
     TRY(update(x, k));
     if (!averages_now(x))
         return RC_OK;
     t->start_ns = t->oldest_ns = follow_ns(x);
-    TRY(average_piece(x, k));
+    TRY(average_chunk(x, k));
     t->exchanged_ns = world_now_ns(x->env.world);
     note_inline(x, t->exchanged_ns);
     note_queued(x, k);
@@ -505,7 +505,7 @@ out:
 
 /* --- await: in the caller --- */
 
-/* Piece k is complete. */
+/* Chunk k is complete. */
 static enum rc note_done(struct exchange *x, size_t k)
 {
     enum rc rc = RC_OK;
@@ -514,12 +514,12 @@ static enum rc note_done(struct exchange *x, size_t k)
         TRY(update(x, k));
     x->state[k].pending = false;
     x->n_pending--;
-    cost_add_piece(&x->cost, &x->state[k].times, x->has_servers);
+    cost_add_chunk(&x->cost, &x->state[k].times, x->has_servers);
 out:
     return rc;
 }
 
-/* One piece more is done: the next from the communicator, or without it the next of the queue. */
+/* One chunk more is done: the next from the communicator, or without it the next of the queue. */
 static enum rc complete_next(struct exchange *x)
 {
     size_t k;
@@ -528,14 +528,14 @@ static enum rc complete_next(struct exchange *x)
     if (x->communicator)
         TRY(communicator_wait(x->communicator, &k));
     else if (x->env.opts.average_every > 0) {
-        k = piece_queue_pop(&x->queue);
+        k = chunk_queue_pop(&x->queue);
         TRY(update_and_average(x, k));
     } else if (x->is_queued) {
-        k = piece_queue_pop(&x->queue);
+        k = chunk_queue_pop(&x->queue);
         TRY(complete_on_device(x, k));
     } else {
         while (x->queue.n > 0 && has_room(x))
-            TRY(exchange_post(x, piece_queue_pop(&x->queue)));
+            TRY(exchange_post(x, chunk_queue_pop(&x->queue)));
         TRY(exchange_complete(x, &k));
     }
     TRY(note_done(x, k));
@@ -548,7 +548,7 @@ static enum rc take_completed(struct exchange *x)
 {
     enum rc rc = RC_OK;
 
-    for (size_t k; x->communicator && (k = communicator_poll(x->communicator)) != NO_PIECE;)
+    for (size_t k; x->communicator && (k = communicator_poll(x->communicator)) != NO_CHUNK;)
         TRY(note_done(x, k));
 out:
     return rc;
@@ -558,10 +558,10 @@ out:
  * wait, too. */
 static enum rc take_early(struct exchange *x)
 {
-    const size_t k = x->communicator ? communicator_poll(x->communicator) : NO_PIECE;
+    const size_t k = x->communicator ? communicator_poll(x->communicator) : NO_CHUNK;
     enum rc rc = RC_OK;
 
-    if (k == NO_PIECE)
+    if (k == NO_CHUNK)
         return RC_OK;
     if (x->is_staged)
         cost_wait_begin(&x->cost, world_now_ns(x->env.world));
@@ -581,7 +581,7 @@ static void begin_wait(struct exchange *x, uint64_t now_ns)
     cost_wait_begin(&x->cost, now_ns);
 }
 
-/* For piece k; NO_PIECE: for all. */
+/* For chunk k; NO_CHUNK: for all. */
 static enum rc end_wait(struct exchange *x, size_t k)
 {
     enum rc rc;
@@ -601,7 +601,7 @@ static enum rc queue_submitted(struct exchange *x)
     if (!x->is_queued || x->overlaps)
         return RC_OK;
     for (size_t b = 0; b < x->buckets.n_buckets && x->n_pending > 0; b++) {
-        const struct piece_state *first = &x->state[x->buckets.bucket[b].first_piece];
+        const struct chunk_state *first = &x->state[x->buckets.bucket[b].first_chunk];
         if (first->pending && !first->is_queued)
             TRY(queue_on_device(x, b));
     }
@@ -623,8 +623,8 @@ enum rc exchange_await(struct exchange *x, struct segment s)
         return RC_OK;
     TRY(compute_sync(x->env.compute)); /* compute.C2: what is done by now depends on what time it is */
     TRY(take_early(x));
-    for (size_t k = b->first_piece; k < b->first_piece + b->n_pieces; k++) {
-        if (!x->state[k].pending || !overlap(x->buckets.piece[k], s))
+    for (size_t k = b->first_chunk; k < b->first_chunk + b->n_chunks; k++) {
+        if (!x->state[k].pending || !overlap(x->buckets.chunk[k], s))
             continue;
         begin_wait(x, world_now_ns(x->env.world));
         TRY(queue_submitted(x));
@@ -648,7 +648,7 @@ enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns)
         TRY(complete_next(x));
     if (x->env.opts.average_every > 0)
         x->is_averaged = x->is_averaged || averages_now(x);
-    TRY(end_wait(x, NO_PIECE));
+    TRY(end_wait(x, NO_CHUNK));
     *now_ns = cost_last_wait_ns(&x->cost, true);
 out:
     return rc;
@@ -662,8 +662,8 @@ enum rc exchange_average_rest(struct exchange *x)
 
     if (x->env.opts.average_every == 0 || x->is_averaged || !x->sync)
         return RC_OK;
-    for (size_t k = 0; k < x->buckets.n_pieces; k++)
-        TRY(average_piece(x, k));
+    for (size_t k = 0; k < x->buckets.n_chunks; k++)
+        TRY(average_chunk(x, k));
     x->is_averaged = true;
 out:
     return rc;
@@ -676,12 +676,12 @@ enum rc exchange_push_rest(struct exchange *x)
 
     if (!exchange_has_periods(x) || !x->is_worker || x->n_begun == 0 || x->push_pull & EXCHANGE_PUSH)
         return RC_OK;
-    for (size_t k = 0; k < x->buckets.n_pieces; k++) {
-        const struct piece_work work = work_of(x, k, EXCHANGE_PUSH);
-        struct piece_cost cost = { 0 };
+    for (size_t k = 0; k < x->buckets.n_chunks; k++) {
+        const struct chunk_work work = work_of(x, k, EXCHANGE_PUSH);
+        struct chunk_cost cost = { 0 };
         if (x->log)
             x->log->step = x->state[k].step;
-        TRY(compress(x, x->buckets.piece[k]));
+        TRY(compress(x, x->buckets.chunk[k]));
         TRY(x->sync->ops->servers->post(x->sync, &work));
         TRY(x->sync->ops->servers->complete(x->sync, x->host_param, &cost));
     }

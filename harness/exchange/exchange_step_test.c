@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_step_test.c - which pieces an exchange posts and completes when, by a mode that writes it down: as many at
+ * exchange_step_test.c - which chunks an exchange posts and completes when, by a mode that writes it down: as many at
  * once as are wanted and the mode allows, in the order of the queue, completed in that order.
  *
- * Five segments are five pieces; 0 is the last segment. Of piece k the mode makes the parameters 100 (step + 1) + k.
+ * Five segments are five chunks; 0 is the last segment. Of chunk k the mode makes the parameters 100 (step + 1) + k.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,9 +18,9 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { N_PIECES = 5, N_PARAMS = 10, N_STEPS = 2, TEXT_BYTES = 512, NOWHERE = 1000 };
+enum { N_CHUNKS = 5, N_PARAMS = 10, N_STEPS = 2, TEXT_BYTES = 512, NOWHERE = 1000 };
 
-static const struct segment layout[N_PIECES] = { { 0, 2 }, { 2, 3 }, { 5, 1 }, { 6, 3 }, { 9, 1 } };
+static const struct segment layout[N_CHUNKS] = { { 0, 2 }, { 2, 3 }, { 5, 1 }, { 6, 3 }, { 9, 1 } };
 
 struct plan {
     struct exchange_opts opts;
@@ -37,7 +37,7 @@ struct plan {
 struct noted { /* the mode */
     struct sync base;
     struct plan *plan;
-    size_t posted[N_PIECES * N_STEPS];
+    size_t posted[N_CHUNKS * N_STEPS];
     unsigned push_pull;
     int n_posted, n_ended;
 };
@@ -71,13 +71,13 @@ static enum rc noted_open(struct sync **out, const struct sync_env *env)
     return RC_OK;
 }
 
-static enum rc noted_post(struct sync *s, const struct piece_work *work)
+static enum rc noted_post(struct sync *s, const struct chunk_work *work)
 {
     struct noted *n = (struct noted *)s;
 
     if (n->n_posted == n->plan->fails_at_post)
         return rc_raise(RC_PEER, "post %d fails", n->n_posted);
-    if (n->n_posted % N_PIECES == 0)
+    if (n->n_posted % N_CHUNKS == 0)
         n->plan->text[0] = '\0';
     n->plan->n_failures += n->n_posted - n->n_ended >= most_at_once(n->plan);
     n->posted[n->n_posted++] = work->k;
@@ -86,18 +86,18 @@ static enum rc noted_post(struct sync *s, const struct piece_work *work)
     return RC_OK;
 }
 
-static enum rc noted_complete(struct sync *s, float *param, struct piece_cost *out)
+static enum rc noted_complete(struct sync *s, float *param, struct chunk_cost *out)
 {
     struct noted *n = (struct noted *)s;
     const size_t k = n->posted[n->n_ended];
-    const struct range piece = s->env.buckets->piece[k];
+    const struct range chunk = s->env.buckets->chunk[k];
 
     n->plan->n_failures += n->n_ended >= n->n_posted;
     if (n->n_ended == n->plan->fails_at_end)
         return rc_raise(RC_PEER, "end %d fails", n->n_ended);
-    const int step = n->n_ended++ / N_PIECES;
-    for (size_t i = 0; i < piece.n_elems && n->push_pull & EXCHANGE_PULL; i++)
-        param[piece.offset_elems + i] = (float)(100 * (step + 1) + (int)k);
+    const int step = n->n_ended++ / N_CHUNKS;
+    for (size_t i = 0; i < chunk.n_elems && n->push_pull & EXCHANGE_PULL; i++)
+        param[chunk.offset_elems + i] = (float)(100 * (step + 1) + (int)k);
     out->staleness_count = (uint32_t)k;
     write_down(n, '-', k);
     return RC_OK;
@@ -130,9 +130,9 @@ static const struct sync_mode noted_mode = { .module.name = "noted",
 
 static void check_params(struct plan *p, const float *param, int step)
 {
-    for (int g = 0; g < N_PIECES; g++)
+    for (int g = 0; g < N_CHUNKS; g++)
         for (size_t i = 0; i < layout[g].n_elems; i++)
-            p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_PIECES - 1 - g); /* E2 */
+            p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_CHUNKS - 1 - g); /* E2 */
 }
 
 static enum rc work(struct plan *p, struct world *w, struct exchange *x, struct compute *c)
@@ -143,17 +143,17 @@ static enum rc work(struct plan *p, struct world *w, struct exchange *x, struct 
         uint64_t now_ns = world_now_ns(w);
         TRY(exchange_begin(x, (uint64_t)step, 1));
         TRY(compute_sync(c));
-        for (size_t g = N_PIECES; g-- > 0 && exchange_wants_segments(x);)
+        for (size_t g = N_CHUNKS; g-- > 0 && exchange_wants_segments(x);)
             TRY(exchange_submit(x, &layout[g], 0));
         if (!exchange_wants_segments(x))
             TRY(exchange_submit(x, NULL, now_ns));
-        for (size_t g = 0; g < N_PIECES && exchange_overlaps(x); g++)
+        for (size_t g = 0; g < N_CHUNKS && exchange_overlaps(x); g++)
             TRY(exchange_await(x, layout[g]));
         if (exchange_overlaps(x)) /* waits do not overlap */
             now_ns = world_now_ns(w);
         TRY(exchange_await_all(x, &now_ns));
         check_params(p, exchange_param(x), step);
-        p->n_failures += exchange_cost(x).staleness_count != N_PIECES - 1;
+        p->n_failures += exchange_cost(x).staleness_count != N_CHUNKS - 1;
     }
     TRY(exchange_final(x, NULL));
 out:
@@ -198,7 +198,7 @@ static enum rc body(struct world *w, void *arg)
                                       .mode = &mode,
                                       .transport = &transport,
                                       .segment = layout,
-                                      .n_segments = N_PIECES,
+                                      .n_segments = N_CHUNKS,
                                       .n_workers = 1,
                                       .n_servers = 1,
                                       .opts = opts,
@@ -255,7 +255,7 @@ static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
     }
 }
 
-/* When the communicator finds a piece is a matter of luck: that it holds the limit, and the order, is not. */
+/* When the communicator finds a chunk is a matter of luck: that it holds the limit, and the order, is not. */
 static void overlapped_no_more_than_are_wanted(void **state)
 {
     (void)state;
@@ -271,8 +271,8 @@ static void overlapped_no_more_than_are_wanted(void **state)
             n_posted += *at == '+' ? (assert_int_equal(at[1], '0' + (int)n_posted), 1u) : 0;
             n_ended += *at == '-' ? (assert_int_equal(at[1], '0' + (int)n_ended), 1u) : 0;
         }
-        assert_int_equal(n_posted, N_PIECES);
-        assert_int_equal(n_ended, N_PIECES);
+        assert_int_equal(n_posted, N_CHUNKS);
+        assert_int_equal(n_ended, N_CHUNKS);
     }
 }
 
@@ -353,7 +353,7 @@ static void ranks_have_to_agree_E3(void **state)
     plan_of_mode = &p;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &(struct world_opts){ .has_tasks = true }, 2, body, &p), RC_MISMATCH);
-    assert_non_null(strstr(rc_message(), "number of pieces under way"));
+    assert_non_null(strstr(rc_message(), "number of chunks under way"));
 }
 
 int main(void)

@@ -10,7 +10,7 @@ enum refused {
     NOT_REFUSED,
     REFUSED_STRANGER,     /* a connection, or a frame, not from a rank of the run */
     REFUSED_VERSION,      /* of the protocol */
-    REFUSED_MODEL,        /* it is of another model, or its pieces are on other servers */
+    REFUSED_MODEL,        /* it is of another model, or its chunks are on other servers */
     REFUSED_TRUNCATED,    /* shorter than its header says */
     REFUSED_OVERSIZED,    /* longer than its header says, or than any message */
     REFUSED_MALFORMED,    /* a field has an invalid value */

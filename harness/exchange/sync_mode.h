@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync_mode.h - what the ranks do with a piece of the gradient.
+ * sync_mode.h - what the ranks do with a chunk of the gradient.
  * "none" (nothing: the control), "single" (one worker, nothing), "allreduce" (the sum over workers), "ps" (push, pull;
  * asynchronous). The queue before a mode and the update after it are those of exchange.h, the same for all modes.
  * Synchronous modes average over workers; asynchronous ones apply each worker's own mean gradient. No mode applies a
@@ -10,11 +10,11 @@
  * (ranks exchange nothing). struct sync_mode has what both have in common.
  *
  * Invariants
- *   S1  Order on a worker: open; then in every step each piece once, by sum() or by post() and complete(), in an order
+ *   S1  Order on a worker: open; then in every step each chunk once, by sum() or by post() and complete(), in an order
  *       that is the same on every worker of a synchronous mode; with servers then final once; then close. One task at
- *       a time calls (task.h, K6). At most `most_in_flight` pieces are posted and not completed.
- *   S2  After sum() returned RC_OK, the elements of that piece are the sum over workers (env.shard: over those that
- *       have the piece). After complete() param holds, for that piece, the values for the next step, at most
+ *       a time calls (task.h, K6). At most `most_in_flight` chunks are posted and not completed.
+ *   S2  After sum() returned RC_OK, the elements of that chunk are the sum over workers (env.shard: over those that
+ *       have the chunk). After complete() param holds, for that chunk, the values for the next step, at most
  *       `staleness` updates older than the newest, made by the rule of env.consistency (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single", if nothing is compressed.
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
@@ -66,7 +66,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     const void *collective_opts;             /* its options; NULL: none */
     struct share *const *share;              /* [n_shares]: with the arrays given to sum() */
     int n_shares;
-    struct sync_shard shard; /* of a mode with MODE_COLLECTIVE: pieces from first_elem on are summed over that world */
+    struct sync_shard shard; /* of a mode with MODE_COLLECTIVE: chunks from first_elem on are summed over that world */
     const struct buckets *buckets;
     const struct placement *placement; /* of the parameters on the servers */
     struct consistency consistency;    /* of a mode with servers */
@@ -85,7 +85,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's slice (placement.h), in host memory, lent during open; NULL: no data */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: a new training */
-    int n_in_flight; /* of a mode with servers: maximum pieces of a worker that are posted and not completed; 0: 1 */
+    int n_in_flight; /* of a mode with servers: maximum chunks of a worker that are posted and not completed; 0: 1 */
     int n_replicas;  /* of each slice: 0, or 1, on the next server (ps/recovery/replica.h) */
     const float *before_param; /* with one: as slice_param, of the previous server (of server 0: the last one) */
     float *before_moments;     /* likewise, as in slice_state */
@@ -123,7 +123,7 @@ static inline int sync_worker_of(const struct sync_env *e, int rank)
     return rank < e->n_workers ? rank : rank < e->n_workers + e->n_servers ? -1 : rank - e->n_servers;
 }
 
-struct piece_cost {           /* what a piece cost at the servers, ns */
+struct chunk_cost {           /* what a chunk cost at the servers, ns */
     uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
     uint64_t apply_ns;        /* ps: updating the parameters there */
     uint64_t held_ns;         /* ps: the wait of its answer for other workers; the slowest server */
@@ -135,11 +135,11 @@ struct piece_cost {           /* what a piece cost at the servers, ns */
     bool is_last;             /* ps: the worker must begin no further step */
 };
 
-struct piece_work {     /* of post() */
-    size_t k;           /* piece */
+struct chunk_work {     /* of post() */
+    size_t k;           /* chunk */
     unsigned push_pull; /* enum push_pull; not 0 */
     float lr;           /* of this step, for the servers */
-    /* float[n_params] in host memory, or NULL (no data); elements of other pieces are neither read nor written. */
+    /* float[n_params] in host memory, or NULL (no data); elements of other chunks are neither read nor written. */
     float *param, *grad;
 };
 
@@ -199,8 +199,8 @@ static inline bool mode_exchanges(const struct module *mode)
 struct collective_mode {
     unsigned types; /* the collectives that it calls: enum collective_type */
 
-    /* S2, for piece k of env.buckets. grad: float[n_params] in host memory, or NULL (no data); the elements of other
-     * pieces are neither read nor written. */
+    /* S2, for chunk k of env.buckets. grad: float[n_params] in host memory, or NULL (no data); the elements of other
+     * chunks are neither read nor written. */
     enum rc (*sum)(struct sync *s, size_t k, float *grad);
     /* Both replace sum() if the collective has COLL_DEVICE; for whole buckets. queue() does not wait: it sums bucket b
      * of grad, float[n_params] in memory of the compute, after earlier calls of the compute (collective.A7). wait():
@@ -215,14 +215,14 @@ struct collective_mode {
 struct server_mode {
     /* --- on a worker --- */
 
-    /* At most most_in_flight pieces are posted and not completed, all different. post() does not wait for another
-     * rank; param and grad are lent until the piece is completed. Without EXCHANGE_PULL param is unchanged, and the
+    /* At most most_in_flight chunks are posted and not completed, all different. post() does not wait for another
+     * rank; param and grad are lent until the chunk is completed. Without EXCHANGE_PULL param is unchanged, and the
      * worker may continue with its own gradient; updates that it has pushed since it pulled do not count in staleness,
      * which counts only those of other workers. After an error nothing is posted any more. */
     int most_in_flight;
-    enum rc (*post)(struct sync *s, const struct piece_work *work);
-    /* Completes the piece that was posted first. *out is zeroed by the caller. Errors: likewise. */
-    enum rc (*complete)(struct sync *s, float *param, struct piece_cost *out);
+    enum rc (*post)(struct sync *s, const struct chunk_work *work);
+    /* Completes the chunk that was posted first. *out is zeroed by the caller. Errors: likewise. */
+    enum rc (*complete)(struct sync *s, float *param, struct chunk_cost *out);
     /* Optional: env.n_batches. Between two steps: the previous batch, if any, is done. *out := the next batch, to which
      * the next pushes belong, or *is_over: every batch is done. Waits while other workers have the remaining batches.
      */
@@ -249,14 +249,14 @@ struct server_mode {
 
 struct sync_mode {             /* without MODE_EXCHANGES it has the module alone */
     struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
-    const char *exchange_name; /* of a piece's exchange in timelines: "reduce" */
+    const char *exchange_name; /* of a chunk's exchange in timelines: "reduce" */
     const struct collective_mode *collective; /* with MODE_COLLECTIVE; else NULL */
     const struct server_mode *servers;        /* with MODE_SERVERS; else NULL */
 
     enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
     /* The messages of a step, for its lower bound; zeros if there are none. Pure. */
     struct wire_plan (*wire_plan)(const struct sync *s);
-    /* Bytes that this rank sends for all pieces of a step without compression, or for a server in its answers to one
+    /* Bytes that this rank sends for all chunks of a step without compression, or for a server in its answers to one
      * worker. 0: not known. Pure. */
     uint64_t (*full_bytes)(const struct sync *s);
     void (*close)(struct sync **s);

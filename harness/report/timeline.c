@@ -78,7 +78,7 @@ static void print_span(struct events *e, int pid, long long tid, const char *quo
             e->separator, quoted_name, pid, tid, ts_ns / 1000, (int)(ts_ns % 1000), dur_ns / 1000, (int)(dur_ns % 1000),
             s->step);
     if (s->segment >= 0)
-        fprintf(e->to, ",\"bucket\":%" PRId32 ",\"piece\":%" PRId32, s->segment, s->piece);
+        fprintf(e->to, ",\"bucket\":%" PRId32 ",\"piece\":%" PRId32, s->segment, s->chunk);
     if (s->n_bytes > 0)
         fprintf(e->to, ",\"bytes\":%" PRIu64, s->n_bytes);
     if (s->submitted_ns > 0) { /* the span that was there then may be among those that were overwritten */

@@ -138,7 +138,7 @@ static enum rc pack_ring(struct packing *p, struct timeline_span *to, const stru
                                         .n_bytes = s->n_bytes,
                                         .submitted_ns = s->submitted_ns,
                                         .segment = s->segment,
-                                        .piece = s->piece,
+                                        .chunk = s->chunk,
                                         .step = s->step,
                                         .order = (uint32_t)i };
         TRY(find_name(p, s->what, &to[i].name));

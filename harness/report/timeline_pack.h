@@ -36,7 +36,7 @@ struct timeline_name {
 
 struct timeline_span {
     uint64_t start_ns, end_ns, n_bytes, submitted_ns;
-    int32_t segment, piece;
+    int32_t segment, chunk;
     uint32_t step;
     uint32_t name;   /* index */
     uint32_t order;  /* position in the ring */

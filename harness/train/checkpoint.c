@@ -63,7 +63,7 @@ static size_t moment_floats(const struct checkpoint *c)
 /* --- writing --- */
 
 enum {
-    PIECE_BYTES = 1 << 16,
+    CHUNK_BYTES = 1 << 16,
     MOST_UNSYNCED_BYTES = 1 << 24, /* what the disk takes at once: no call lasts long but on a disk that hangs */
 };
 
@@ -97,7 +97,7 @@ static enum rc put(struct writer *w, const void *bytes, size_t n_bytes)
     enum rc rc = RC_OK;
 
     while (n_bytes > 0) {
-        const size_t n = n_bytes < PIECE_BYTES ? n_bytes : PIECE_BYTES;
+        const size_t n = n_bytes < CHUNK_BYTES ? n_bytes : CHUNK_BYTES;
         tick(w);
         crypto_hash_sha256_update(&w->hash, from, n);
         fwrite(from, 1, n, w->file.stream); /* short writes are found by commit: ferror */

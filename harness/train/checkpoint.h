@@ -45,7 +45,7 @@ struct checkpoint_part { /* the range of all parameters and state that a stage h
 enum rc checkpoint_cut(struct checkpoint *c, const struct checkpoint_part *part) MUST_CHECK;
 /* param, the optimiser's arrays and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
-/* Like checkpoint_save(), with signs of life (peers.P1). Calls tick(arg) before each piece of 64 KiB is written, and
+/* Like checkpoint_save(), with signs of life (peers.P1). Calls tick(arg) before each chunk of 64 KiB is written, and
  * before each flush of at most 16 MiB to disk. */
 enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick)(void *arg),
                                 void *arg) MUST_CHECK;

@@ -50,7 +50,7 @@ static void a_ring_sends_so_many_bytes(void **state)
     }
 }
 
-/* Two pieces, two servers with 6853 parameters each; answers are whole. */
+/* Two chunks, two servers with 6853 parameters each; answers are whole. */
 static void workers_push_less_and_servers_answer_in_full(void **state)
 {
     static const struct {
@@ -223,7 +223,7 @@ static void the_row_has_bytes_and_ratio(void **state)
     train_job_free(&job);
 }
 
-/* A worker's residual and what it packs into; the halves of a piece, or the pairs of all; what a server unpacks into.
+/* A worker's residual and what it packs into; the halves of a chunk, or the pairs of all; what a server unpacks into.
  */
 static void its_memory_is_planned(void **state)
 {

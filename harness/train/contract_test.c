@@ -2,7 +2,7 @@
 /*
  * contract_test.c CASE MODE - what the training loop promises the exchange, and the exchange a mode.
  *
- *   order        of the loop: begin, gradients, all awaited, step by step; final once. S1: in every step each piece
+ *   order        of the loop: begin, gradients, all awaited, step by step; final once. S1: in every step each chunk
  *                once, as many at once as --in-flight says; S4: each server serves once
  *   allocation   E5, A4, L2: a worker allocates nothing from its second begin to its last step's end, a server nothing
  *   allocation_is_noticed   the same with an exchange that allocates: must be caught
@@ -23,7 +23,7 @@
 #include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
 
-enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PIECES = 256 };
+enum { N_STEPS = 40, MAX_RANKS = 8, MAX_CHUNKS = 256 };
 
 /* slow_worker: 4 x 3.2 s are more than the limit of a message, which is twice --stall-abort-s. No rank that works is
  * silent for --stall-abort-s, on a busy machine either. */
@@ -67,8 +67,8 @@ static struct {
     atomic_int n_allocations, n_errors, n_serves, n_finals, n_started;
     struct {
         uint64_t n_begun, n_submitted, n_awaited;
-        uint64_t n_exchanged[MAX_PIECES];      /* by rank of the world */
-        uint64_t n_posted, n_ended, n_at_once; /* likewise, all pieces; the most of them */
+        uint64_t n_exchanged[MAX_CHUNKS];      /* by rank of the world */
+        uint64_t n_posted, n_ended, n_at_once; /* likewise, all chunks; the most of them */
     } rank[MAX_RANKS];
 } seen;
 
@@ -153,8 +153,8 @@ enum rc __wrap_exchange_final(struct exchange *x, struct optimizer_state *state)
     return __real_exchange_final(x, state);
 }
 
-/* The exchange of piece k begins; it is one that there is. How often it has been exchanged before. */
-static uint64_t count_piece(const struct sync *s, size_t k)
+/* The exchange of chunk k begins; it is one that there is. How often it has been exchanged before. */
+static uint64_t count_chunk(const struct sync *s, size_t k)
 {
     const int r = s->env.world->rank;
     const uint64_t n_before = seen.rank[r].n_exchanged[k]++;
@@ -166,27 +166,27 @@ static uint64_t count_piece(const struct sync *s, size_t k)
     return n_before;
 }
 
-static bool is_piece(const struct sync *s, size_t k)
+static bool is_chunk(const struct sync *s, size_t k)
 {
-    if (k < s->env.buckets->n_pieces && k < MAX_PIECES)
+    if (k < s->env.buckets->n_chunks && k < MAX_CHUNKS)
         return true;
-    error("S1: there is no such piece", s->env.world->rank, k);
+    error("S1: there is no such chunk", s->env.world->rank, k);
     return false;
 }
 
-static void check_zeroed(const struct sync *s, const struct piece_cost *out)
+static void check_zeroed(const struct sync *s, const struct chunk_cost *out)
 {
     if (out->server_ns != 0 || out->apply_ns != 0 || out->staleness_count != 0)
         error("the cost was not zeroed", s->env.world->rank, 0);
 }
 
-static enum rc watch_post(struct sync *s, const struct piece_work *work)
+static enum rc watch_post(struct sync *s, const struct chunk_work *work)
 {
     const int r = s->env.world->rank;
 
-    if (!is_piece(s, work->k))
+    if (!is_chunk(s, work->k))
         return RC_INVAL;
-    const uint64_t n_before = count_piece(s, work->k);
+    const uint64_t n_before = count_chunk(s, work->k);
     seen.rank[r].n_posted++;
     const uint64_t n_at_once = seen.rank[r].n_posted - seen.rank[r].n_ended;
     seen.rank[r].n_at_once = n_at_once > seen.rank[r].n_at_once ? n_at_once : seen.rank[r].n_at_once;
@@ -196,7 +196,7 @@ static enum rc watch_post(struct sync *s, const struct piece_work *work)
     return rc;
 }
 
-static enum rc watch_complete(struct sync *s, float *param, struct piece_cost *out)
+static enum rc watch_complete(struct sync *s, float *param, struct chunk_cost *out)
 {
     const int r = s->env.world->rank;
 
@@ -208,9 +208,9 @@ static enum rc watch_complete(struct sync *s, float *param, struct piece_cost *o
 
 static enum rc watch_sum(struct sync *s, size_t k, float *grad)
 {
-    if (!is_piece(s, k))
+    if (!is_chunk(s, k))
         return RC_INVAL;
-    const uint64_t n_before = count_piece(s, k);
+    const uint64_t n_before = count_chunk(s, k);
     const enum rc rc = seen.inner->collective->sum(s, k, grad);
     if (overlaps && n_before + 1 == N_STEPS)
         in_steps = 0;
@@ -251,8 +251,8 @@ static struct sync_mode watched_mode(void)
     return watched;
 }
 
-/* All workers did all steps, the modes every piece in each of them. */
-static void check_counts(int n_workers, int n_servers, size_t n_pieces)
+/* All workers did all steps, the modes every chunk in each of them. */
+static void check_counts(int n_workers, int n_servers, size_t n_chunks)
 {
     if (atomic_load(&seen.n_finals) != n_workers || atomic_load(&seen.n_serves) != n_servers)
         error("S1, S4: final or serve not once each", 0, N_STEPS);
@@ -262,12 +262,12 @@ static void check_counts(int n_workers, int n_servers, size_t n_pieces)
     if (n_through != n_workers)
         error("not every worker has awaited every step", 0, N_STEPS);
     for (int r = 0; r < n_workers; r++)
-        for (size_t k = 0; mode_exchanges(&seen.inner->module) && k < n_pieces; k++)
+        for (size_t k = 0; mode_exchanges(&seen.inner->module) && k < n_chunks; k++)
             if (seen.rank[r].n_exchanged[k] != N_STEPS)
-                error("S1: a piece was not exchanged once in every step", r, seen.rank[r].n_exchanged[k]);
+                error("S1: a chunk was not exchanged once in every step", r, seen.rank[r].n_exchanged[k]);
     for (int r = 0; r < n_workers; r++)
-        if (seen.rank[r].n_ended != (seen.inner->servers ? N_STEPS * n_pieces : 0))
-            error("S1: not every piece has ended once in every step", r, seen.rank[r].n_ended);
+        if (seen.rank[r].n_ended != (seen.inner->servers ? N_STEPS * n_chunks : 0))
+            error("S1: not every chunk has ended once in every step", r, seen.rank[r].n_ended);
     for (int r = 0; r < n_workers && seen.inner->servers; r++) {
         const uint64_t n = seen.rank[r].n_at_once;
         if (n > (uint64_t)in_flight || (!overlaps && n != (uint64_t)in_flight)) /* else a matter of luck */
@@ -276,7 +276,7 @@ static void check_counts(int n_workers, int n_servers, size_t n_pieces)
 }
 
 /* Of the training with these options. More than one, else the cases say little. */
-static size_t n_pieces_of(const char *options)
+static size_t n_chunks_of(const char *options)
 {
     struct train_job job = { 0 };
     struct buckets buckets = { 0 };
@@ -284,12 +284,12 @@ static size_t n_pieces_of(const char *options)
     if (kit_prepare(&job, options) != RC_OK ||
         buckets_open(&buckets, job.segment, job.n_segments, &job.exchange.buckets) != RC_OK)
         error(rc_message(), 0, 0);
-    const size_t n_pieces = buckets.n_pieces;
-    if (mode_exchanges(&seen.inner->module) && n_pieces < 5)
-        error("too few pieces", 0, n_pieces);
+    const size_t n_chunks = buckets.n_chunks;
+    if (mode_exchanges(&seen.inner->module) && n_chunks < 5)
+        error("too few chunks", 0, n_chunks);
     buckets_close(&buckets);
     train_job_free(&job);
-    return n_pieces;
+    return n_chunks;
 }
 
 int main(int argc, char **argv)
@@ -329,6 +329,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%d allocations in %d steps\n", atomic_load(&seen.n_allocations), N_STEPS);
         return atomic_load(&seen.n_allocations) > 0;
     }
-    check_counts(n_workers, n_servers, n_pieces_of(options));
+    check_counts(n_workers, n_servers, n_chunks_of(options));
     return atomic_load(&seen.n_errors) > 0;
 }

@@ -117,7 +117,7 @@ static size_t server_bytes_of(const char *options)
     return n_bytes;
 }
 
-/* Of each piece a server notes a bit for each batch, and the first one four numbers for each worker, and when each
+/* Of each chunk a server notes a bit for each batch, and the first one four numbers for each worker, and when each
  * round ended; with a replica it has the same of another server, and once more on its way to a new one. */
 static void memory_of_servers_is_counted(void **state)
 {
@@ -376,7 +376,7 @@ static void in_sim(void **state)
         for (int s = 2; s < 4; s++) {
             assert_int_equal(r.rank[s].served.batches_held_count, 36);
             assert_int_equal(r.rank[s].served.batches_whole_count, 36);
-            assert_int_equal(r.rank[s].served.repeated_parts_count, 1); /* all of it is one piece */
+            assert_int_equal(r.rank[s].served.repeated_parts_count, 1); /* all of it is one chunk */
         }
         assert_int_equal(r.final.steps_count, 12);
         assert_int_equal(r.n_rounds, 12);

@@ -11,7 +11,7 @@
 #include "harness/train/suite/train_kit.h"
 
 #define CHANGES_NOTHING \
-    " nothing: the gradients, 54824 bytes, are one piece; give --bucket-bytes or --partition-bytes of less"
+    " nothing: the gradients, 54824 bytes, are one chunk; give --bucket-bytes or --partition-bytes of less"
 
 static const struct {
     const char *options, *text, *useless;
@@ -31,17 +31,17 @@ static const struct {
     { "--model lenet --mode ps --priority on --overlap on", "all gradients at once, overlap on, priority on",
       "--overlap on and --priority on change" CHANGES_NOTHING, true },
     { "--model linear --mode allreduce --workers 2 --overlap on", "all gradients at once, overlap on",
-      "--overlap on changes nothing: the gradients, 8 bytes, are one piece; give --partition-bytes of less", true },
+      "--overlap on changes nothing: the gradients, 8 bytes, are one chunk; give --partition-bytes of less", true },
     { "--model linear --mode allreduce --workers 2 --overlap on --partition-bytes 4",
-      "1 bucket, 2 pieces, overlap on, priority off", "", true },
+      "1 bucket, 2 chunks, overlap on, priority off", "", true },
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --overlap on --priority on",
-      "5 buckets, 5 pieces, overlap on, priority on", "", true },
+      "5 buckets, 5 chunks, overlap on, priority on", "", true },
     { "--model lenet --mode allreduce --workers 2 --partition-bytes 54824", "all gradients at once, overlap off",
       "--partition-bytes 54824 changes nothing: the largest bucket has 54824 bytes; give less", true },
     { "--model lenet --mode allreduce --workers 2 --partition-bytes 54820",
-      "1 bucket, 2 pieces, overlap off (auto: all workers are on one host), priority off", "", true },
+      "1 bucket, 2 chunks, overlap off (auto: all workers are on one host), priority off", "", true },
     { "--model lenet --mode allreduce --workers 2 --partition-bytes 54820 --overlap off --priority on",
-      "1 bucket, 2 pieces, overlap off, priority on", "", true },
+      "1 bucket, 2 chunks, overlap off, priority on", "", true },
     { "--model lenet --mode allreduce --workers 2 --overlap on --partition-bytes 1Mi",
       "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },
     { "--model lenet --mode allreduce --workers 2 --compression topk:0.49", "all gradients at once, overlap off", "",
@@ -54,10 +54,10 @@ static const struct {
     { "--model lenet --mode ps --workers 4 --compression topk:0.5", "all gradients at once, overlap off", "", true },
     /* the largest layer of lenet, 32,768 bytes, is a bucket of its own */
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32768",
-      "5 buckets, 5 pieces, overlap off (auto: all workers are on one host), priority off",
+      "5 buckets, 5 chunks, overlap off (auto: all workers are on one host), priority off",
       "--partition-bytes 32768 changes nothing: the largest bucket has 32768 bytes; give less", true },
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32764",
-      "5 buckets, 6 pieces, overlap off (auto: all workers are on one host), priority off", "", true },
+      "5 buckets, 6 chunks, overlap off (auto: all workers are on one host), priority off", "", true },
 };
 
 static void what_is_said(void **state)
@@ -90,15 +90,15 @@ static void a_choice_is_said_with_its_reason(void **state)
         kit_prepare(&job, "--model lenet --world sim --mode allreduce --workers 3 --partition-bytes 54820"), RC_OK);
     const struct overlap_choice chosen = job_overlap_choose(&job, 3, true, NULL);
     assert_int_equal(train_exchange_text(text, sizeof text, &job, &chosen), RC_OK);
-    assert_string_equal(text, "1 bucket, 2 pieces, overlap on (auto: workers are on 3 hosts), priority on");
+    assert_string_equal(text, "1 bucket, 2 chunks, overlap on (auto: workers are on 3 hosts), priority on");
     train_job_free(&job);
 }
 
-static void pieces_at_once_are_said(void **state)
+static void chunks_at_once_are_said(void **state)
 {
-    static const char *const texts[] = { "1 bucket, 4 pieces, overlap off, priority off",
-                                         "1 bucket, 4 pieces, one after the other, overlap off, priority off",
-                                         "1 bucket, 4 pieces, 2 at once, overlap off, priority off" };
+    static const char *const texts[] = { "1 bucket, 4 chunks, overlap off, priority off",
+                                         "1 bucket, 4 chunks, one after the other, overlap off, priority off",
+                                         "1 bucket, 4 chunks, 2 at once, overlap off, priority off" };
     struct train_job job = { 0 };
     char text[256];
 
@@ -116,7 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said),
                                         cmocka_unit_test(a_choice_is_said_with_its_reason),
-                                        cmocka_unit_test(pieces_at_once_are_said) };
+                                        cmocka_unit_test(chunks_at_once_are_said) };
 
     return cmocka_run_group_tests_name("exchange_plan", tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ static float expected(const struct place *p, size_t i)
     return (i < N_COMMON ? (float)i : (float)(1000 * (p->shard + 1)) + (float)i) - (float)N_STEPS * step;
 }
 
-/* Each rank at times of its own, so that some are at the pieces of their shard while others are at common ones. */
+/* Each rank at times of its own, so that some are at the chunks of their shard while others are at common ones. */
 static enum rc submit(struct place *p, int step, uint64_t now_ns)
 {
     enum rc rc = RC_OK;
@@ -177,8 +177,8 @@ static void sums_are_over_those_that_have_them(void **state)
                 fail_msg("plan %zu, overlap %d: %s", i, overlap, rc_message());
 }
 
-/* Both shards are 2 pieces of 16 bytes, or of 12 bytes 2 and 3. */
-static void an_order_of_worker_0_is_of_equally_many_pieces(void **state)
+/* Both shards are 2 chunks of 16 bytes, or of 12 bytes 2 and 3. */
+static void an_order_of_worker_0_is_of_equally_many_chunks(void **state)
 {
     struct plan plan = { .buckets = { 0, 16 }, .odd_rank = -1, .overlap = true, .priority = true };
 
@@ -187,7 +187,7 @@ static void an_order_of_worker_0_is_of_equally_many_pieces(void **state)
         fail_msg("%s", rc_message());
     plan.buckets.partition_bytes = 12;
     assert_int_equal(run(plan), RC_MISMATCH);
-    if (!strstr(rc_message(), "rank 1 has a shard of another number of pieces than rank 0, 8 in all and not 7: with "
+    if (!strstr(rc_message(), "rank 1 has a shard of another number of chunks than rank 0, 8 in all and not 7: with "
                               "overlap and priority worker 0 orders those of all"))
         fail_msg("%s", rc_message());
     plan.overlap = false; /* then nobody orders */
@@ -200,7 +200,7 @@ static void other_plans_are_found(void **state)
 
     (void)state;
     assert_int_equal(run((struct plan){ .buckets = by_segments, .odd_rank = 3, .is_of_common = true }), RC_MISMATCH);
-    if (!strstr(rc_message(), "rank 3 cuts the gradients into 2 pieces, rank 0 into 2, or elsewhere"))
+    if (!strstr(rc_message(), "rank 3 cuts the gradients into 2 chunks, rank 0 into 2, or elsewhere"))
         fail_msg("%s", rc_message());
     assert_int_equal(run((struct plan){ .buckets = by_segments, .odd_rank = 3 }),
                      RC_MISMATCH); /* the second one of shard 1 */
@@ -212,7 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_over_those_that_have_them),
-        cmocka_unit_test(an_order_of_worker_0_is_of_equally_many_pieces),
+        cmocka_unit_test(an_order_of_worker_0_is_of_equally_many_chunks),
         cmocka_unit_test(other_plans_are_found),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_test.c WORLD TRANSPORT MODE - exchange_suite with and without overlap, priority, buckets and pieces.
+ * exchange_test.c WORLD TRANSPORT MODE - exchange_suite with and without overlap, priority, buckets and chunks.
  * exchange_test.c WORLD TRANSPORT MODE COMPRESSION - the same with it, and two workers at most (E9).
  * exchange_test.c mutant I - on mutant I of the modes (sync_mutants.h), in threads: some case must catch it.
  * exchange_test.c WORLD TRANSPORT stopped - E7: back to the last common step, wherever an allreduce is stopped.
@@ -36,7 +36,7 @@ static const struct exchange_opts plans[] = {
     { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true, .cycle_ns = 300000 },
 };
 enum { N_PLANS = sizeof plans / sizeof *plans };
-static const uint64_t n_pieces_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7, 7 }; /* of the suite's 7 segments */
+static const uint64_t n_chunks_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7, 7 }; /* of the suite's 7 segments */
 
 struct run {
     struct exchange_case c;
@@ -71,16 +71,16 @@ static enum rc body_of_all(struct world *w, void *arg)
     return RC_OK;
 }
 
-/* Where pieces are i of a step: before the first, in and at the end of a step, before and at the last of all. */
-static uint64_t stop_at(int i, uint64_t n_pieces)
+/* Where chunks are i of a step: before the first, in and at the end of a step, before and at the last of all. */
+static uint64_t stop_at(int i, uint64_t n_chunks)
 {
-    const uint64_t n_calls[] = { 0, n_pieces - 1, 2 * n_pieces, 2 * n_pieces + n_pieces / 2, 6 * n_pieces - 1 };
+    const uint64_t n_calls[] = { 0, n_chunks - 1, 2 * n_chunks, 2 * n_chunks + n_chunks / 2, 6 * n_chunks - 1 };
 
     return n_calls[i];
 }
 
 /* All plans, each stopped at five calls; 1 and 2 of 4 workers have got the sum of the last one, and where they take
- * pieces in the order of worker 0 (E6) none has: without a world in which a rank is lost, they would wait for its next.
+ * chunks in the order of worker 0 (E6) none has: without a world in which a rank is lost, they would wait for its next.
  */
 static enum rc body_of_stopped(struct world *w, void *arg)
 {
@@ -91,8 +91,8 @@ static enum rc body_of_stopped(struct world *w, void *arg)
     run.c.stopped = &stopped;
     for (int i = 0; i < 5 * N_PLANS && rc == RC_OK; i++) {
         run.c.opts = plans[i / 5];
-        run.c.n_pieces = n_pieces_of[i / 5];
-        stopped.n_calls = stop_at(i % 5, run.c.n_pieces);
+        run.c.n_chunks = n_chunks_of[i / 5];
+        stopped.n_calls = stop_at(i % 5, run.c.n_chunks);
         stopped.late_ranks = run.c.opts.overlap && run.c.opts.priority ? 0 : i % 2 ? 0x2 : 0xc;
         run.n_failures = 0;
         rc = body(w, &run);
@@ -217,7 +217,7 @@ static int run_plans(void)
         struct exchange_opts unlike;
         const char *says;
     } bad[] = {
-        { { .buckets.bucket_bytes = 40 }, "rank 2 cuts the gradients into 2 pieces, rank 0 into 1" },
+        { { .buckets.bucket_bytes = 40 }, "rank 2 cuts the gradients into 2 chunks, rank 0 into 1" },
         { { .buckets.bucket_bytes = 80, .priority = true },
           "rank 2 has overlap off and priority on, rank 0 off and off" },
         { { .buckets.bucket_bytes = 80, .overlap = true },

@@ -62,7 +62,7 @@ static enum rc sum_late(struct sync *s, size_t k, float *grad)
 static enum rc sum_damaged(struct sync *s, size_t k, float *grad)
 {
     if (s->env.world->rank == SLOW_RANK)
-        return rc_raise(RC_MISMATCH, "piece %zu is damaged", k);
+        return rc_raise(RC_MISMATCH, "chunk %zu is damaged", k);
     return sync_allreduce.collective->sum(s, k, grad);
 }
 
@@ -115,7 +115,7 @@ static void keeps_its_code(void **state)
     atomic_store(&awaits_failure, true);
     assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --overlap on", sum_damaged),
                      RC_MISMATCH);
-    assert_string_equal(rc_message(), "rank 1: piece 0 is damaged");
+    assert_string_equal(rc_message(), "rank 1: chunk 0 is damaged");
 }
 
 /* The drill is in step 25 of the training, the fifth of the resumed run: five are done.

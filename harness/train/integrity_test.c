@@ -216,7 +216,7 @@ static void a_flip_shows_with_every_optimiser(void **state)
     }
 }
 
-/* Which tensor: the seed draws an element, and with one piece for each tensor the flip stays in that one's. */
+/* Which tensor: the seed draws an element, and with one chunk for each tensor the flip stays in that one's. */
 /* Workers hold what they have pulled, and a flip until they pull again; servers have no part in it. */
 static void a_flip_beside_servers_shows_in_its_step(void **state)
 {

@@ -21,7 +21,7 @@
 /* --- the plan: buckets and chunks, in words --- */
 
 struct plan {
-    size_t n_buckets, n_pieces;
+    size_t n_buckets, n_chunks;
     uint64_t gradient_bytes, largest_bucket_bytes;
 };
 
@@ -40,7 +40,7 @@ static enum rc plan_of(struct plan *out, const struct train_job *job)
     enum rc rc;
 
     TRY(buckets_open(&b, job->segment, job->n_segments, &job->exchange.buckets));
-    *out = (struct plan){ b.n_buckets, b.n_pieces, b.n_params * sizeof(float), 0 };
+    *out = (struct plan){ b.n_buckets, b.n_chunks, b.n_params * sizeof(float), 0 };
     for (size_t i = 0; i < b.n_buckets; i++) {
         const uint64_t n_bytes = bucket_bytes(&b, &b.bucket[i]);
         out->largest_bucket_bytes = n_bytes > out->largest_bucket_bytes ? n_bytes : out->largest_bucket_bytes;
@@ -60,7 +60,7 @@ static const char *on_off(bool is_on)
     return is_on ? "on" : "off";
 }
 
-/* Of pieces; "": they are not counted. */
+/* Of chunks; "": they are not counted. */
 static const char *flight_text(char *out, size_t n_bytes, int n_in_flight)
 {
     out[0] = '\0';
@@ -80,35 +80,35 @@ enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *j
 
     TRY(plan_of(&plan, job));
     if (x->average_every > 0) {
-        snprintf(out, n_bytes, "local SGD: parameters averaged after every %llu steps, %zu piece%s",
-                 (unsigned long long)x->average_every, plan.n_pieces, plan.n_pieces == 1 ? "" : "s");
+        snprintf(out, n_bytes, "local SGD: parameters averaged after every %llu steps, %zu chunk%s",
+                 (unsigned long long)x->average_every, plan.n_chunks, plan.n_chunks == 1 ? "" : "s");
         return RC_OK;
     }
-    if (plan.n_pieces == 1)
+    if (plan.n_chunks == 1)
         snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(chosen->overlaps),
                  chosen->by_priority ? ", priority on" : "");
     else
-        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces%s, overlap %s%s%s%s, priority %s", plan.n_buckets,
-                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, flight_text(flight, sizeof flight, chosen->n_in_flight),
+        snprintf(out, n_bytes, "%zu bucket%s, %zu chunks%s, overlap %s%s%s%s, priority %s", plan.n_buckets,
+                 plan.n_buckets == 1 ? "" : "s", plan.n_chunks, flight_text(flight, sizeof flight, chosen->n_in_flight),
                  on_off(chosen->overlaps), chosen->reason[0] ? " (auto: " : "", chosen->reason,
                  chosen->reason[0] ? ")" : "", on_off(chosen->by_priority));
 out:
     return rc;
 }
 
-/* A segment alone can be cut only into pieces. */
-static void say_one_piece(char *out, size_t n_bytes, const struct train_job *job, const struct plan *plan)
+/* A segment alone can be cut only into chunks. */
+static void say_one_chunk(char *out, size_t n_bytes, const struct train_job *job, const struct plan *plan)
 {
     const struct exchange_opts *x = &job->exchange;
     const char *options = x->overlap && x->priority ? "--overlap on and --priority on change"
                           : x->overlap              ? "--overlap on changes"
                                                     : "--priority on changes";
 
-    snprintf(out, n_bytes, "%s nothing: the gradients, %llu bytes, are one piece; give %s--partition-bytes of less",
+    snprintf(out, n_bytes, "%s nothing: the gradients, %llu bytes, are one chunk; give %s--partition-bytes of less",
              options, (unsigned long long)plan->gradient_bytes, job->n_segments > 1 ? "--bucket-bytes or " : "");
 }
 
-/* The most that a worker sends of all gradients, as one piece, and in full. */
+/* The most that a worker sends of all gradients, as one chunk, and in full. */
 static void most_sent(const struct train_job *job, const struct plan *plan, uint64_t *bytes, uint64_t *full_bytes)
 {
     const struct collective_group all = { job->n_workers, NULL };
@@ -155,8 +155,8 @@ enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job
         return RC_OK;
     TRY(plan_of(&plan, job));
     say_longer_pairs(out, n_bytes, job, &plan);
-    if (plan.n_pieces == 1 && (x->overlap || x->priority))
-        say_one_piece(out, n_bytes, job, &plan);
+    if (plan.n_chunks == 1 && (x->overlap || x->priority))
+        say_one_chunk(out, n_bytes, job, &plan);
     else if (x->buckets.partition_bytes >= plan.largest_bucket_bytes)
         snprintf(out, n_bytes, "--partition-bytes %llu changes nothing: the largest bucket has %llu bytes; give less",
                  (unsigned long long)x->buckets.partition_bytes, (unsigned long long)plan.largest_bucket_bytes);
@@ -201,7 +201,7 @@ static enum rc parse_in_flight(struct train_job *job)
     const int most = job->mode->servers ? job->mode->servers->most_in_flight : 0;
 
     if (job->opts.in_flight > (uint64_t)most)
-        return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d pieces at once at most",
+        return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d chunks at once at most",
                         (unsigned long long)job->opts.in_flight, job->opts.mode, most);
     job->exchange.n_in_flight = (int)job->opts.in_flight;
     return RC_OK;
@@ -223,7 +223,7 @@ out:
     return rc;
 }
 
-/* With overlap and priority workers take their pieces in orders of their own. */
+/* With overlap and priority workers take their chunks in orders of their own. */
 enum rc job_servers_check(const struct train_job *job)
 {
     const struct exchange_opts *x = &job->exchange;
@@ -233,7 +233,7 @@ enum rc job_servers_check(const struct train_job *job)
     if (waits_in_a_step && x->overlap && x->priority && job->n_workers > 1)
         return rc_raise(RC_INVAL,
                         "--priority on: with --overlap on and --consistency %s workers would wait for each other's "
-                        "pieces in other orders; needs --priority off, async, or ssp:1 and more",
+                        "chunks in other orders; needs --priority off, async, or ssp:1 and more",
                         job->opts.consistency);
     return RC_OK;
 }
@@ -703,13 +703,13 @@ static const char *why_off(const struct train_job *job)
     return NULL;
 }
 
-static enum rc has_pieces(bool *out, const struct train_job *job)
+static enum rc has_chunks(bool *out, const struct train_job *job)
 {
     struct buckets b = { 0 };
     enum rc rc;
 
     TRY(buckets_open_cut(&b, job->segment, job->n_segments, &job->exchange.buckets, job->shard.n_common_params));
-    *out = b.n_pieces > 1;
+    *out = b.n_chunks > 1;
 out:
     buckets_close(&b);
     return rc;
@@ -736,8 +736,8 @@ enum rc job_overlap_resolve(struct train_job *job)
         return RC_OK;
     why = why_off(job);
     if (!why) {
-        TRY(has_pieces(&is_cut, job));
-        why = !is_cut ? "the gradients are one piece" : is_refused(job) ? rc_message() : NULL;
+        TRY(has_chunks(&is_cut, job));
+        why = !is_cut ? "the gradients are one chunk" : is_refused(job) ? rc_message() : NULL;
     }
     job->may_overlap = !why;
     if (why)
@@ -764,7 +764,7 @@ struct overlap_choice job_overlap_choose(const struct train_job *job, int n_host
         snprintf(c.reason, sizeof c.reason, "workers are on %d hosts", n_hosts);
     c.overlaps = n_hosts > 1 && tasks_may_send;
     if (is_auto(job->opts.priority))
-        c.by_priority = c.overlaps && !alternation_is_on(job) && !job->shard.pieces_differ;
+        c.by_priority = c.overlaps && !alternation_is_on(job) && !job->shard.chunks_differ;
     return c;
 }
 

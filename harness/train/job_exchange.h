@@ -16,8 +16,8 @@ enum { USELESS_EXCHANGE_BYTES = 256 };
 
 /* Do ranks exchange anything? No if the mode has one worker and no server, nor with --omit average. Cannot fail. */
 bool train_exchanges(const struct train_job *job);
-/* "5 buckets, 14 pieces, overlap on (auto: workers are on 2 hosts), priority on". With servers: "14 pieces, 8 at once",
- * or "one after the other". With one piece: "all gradients at once, overlap off". RC_NOMEM. */
+/* "5 buckets, 14 chunks, overlap on (auto: workers are on 2 hosts), priority on". With servers: "14 chunks, 8 at once",
+ * or "one after the other". With one chunk: "all gradients at once, overlap off". RC_NOMEM. */
 enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job,
                             const struct overlap_choice *chosen) MUST_CHECK;
 /* One sentence if --overlap on, --priority on or --partition-bytes have no effect, or topk saves nothing, with what to
@@ -30,8 +30,8 @@ enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job
  * ranks are known. In a mode without servers they stay zeroed. RC_INVAL: --placement, --consistency, --replicas or
  * --in-flight; names the value and valid ones. */
 enum rc job_servers_parse(struct train_job *job) MUST_CHECK;
-/* RC_INVAL: deadlock: a worker would wait for a piece that another worker sends later, while that one waits for it
- * (clocks.h covers one piece). Call once job->exchange is filled. */
+/* RC_INVAL: deadlock: a worker would wait for a chunk that another worker sends later, while that one waits for it
+ * (clocks.h covers one chunk). Call once job->exchange is filled. */
 enum rc job_servers_check(const struct train_job *job) MUST_CHECK;
 /* Fill placement, hot_spot and hot_tensor, once the segments are known. n: NULL: not a network. RC_INVAL: there are
  * more servers than parts to hold; RC_NOMEM. */
@@ -97,9 +97,9 @@ void record_periods_of_rank(struct record *r, const struct train_job *job, const
  *
  * Invariants
  *   O1  --overlap auto: on if three conditions hold, else off. Workers are on several hosts; the mode is allreduce with
- *       more than one piece to exchange; nothing else in the job prevents it. The bits are the same (exchange.E3).
+ *       more than one chunk to exchange; nothing else in the job prevents it. The bits are the same (exchange.E3).
  *   O2  --priority auto: on if --overlap auto resolved to on; else off. It is also off where it is impossible: with
- *       --alternate-exchange, and with shards that have different numbers of pieces (exchange.E14).
+ *       --alternate-exchange, and with shards that have different numbers of chunks (exchange.E14).
  *   O3  An explicit on or off is obeyed or refused, as if auto did not exist.
  *   O4  All workers make the same choice, from facts that all of them know.
  */

@@ -62,7 +62,7 @@ static struct memory_need module_need(const struct train_job *job)
     if (job->opts
             .elastic) { /* batches of a checkpoint that the run goes on from are counted, too: it is not read yet */
         facts.n_batches = job->opts.steps * (uint64_t)job->n_workers;
-        facts.n_pieces = job->n_pieces;
+        facts.n_chunks = job->n_chunks;
         if (job->opts.most_workers != UINT64_MAX && job->opts.most_workers > (uint64_t)job->n_workers)
             facts.n_workers = (int)job->opts.most_workers; /* a server has as much for each that may join */
     }
@@ -83,7 +83,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
     const size_t K = (size_t)job->shard.n_shards;
-    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* pieces: shard.c, replay_shard.c */
+    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* chunks: shard.c, replay_shard.c */
 
     if (n)
         n_bytes += N_BATCHES_MADE * micro_batch *
@@ -384,8 +384,8 @@ out:
     return rc;
 }
 
-/* job->n_pieces, where memory goes by it. */
-static enum rc count_pieces(struct train_job *job)
+/* job->n_chunks, where memory goes by it. */
+static enum rc count_chunks(struct train_job *job)
 {
     const struct bucket_opts opts = { job->opts.bucket_bytes, job->opts.partition_bytes };
     struct buckets b = { 0 };
@@ -394,7 +394,7 @@ static enum rc count_pieces(struct train_job *job)
     if (!job->opts.elastic || job->n_segments == 0)
         return RC_OK;
     TRY(buckets_open(&b, job->segment, job->n_segments, &opts));
-    job->n_pieces = b.n_pieces;
+    job->n_chunks = b.n_chunks;
 out:
     buckets_close(&b);
     return rc;
@@ -409,7 +409,7 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
     struct compute *compute = NULL;
     enum rc rc = RC_OK;
 
-    TRY(count_pieces(job));
+    TRY(count_chunks(job));
     if (is_process && l.rank >= job->n_workers && l.rank < job->n_ranks && !job->compute->host_memory)
         goto out; /* a server, which uses no device */
     /* Its own device: a process keeps memory of one that it has used. */

@@ -76,7 +76,7 @@ out:
 
 enum { OTHER_MESSAGES = 8 }; /* of a pair of ranks, in all: the end of a run, and its checkpoints */
 
-/* Of all ranks, of one piece: what collectives send. */
+/* Of all ranks, of one chunk: what collectives send. */
 static size_t of_collective(const struct train_job *job, size_t n_elems)
 {
     const struct collective_call call = compression_call(&job->exchange.compression, n_elems, job->n_workers);
@@ -89,18 +89,18 @@ static size_t of_collective(const struct train_job *job, size_t n_elems)
     return n;
 }
 
-/* Of all workers, of one piece: a gradient to each server that has a part of it, and its answer. */
-static size_t of_servers(const struct train_job *job, struct range piece)
+/* Of all workers, of one chunk: a gradient to each server that has a part of it, and its answer. */
+static size_t of_servers(const struct train_job *job, struct range chunk)
 {
     size_t n = 0;
 
     for (int s = 0; s < job->n_servers; s++)
-        if (placement_part(&job->placement, s, piece).n_elems > 0)
+        if (placement_part(&job->placement, s, chunk).n_elems > 0)
             n += 2 * (size_t)job->n_workers;
     return n;
 }
 
-/* Messages of a step in which all pieces are exchanged. */
+/* Messages of a step in which all chunks are exchanged. */
 static enum rc of_step(size_t *out, const struct train_job *job)
 {
     const bool may_be_ordered = job->may_overlap && strcmp(job->opts.priority, "off") != 0;
@@ -110,9 +110,9 @@ static enum rc of_step(size_t *out, const struct train_job *job)
 
     *out = 0;
     TRY(buckets_open(&b, job->segment, job->n_segments, &job->exchange.buckets));
-    for (size_t k = 0; k < b.n_pieces; k++) {
-        *out += job->n_servers > 0 ? of_servers(job, b.piece[k]) : 0;
-        *out += job->collective ? of_collective(job, b.piece[k].n_elems) : 0;
+    for (size_t k = 0; k < b.n_chunks; k++) {
+        *out += job->n_servers > 0 ? of_servers(job, b.chunk[k]) : 0;
+        *out += job->collective ? of_collective(job, b.chunk[k].n_elems) : 0;
         *out += job->collective && is_ordered ? (size_t)job->n_workers - 1 : 0;
     }
 out:

@@ -25,7 +25,7 @@
 
 enum { OPTIONS_BYTES = 512, SKIPPED = 77 };
 
-/* Of every model that has parameters; buckets of several pieces, updates while gradients are computed. */
+/* Of every model that has parameters; buckets of several chunks, updates while gradients are computed. */
 static const char *const runs[] = {
     "--model lenet --steps 3 --eval-samples 4",
     "--model lenet --steps 3 --eval-samples 4 --overlap on --bucket-bytes 20000",

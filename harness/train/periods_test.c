@@ -183,7 +183,7 @@ static const struct periods every[] = {
 };
 enum { N_EVERY = sizeof every / sizeof *every };
 
-/* In every way of exchanging pieces, on the host and on a device whose parameters are staged. */
+/* In every way of exchanging chunks, on the host and on a device whose parameters are staged. */
 static void a_worker_is_distbeliefs(void **state)
 {
     static const struct bucket_opts buckets[] = { { 0, 0 }, { 48, 0 }, { 48, 32 } };
@@ -230,7 +230,7 @@ static void nothing_accrued_is_lost(void **state)
     }
 }
 
-/* One piece on two servers: 24 floats on each. To the byte; the plan's messages are whole bytes, in the mean. */
+/* One chunk on two servers: 24 floats on each. To the byte; the plan's messages are whole bytes, in the mean. */
 static void bytes_are_counted_and_planned(void **state)
 {
     enum { HEADER = 64, BODY = 4 * N_PARAMS / N_SERVERS };
@@ -333,9 +333,9 @@ static uint64_t pushes_at(const struct train_result *r, int server)
     return n;
 }
 
-/* So many updates, of each piece on each server; each worker's steps are counted, and all but those that are behind the
+/* So many updates, of each chunk on each server; each worker's steps are counted, and all but those that are behind the
  * fewest have stamps. */
-static void check_stopped(const struct train_result *r, uint64_t n_updates, uint64_t n_pieces, uint64_t push_every)
+static void check_stopped(const struct train_result *r, uint64_t n_updates, uint64_t n_chunks, uint64_t push_every)
 {
     uint64_t n_pushes = 0, n_least = UINT64_MAX;
 
@@ -347,7 +347,7 @@ static void check_stopped(const struct train_result *r, uint64_t n_updates, uint
     }
     assert_int_equal(n_pushes, n_updates);
     for (int s = 0; s < r->n_ranks - r->n_workers; s++)
-        assert_int_equal(pushes_at(r, s), n_updates * n_pieces);
+        assert_int_equal(pushes_at(r, s), n_updates * n_chunks);
     assert_int_equal(r->final.kept.n_updates, n_updates);
     assert_int_equal(r->n_steps, n_least);
     assert_int_equal(r->final.samples_count, n_updates * push_every * 8);
@@ -357,7 +357,7 @@ static void a_run_stops_at_its_updates(void **state)
 {
     static const struct {
         const char *options;
-        uint64_t n_updates, n_pieces, push_every;
+        uint64_t n_updates, n_chunks, push_every;
     } cases[] = {
         { "--workers 1 --stop-at-step 7", 7, 1, 1 },
         { "--workers 3 --stop-at-step 3", 3, 1, 1 },
@@ -374,7 +374,7 @@ static void a_run_stops_at_its_updates(void **state)
         char text[256];
         (void)snprintf(text, sizeof text, LENET "--mode ps %s", cases[i].options);
         kit_must_train(&r, text);
-        check_stopped(&r, cases[i].n_updates, cases[i].n_pieces, cases[i].push_every);
+        check_stopped(&r, cases[i].n_updates, cases[i].n_chunks, cases[i].push_every);
         train_result_free(&r);
     }
 }

@@ -149,7 +149,7 @@ enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
  * world_host_group(). */
 enum rc rank_choose_overlap(struct rank *r) MUST_CHECK;
 /* After rank_choose_wait(): set r->exchanging.n_in_flight, equally on all workers, and record it in the result. If
- * ranks share cores, neither a link nor a processor idles while a piece is in transit. Several pieces at once then only
+ * ranks share cores, neither a link nor a processor idles while a chunk is in transit. Several chunks at once then only
  * compete for cores and memory bandwidth (results/2026-11-26-ps-in-flight). */
 void rank_choose_flight(struct rank *r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_wait_test.c - how workers and servers of every mode wait, and how many pieces of a worker are under way at once,
+/* rank_wait_test.c - how workers and servers of every mode wait, and how many chunks of a worker are under way at once,
  * on hosts with so many cores. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,14 +121,14 @@ static void library_threads(void **state)
     }
 }
 
-static void pieces_at_once(void **state)
+static void chunks_at_once(void **state)
 {
     static const struct {
         int n_cores;
         const char *options;
         int n_in_flight;
     } run[] = {
-        { 8, "--mode none --workers 2 --threads 1", 0 }, /* which have one piece under way, and no number */
+        { 8, "--mode none --workers 2 --threads 1", 0 }, /* which have one chunk under way, and no number */
         { 8, "--mode allreduce --workers 2 --threads 1", 0 },
         { 2, "--mode ps --workers 1 --threads 1", 8 },
         { 2, "--mode ps --workers 2 --threads 1", 1 }, /* there is no core for its server */
@@ -187,7 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_and_servers),
         cmocka_unit_test(library_threads),
-        cmocka_unit_test(pieces_at_once),
+        cmocka_unit_test(chunks_at_once),
         cmocka_unit_test(a_pool_spins_on_its_own_cores),
     };
 

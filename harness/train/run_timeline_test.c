@@ -110,7 +110,7 @@ static void step_us(const struct traced *t, int rank, json_int_t step, double *f
     fail_msg("no step %d", (int)step);
 }
 
-/* A piece is submitted in its step, at the latest when its span in the queue begins; where a bucket has several pieces,
+/* A chunk is submitted in its step, at the latest when its span in the queue begins; where a bucket has several chunks,
  * all but the first are submitted before. */
 static void check_submitted(const struct traced *t, int rank, const struct buckets *b)
 {
@@ -127,11 +127,11 @@ static void check_submitted(const struct traced *t, int rank, const struct bucke
 
         if (!is_span_of(event, t, rank, 1, "queue"))
             continue;
-        const size_t piece = (size_t)json_integer_value(json_object_get(args, "piece"));
+        const size_t chunk = (size_t)json_integer_value(json_object_get(args, "piece"));
         const size_t bucket = (size_t)json_integer_value(json_object_get(args, "bucket"));
-        assert_true(bucket < b->n_buckets && piece >= b->bucket[bucket].first_piece);
-        assert_true(piece < b->bucket[bucket].first_piece + b->bucket[bucket].n_pieces);
-        assert_int_equal(json_integer_value(json_object_get(args, "bytes")), b->piece[piece].n_elems * sizeof(float));
+        assert_true(bucket < b->n_buckets && chunk >= b->bucket[bucket].first_chunk);
+        assert_true(chunk < b->bucket[bucket].first_chunk + b->bucket[bucket].n_chunks);
+        assert_int_equal(json_integer_value(json_object_get(args, "bytes")), b->chunk[chunk].n_elems * sizeof(float));
         assert_non_null(json_object_get(args, "submitted_us"));
         step_us(t, rank, json_integer_value(json_object_get(args, "step")), &from_us, &to_us);
         if (from_us > at_us + 0.0005 || at_us > to_us + 0.0005 || at_us > ts_us)
@@ -144,7 +144,7 @@ static void check_submitted(const struct traced *t, int rank, const struct bucke
 static void open_plan(const struct traced *t, struct buckets *b)
 {
     assert_int_equal(buckets_open(b, t->job.segment, t->job.n_segments, &t->job.exchange.buckets), RC_OK);
-    assert_true(b->n_buckets > 1 && b->n_pieces > b->n_buckets);
+    assert_true(b->n_buckets > 1 && b->n_chunks > b->n_buckets);
 }
 
 static void assert_near_us(double is, double should)
@@ -153,7 +153,7 @@ static void assert_near_us(double is, double should)
         fail_msg("%.3f us, not %.3f us", is, should);
 }
 
-/* Every piece of every step is queued, reduced and applied once; exposed and hidden communication are all there is, and
+/* Every chunk of every step is queued, reduced and applied once; exposed and hidden communication are all there is, and
  * so is the update. */
 static void check_worker(const struct traced *t, int rank, bool overlaps, bool is_timed)
 {
@@ -163,7 +163,7 @@ static void check_worker(const struct traced *t, int rank, bool overlaps, bool i
     int n;
 
     open_plan(t, &plan);
-    const int n_all = (int)plan.n_pieces * N_STEPS, exchanging = overlaps ? 2 : 0;
+    const int n_all = (int)plan.n_chunks * N_STEPS, exchanging = overlaps ? 2 : 0;
     for (int step = 0; step < N_STEPS; step++) {
         compute_us += 1e-3 * (double)(s[step].ready_ns - s[step].start_ns);
         exposed_us += 1e-3 * (double)(s[step].stalled_ns + s[step].end_ns - s[step].ready_ns - s[step].apply_ns);
@@ -177,7 +177,7 @@ static void check_worker(const struct traced *t, int rank, bool overlaps, bool i
     assert_true(step_us >= compute_us);
     const double queue_us = sum_us(t, rank, 1, "queue", &n);
     assert_int_equal(n, n_all);
-    assert_true(overlaps || queue_us < step_us); /* one piece at a time is the next; all are exchanged in their step */
+    assert_true(overlaps || queue_us < step_us); /* one chunk at a time is the next; all are exchanged in their step */
     check_submitted(t, rank, &plan);
     buckets_close(&plan);
     const double reduce_us = sum_us(t, rank, exchanging, "reduce", &n);
@@ -241,7 +241,7 @@ static void slow_put(struct compute *c, void *to, const void *host, size_t n_byt
 }
 
 /* On a device the caller applies what the communicator has exchanged: all of it in waits, so that every span of it is
- * in the stamps. Meanwhile the samples go to the device slowly: pieces are through before they are awaited. */
+ * in the stamps. Meanwhile the samples go to the device slowly: chunks are through before they are awaited. */
 static void staged_updates_are_in_the_stamps(void **state)
 {
     struct compute_backend device = compute_fake_device;
@@ -262,8 +262,8 @@ static void staged_updates_are_in_the_stamps(void **state)
     traced_close(&t);
 }
 
-/* With servers and without overlap a piece's parameters are copied to the device after its exchange: the next
- * piece's does not begin before. */
+/* With servers and without overlap a chunk's parameters are copied to the device after its exchange: the next
+ * chunk's does not begin before. */
 static void staged_copies_are_in_no_exchange(void **state)
 {
     struct compute_backend device = compute_fake_device;
@@ -319,7 +319,7 @@ static void assert_steps(const struct traced *t, json_int_t first, json_int_t la
     assert_int_equal(json_integer_value(json_object_get(steps, "last")), last);
 }
 
-/* A server's spans are of the step of the push that it serves: in step with both workers, one update a step and piece.
+/* A server's spans are of the step of the push that it serves: in step with both workers, one update a step and chunk.
  */
 static void servers_know_the_step(void **state)
 {
@@ -331,8 +331,8 @@ static void servers_know_the_step(void **state)
               "--partition-bytes 3000");
     open_plan(&t, &plan);
     assert_int_equal(of_each_step(&t, "step", 0, 5), 2);
-    assert_int_equal(of_each_step(&t, "apply", 0, 5), plan.n_pieces);
-    assert_int_equal(of_each_step(&t, "reply", 0, 5), 2 * plan.n_pieces);
+    assert_int_equal(of_each_step(&t, "apply", 0, 5), plan.n_chunks);
+    assert_int_equal(of_each_step(&t, "reply", 0, 5), 2 * plan.n_chunks);
     assert_steps(&t, 0, 5);
     buckets_close(&plan);
     traced_close(&t);

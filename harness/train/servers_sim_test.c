@@ -15,7 +15,7 @@
  *   replicas    what following servers costs, and that the bound knows it; and that another one takes the place of a
  *               lost one, with the same bits
  *
- *   in_flight   in virtual time all pieces that ps has slots for are under way at once: faster, with the bits of one
+ *   in_flight   in virtual time all chunks that ps has slots for are under way at once: faster, with the bits of one
  *               after the other, and the bound knows it; and so where a server is lost meanwhile
  *
  *   late_rates  a rate at which four asynchronous workers leave for good, and that over staleness, which learns
@@ -74,7 +74,7 @@ struct outcome { /* in memory that a copy of this process shares */
     uint64_t late_count, late_of_slow_count, params_hash;
     double first_param; /* at the end */
     double staleness_mean_count;
-    int n_in_flight; /* pieces of a worker */
+    int n_in_flight; /* chunks of a worker */
     uint32_t lead_max_count;
     struct hot_spot hot;
     char hot_tensor[96];
@@ -382,18 +382,18 @@ static void replicas(void **state)
     }
 }
 
-/* Seven pieces, each on one server or two: one after the other most links wait. */
+/* Seven chunks, each on one server or two: one after the other most links wait. */
 static void in_flight(void **state)
 {
-    static const char *const pieces = "--servers 4 --consistency sync --partition-bytes 8Ki";
+    static const char *const chunks = "--servers 4 --consistency sync --partition-bytes 8Ki";
     char in_turn[256], followed[256], lost[512];
 
     (void)state;
-    snprintf(in_turn, sizeof in_turn, "%s --in-flight 1", pieces);
-    snprintf(followed, sizeof followed, "%s --replicas 1 --on-loss report", pieces);
+    snprintf(in_turn, sizeof in_turn, "%s --in-flight 1", chunks);
+    snprintf(followed, sizeof followed, "%s --replicas 1 --on-loss report", chunks);
     snprintf(lost, sizeof lost, "%s --inject kill:5@6", followed);
     const struct outcome one = on_slow_links(in_turn);
-    const struct outcome more[] = { on_slow_links(pieces), on_slow_links(followed), on_slow_links(lost) };
+    const struct outcome more[] = { on_slow_links(chunks), on_slow_links(followed), on_slow_links(lost) };
     print_message("steps: one after the other %.4g (%.3g of the bound), at once %.4g (%.3g), followed %.4g (%.3g), "
                   "lost %.4g (%.3g)\n",
                   one.step_s[0], one.bound_ratio, more[0].step_s[0], more[0].bound_ratio, more[1].step_s[0],

@@ -61,7 +61,7 @@ static void one_worker_is_single_everywhere(void **state)
     train_result_free(&single);
 }
 
-/* Sums are in the order of workers: the same bits on any number of servers, in any pieces, whenever gradients come. */
+/* Sums are in the order of workers: the same bits on any number of servers, in any chunks, whenever gradients come. */
 static void sync_has_the_same_bits_however_it_is_cut(void **state)
 {
     static const char *const model = "--model lenet --mode ps --workers 3 --steps 10 --momentum 0.9 --consistency sync";
@@ -314,7 +314,7 @@ static void what_cannot_be_is_refused(void **state)
           "--lr-staleness inverse: --consistency sync" },
         { "--mode ps --lr-staleness invers", "--lr-staleness invers: " },
         { "--mode allreduce --in-flight 2", "--in-flight 2: needs --mode ps, but that is allreduce" },
-        { "--mode ps --in-flight 9", "--in-flight 9: a worker of mode ps pushes and pulls 8 pieces at once at most" },
+        { "--mode ps --in-flight 9", "--in-flight 9: a worker of mode ps pushes and pulls 8 chunks at once at most" },
         { "--mode allreduce --placement whole", "--placement whole: needs --mode ps, but that is allreduce" },
         { "--mode ps --workers 2 --servers 3 --colocate",
           "--servers 3 --colocate: one server lives beside a worker, and there are 2 workers; give --servers 2 at "

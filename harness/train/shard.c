@@ -334,7 +334,7 @@ enum rc job_shard_explain(const struct train_job *job, enum rc rc)
 
 /* --- what the shards of a job have in common --- */
 
-static enum rc count_pieces(size_t *out, const struct train_job *job, int number)
+static enum rc count_chunks(size_t *out, const struct train_job *job, int number)
 {
     struct train_job own = { .segment = NULL };
     struct buckets b = { 0 };
@@ -342,7 +342,7 @@ static enum rc count_pieces(size_t *out, const struct train_job *job, int number
 
     TRY(job_shard_take(&own, job, number));
     TRY(buckets_open_cut(&b, own.segment, own.n_segments, &job->exchange.buckets, own.shard.n_common_params));
-    *out = b.n_pieces;
+    *out = b.n_chunks;
 out:
     buckets_close(&b);
     job_shard_free(&own);
@@ -356,13 +356,13 @@ enum rc job_shard_find_order(struct train_job *job)
     enum rc rc = RC_OK;
 
     plain.resume.param = NULL; /* nothing of it is looked at */
-    for (int k = 0; job_shard_is_cut(job) && !job->shard.pieces_differ && k < job->shard.n_shards; k++) {
-        TRY(count_pieces(&n, &plain, k));
+    for (int k = 0; job_shard_is_cut(job) && !job->shard.chunks_differ && k < job->shard.n_shards; k++) {
+        TRY(count_chunks(&n, &plain, k));
         n_first = k == 0 ? n : n_first;
-        job->shard.pieces_differ = n != n_first;
+        job->shard.chunks_differ = n != n_first;
         if (n != n_first && job->exchange.priority && (job->exchange.overlap || job->may_overlap))
             FAIL(RC_INVAL,
-                 "--priority on: with --overlap %s worker 0 orders the pieces of all, and shard %d of --shard-dense %d "
+                 "--priority on: with --overlap %s worker 0 orders the chunks of all, and shard %d of --shard-dense %d "
                  "has %zu where shard 0 has %zu; --priority off",
                  job->opts.overlap, k, job->shard.n_shards, n, n_first);
     }
@@ -468,13 +468,13 @@ struct rank_shard {
     struct dense_shard env;
     struct dense_shard given;    /* to the training: env, or by way of ... */
     struct device_group *device; /* ... this, where the compute has memory of its own; else NULL */
-    struct compute *host;        /* then: what adds up pieces; else NULL */
+    struct compute *host;        /* then: what adds up chunks; else NULL */
     struct world *group, *same;  /* by shard; of the ranks that have this shard, by group */
     struct exchange_shard exchanged;
     struct transport *transport; /* of the group */
     struct xfer in[NETWORK_MAX_SHARDS], out[NETWORK_MAX_SHARDS];
-    size_t most_elems; /* of a piece */
-    float *room;       /* [n_shards][most_elems]: pieces to be added up; hollow: NULL */
+    size_t most_elems; /* of a chunk */
+    float *room;       /* [n_shards][most_elems]: chunks to be added up; hollow: NULL */
     struct shard_figures figures;
     bool is_still;          /* nothing crosses: computing alone is measured */
     struct span_ring *ring; /* NULL: no timeline */
@@ -579,7 +579,7 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
 {
     struct rank_shard *s = arg;
     const size_t n_own = n_elems[s->env.number];
-    const float *piece[NETWORK_MAX_SHARDS];
+    const float *chunk[NETWORK_MAX_SHARDS];
     struct compute *adds = s->host ? s->host : s->rank->compute;
     size_t offset = 0;
     enum rc rc;
@@ -590,15 +590,15 @@ static enum rc scatter(void *arg, float *own, float *whole, const size_t *n_elem
         float *room = at(s->room, (size_t)k * s->most_elems);
         s->in[k] = rank_message(is_hollow(s), room, n_own, k, TAG_SCATTER);
         s->out[k] = rank_message(is_hollow(s), at(whole, offset), n_elems[k], k, TAG_SCATTER);
-        piece[k] = k == s->env.number ? at(whole, offset) : room;
+        chunk[k] = k == s->env.number ? at(whole, offset) : room;
         s->figures.scattered_bytes += k != s->env.number ? n_elems[k] * sizeof *own : 0;
     }
     TRY(post_all(s));
     TRY(await_all(s, "scatter"));
     if (own)
-        memcpy(own, piece[0], n_own * sizeof *own);
+        memcpy(own, chunk[0], n_own * sizeof *own);
     for (int k = 1; k < s->env.n_shards; k++)
-        compute_accumulate(adds, own, piece[k], n_own);
+        compute_accumulate(adds, own, chunk[k], n_own);
     TRY(compute_sync(adds));
 out:
     return rc;

@@ -14,7 +14,7 @@
  *   H3  A checkpoint holds the whole network, without shards. A run resumes from it with any --shard-dense.
  *   H4  Only the main task sends and awaits messages within a group. With --overlap on, only the communicator sends and
  *       awaits gradients. Each has a separate transport (world.W6, task.K6). Within a step the main task waits for main
- *       tasks at the same point, and for pieces of the step before; the communicator waits for pieces submitted
+ *       tasks at the same point, and for chunks of the step before; the communicator waits for chunks submitted
  *       earlier. So no two ranks wait for each other. The bits are those without overlap.
  */
 #ifndef HARNESS_TRAIN_SHARD_H
@@ -38,7 +38,7 @@ enum rc job_shard_check(const struct train_job *job) MUST_CHECK;
 /* Resolve the shards, for a job whose network options, or profile, are known. RC_INVAL: no dense layers, or one has too
  * few outputs. RC_NOMEM. */
 enum rc job_shard_resolve(struct train_job *job) MUST_CHECK;
-/* Set shard.pieces_differ, for a job whose exchange and overlap are resolved. RC_INVAL: the pieces differ, and
+/* Set shard.chunks_differ, for a job whose exchange and overlap are resolved. RC_INVAL: the chunks differ, and
  * --priority on would order them. RC_NOMEM. */
 enum rc job_shard_find_order(struct train_job *job) MUST_CHECK;
 /* job_memory_resolve() for the shard that needs most. network: NULL for a profile. */

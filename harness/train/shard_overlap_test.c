@@ -89,7 +89,7 @@ static void the_bits_are_those_without_overlap(void **state)
     }
 }
 
-/* The 10 outputs of fc4 are 3, 3 and 4 rows of 65 parameters: pieces of 1024 bytes are not equally many. */
+/* The 10 outputs of fc4 are 3, 3 and 4 rows of 65 parameters: chunks of 1024 bytes are not equally many. */
 static void an_order_that_shards_cannot_have_is_refused(void **state)
 {
     static const char options[] = "--model lenet --mode allreduce --workers 3 --shard-dense 3 --partition-bytes 1024 "

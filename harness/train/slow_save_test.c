@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slow_save_test.c pieces | CASE WORLD WAY - a checkpoint that takes long to write. The linker puts fwrite and fsync of
+ * slow_save_test.c chunks | CASE WORLD WAY - a checkpoint that takes long to write. The linker puts fwrite and fsync of
  * this file before the system's: a slow disk.
  *
- *   pieces   what is given to the disk at once is little, with a sign of life before each
+ *   chunks   what is given to the disk at once is little, with a sign of life before each
  *   alive    so it is in a run: rank 0 ticks (peers.P1) while it writes
  *   stopped  a signal that comes meanwhile ends the run behind it, with a checkpoint that is whole
  *   apart    L2: no step of a worker that waits for others contains it, nor one of worker 0
@@ -21,7 +21,7 @@
 #include "harness/world/stop.h"
 
 enum { PAUSE_NS = 50000000 };
-enum { EVERY = 3, STEPS = 8, N_SAVES = 2, MAX_PIECE_BYTES = 1 << 16, MAX_UNSYNCED_BYTES = (1 << 24) + MAX_PIECE_BYTES };
+enum { EVERY = 3, STEPS = 8, N_SAVES = 2, MAX_CHUNK_BYTES = 1 << 16, MAX_UNSYNCED_BYTES = (1 << 24) + MAX_CHUNK_BYTES };
 
 size_t __real_fwrite(const void *from, size_t n_bytes_each, size_t n, FILE *to);
 size_t __wrap_fwrite(const void *from, size_t n_bytes_each, size_t n, FILE *to);
@@ -44,7 +44,7 @@ static struct {
     bool is_watched;
     struct world *world;              /* rank 0's; NULL: there is no run */
     uint64_t n_ticks, n_ticks_before; /* signs of life; as they were at the end of the last call */
-    size_t n_unsynced_bytes, most_unsynced_bytes, most_piece_bytes;
+    size_t n_unsynced_bytes, most_unsynced_bytes, most_chunk_bytes;
     int n_calls, n_silent_calls, n_saves;
     int stopped_save; /* this process is told to stop in the middle of this one, from 1 on; 0: of none */
     bool was_sync;    /* the last call */
@@ -86,8 +86,8 @@ static void begin_write(size_t n_bytes)
     if (!is_digest)
         begin_call();
     disk.n_unsynced_bytes += n_bytes;
-    if (n_bytes > disk.most_piece_bytes)
-        disk.most_piece_bytes = n_bytes;
+    if (n_bytes > disk.most_chunk_bytes)
+        disk.most_chunk_bytes = n_bytes;
     if (disk.n_unsynced_bytes > disk.most_unsynced_bytes)
         disk.most_unsynced_bytes = disk.n_unsynced_bytes;
 }
@@ -99,7 +99,7 @@ size_t __wrap_fwrite(const void *from, size_t n_bytes_each, size_t n, FILE *to)
     begin_write(n_bytes_each * n);
     if (disk.n_saves == disk.stopped_save && disk.n_unsynced_bytes > sizeof(float) * 1000 && !stop_wanted())
         (void)raise(SIGTERM);
-    const size_t n_written = disk.world ? __real_fwrite(from, n_bytes_each, n, to) : n; /* of `pieces`: not a byte */
+    const size_t n_written = disk.world ? __real_fwrite(from, n_bytes_each, n, to) : n; /* of `chunks`: not a byte */
     end_call(false);
     return n_written;
 }
@@ -135,7 +135,7 @@ static void count_tick(void *n)
 
 /* --- cases --- */
 
-static int check_pieces(const char *path)
+static int check_chunks(const char *path)
 {
     enum { N_PARAMS = 5000000 };
     struct checkpoint c = { .model = "lenet", .n_params = N_PARAMS, .optimizer = optimizer_sgd(0.9, 0) };
@@ -147,10 +147,10 @@ static int check_pieces(const char *path)
     disk.is_watched = true;
     n_failures += EXPECT(checkpoint_save_ticking(&c, path, count_tick, &disk.n_ticks) == RC_OK);
     disk.is_watched = false;
-    n_failures += EXPECT(disk.most_piece_bytes == MAX_PIECE_BYTES);
+    n_failures += EXPECT(disk.most_chunk_bytes == MAX_CHUNK_BYTES);
     n_failures += EXPECT(disk.most_unsynced_bytes >= MAX_UNSYNCED_BYTES / 2);
     n_failures += EXPECT(disk.most_unsynced_bytes <= MAX_UNSYNCED_BYTES);
-    n_failures += EXPECT(disk.n_calls >= 2 * N_PARAMS * 4 / MAX_PIECE_BYTES);
+    n_failures += EXPECT(disk.n_calls >= 2 * N_PARAMS * 4 / MAX_CHUNK_BYTES);
     n_failures += EXPECT(disk.n_silent_calls == 0);
     checkpoint_free(&c);
     return n_failures;
@@ -250,13 +250,13 @@ static int run_case(const struct run_case *c, const char *world, const struct wa
 
 static int run(int argc, char **argv, const char *path)
 {
-    if (argc == 2 && strcmp(argv[1], "pieces") == 0)
-        return check_pieces(path);
+    if (argc == 2 && strcmp(argv[1], "chunks") == 0)
+        return check_chunks(path);
     for (size_t i = 0; argc == 4 && i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; strcmp(argv[1], cases[i].name) == 0 && k < sizeof ways / sizeof *ways; k++)
             if (strcmp(argv[3], ways[k].name) == 0)
                 return run_case(&cases[i], argv[2], &ways[k], path);
-    fprintf(stderr, "usage: slow_save_test pieces | CASE WORLD WAY\n");
+    fprintf(stderr, "usage: slow_save_test chunks | CASE WORLD WAY\n");
     return 1;
 }
 

@@ -151,7 +151,7 @@ struct train_restarts { /* --restarts: how often the training was restarted afte
 enum { OVERLAP_REASON_BYTES = 192 };
 
 struct
-    overlap_choice { /* how gradients are exchanged: during computing (job_exchange.h), and how many pieces at once */
+    overlap_choice { /* how gradients are exchanged: during computing (job_exchange.h), and how many chunks at once */
     bool overlaps, by_priority;
     char reason[OVERLAP_REASON_BYTES]; /* of --overlap auto; "": explicit choice, or there is no exchange */
     int n_in_flight;                   /* of a worker, exchange.E12: rank_choose_flight(); 0: one, fixed by the mode */
@@ -176,10 +176,10 @@ struct job_shard { /* for --shard-dense above 1, in a stage that has dense layer
     int number;                   /* of a rank's own job: its shard */
     size_t n_common_params;       /* shared by all shards: the first ones */
     size_t whole_params;          /* of all shards */
-    size_t most_elems;            /* of a piece of activations that is sent, for one image; maximum over all shards */
+    size_t most_elems;            /* of a chunk of activations that is sent, for one image; maximum over all shards */
     struct shard_traffic traffic; /* of a rank's own job */
     const struct transport_ops *transport;
-    bool pieces_differ; /* shards have different numbers of pieces, which --priority cannot order (exchange.E14) */
+    bool chunks_differ; /* shards have different numbers of chunks, which --priority cannot order (exchange.E14) */
 };
 
 enum { TRAIN_MAX_INPUTS = 4 };
@@ -209,7 +209,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_params, n_state; /* of the model */
     struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
     size_t n_segments;
-    size_t n_pieces;                                /* pieces of the exchange, with --elastic; else 0 */
+    size_t n_chunks;                                /* chunks of the exchange, with --elastic; else 0 */
     char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], for --verify-every; else NULL; owned */
     struct exchange_opts exchange;
     bool may_overlap; /* --overlap auto, and only the placement of workers can prevent it: job_exchange.h */

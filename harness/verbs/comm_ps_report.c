@@ -43,7 +43,7 @@ static void print_row(FILE *to, const struct comm_ps_about *about, const struct 
 {
     const double bound = goodput_bytes_per_s(about, row, PS_LANE_BOUND);
 
-    fprintf(to, "%10zu %6zu", row->n_bytes, row->n_pieces);
+    fprintf(to, "%10zu %6zu", row->n_bytes, row->n_chunks);
     for (int lane = 0; lane < PS_LANE_BOUND; lane++)
         fprintf(to, "  %8.4g", goodput_bytes_per_s(about, row, (enum ps_lane)lane) * 1e-9);
     fprintf(to, "  %8.4g %5.0f %%", bound * 1e-9, 100 * goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL) / bound);
@@ -89,13 +89,13 @@ static void print(FILE *to, const void *of)
             about->where.transport, about->where.compute);
     fprintf(to,
             "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
-            "most %d pieces on the way in both\n",
+            "most %d chunks on the way in both\n",
             bound_text(r->bound), r->n_in_flight);
     if (has_encryption(r))
         fprintf(to, "# Encryption, of both: %s\n", encryption_words(r->encryption));
     fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %19s  %19s  %6s\n", "", "", "push", "pull", "both", "bound", "",
             "both", "bound", "");
-    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %9s %9s  %9s %9s  %6s\n", "size", "pieces", "GB/s", "GB/s", "GB/s",
+    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %9s %9s  %9s %9s  %6s\n", "size", "chunks", "GB/s", "GB/s", "GB/s",
             "GB/s", "of it", "p50 us", "p99 us", "p50 us", "p99 us", "#wrong");
     for (int i = 0; i < r->n_rows; i++)
         print_row(to, about, &r->row[i]);
@@ -161,7 +161,7 @@ static enum rc write_lane(struct report *to, const void *of, int i)
     record_i64(record, "servers_count", about->terms->n_servers);
     record_i64(record, "hosts_count", about->results->n_hosts);
     record_u64(record, "bytes_count", row->n_bytes);
-    record_u64(record, "pieces_count", row->n_pieces);
+    record_u64(record, "pieces_count", row->n_chunks);
     record_i64(record, "pieces_in_flight_count", about->results->n_in_flight);
     record_u64(record, "rotated_bytes", about->results->rotated_bytes);
     record_figure(record, about, row, lane);

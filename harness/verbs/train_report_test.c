@@ -50,7 +50,7 @@ static void ps_is_printed(void **state)
         "of the bound   85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server "
         "allows\n"
         "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
-        "exchange       2 buckets, 2 pieces, 3 at once, overlap off, priority on\n"
+        "exchange       2 buckets, 2 chunks, 3 at once, overlap off, priority on\n"
         "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
         "encryption     CURVE: who listens on the network reads lengths and times alone\n"
         "consistency    async, a worker was at most 3 steps ahead of the slowest\n"
@@ -368,7 +368,7 @@ static void losses_that_fail_are_told(void **state)
     made_free(&m);
 }
 
-/* Buckets are filled from the last layer: one of 500 parameters, one of 3500, one of 1000, in pieces of 512 at most. */
+/* Buckets are filled from the last layer: one of 500 parameters, one of 3500, one of 1000, in chunks of 512 at most. */
 static void the_exchange_is_told(void **state)
 {
     struct made_run m;
@@ -378,7 +378,7 @@ static void the_exchange_is_told(void **state)
     m.job.segment = layers, m.job.n_segments = 3;
     m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 } };
     m.result.overlap = (struct overlap_choice){ true, true, "", 0 };
-    assert_row(&m, "exchange", "3 buckets, 10 pieces, overlap on, priority on");
+    assert_row(&m, "exchange", "3 buckets, 10 chunks, overlap on, priority on");
     for (int w = 0; w < 3; w++)
         for (int t = 0; t < 24; t++)
             m.result.stamp[w * 24 + t].hidden_ns = 250000;
@@ -402,7 +402,7 @@ static void a_useless_option_is_warned_of(void **state)
         assert_int_equal(train_warn_useless_exchange(p.to, &m.job), RC_OK);
         char *text = printed_end(&p);
         assert_string_equal(text, is_useless ? "gradmark train: warning: --overlap on changes nothing: the gradients, "
-                                               "20000 bytes, are one piece; give --bucket-bytes or --partition-bytes "
+                                               "20000 bytes, are one chunk; give --bucket-bytes or --partition-bytes "
                                                "of less\n"
                                              : "");
         free(text);

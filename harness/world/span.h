@@ -28,7 +28,7 @@ struct span {
     uint64_t start_ns, end_ns; /* of world_now_ns(); start_ns <= end_ns */
     const char *what;          /* "forward", "reduce", "wait"; a static string, at most SPAN_NAME_BYTES with its end */
     int32_t segment;           /* or bucket; -1: none */
-    int32_t piece;             /* of a bucket, counted over all buckets */
+    int32_t chunk;             /* of a bucket, counted over all buckets */
     uint64_t n_bytes;          /* 0: does not apply */
     uint32_t step;             /* training step */
     uint64_t submitted_ns;     /* when its subject was ready, at most start_ns; 0: does not apply */

@@ -21,9 +21,9 @@ static bool is_again(const struct ps_server *s, const struct arrival *a, const s
         return a->worker == 0 && a->slot == 0 && c->state == FETCHING;
     if (!ps_is_push(h->op))
         return server_is_elastic(s) && server_lease_is_again(s, a, h);
-    return c->state == TRAINING && h->piece < s->env.buckets->n_pieces &&
-           h->piece == c->request[a->slot].answer.piece && h->n_elems == s->piece[h->piece].part.n_elems &&
-           h->step + 1 == s->piece[h->piece].clocks.clock[a->worker];
+    return c->state == TRAINING && h->chunk < s->env.buckets->n_chunks &&
+           h->chunk == c->request[a->slot].answer.chunk && h->n_elems == s->chunk[h->chunk].part.n_elems &&
+           h->step + 1 == s->chunk[h->chunk].clocks.clock[a->worker];
 }
 
 /* Its answer, or that of a push as soon as the worker may read. */
@@ -295,11 +295,11 @@ out:
     return rc;
 }
 
-/* In an elastic run, of each piece at each server which batches are in it; of all, the queue of the first one, and when
+/* In an elastic run, of each chunk at each server which batches are in it; of all, the queue of the first one, and when
  * rounds ended. With a replica the same of the server that this one follows, and once more as words of a copy. */
 size_t recovery_bytes(const struct job_facts *facts)
 {
-    const size_t n_set_bytes = facts->n_pieces * batch_set_bytes(facts->n_batches);
+    const size_t n_set_bytes = facts->n_chunks * batch_set_bytes(facts->n_batches);
 
     if (facts->n_batches == 0)
         return 0;

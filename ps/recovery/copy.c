@@ -27,7 +27,7 @@ struct copy {
  *
  *   layout (layout.h), n_updates_before, n_granted, n_left, n_seen
  *   pushes by staleness, late pushes, the greatest lead, pushes refused as not finite, copies and their bytes (copy.Y5)
- *   per piece       clock, round, slowest, n_slowest, n_kept; and per worker its clock, and whether it is out
+ *   per chunk       clock, round, slowest, n_slowest, n_kept; and per worker its clock, and whether it is out
  *                   (clocks.h)
  *   per worker      state, may_push, is_seen; and per slot its flags: used, waiting, with a kept gradient, not finite;
  *                   and the header of its answer (wire.h)
@@ -39,7 +39,7 @@ struct copy {
  *                   n_done_count, own_count
  *   slice 0         n_begun, n_done, n_again, n_given. Per worker its batch and its batch ahead, each + 1 (0: none).
  *                   Batches given back, in order, then 0 up to most_given. The end of each round.
- *   per local piece its batch_set
+ *   per local chunk its batch_set
  */
 
 enum { WORD_BYTES = 8, HEADER_WORDS = PS_HEADER_BYTES / WORD_BYTES };
@@ -82,17 +82,17 @@ static size_t n_batch_words(const struct ps_server *s)
         return 0;
     if (server_has_book(s))
         n += OF_BOOK + OF_BOOK_WORKER * n_workers + (size_t)s->recovery->leases.most_given + n_rounds(s);
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        n += s->piece[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        n += s->chunk[k].part.n_elems > 0 ? batch_set_bytes(s->env.n_batches) / sizeof(uint64_t) : 0;
     return n;
 }
 
 static size_t words_bytes(const struct ps_server *s)
 {
-    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_PIECE = 5, OF_PIECE_WORKER = 2, OF_WORKER = 3 };
-    const size_t n_workers = (size_t)sync_most_workers(&s->env), n_pieces = s->env.buckets->n_pieces;
+    enum { OF_ALL = 5, OF_FACTS = 5 + STALENESS_BINS, OF_CHUNK = 5, OF_CHUNK_WORKER = 2, OF_WORKER = 3 };
+    const size_t n_workers = (size_t)sync_most_workers(&s->env), n_chunks = s->env.buckets->n_chunks;
 
-    return WORD_BYTES * (OF_ALL + OF_FACTS + n_pieces * (OF_PIECE + OF_PIECE_WORKER * n_workers) +
+    return WORD_BYTES * (OF_ALL + OF_FACTS + n_chunks * (OF_CHUNK + OF_CHUNK_WORKER * n_workers) +
                          n_workers * (OF_WORKER + (size_t)PS_CREDITS * (1 + HEADER_WORDS)) + n_batch_words(s));
 }
 
@@ -125,7 +125,7 @@ static void pass_clocks(struct cursor *c, struct clocks *of)
     of->n_out = n_out;
 }
 
-static void pass_piece(struct cursor *c, struct piece_state *p)
+static void pass_chunk(struct cursor *c, struct chunk_state *p)
 {
     p->clock = pass(c, p->clock, UINT64_MAX);
     pass_clocks(c, &p->clocks);
@@ -144,8 +144,8 @@ static void pass_answer(struct cursor *c, const struct ps_server *s, struct ps_h
     }
     const size_t n_body_bytes = bytes_get(at + 8, 4) * sizeof(float); /* wire.h */
     if (ps_header_decode(answer, at, PS_HEADER_BYTES, n_body_bytes, &why) == RC_OK && ps_is_answer(answer->op) &&
-        answer->piece < s->env.buckets->n_pieces &&
-        (answer->n_elems == 0 || answer->n_elems == s->piece[answer->piece].part.n_elems))
+        answer->chunk < s->env.buckets->n_chunks &&
+        (answer->n_elems == 0 || answer->n_elems == s->chunk[answer->chunk].part.n_elems))
         return;
     c->is_wrong = true;
     *answer = (struct ps_header){ .op = PS_PARAMS };
@@ -193,20 +193,20 @@ static void pass_worker(struct cursor *c, struct ps_server *s, int w)
         of->request[0].is_silent = true;
 }
 
-/* Y4: gradients of piece k that are kept, of worker w; how many come. */
+/* Y4: gradients of chunk k that are kept, of worker w; how many come. */
 static int n_due_of(const struct ps_server *s, int w, size_t k)
 {
     int n = 0;
 
     for (int i = 0; i < PS_CREDITS; i++)
-        n += s->client[w].request[i].state == REQUEST_DUE && s->client[w].request[i].answer.piece == k;
+        n += s->client[w].request[i].state == REQUEST_DUE && s->client[w].request[i].answer.chunk == k;
     return n;
 }
 
-/* Y4: can the clocks of piece k have become so (clocks.h), with workers in these states? */
+/* Y4: can the clocks of chunk k have become so (clocks.h), with workers in these states? */
 static bool clocks_fit(const struct ps_server *s, size_t k)
 {
-    const struct clocks *c = &s->piece[k].clocks;
+    const struct clocks *c = &s->chunk[k].clocks;
     uint32_t slowest = UINT32_MAX;
     int n_slowest = 0, n_kept = 0;
 
@@ -260,7 +260,7 @@ static bool batches_fit(const struct ps_server *s)
     for (int w = 0; w < sync_most_workers(&s->env); w++)
         if (!lease_fits(s, w))
             return false;
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
         if (!ends_with_last(&s->recovery->has[k]))
             return false;
     return !server_has_book(s) || leases_fit(&s->recovery->leases);
@@ -278,8 +278,8 @@ static bool state_fits(const struct ps_server *s)
         if (!worker_fits(s, w))
             return false;
     }
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && !clocks_fit(s, k))
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        if (s->chunk[k].part.n_elems > 0 && !clocks_fit(s, k))
             return false;
     return n_left == s->n_left && n_seen == s->n_seen && (!server_is_elastic(s) || batches_fit(s));
 }
@@ -357,8 +357,8 @@ static void pass_batches(struct cursor *c, struct ps_server *s)
     pass_changes(c, s);
     if (server_has_book(s))
         pass_book(c, s);
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0)
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        if (s->chunk[k].part.n_elems > 0)
             pass_set(c, &s->recovery->has[k]);
 }
 
@@ -376,8 +376,8 @@ static void pass_words(struct cursor *c, struct ps_server *s)
     s->n_left = c->reads ? n_left : s->n_left;
     s->n_seen = (int)pass(c, (uint64_t)s->n_seen, (uint64_t)n_workers);
     pass_facts(c, &s->facts);
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        pass_piece(c, &s->piece[k]);
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        pass_chunk(c, &s->chunk[k]);
     for (int w = 0; w < n_workers; w++)
         pass_worker(c, s, w);
     if (server_is_elastic(s))
@@ -496,7 +496,7 @@ static enum rc post_copy(struct ps_server *s)
 
     for (size_t i = 0; i < n; i++) {
         const size_t n_elems = part_elems(s, i);
-        const struct ps_header h = { .op = PS_COPY, .n_elems = (uint32_t)n_elems, .piece = (uint32_t)i, .clock = n };
+        const struct ps_header h = { .op = PS_COPY, .n_elems = (uint32_t)n_elems, .chunk = (uint32_t)i, .clock = n };
         TRY(post_part(s, &h, &mark, part_at(s, i), n_elems * sizeof(float)));
     }
 out:
@@ -509,7 +509,7 @@ static enum rc post_kept(struct ps_server *s, int w, uint32_t slot)
     const struct request *r = &s->client[w].request[slot];
     const struct ps_header h = { .op = PS_PUSH,
                                  .n_elems = r->body.n_elems,
-                                 .piece = r->answer.piece,
+                                 .chunk = r->answer.chunk,
                                  .lr = r->lr,
                                  .form = r->body.form,
                                  .n_pairs = r->body.n_pairs };
@@ -658,17 +658,17 @@ enum rc copy_take(struct ps_server *s, const struct message *m, int slice, const
     if (s->env.n_replicas == 0 || slice >= s->env.n_servers || slice == s->slice ||
         (replica ? replica->role != SLICE_PARTIAL || !replica->recovery->chain.copy ||
                        m->peer != replica->recovery->chain.home
-                 : h->piece != 0 || sync_worker_of(&s->env, m->peer) >= 0))
-        return rc_raise(RC_MISMATCH, "rank %d copies slice %d to this server, part %u", m->peer, slice, h->piece);
+                 : h->chunk != 0 || sync_worker_of(&s->env, m->peer) >= 0))
+        return rc_raise(RC_MISMATCH, "rank %d copies slice %d to this server, part %u", m->peer, slice, h->chunk);
     if (!replica)
         TRY(open_partial(&replica, s, slice, m->peer));
     struct copy *c = replica->recovery->chain.copy;
     const size_t i = (size_t)c->n_taken, n = n_copy_parts(replica);
     const size_t n_elems = i < n ? part_elems(replica, i) : 0;
     const bool is_hollow = i >= n_word_parts(replica) && server_is_hollow(replica);
-    if (h->piece != i || h->clock != n || i >= n || h->n_elems != n_elems || is_hollow != (m->n_hollow_bytes > 0))
+    if (h->chunk != i || h->clock != n || i >= n || h->n_elems != n_elems || is_hollow != (m->n_hollow_bytes > 0))
         FAIL(RC_MISMATCH, "rank %d copies part %u of %llu of slice %d, with %u elements, where part %zu of %zu belongs",
-             m->peer, h->piece, (unsigned long long)h->clock, slice, h->n_elems, i, n);
+             m->peer, h->chunk, (unsigned long long)h->clock, slice, h->n_elems, i, n);
     if (!is_hollow)
         memcpy(part_at(replica, i), m->ptr, n_elems * sizeof(float));
     *why = REFUSED_MALFORMED;
@@ -691,7 +691,7 @@ enum rc copy_take_kept(struct ps_server *replica, struct arrival *a, const struc
 
     *why = REFUSED_OUT_OF_ORDER;
     if (!c || (size_t)c->n_taken != n_copy_parts(replica) || !ps_is_push(h->op) || r->state != REQUEST_DUE ||
-        h->piece != r->answer.piece || h->n_elems != replica->piece[h->piece].part.n_elems)
+        h->chunk != r->answer.chunk || h->n_elems != replica->chunk[h->chunk].part.n_elems)
         FAIL(RC_MISMATCH, "op %d of worker %d is no gradient that is kept", (int)h->op, a->worker);
     TRY(server_check_body(replica, a, h, why));
     *why = NOT_REFUSED;

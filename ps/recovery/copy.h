@@ -16,7 +16,7 @@
  *   Y1  The copy shows one moment. When it starts, no change is pending, and no worker waits for a batch that exists.
  *       From then on changes are forwarded, and the holder makes each one when its HELD arrives (replica.R2), which is
  *       after the HELD of the copy. So arrays and gradients are sent from their own memory. Pushes wait during the
- *       copy; pulls do not. Parameters whose pieces have several versions (V1) are gathered first, in an
+ *       copy; pulls do not. Parameters whose chunks have several versions (V1) are gathered first, in an
  *       array that is freed with the copy.
  *   Y2  Changes forwarded since then arrive after the copy, in the same order (transport.T4).
  *   Y3  The copy counts as the first forward: its HELD is number 1.

@@ -25,7 +25,7 @@
 #include "ps/server_state.h"
 #include "ps/suite/ps_rank.h"
 
-enum { N_WORKERS = 3, N_SERVERS = 3, N_PARAMS = 24, N_PIECES = 2, MOST_PARTS = 16, MOST_BYTES = 4096, HEIR = 2 };
+enum { N_WORKERS = 3, N_SERVERS = 3, N_PARAMS = 24, N_CHUNKS = 2, MOST_PARTS = 16, MOST_BYTES = 4096, HEIR = 2 };
 
 struct part {
     unsigned char head[PS_HEADER_BYTES];
@@ -105,7 +105,7 @@ static void tell_nobody(void *arg, const char *line)
 
 static void open_bench(struct bench *b, enum consistency_kind kind, bool is_elastic)
 {
-    const struct segment segment[N_PIECES] = { { 0, 14 }, { 14, 10 } };
+    const struct segment segment[N_CHUNKS] = { { 0, 14 }, { 14, 10 } };
     const struct bucket_opts each = { sizeof(float), 0 };
     const struct world_ops *threads = NULL;
 
@@ -114,9 +114,9 @@ static void open_bench(struct bench *b, enum consistency_kind kind, bool is_elas
         b->param[i] = (float)i;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(compute_open(&b->rank.compute, &compute_cpu, &(struct compute_env){ 0 }), RC_OK);
-    assert_int_equal(buckets_open(&b->rank.buckets, segment, N_PIECES, &each), RC_OK);
+    assert_int_equal(buckets_open(&b->rank.buckets, segment, N_CHUNKS, &each), RC_OK);
     assert_int_equal(placement_open(&b->rank.placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment,
-                                    N_PIECES, N_SERVERS),
+                                    N_CHUNKS, N_SERVERS),
                      RC_OK);
     for (int i = 0; i < N_SERVERS; i++)
         b->world[i] = (struct world){ .ops = threads, .rank = N_WORKERS + i, .n_ranks = N_WORKERS + N_SERVERS };
@@ -167,16 +167,16 @@ static void close_bench(struct bench *b)
     compute_close(&b->rank.compute);
 }
 
-/* Of the slice's first piece that has any elements. */
+/* Of the slice's first chunk that has any elements. */
 static void push(struct bench *b, struct ps_server *s, int worker, uint32_t slot, uint32_t step)
 {
     uint32_t k = 0;
     struct part part = { .n_bytes = 0 };
 
-    while (s->piece[k].part.n_elems == 0)
+    while (s->chunk[k].part.n_elems == 0)
         k++;
-    const uint32_t n = (uint32_t)s->piece[k].part.n_elems;
-    struct ps_header h = { .op = PS_PUSH, .n_elems = n, .piece = k, .step = step, .lr = 0.25f };
+    const uint32_t n = (uint32_t)s->chunk[k].part.n_elems;
+    struct ps_header h = { .op = PS_PUSH, .n_elems = n, .chunk = k, .step = step, .lr = 0.25f };
     if (server_is_elastic(s)) /* of what it has ahead, but for its first one */
         h.batch = 1 + (step > 0 ? s->recovery->leases.ahead[worker] : s->recovery->leases.of[worker]);
     for (uint32_t i = 0; i < n; i++)

@@ -21,18 +21,18 @@ static size_t n_rounds(const struct ps_server *s)
 
 enum rc server_open_leases(struct ps_server *s)
 {
-    const size_t n_pieces = s->env.buckets->n_pieces;
+    const size_t n_chunks = s->env.buckets->n_chunks;
     enum rc rc = RC_OK;
 
     if (!server_is_elastic(s))
         return RC_OK;
     if (server_has_book(s))
         TRY(leases_open(&s->recovery->leases, sync_most_workers(&s->env), s->env.n_workers, s->env.n_batches));
-    s->recovery->has = calloc(n_pieces, sizeof *s->recovery->has);
+    s->recovery->has = calloc(n_chunks, sizeof *s->recovery->has);
     s->recovery->round_ns = calloc(n_rounds(s) + 1, sizeof *s->recovery->round_ns);
     if (!s->recovery->has || !s->recovery->round_ns)
-        FAIL(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
-    for (size_t k = 0; k < n_pieces; k++)
+        FAIL(RC_NOMEM, "parameter server: no memory for %zu chunks", n_chunks);
+    for (size_t k = 0; k < n_chunks; k++)
         TRY(batch_set_open(&s->recovery->has[k], s->env.n_batches));
 out:
     return rc;
@@ -41,7 +41,7 @@ out:
 void server_close_leases(struct ps_server *s)
 {
     leases_close(&s->recovery->leases);
-    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_pieces; k++)
+    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_chunks; k++)
         batch_set_close(&s->recovery->has[k]);
     free(s->recovery->has);
     free(s->recovery->round_ns);
@@ -51,8 +51,8 @@ void server_close_leases(struct ps_server *s)
 
 static bool has_whole(const struct ps_server *s, uint64_t batch)
 {
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        if (s->piece[k].part.n_elems > 0 && !batch_set_has(&s->recovery->has[k], batch))
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        if (s->chunk[k].part.n_elems > 0 && !batch_set_has(&s->recovery->has[k], batch))
             return false;
     return true;
 }
@@ -218,8 +218,8 @@ static void let_in(struct ps_server *s, int worker)
     s->recovery->worker[worker].is_seen = true;
     s->n_seen++;
     note_change(s, worker, WORKER_JOINED);
-    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
-        (void)clocks_join(&s->piece[k].clocks, worker);
+    for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
+        (void)clocks_join(&s->chunk[k].clocks, worker);
 }
 
 /* The late joiner becomes a worker, unless every batch is done. */
@@ -289,7 +289,7 @@ bool server_push_batch(struct ps_server *s, int worker, const struct ps_header *
         (void)leases_take(l, worker);
     }
     answer->next = server_has_book(s) ? leases_ahead(l, worker) + 1 : 0; /* NO_BATCH: 0, too */
-    if (batch_set_add(&s->recovery->has[h->piece], h->batch - 1))
+    if (batch_set_add(&s->recovery->has[h->chunk], h->batch - 1))
         return true;
     s->facts.repeated_parts_count++;
     return false;
@@ -371,9 +371,9 @@ static void add_book(const struct ps_server *s, struct server_facts *out)
 
 static void add_parts(const struct ps_server *s, struct server_facts *out)
 {
-    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_pieces; k++) {
+    for (size_t k = 0; s->recovery->has && k < s->env.buckets->n_chunks; k++) {
         const uint64_t n_whole = batch_set_first_missing(&s->recovery->has[k]);
-        if (s->piece[k].part.n_elems == 0)
+        if (s->chunk[k].part.n_elems == 0)
             continue;
         if (s->recovery->has[k].n_in < out->batches_held_count)
             out->batches_held_count = s->recovery->has[k].n_in;

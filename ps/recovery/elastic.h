@@ -11,7 +11,7 @@ bool server_has_book(const struct ps_server *s);
 /* RC_NOMEM. */
 enum rc server_open_leases(struct ps_server *s) MUST_CHECK;
 void server_close_leases(struct ps_server *s);
-/* RC_MISMATCH, *why: push a, with header h, is of a piece that is not here, or of a batch that its worker may not
+/* RC_MISMATCH, *why: push a, with header h, is of a chunk that is not here, or of a batch that its worker may not
  * have. */
 enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
                            enum refused *why) MUST_CHECK;

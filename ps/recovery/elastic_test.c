@@ -5,7 +5,7 @@
  * lost, none counts twice in any part of the parameters, and those that are left do what the others had.
  *
  *   points   one worker dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has a batch, between the
- *            pushes of two pieces, or of two servers, before the answer, while it waits for a batch at the end; with 1
+ *            pushes of two chunks, or of two servers, before the answer, while it waits for a batch at the end; with 1
  *            to 4 servers; and so that one that waits gets what it had
  *   joins    two guests join, at moments that the seed draws, also such at which all is done; one of all workers leaves
  *            after some batches, and up to two die, guests or not, also while they join
@@ -44,7 +44,7 @@ static bool says(bool holds, const char *what, double is, double wanted)
 
 /* --- what a run has to come to --- */
 
-/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 1 to 4 servers. */
+/* Parts of chunks on servers: SPLIT cuts 24 parameters in 2 chunks on 1 to 4 servers. */
 static int n_parts(void)
 {
     return plan.n_servers <= 2 ? 2 : 4;
@@ -116,7 +116,7 @@ static void choose(int n_servers)
     plan.n_servers = n_servers;
     plan.is_elastic = true;
     plan.replicates = false;
-    plan.n_pieces = plan.n_in_flight = 2;
+    plan.n_chunks = plan.n_in_flight = 2;
     plan.splits = plan.spoils = false;
     plan.seed = 0;
     memset(plan.guest, 0, sizeof plan.guest);

@@ -238,22 +238,22 @@ static void a_set_takes_each_batch_once_B4(void **state)
     }
 }
 
-/* Of each part of which there are parameters. The first piece lacks batch 2, the last one batch 3. */
+/* Of each part of which there are parameters. The first chunk lacks batch 2, the last one batch 3. */
 static void facts_are_of_the_part_that_has_least(void **state)
 {
     static const uint64_t of_first[] = { 0, 1, 3 }, of_last[] = { 0, 1, 2, 4 };
-    struct buckets buckets = { .n_pieces = 3 };
-    struct piece_state piece[3] = { { .part = { 0, 4 } }, { .part = { 4, 0 } }, { .part = { 4, 4 } } };
+    struct buckets buckets = { .n_chunks = 3 };
+    struct chunk_state chunk[3] = { { .part = { 0, 4 } }, { .part = { 4, 0 } }, { .part = { 4, 4 } } };
     struct batch_set has[3];
     struct batch_set none = { .n_batches = 5, .word = (uint64_t[1]){ 0 } };
-    struct piece_state all = { .part = { 0, 4 } };
-    struct buckets one = { .n_pieces = 1 };
+    struct chunk_state all = { .part = { 0, 4 } };
+    struct buckets one = { .n_chunks = 1 };
     struct recovery of_own = { .has = has }, of_followed = { .has = &none };
     struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 5, .n_workers = 2 },
-                           .piece = piece,
+                           .chunk = chunk,
                            .recovery = &of_own };
     struct ps_server followed = {
-        .env = s.env, .piece = &all, .recovery = &of_followed, .role = SLICE_PARTIAL, .slice = 1
+        .env = s.env, .chunk = &all, .recovery = &of_followed, .role = SLICE_PARTIAL, .slice = 1
     };
     struct ps_server *here[] = { &s, &followed };
     struct server_facts facts = { 0 };
@@ -283,13 +283,13 @@ static void facts_are_of_the_part_that_has_least(void **state)
 /* Of the batch ahead a worker pushes when the one before is here as a whole: else that would count as done. */
 static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
 {
-    struct buckets buckets = { .n_pieces = 2 };
-    struct piece_state piece[2] = { { .part = { 0, 4 } }, { .part = { 4, 4 } } };
+    struct buckets buckets = { .n_chunks = 2 };
+    struct chunk_state chunk[2] = { { .part = { 0, 4 } }, { .part = { 4, 4 } } };
     struct batch_set has[2];
     struct recovery_worker worker[2] = { { .has_begun = true }, { .has_begun = true } };
     struct recovery r = { .has = has, .worker = worker };
     struct ps_server s = { .env = { .buckets = &buckets, .n_batches = 8, .n_workers = 100 }, /* no round ends here */
-                           .piece = piece,
+                           .chunk = chunk,
                            .recovery = &r };
     struct ps_header answer = { .next = 0 };
     const struct arrival a = { .worker = 0 };
@@ -301,7 +301,7 @@ static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
     assert_int_equal(leases_open(&r.leases, 2, 2, 8), RC_OK);
     for (int k = 0; k < 2; k++)
         assert_int_equal(batch_set_open(&has[k], 8), RC_OK);
-    assert_true(server_push_batch(&s, 0, &first, &answer)); /* of piece 0 */
+    assert_true(server_push_batch(&s, 0, &first, &answer)); /* of chunk 0 */
     assert_int_equal(answer.next, 3);
     assert_int_equal(server_check_batch(&s, &a, &first, &why), RC_OK);
     assert_int_equal(server_check_batch(&s, &a, &of_other, &why), RC_MISMATCH);

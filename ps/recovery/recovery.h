@@ -44,7 +44,7 @@ struct recovery {
     int n_asking;                   /* workers with a waiting NEXT */
     uint64_t *round_ns;             /* [n_batches / n_workers], beside the queue: when each further n_workers batches
                                        were done */
-    struct batch_set *has; /* [n_pieces]: batches whose gradients are in the part; NULL: the run is not elastic */
+    struct batch_set *has; /* [n_chunks]: batches whose gradients are in the part; NULL: the run is not elastic */
 };
 
 /* Does the run assign batches (leases.h)? */

@@ -225,9 +225,9 @@ enum rc replica_take_held(struct ps_server *s, struct message *m, enum refused *
 
     TRY(ps_header_decode(&h, m->head, m->n_head_bytes, m->n_bytes + m->n_hollow_bytes, why));
     *why = REFUSED_OUT_OF_ORDER;
-    held = server_of_slice(s, h.piece < (uint32_t)s->env.n_servers ? (int)h.piece : -1);
+    held = server_of_slice(s, h.chunk < (uint32_t)s->env.n_servers ? (int)h.chunk : -1);
     if (!held || !server_is_holder(held))
-        FAIL(RC_MISMATCH, "rank %d says that it holds what this server has not: slice %u", m->peer, h.piece);
+        FAIL(RC_MISMATCH, "rank %d says that it holds what this server has not: slice %u", m->peer, h.chunk);
     if (m->peer != held->recovery->chain.heir || !held->recovery->chain.is_on)
         if (world_is_lost(s->env.world, m->peer)) /* it was lost before that came */
             goto out;
@@ -245,7 +245,7 @@ enum rc replica_post_held(struct ps_server *s)
 {
     struct chain *c = &s->recovery->chain;
     struct posted *held = &c->held[++c->n_served % (uint64_t)c->pending.most];
-    const struct ps_header h = { .op = PS_HELD, .piece = (uint32_t)s->slice, .clock = c->n_served };
+    const struct ps_header h = { .op = PS_HELD, .chunk = (uint32_t)s->slice, .clock = c->n_served };
     enum rc rc;
 
     TRY(world_forgive_loss(s->env.world, c->home,

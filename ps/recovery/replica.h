@@ -47,7 +47,7 @@
  *   R4  A request that was served silently is answered once at most: when its worker sends it again in the same slot
  *       (wire.P4).
  *   R5  A request that passed the checks when it was forwarded still passes them when it is served. A worker has at
- *       most one request in a slot, and of a piece, that is in `pending` or waits (wire.P4), and none after LEAVE and
+ *       most one request in a slot, and of a chunk, that is in `pending` or waits (wire.P4), and none after LEAVE and
  *       FETCH. Other workers' requests change nothing that is checked, except clocks, which only grow.
  *   R6  At most n_workers (PS_CREDITS + 2) forwards are in `pending`: the request of each slot, and the LEAVE and the
  *       loss of each worker. With the copy, the same number of HELD plus one are outstanding.

@@ -6,11 +6,11 @@
  *
  *   points     a server dies at its 1st, (1 + STRIDE)th, ... call, or behind it: before it has forwarded a push, before
  *              the heir has it, between HELD and the answer, in the middle of the end; by each rule, with 2 to 4
- *              servers, with two pieces, which are under way at once, and with twelve, of which three are (at every
+ *              servers, with two chunks, which are under way at once, and with twelve, of which three are (at every
  *              fifth of these calls); and the run ends where both servers of a slice die
  *   seeds      the same at calls that the seed draws, with pauses that it draws, and another rank that dies: of 4
  *              servers the one beyond the heir, else for every third seed a worker. Some push and pull apart, or push
- *              what is not finite once; half of them have twelve pieces, of which one to eight are under way at once.
+ *              what is not finite once; half of them have twelve chunks, of which one to eight are under way at once.
  *              In a third of those with 3 or 4 servers two or three die, one after the other, each when all slices are
  *              in two places again: the last one that is left holds all
  *   copies     a server dies in the middle, or late, and then another one at its 1st, (1 + STRIDE)th, ... call since:
@@ -36,8 +36,8 @@ static void describe(FILE *to)
     char rule[CONSISTENCY_TEXT_BYTES];
 
     consistency_text(rule, sizeof rule, &plan.rule);
-    fprintf(to, "%s%s%s%s, %d servers, %d of %d pieces at once, seed %llu", rule, plan.stops ? " stops" : "",
-            plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers, plan.n_in_flight, plan.n_pieces,
+    fprintf(to, "%s%s%s%s, %d servers, %d of %d chunks at once, seed %llu", rule, plan.stops ? " stops" : "",
+            plan.splits ? " splits" : "", plan.spoils ? " spoils" : "", plan.n_servers, plan.n_in_flight, plan.n_chunks,
             (unsigned long long)plan.seed);
     for (int i = 0; i < MOST_VICTIMS && plan.victim[i].rank >= 0; i++)
         fprintf(to, ", rank %d dies at call %d%s%s", plan.victim[i].rank, plan.victim[i].n_call,
@@ -58,7 +58,7 @@ static bool says(bool holds, const char *what, int i, double is, double wanted)
 /* Without the lost worker's, or with its first n_of_lost gradients. */
 static float summed(int i, int n_of_lost)
 {
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_chunks; /* in one message */
     float sum = plan_initial(i);
 
     for (int w = 0; w < N_WORKERS; w++)
@@ -108,10 +108,10 @@ static bool check_bits(const struct outcome *o, const struct outcome *even)
     return holds;
 }
 
-/* Parts of pieces on servers: SPLIT cuts 24 parameters in 2 pieces on 2 to 4 servers; of 12 pieces none. */
+/* Parts of chunks on servers: SPLIT cuts 24 parameters in 2 chunks on 2 to 4 servers; of 12 chunks none. */
 static int n_parts(void)
 {
-    return plan.n_pieces > 2 ? plan.n_pieces : plan.n_servers == 2 ? 2 : 4;
+    return plan.n_chunks > 2 ? plan.n_chunks : plan.n_servers == 2 ? 2 : 4;
 }
 
 /* Each slice whose holder has said that it has a replica again has one at the end; of one server none has any. */
@@ -163,11 +163,11 @@ static const struct {
               { { CONSISTENCY_ASYNC, 0 }, true } };
 enum { N_UNSTOPPED_RULES = 4 }; /* of rules: the first */
 enum { N_RULES = sizeof rules / sizeof *rules, FEWEST_SERVERS = 2, N_SIZES = MOST_SERVERS - FEWEST_SERVERS + 1 };
-enum { COARSE, FINE, N_CUTS, FINE_AT_ONCE = 3, FINE_STRIDES = 5 }; /* of parameters into pieces */
+enum { COARSE, FINE, N_CUTS, FINE_AT_ONCE = 3, FINE_STRIDES = 5 }; /* of parameters into chunks */
 
 static void choose(int rule, int n_servers, int cut)
 {
-    plan.n_pieces = cut == FINE ? MOST_PIECES : 2;
+    plan.n_chunks = cut == FINE ? MOST_CHUNKS : 2;
     plan.n_in_flight = cut == FINE ? FINE_AT_ONCE : 2;
     plan.rule = rules[rule].rule;
     plan.stops = rules[rule].stops;
@@ -352,7 +352,7 @@ static int seeds(uint64_t first, uint64_t n)
         size_t rule = 0;
         while (memcmp(&rules[rule].rule, &plan.rule, sizeof plan.rule) != 0 || rules[rule].stops != plan.stops)
             rule++;
-        const int size = plan.n_servers - FEWEST_SERVERS, cut = plan.n_pieces > 2 ? FINE : COARSE;
+        const int size = plan.n_servers - FEWEST_SERVERS, cut = plan.n_chunks > 2 ? FINE : COARSE;
         if (!run_and_check(&o, &even[rule][size][cut])) {
             n_failures++;
             continue;

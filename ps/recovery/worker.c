@@ -112,10 +112,10 @@ enum rc ps_join(struct sync *s, float *param, bool *is_over)
         TRY(ask(p, i, &h, s->env.timeout_ms, &answer));
     p->has_not_joined = *is_over = answer.is_last;
     p->is_joining = true;
-    for (size_t k = 0; k < s->env.buckets->n_pieces && !*is_over; k++) {
-        const struct piece_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
+    for (size_t k = 0; k < s->env.buckets->n_chunks && !*is_over; k++) {
+        const struct chunk_work pull = { k, EXCHANGE_PULL, 0, param, NULL };
         TRY(ps_post(s, &pull));
-        TRY(ps_complete(s, param, &(struct piece_cost){ 0 }));
+        TRY(ps_complete(s, param, &(struct chunk_cost){ 0 }));
     }
 out:
     p->is_joining = false;

@@ -21,7 +21,7 @@ enum { /* wire.h */
        AT_CLOCK = 16,
        AT_LAYOUT = 32,
        AT_APPLY = 40,
-       AT_PIECE = 56,
+       AT_CHUNK = 56,
        AT_STEP = 60
 };
 
@@ -83,9 +83,9 @@ static void repair(struct fuzz *f, unsigned char *bytes, size_t n_bytes, unsigne
         repair_batch(f, bytes, worker);
     }
     if (how & FUZZ_REPAIR_STEP && n_bytes >= PS_HEADER_BYTES) {
-        const uint64_t piece = bytes_get(bytes + AT_PIECE, 4);
-        if (piece < f->server->env.buckets->n_pieces)
-            bytes_put(bytes + AT_STEP, f->server->piece[piece].clocks.clock[worker], 4);
+        const uint64_t chunk = bytes_get(bytes + AT_CHUNK, 4);
+        if (chunk < f->server->env.buckets->n_chunks)
+            bytes_put(bytes + AT_STEP, f->server->chunk[chunk].clocks.clock[worker], 4);
     }
 }
 

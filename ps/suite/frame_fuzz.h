@@ -21,7 +21,7 @@ enum { FUZZ_SLOT = 2, FUZZ_N_SLOTS = 8, FUZZ_GUEST = 0x80 };
 enum {
     FUZZ_REPAIR_KIND = 0x40,   /* magic and version */
     FUZZ_REPAIR_LAYOUT = 0x20, /* and what else is the same in all requests of a run */
-    FUZZ_REPAIR_STEP = 0x10    /* of the piece that it names */
+    FUZZ_REPAIR_STEP = 0x10    /* of the chunk that it names */
 };
 
 /* Of consistency async alone. */

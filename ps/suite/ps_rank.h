@@ -56,10 +56,10 @@ static inline void ps_rank_close(struct ps_rank *r)
     r->param = r->grad = NULL;
 }
 
-/* A step of one piece. */
-static inline enum rc ps_push_pull(struct sync *s, float lr, float *param, float *grad, struct piece_cost *out)
+/* A step of one chunk. */
+static inline enum rc ps_push_pull(struct sync *s, float lr, float *param, float *grad, struct chunk_cost *out)
 {
-    const struct piece_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, lr, param, grad };
+    const struct chunk_work both = { 0, EXCHANGE_PUSH | EXCHANGE_PULL, lr, param, grad };
     enum rc rc;
 
     TRY(ps_post(s, &both));

@@ -15,7 +15,7 @@ struct member {
     struct seen *seen;
     struct compute *compute;
     struct transport *transport;
-    struct buckets buckets; /* piece 0: parameters 1 to 3; piece 1: parameter 0 */
+    struct buckets buckets; /* chunk 0: parameters 1 to 3; chunk 1: parameter 0 */
     struct placement placement;
     struct sync *sync;
     struct sync_env env;

@@ -29,7 +29,7 @@ struct rogue {
     bool is_other_layout; /* else it is right */
     int n_cut_bytes;      /* of the header, at its end */
     uint64_t n_batches;   /* sync_env's; worker 0 has asked for its first before */
-    bool others_push;     /* ones, at rate 1, of piece 0, and leave then */
+    bool others_push;     /* ones, at rate 1, of chunk 0, and leave then */
 };
 
 struct seen { /* of one run */

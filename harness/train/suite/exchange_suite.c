@@ -30,11 +30,11 @@ static bool is_among(const float *given, size_t n, size_t i, size_t k)
     return n_before < k;
 }
 
-/* grad of the piece := what is sent of it and of the residual, which becomes the rest. Both: of all parameters. */
-static void reference_compress(const struct compression *c, struct range piece, float *grad, float *residual)
+/* grad of the chunk := what is sent of it and of the residual, which becomes the rest. Both: of all parameters. */
+static void reference_compress(const struct compression *c, struct range chunk, float *grad, float *residual)
 {
-    float *given = residual + piece.offset_elems, *sent = grad + piece.offset_elems;
-    const size_t n = piece.n_elems, k = (size_t)ceil(c->ratio * (double)n);
+    float *given = residual + chunk.offset_elems, *sent = grad + chunk.offset_elems;
+    const size_t n = chunk.n_elems, k = (size_t)ceil(c->ratio * (double)n);
 
     if (c->kind == COMPRESSION_NONE)
         return;
@@ -74,7 +74,7 @@ struct suite {
     struct exchange *x;
     float param[N_PARAMS], velocity[N_PARAMS];                                   /* the reference */
     float old_param[N_STEPS + 1][N_PARAMS], old_velocity[N_STEPS + 1][N_PARAMS]; /* after so many steps */
-    struct buckets buckets;                                                      /* of opts: the pieces */
+    struct buckets buckets;                                                      /* of opts: the chunks */
     float residual[MAX_WORKERS][N_PARAMS];                                       /* of the reference */
     uint64_t waited_ns, exposed_ns;                                              /* so far */
     int n_failures, quiet;
@@ -112,8 +112,8 @@ static void sent_by(struct suite *s, float *out, int rank, int step)
 {
     for (size_t i = 0; i < N_PARAMS; i++)
         out[i] = gradient(s, rank, step, i);
-    for (size_t k = 0; k < s->buckets.n_pieces; k++)
-        reference_compress(&s->c->opts.compression, s->buckets.piece[k], out, s->residual[rank]);
+    for (size_t k = 0; k < s->buckets.n_chunks; k++)
+        reference_compress(&s->c->opts.compression, s->buckets.chunk[k], out, s->residual[rank]);
 }
 
 /* One step of the reference: the mean over all workers, or this worker's own gradient. Compressed, of two at most. */
@@ -235,10 +235,10 @@ out:
     return rc;
 }
 
-/* The least of all workers' numbers; how many pieces a step has follows from the plan. */
+/* The least of all workers' numbers; how many chunks a step has follows from the plan. */
 static enum rc last_common_step(struct suite *s, uint64_t n_own, uint64_t *out)
 {
-    const uint64_t n_pieces = s->c->n_pieces;
+    const uint64_t n_chunks = s->c->n_chunks;
     uint64_t all[MAX_WORKERS];
     enum rc rc;
 
@@ -246,7 +246,7 @@ static enum rc last_common_step(struct suite *s, uint64_t n_own, uint64_t *out)
     *out = n_own;
     for (int r = 0; r < s->w->n_ranks; r++)
         *out = all[r] < *out ? all[r] : *out;
-    if (*out != s->c->stopped->n_calls / n_pieces)
+    if (*out != s->c->stopped->n_calls / n_chunks)
         fail(s, "E7: the least number of steps is another than that of sums", (int)*out, 0);
     if (n_own > *out + 1)
         fail(s, "E7: more than one step ahead", (int)n_own, 0);

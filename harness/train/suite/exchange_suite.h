@@ -26,7 +26,7 @@ struct exchange_case {
     int n_workers, n_servers; /* the ranks of the world; workers 1, 2 or 4, with servers 1 */
     struct exchange_opts opts;
     const struct stopped_plan *stopped; /* of mode sync_stopped; else NULL */
-    uint64_t n_pieces;                  /* of a step under opts; read where the mode is sync_stopped */
+    uint64_t n_chunks;                  /* of a step under opts; read where the mode is sync_stopped */
 };
 
 /* Collective over w. Failures of this rank; the first is named on standard error unless quiet. */

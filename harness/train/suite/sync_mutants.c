@@ -15,9 +15,9 @@ static enum rc reduce(struct sync *s, size_t k, float *grad)
 
 static void scale(struct sync *s, size_t k, float *grad, float factor)
 {
-    const struct range piece = s->env.buckets->piece[k];
+    const struct range chunk = s->env.buckets->chunk[k];
 
-    for (size_t i = piece.offset_elems; i < piece.offset_elems + piece.n_elems; i++)
+    for (size_t i = chunk.offset_elems; i < chunk.offset_elems + chunk.n_elems; i++)
         grad[i] *= factor;
 }
 
@@ -49,27 +49,27 @@ static enum rc sum_own(struct sync *s, size_t k, float *grad)
     return reduce(s, k, grad);
 }
 
-/* The last element of a piece is not reduced. */
+/* The last element of a chunk is not reduced. */
 static enum rc sum_tail(struct sync *s, size_t k, float *grad)
 {
-    const struct range piece = s->env.buckets->piece[k];
-    const float last = grad[piece.offset_elems + piece.n_elems - 1];
+    const struct range chunk = s->env.buckets->chunk[k];
+    const float last = grad[chunk.offset_elems + chunk.n_elems - 1];
     const enum rc rc = reduce(s, k, grad);
 
-    grad[piece.offset_elems + piece.n_elems - 1] = 0.5f * last;
+    grad[chunk.offset_elems + chunk.n_elems - 1] = 0.5f * last;
     return rc;
 }
 
-static enum rc ps_post_rate(struct sync *s, const struct piece_work *work)
+static enum rc ps_post_rate(struct sync *s, const struct chunk_work *work)
 {
-    struct piece_work half = *work;
+    struct chunk_work half = *work;
 
     half.lr /= 2;
     return sync_ps.servers->post(s, &half);
 }
 
 /* The worker forgets to take what the server sent back, of the first parameter. */
-static enum rc ps_complete_deaf(struct sync *s, float *param, struct piece_cost *out)
+static enum rc ps_complete_deaf(struct sync *s, float *param, struct chunk_cost *out)
 {
     const float first = param[0];
     const enum rc rc = sync_ps.servers->complete(s, param, out);
@@ -79,7 +79,7 @@ static enum rc ps_complete_deaf(struct sync *s, float *param, struct piece_cost 
 }
 
 /* Counts the worker's own update. */
-static enum rc ps_complete_own(struct sync *s, float *param, struct piece_cost *out)
+static enum rc ps_complete_own(struct sync *s, float *param, struct chunk_cost *out)
 {
     const enum rc rc = sync_ps.servers->complete(s, param, out);
 
@@ -92,8 +92,8 @@ const char *sync_mutant(struct sync_mode *out, int i)
     static const struct {
         const char *name;
         enum rc (*sum)(struct sync *s, size_t k, float *grad); /* of allreduce; NULL: of ps, one of: */
-        enum rc (*post)(struct sync *s, const struct piece_work *work);
-        enum rc (*complete)(struct sync *s, float *param, struct piece_cost *cost);
+        enum rc (*post)(struct sync *s, const struct chunk_work *work);
+        enum rc (*complete)(struct sync *s, float *param, struct chunk_cost *cost);
     } mutant[SYNC_N_MUTANTS] = {
         { "sum", .sum = sum_total },
         { "lost", .sum = sum_lost },

@@ -202,7 +202,7 @@ float plan_initial(int i)
 
 float plan_summed(int i)
 {
-    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_pieces; /* in one message */
+    const bool is_beside_nan = i < N_PARAMS / plan.n_servers && i < N_PARAMS / plan.n_chunks; /* in one message */
     float sum = plan_initial(i);
 
     for (int w = 0; w < N_WORKERS; w++)
@@ -213,8 +213,8 @@ float plan_summed(int i)
 
 static enum rc rank_open(struct ps_rank *r)
 {
-    struct segment segment[MOST_PIECES];
-    const size_t n_piece = N_PARAMS / (size_t)plan.n_pieces;
+    struct segment segment[MOST_CHUNKS];
+    const size_t n_chunk = N_PARAMS / (size_t)plan.n_chunks;
     const int n = plan.n_servers, rank = r->w->rank, own = rank < N_WORKERS + n ? rank - N_WORKERS : -1,
               before = (own + n - 1) % n;
     const size_t n_slice = (size_t)(N_PARAMS / n);
@@ -222,13 +222,13 @@ static enum rc rank_open(struct ps_rank *r)
     float param[N_PARAMS];
     enum rc rc;
 
-    for (size_t k = 0; k < (size_t)plan.n_pieces; k++)
-        segment[k] = (struct segment){ k * n_piece, n_piece };
+    for (size_t k = 0; k < (size_t)plan.n_chunks; k++)
+        segment[k] = (struct segment){ k * n_chunk, n_chunk };
     for (int i = 0; i < N_PARAMS; i++)
         param[i] = plan_initial(i);
     TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
-    TRY(buckets_open(&r->buckets, segment, (size_t)plan.n_pieces, &(struct bucket_opts){ n_piece * sizeof(float), 0 }));
-    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment, (size_t)plan.n_pieces,
+    TRY(buckets_open(&r->buckets, segment, (size_t)plan.n_chunks, &(struct bucket_opts){ n_chunk * sizeof(float), 0 }));
+    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segment, (size_t)plan.n_chunks,
                        n));
     TRY(transport_open(&r->transport, plan.transport, r->w));
     const struct sync_env env = { .world = r->w,
@@ -270,7 +270,7 @@ static void dawdle(const struct ps_rank *r, int step)
 
 static enum rc end_one(struct ps_rank *r, float *param, bool *is_last)
 {
-    struct piece_cost cost = { 0 };
+    struct chunk_cost cost = { 0 };
     enum rc rc;
 
     TRY(ps_complete(r->sync, param, &cost));
@@ -279,15 +279,15 @@ out:
     return rc;
 }
 
-/* Of all pieces, n_in_flight of them at once. */
+/* Of all chunks, n_in_flight of them at once. */
 static enum rc exchange_all(struct ps_rank *r, unsigned parts, float *param, float *grad, bool *is_last)
 {
-    const int n = plan.n_pieces;
+    const int n = plan.n_chunks;
     int n_ended = 0;
     enum rc rc = RC_OK;
 
     for (int k = 0; k < n; k++) {
-        const struct piece_work work = { (size_t)k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
+        const struct chunk_work work = { (size_t)k, parts, plan_is_sync() ? 0.25f : 1.0f, param, grad };
         TRY(ps_post(r->sync, &work));
         if (k + 1 - n_ended == plan.n_in_flight) {
             TRY(end_one(r, param, is_last));

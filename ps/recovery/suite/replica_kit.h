@@ -22,7 +22,7 @@ enum {
     MOST_WORKERS = N_WORKERS + MOST_GUESTS, /* as servers number them */
     MOST_RANKS = MOST_WORKERS + MOST_SERVERS,
     N_PARAMS = 24,
-    MOST_PIECES = 12, /* of 2 parameters */
+    MOST_CHUNKS = 12, /* of 2 parameters */
     N_STEPS = 4,
     LOOKS_AT = 2,
     SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
@@ -49,7 +49,7 @@ struct plan { /* of a run */
     const struct transport_ops *transport;
     struct consistency rule;
     int n_servers;
-    int n_pieces;    /* all as long; at most MOST_PIECES */
+    int n_chunks;    /* all as long; at most MOST_CHUNKS */
     int n_in_flight; /* of a worker, at most PS_CREDITS */
     bool stops;      /* at STOPS_AT updates, in place of N_STEPS steps */
     bool splits;     /* pushes, then pulls */
