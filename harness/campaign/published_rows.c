@@ -322,10 +322,27 @@ bool row_model_is_named(const char *text)
     return strchr(usual, text[0]) != NULL && text[strspn(text, all)] == '\0';
 }
 
-static enum rc take_row(struct reader *r, struct published_row *row, char *const *field)
+/* The columns that a row may leave empty. */
+static enum rc take_terms(const struct reader *r, struct published_row *row, char *const *field)
 {
     static const char *const protocols[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
     static const char *const yes_no[] = { "", "yes", "no", NULL };
+    enum rc rc;
+
+    TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), protocols, "rdma, tcp, grpc, bare or nothing"));
+    TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
+    TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
+    TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
+    TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));
+    TRY(take_choice(r, COUNTED, field_of(r, field, COUNTED), yes_no, "yes, no or nothing"));
+    row->is_counted = strcmp(field_of(r, field, COUNTED), "no") != 0;
+    TRY(take_text(r, row->table, sizeof row->table, TABLE, field_of(r, field, TABLE)));
+out:
+    return rc;
+}
+
+static enum rc take_row(struct reader *r, struct published_row *row, char *const *field)
+{
     const char *model = field_of(r, field, MODEL), *gpus = field_of(r, field, GPUS);
     enum rc rc;
 
@@ -342,14 +359,7 @@ static enum rc take_row(struct reader *r, struct published_row *row, char *const
     TRY(take_measured(r, row, field));
     TRY(take_servers(r, row, field_of(r, field, SERVERS)));
     TRY(take_server_terms(r, row, field));
-    TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), protocols, "rdma, tcp, grpc, bare or nothing"));
-    TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
-    TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
-    TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
-    TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));
-    TRY(take_choice(r, COUNTED, field_of(r, field, COUNTED), yes_no, "yes, no or nothing"));
-    row->is_counted = strcmp(field_of(r, field, COUNTED), "no") != 0;
-    TRY(take_text(r, row->table, sizeof row->table, TABLE, field_of(r, field, TABLE)));
+    TRY(take_terms(r, row, field));
 out:
     return rc;
 }
