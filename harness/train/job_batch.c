@@ -19,6 +19,9 @@ enum rc job_split_parse(struct train_job *job)
     TRY(split_parse(&job->split_opts, text));
     if (job->split_opts.kind == SPLIT_IID)
         return RC_OK;
+    if (job->split_opts.kind == SPLIT_UNEQUAL && job->n_workers > 1 && job->split_opts.n_shares != job->n_workers)
+        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; use a share for each", text,
+             job->split_opts.n_shares, job->n_workers);
 out:
     return rc;
 }
@@ -29,9 +32,6 @@ enum rc job_split_resolve(struct train_job *job)
 
     if (job->split_opts.kind == SPLIT_IID)
         return RC_OK;
-    if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
-        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; use a share for each", job->opts.split,
-             job->split_opts.n_shares, job->n_workers);
     for (int w = 0; w < job->n_workers; w++)
         if (job_batch_of(job, w) == 0)
             FAIL(RC_INVAL,

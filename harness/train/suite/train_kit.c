@@ -108,8 +108,10 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
     TRY(kit_prepare(&job, options));
     if (mode)
         job.mode = mode;
-    if (compute)
+    if (compute) {
         job.compute = compute;
+        job.exchange.shared_memory &= compute->host_memory;
+    }
     if (lr_factor > 0)
         job.schedule.factor = lr_factor;
     const struct world_opts world = train_world_opts(&job);
