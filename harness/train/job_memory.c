@@ -345,7 +345,7 @@ static enum rc stages_text(char *out, size_t n_bytes, const struct train_job *jo
     enum rc rc = RC_OK;
 
     out[0] = '\0';
-    if (!n || job->opts.stages > 1 || job->opts.forward_only || train_rules_why(job, "stages"))
+    if (!n || job->opts.stages > 1 || train_rules_why(job, "stages"))
         return RC_OK;
     for (int n_stages = 2; n_stages <= most && n_stages <= NETWORK_MAX_STAGES && !fit; n_stages++) {
         TRY(stages_fit(&fit, job, n_stages));

@@ -37,7 +37,6 @@ enum fact {
     NO_GPU,
     OVERLAP,
     NO_OVERLAP,
-    PRIORITY,
     NO_PRIORITY,
     PRIORITY_OVERLAP,
     OMIT_ANY,
@@ -54,7 +53,6 @@ enum fact {
     TRAJECTORY,
     TARGET_LOSS,
     NO_TARGET_LOSS,
-    SAVE,
     NO_SAVE,
     SAVE_OR_RESUME,
     SAVE_EVERY,
@@ -82,7 +80,6 @@ static const char *const fact_words[N_FACTS] = {
     [SYNC_SERVERS] = "--consistency sync",
     [LATE_GRADIENTS_DROPPED] = "--consistency sync",
     [OVERLAP] = "--overlap on",
-    [PRIORITY] = "--priority on",
     [PRIORITY_OVERLAP] = "--priority on with --overlap on",
     [OMIT_ANY] = "--omit",
     [OMITS_AVERAGE] = "--omit average",
@@ -97,7 +94,6 @@ static const char *const fact_words[N_FACTS] = {
     [MESSAGES] = "--messages",
     [TRAJECTORY] = "--trajectory",
     [TARGET_LOSS] = "--target-loss",
-    [SAVE] = "--save",
     [SAVE_OR_RESUME] = "--save, --resume",
     [SAVE_EVERY] = "--save-every",
     [RESTARTS] = "--restarts",
@@ -177,9 +173,8 @@ static void note_options(struct view *v)
     holds[FORWARD_ONLY] = o->forward_only;
     holds[OVERLAP] = is_text(o->overlap, "on");
     holds[NO_OVERLAP] = !holds[OVERLAP];
-    holds[PRIORITY] = is_text(o->priority, "on");
-    holds[NO_PRIORITY] = !holds[PRIORITY];
-    holds[PRIORITY_OVERLAP] = holds[PRIORITY] && holds[OVERLAP];
+    holds[NO_PRIORITY] = !is_text(o->priority, "on");
+    holds[PRIORITY_OVERLAP] = !holds[NO_PRIORITY] && holds[OVERLAP];
     holds[OMIT_ANY] = job->omitted != 0;
     holds[OMITS_AVERAGE] = job->omitted & OMIT_AVERAGE;
     holds[OMITS_COMMON] = job->omitted & (OMIT_BROADCAST | OMIT_AVERAGE);
@@ -194,9 +189,8 @@ static void note_options(struct view *v)
     holds[TRAJECTORY] = o->trajectory[0] != '\0';
     holds[TARGET_LOSS] = !isnan(o->target_loss);
     holds[NO_TARGET_LOSS] = !holds[TARGET_LOSS];
-    holds[SAVE] = o->save[0] != '\0';
-    holds[NO_SAVE] = !holds[SAVE];
-    holds[SAVE_OR_RESUME] = holds[SAVE] || o->resume[0] != '\0';
+    holds[NO_SAVE] = o->save[0] == '\0';
+    holds[SAVE_OR_RESUME] = !holds[NO_SAVE] || o->resume[0] != '\0';
     holds[SAVE_EVERY] = o->save_every > 0;
     holds[RESTARTS] = o->restarts > 0;
     holds[STOPS_AT] = o->stop_at_step > 0;
@@ -215,6 +209,18 @@ static void note_failures(struct view *v)
     holds[REPORTS_LOSSES] = v->job->on_loss == ON_LOSS_REPORT;
     holds[SERVERS_REPORT] = holds[REPORTS_LOSSES] && v->job->n_servers > 0;
     holds[ABORTS] = is_given(v, "on-loss") && is_text(v->opts->on_loss, "abort");
+}
+
+/* n_groups 0: no option counts as given. */
+static struct view view_of(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
+                           int n_groups)
+{
+    struct view v = { .job = job, .opts = opts, .group = group, .n_groups = n_groups, .holds = { false } };
+
+    note_modules(&v);
+    note_options(&v);
+    note_failures(&v);
+    return v;
 }
 
 /* --- rows --- */
@@ -387,7 +393,6 @@ static const struct rule rules[] = {
       "--trajectory and --messages are of steps that each worker was to do; leave them out" },
     { "elastic", NULL, ABORTS,
       "continues without a lost worker, and --on-loss abort does not; leave out one of the two" },
-    /* Failure tests. */
 };
 enum { N_RULES = sizeof rules / sizeof *rules };
 
@@ -439,11 +444,8 @@ static bool is_value(const struct rule *rule, const struct opt *o, const char *v
 
 const char *train_rules_why(const struct train_job *job, const char *option)
 {
-    struct view v = { .job = job, .opts = &job->opts };
+    const struct view v = view_of(job, &job->opts, NULL, 0);
 
-    note_modules(&v);
-    note_options(&v);
-    note_failures(&v);
     for (int i = 0; i < N_RULES; i++)
         if (v.holds[rules[i].fact] && (!rules[i].value || rules[i].value[0] == '*') &&
             strcmp(rules[i].option, option) == 0)
@@ -454,12 +456,9 @@ const char *train_rules_why(const struct train_job *job, const char *option)
 enum rc train_rules_check(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
                           int n_groups)
 {
-    struct view v = { .job = job, .opts = opts, .group = group, .n_groups = n_groups, .holds = { false } };
+    const struct view v = view_of(job, opts, group, n_groups);
     char value[96];
 
-    note_modules(&v);
-    note_options(&v);
-    note_failures(&v);
     for (int i = 0; i < N_RULES; i++) {
         const struct opt *o = v.holds[rules[i].fact] ? find_given(&v, rules[i].option, value, sizeof value) : NULL;
         if (!o || !is_value(&rules[i], o, value))
