@@ -111,10 +111,7 @@ static enum rc wrong(const struct reader *r, enum column c, const char *text, co
 {
     char shown[SHOWN_BYTES];
 
-    snprintf(shown, sizeof shown, "%s", text);
-    for (char *at = shown; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    (void)text_has_control(shown, sizeof shown, text);
     return rc_raise(RC_INVAL, "%s:%d: %s: is \"%s\"; use %s", r->rows.path, r->line, column_name[c], shown, right);
 }
 
@@ -379,10 +376,7 @@ static enum rc unknown_column(struct reader *r, const char *name)
     const char *nearest = text_nearest(name, column_name);
     char shown[SHOWN_BYTES];
 
-    snprintf(shown, sizeof shown, "%s", name);
-    for (char *at = shown; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    (void)text_has_control(shown, sizeof shown, name);
     if (r->ignores) {
         snprintf(r->rows.ignored + n, sizeof r->rows.ignored - n, "%s%s", n > 0 ? ", " : "", shown);
         return RC_OK;
