@@ -71,6 +71,12 @@ static enum awaited awaits(const struct ps_server *own)
     return own->n_left == own->n_seen ? AWAITS_NOBODY : AWAITS_WORKERS;
 }
 
+static bool may_give_state(const struct ps_server *s)
+{
+    (void)s;
+    return true;
+}
+
 static enum rc receive(struct ps_server *own, struct message *m, enum refused *why)
 {
     (void)own;
@@ -108,6 +114,7 @@ const struct recovery_ops no_recovery = {
     .settle = nothing,
     .is_due = is_due,
     .awaits = awaits,
+    .may_give_state = may_give_state,
     .receive = receive,
     .end = end,
     .facts = facts,

@@ -47,6 +47,8 @@ struct recovery_ops {
     /* Has turn() or settle() work to do? Cheap. */
     bool (*is_due)(const struct ps_server *own);
     enum awaited (*awaits)(const struct ps_server *own);
+    /* May slice s give its STATE? When every slice has, other servers may end. */
+    bool (*may_give_state)(const struct ps_server *s);
     /* Takes message m of another server. RC_MISMATCH: it is invalid, for the reason *why. */
     enum rc (*receive)(struct ps_server *own, struct message *m, enum refused *why);
     /* The run is over. Completes what it has posted. */

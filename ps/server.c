@@ -323,7 +323,8 @@ out:
 
 static bool fetch_is_due(const struct ps_server *s)
 {
-    return s->client[0].state == FETCHING && s->n_left >= s->n_seen - 1 && !s->client[0].request[0].is_silent;
+    return s->client[0].state == FETCHING && s->n_left >= s->n_seen - 1 && !s->client[0].request[0].is_silent &&
+           s->ops->may_give_state(s);
 }
 
 static enum rc answer_fetch(struct ps_server *s)

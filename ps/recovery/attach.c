@@ -268,6 +268,7 @@ static const struct recovery_ops recovery = {
     .settle = server_answer_next,
     .is_due = is_due,
     .awaits = awaits,
+    .may_give_state = replica_may_give_state,
     .receive = receive,
     .end = end,
     .facts = facts,

@@ -450,6 +450,14 @@ static int new_heir(const struct ps_server *s)
     return next == own ? -1 : next;
 }
 
+bool replica_may_give_state(const struct ps_server *s)
+{
+    for (int i = 0; i < s->rank->n_here; i++)
+        if (s->role == SLICE_OWN && server_is_holder(s->rank->here[i]) && s->rank->here[i]->recovery->chain.copy)
+            return false;
+    return true;
+}
+
 bool replica_is_due(const struct ps_server *s)
 {
     if (world_lost_rank(s->env.world) < 0)

@@ -58,8 +58,8 @@
  *       to every living server, and covers all slices that the server holds. Worker 0 sends it when it has the STATE of
  *       every slice. In an elastic run, the other workers first leave slice by slice. They send the last LEAVE when
  *       each of these LEAVEs is answered: an answer may be lost with its server, and then the standby must still be
- *       there. A server that has given its own STATE makes no new standby: only from then on another server may have
- *       ended.
+ *       there. A server that has given its own STATE makes no new standby, and gives it when it is not making one: only
+ *       from then on another server may have ended.
  *   R9  A slice is lost, and the run ends, if its holder is lost and its standby is lost too or has a partial replica.
  *       The first living server after them reports that. So N - 1 of N servers may be lost one after another, each when
  *       all slices are in two places again.
@@ -117,6 +117,8 @@ enum rc replica_post_held(struct ps_server *s) MUST_CHECK;
 bool replica_is_due(const struct ps_server *s);
 /* Handles the loss of the standby or the holder of any slice of the rank s. RC_PEER: R9. */
 enum rc replica_look(struct ps_server *s) MUST_CHECK;
+/* R8: a server that is making a standby keeps the STATE of its own slice until then. */
+bool replica_may_give_state(const struct ps_server *s);
 /* Completes a forward before the memory that it is sent from is released (R7). */
 void replica_end_forward(struct ps_server *s, struct posted *forward);
 /* Completes all sends to holder and standby of a slice. After an error, cancels those that have not finished. */

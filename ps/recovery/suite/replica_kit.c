@@ -124,7 +124,10 @@ static bool is_guest(const struct world *w)
     return w->rank >= N_WORKERS + plan.n_servers;
 }
 
-enum { MOST_LINGERED = 12 }; /* calls of the transport */
+enum {
+    MOST_LINGERED = 12, /* calls of the transport */
+    PAUSE_NS = 1000000
+};
 
 /* A guest takes its time between its first messages: others may end the run between its first word to one server and
  * that to the next. */
@@ -145,12 +148,34 @@ static void hear_late(const struct transport *t)
     outcome->is_leaving[rank] = false;
 }
 
+static bool is_server(int rank)
+{
+    return rank >= N_WORKERS && rank < N_WORKERS + plan.n_servers;
+}
+
+/* replica.R8: servers that live at the end have received all that others which live sent them. */
+static bool check_received(void)
+{
+    for (int from = 0; from < MOST_RANKS; from++)
+        for (int to = 0; to < MOST_RANKS; to++) {
+            const int n_sent = outcome->n_sent[from][to], n_received = outcome->n_received[from][to];
+            if (n_sent == n_received || outcome->is_dead[from] || outcome->is_dead[to])
+                continue;
+            (void)snprintf(outcome->message, sizeof outcome->message,
+                           "rank %d sent rank %d %d messages, which received %d", from, to, n_sent, n_received);
+            return false;
+        }
+    return true;
+}
+
 enum rc __wrap_transport_send(struct transport *t, struct xfer *x)
 {
     const unsigned char *header = x->head;
 
     linger(t);
     may_die(t);
+    if (is_server(t->world->rank) && is_server(x->peer))
+        outcome->n_sent[t->world->rank][x->peer]++;
     const bool is_forward = t->world->rank >= N_WORKERS && !is_guest(t->world);
     if (x->n_head_bytes == PS_HEADER_BYTES && header[6] == PS_NEXT && !is_forward)
         outcome->n_asked[t->world->rank]++;
@@ -176,6 +201,8 @@ enum rc __wrap_transport_recv_divided(struct transport *t, struct message *out, 
 {
     const enum rc rc = __real_transport_recv_divided(t, out, n_head_bytes, timeout_ms);
 
+    if (rc == RC_OK && is_server(t->world->rank) && is_server(out->peer))
+        outcome->n_received[out->peer][t->world->rank]++;
     if (rc == RC_OK && out->peer >= 0)
         may_die(t);
     return rc;
@@ -209,6 +236,39 @@ float plan_summed(int i)
         for (int step = 0; step < N_STEPS; step++)
             sum -= is_beside_nan && plan_is_spoiled(w, step) ? 0 : plan_gradient(w, step, i);
     return sum;
+}
+
+/* plan.opens: a server serves a push of a worker's step. */
+static void open_step(void *arg, uint64_t step)
+{
+    const struct ps_rank *r = arg;
+    const int server = r->w->rank - N_WORKERS;
+    bool all_have = !plan.opens || step != OPEN_STEP;
+
+    if (all_have || outcome->is_dead[N_WORKERS + OPENER_DIES])
+        return;
+    outcome->has_opened[server] = true;
+    while (server == OPENER_DIES && !all_have) {
+        all_have = true;
+        for (int s = 0; s < plan.n_servers; s++)
+            all_have = all_have && outcome->has_opened[s];
+        world_pause(r->w, PAUSE_NS);
+    }
+    if (server == OPENER_DIES)
+        die(r->transport, r->w->rank);
+}
+
+/* plan.opens: a worker that waits with this step. */
+static void await_open(const struct ps_rank *r, int step)
+{
+    bool all_safe = !plan.opens || step != OPEN_STEP || r->w->rank == 0;
+
+    while (!all_safe) {
+        all_safe = outcome->is_dead[N_WORKERS + OPENER_DIES];
+        for (int s = 0; s < plan.n_servers; s++)
+            all_safe = all_safe && outcome->is_safe[s];
+        world_pause(r->w, PAUSE_NS);
+    }
 }
 
 static enum rc rank_open(struct ps_rank *r)
@@ -248,6 +308,8 @@ static enum rc rank_open(struct ps_rank *r)
                                   .n_replicas = has_replicas,
                                   .before_param = own < 0 || !has_replicas ? NULL : param + (size_t)before * n_slice,
                                   .tell = note_line,
+                                  .on_push = open_step,
+                                  .on_push_arg = r,
                                   .timeout_ms = 1000 * LIMIT_S };
     TRY(sync_ps.open(&r->sync, &env));
 out:
@@ -342,6 +404,7 @@ static enum rc work(struct ps_rank *r)
 
     for (int step = 0; step < n_steps && !is_last; step++) {
         dawdle(r, step);
+        await_open(r, step);
         if (plan.leaver == worker_of(r) && plan.leaver > 0 && step == plan.leaves_after) {
             outcome->n_left++;
             break;
@@ -440,6 +503,8 @@ static void run_here(void)
         (void)snprintf(outcome->message, sizeof outcome->message, "%s", rc_message());
         return;
     }
+    if (!check_received())
+        return;
     outcome->n_held = UINT64_MAX;
     note_book(facts);
     for (int r = N_WORKERS; r < N_WORKERS + plan.n_servers; r++) {

@@ -27,6 +27,8 @@ enum {
     LOOKS_AT = 2,
     SPOILER = 1, /* a worker, which pushes NaN in this step, in parameter 0: */
     SPOILED_STEP = 1,
+    OPEN_STEP = 2,   /* of plan.opens */
+    OPENER_DIES = 1, /* the server */
     STOPS_AT = N_WORKERS * N_STEPS - 2,
     N_BATCHES = N_WORKERS * N_STEPS,
     LIMIT_S = 20
@@ -54,6 +56,8 @@ struct plan { /* of a run */
     bool stops;      /* at STOPS_AT updates, in place of N_STEPS steps */
     bool splits;     /* pushes, then pulls */
     bool spoils;
+    bool opens; /* server OPENER_DIES dies in step OPEN_STEP, when each server has a push of worker 0 and of no other
+                   worker; those go on when each slice is in two places again */
     struct victim victim[MOST_VICTIMS];
     struct guest guest[MOST_GUESTS];
     int leaver; /* a worker, as servers number them, that leaves after leaves_after batches; 0: none does */
@@ -85,6 +89,8 @@ struct outcome { /* in memory that a copy of this process shares */
     bool is_leaving[MOST_RANKS]; /* it has sent LEAVE to server 0, and not looked for the answer */
     atomic_bool is_served;       /* worker 0 has all it needs */
     atomic_int n_died;
+    atomic_bool has_opened[MOST_SERVERS]; /* plan.opens: it has a push of step OPEN_STEP */
+    atomic_int n_sent[MOST_RANKS][MOST_RANKS], n_received[MOST_RANKS][MOST_RANKS]; /* [from][to] messages of servers */
     int n_since[MOST_VICTIMS]; /* calls of a victim that follows, counted so far */
     atomic_bool is_dead[MOST_RANKS];
     atomic_bool is_safe[MOST_SERVERS]; /* of a slice: it is in two places, as far as its holder has said */
