@@ -14,9 +14,8 @@
 struct copy {
     unsigned char *words;
     float *params;       /* the slice, gathered; NULL: it is in one version */
-    struct posted *part; /* [most_parts], of the holder; NULL: this end takes it */
-    int n_parts, most_parts;
-    int n_taken, n_due; /* of the heir: parts so far; gradients that are kept and to come yet */
+    struct posted *part; /* [n_copy_parts()], of the holder; NULL: this end takes it */
+    int n_taken, n_due;  /* of the heir: parts so far; gradients that are kept and to come yet */
     uint64_t began_ns, n_bytes;
 };
 
@@ -466,14 +465,11 @@ static void close_copy(struct ps_server *s)
 
 /* --- the holder --- */
 
-static enum rc post_part(struct ps_server *s, const struct ps_header *h, const struct ps_mark *mark, const void *body,
-                         size_t n_bytes)
+static enum rc post_part(struct ps_server *s, struct posted *part, const struct ps_header *h,
+                         const struct ps_mark *mark, const void *body, size_t n_bytes)
 {
-    struct copy *c = s->recovery->chain.copy;
-    struct posted *part = &c->part[c->n_parts++];
     const bool is_hollow = n_bytes > 0 && !body;
 
-    assert(c->n_parts <= c->most_parts);
     ps_header_encode(part->header, h);
     ps_forward_mark(part->header, mark);
     part->xfer = (struct xfer){ .peer = s->recovery->chain.heir,
@@ -484,7 +480,7 @@ static enum rc post_part(struct ps_server *s, const struct ps_header *h, const s
                                 .n_bytes = is_hollow ? 0 : n_bytes,
                                 .n_hollow_bytes = is_hollow ? n_bytes : 0,
                                 .lends = true };
-    c->n_bytes += PS_HEADER_BYTES + n_bytes;
+    s->recovery->chain.copy->n_bytes += PS_HEADER_BYTES + n_bytes;
     return world_forgive_loss(s->env.world, s->recovery->chain.heir, server_post(s, part));
 }
 
@@ -497,13 +493,14 @@ static enum rc post_copy(struct ps_server *s)
     for (size_t i = 0; i < n; i++) {
         const size_t n_elems = part_elems(s, i);
         const struct ps_header h = { .op = PS_COPY, .n_elems = (uint32_t)n_elems, .chunk = (uint32_t)i, .clock = n };
-        TRY(post_part(s, &h, &mark, part_at(s, i), n_elems * sizeof(float)));
+        TRY(post_part(s, &s->recovery->chain.copy->part[i], &h, &mark, part_at(s, i), n_elems * sizeof(float)));
     }
 out:
     return rc;
 }
 
-/* The gradient that is kept of worker w in a slot. */
+/* The gradient that is kept of worker w in a slot. Its memory is lent until its round has ended at the standby, as that
+ * of a forward (replica.R7). */
 static enum rc post_kept(struct ps_server *s, int w, uint32_t slot)
 {
     const struct request *r = &s->client[w].request[slot];
@@ -514,8 +511,8 @@ static enum rc post_kept(struct ps_server *s, int w, uint32_t slot)
                                  .form = r->body.form,
                                  .n_pairs = r->body.n_pairs };
 
-    return post_part(s, &h, &(struct ps_mark){ w, slot, s->slice }, server_is_hollow(s) ? NULL : r->kept.ptr,
-                     (size_t)push_body_bytes(&r->body));
+    return post_part(s, &s->recovery->worker[w].forward[slot].posted, &h, &(struct ps_mark){ w, slot, s->slice },
+                     server_is_hollow(s) ? NULL : r->kept.ptr, (size_t)push_body_bytes(&r->body));
 }
 
 /* Y1 */
@@ -539,9 +536,7 @@ enum rc copy_begin(struct ps_server *s, int heir)
 
     assert(!s->recovery->chain.copy && s->recovery->chain.pending.n == 0); /* Y1 */
     TRY(open_copy(s));
-    s->recovery->chain.copy->most_parts = (int)n_copy_parts(s) + n_slots;
-    s->recovery->chain.copy->part =
-        calloc((size_t)s->recovery->chain.copy->most_parts, sizeof *s->recovery->chain.copy->part);
+    s->recovery->chain.copy->part = calloc(n_copy_parts(s), sizeof *s->recovery->chain.copy->part);
     if (!s->recovery->chain.copy->part)
         FAIL(RC_NOMEM, "parameter server: no memory for the copy of a slice");
     s->recovery->chain.heir = s->env.n_workers + heir;
@@ -557,13 +552,13 @@ out:
     return rc;
 }
 
-/* Of all parts the first error. */
+/* Of all parts but kept gradients the first error. */
 static enum rc end_parts(struct ps_server *s, int timeout_ms)
 {
     struct copy *c = s->recovery->chain.copy;
     enum rc first = RC_OK;
 
-    for (int i = 0; i < c->n_parts; i++) {
+    for (size_t i = 0; i < n_copy_parts(s); i++) {
         const enum rc rc = server_end_posted(s, &c->part[i], timeout_ms);
         first = first == RC_OK ? rc : first;
     }

@@ -172,7 +172,7 @@ static void choose(int rule, int n_servers, int cut)
     plan.rule = rules[rule].rule;
     plan.stops = rules[rule].stops;
     plan.n_servers = n_servers;
-    plan.splits = plan.spoils = false;
+    plan.splits = plan.spoils = plan.opens = false;
     plan.seed = 0;
     plan_spare_all();
 }
@@ -208,9 +208,24 @@ static bool check_both_lost(void)
     return false;
 }
 
+/* replica.R7: a copy with a gradient of a round that ends after the copy. */
+static bool check_open_round(void)
+{
+    enum { SYNC = 2 }; /* of rules */
+    struct outcome even, o;
+
+    choose(SYNC, 3, COARSE);
+    if (!run_even(&even))
+        return false;
+    plan.opens = true;
+    return run_and_check(&o, &even) &&
+           says(o.is_dead[N_WORKERS + OPENER_DIES], "server that died", OPENER_DIES, 0, 1) &&
+           says(o.n_copies == 2, "copies", 0, o.n_copies, 2);
+}
+
 static int points(int stride)
 {
-    int n_failures = !check_both_lost(), n_runs = 0;
+    int n_failures = !check_both_lost() + !check_open_round(), n_runs = 0;
 
     for (int i = 0; i < N_RULES * N_SIZES * N_CUTS; i++) {
         const int cut = i % N_CUTS, size = i / N_CUTS % N_SIZES, every = cut == FINE ? FINE_STRIDES * stride : stride;
@@ -339,7 +354,7 @@ static void draw(uint64_t seed, struct outcome even[N_RULES][N_SIZES][N_CUTS])
 static int seeds(uint64_t first, uint64_t n)
 {
     struct outcome even[N_RULES][N_SIZES][N_CUTS], o;
-    int n_failures = 0, n_died = 0, n_taken_over = 0, n_copies = 0, n_alone = 0;
+    int n_failures = !check_open_round(), n_died = 0, n_taken_over = 0, n_copies = 0, n_alone = 0;
 
     for (int i = 0; i < N_RULES * N_SIZES * N_CUTS; i++) {
         const int rule = i / (N_CUTS * N_SIZES), size = i / N_CUTS % N_SIZES, cut = i % N_CUTS;
