@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "harness/accept/judge_parts.h"
+#include "harness/accept/report_words.h"
 
 /* The launcher's rate over the best one, with the interval of that comparison. */
 static void judge_best(struct judging *j, struct criterion *row, int best)
@@ -89,15 +90,17 @@ void judge_rank_orders(struct judging *j)
 
 static void judge_trained(const struct rank_order_training *t, struct criterion *row)
 {
+    char rate[QUANTITY_BYTES], launcher[QUANTITY_BYTES];
+
     row->measured = t->ratio;
     row->low = t->low_ratio;
     row->high = t->high_ratio;
     row->n_samples = t->n_repeats;
-    row_end(
-        row, OUTCOME_PASS,
-        "in the order %s %.4g sample/s, in the launcher's %.4g, in %d trainings of %llu steps each, without a limit",
-        accept_rank_order_name(t->order), t->samples_per_s, t->launcher_samples_per_s, t->n_repeats,
-        (unsigned long long)t->n_steps);
+    quantity_text(rate, sizeof rate, t->samples_per_s, "sample/s");
+    quantity_text(launcher, sizeof launcher, t->launcher_samples_per_s, "sample/s");
+    row_end(row, OUTCOME_PASS,
+            "in the order %s %s, in the launcher's %s, in %d trainings of %llu steps each, without a limit",
+            accept_rank_order_name(t->order), rate, launcher, t->n_repeats, (unsigned long long)t->n_steps);
 }
 
 void judge_rank_training(struct judging *j)

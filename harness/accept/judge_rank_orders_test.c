@@ -143,10 +143,10 @@ static void trainings_are_told_without_a_limit(void **state)
         RANK_ORDER_SHORTEST, 3, 20, 3700, 3600, 3800, 4000, 3900, 4100, 1.08, 1.05, 1.11, ""
     };
     judge_it(f);
-    assert_row(
-        f, "rank_order_training_ratio", OUTCOME_PASS,
-        "in the order shortest 4000 sample/s, in the launcher's 3700, in 3 trainings of 20 steps each, without a "
-        "limit");
+    assert_row(f, "rank_order_training_ratio", OUTCOME_PASS,
+               "in the order shortest 4000 sample/s, in the launcher's 3700 sample/s, in 3 trainings of 20 steps each, "
+               "without a "
+               "limit");
     const struct criterion *row = row_of(f, "rank_order_training_ratio");
     assert_true(row->measured == 1.08 && row->low == 1.05 && row->high == 1.11);
     assert_int_equal(row->n_samples, 3);

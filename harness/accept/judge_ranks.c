@@ -321,7 +321,7 @@ static void doubt_few_steps(struct judging *j, struct criterion *row, const stru
 static void judge_samples(struct judging *j, const struct scaled_training *all)
 {
     struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "samples_per_s");
-    char steps[64];
+    char steps[64], rate[QUANTITY_BYTES];
 
     row->unit = "sample/s";
     if (!all || !(all->samples_per_s > 0)) {
@@ -332,8 +332,8 @@ static void judge_samples(struct judging *j, const struct scaled_training *all)
     row->low = all->low_samples_per_s;
     row->high = all->high_samples_per_s;
     row->n_samples = (int)all->n_measured_steps;
-    row_end(row, OUTCOME_NO_LIMIT, "%d nodes%s: %.4g sample/s, without a limit", all->n_nodes, say_steps(steps, j, all),
-            all->samples_per_s);
+    quantity_text(rate, sizeof rate, all->samples_per_s, row->unit);
+    row_end(row, OUTCOME_NO_LIMIT, "%d nodes%s: %s, without a limit", all->n_nodes, say_steps(steps, j, all), rate);
     doubt_few_steps(j, row, all);
 }
 

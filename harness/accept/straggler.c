@@ -6,6 +6,7 @@
 
 #include "harness/accept/outliers.h"
 #include "harness/accept/rank_fit.h"
+#include "harness/accept/report_words.h"
 #include "harness/measure/robust.h"
 
 static const double WAITS_FOR_IT = 0.5; /* of what a rank computes longer */
@@ -53,17 +54,16 @@ static void straggler_text(char *out, size_t n_bytes, const struct rank_fit *f, 
 {
     const double *wait_s = arg;
     const int n = n_waiting(f, wait_s, rank);
+    char longer[QUANTITY_BYTES];
 
+    quantity_text(longer, sizeof longer, longer_s(f, rank), "s");
     if (isnan(wait_s[rank]))
-        snprintf(out, n_bytes, "computes %.3g s of a step longer than the median rank; who waits was not measured",
-                 longer_s(f, rank));
+        snprintf(out, n_bytes, "computes %s of a step longer than the median rank; who waits was not measured", longer);
     else if (n == 0)
-        snprintf(out, n_bytes, "computes %.3g s of a step longer than the median rank, but no rank waits for it",
-                 longer_s(f, rank));
+        snprintf(out, n_bytes, "computes %s of a step longer than the median rank, but no rank waits for it", longer);
     else
-        snprintf(out, n_bytes,
-                 "computes %.3g s of a step longer than the median rank: %d of %d other ranks wait for it",
-                 longer_s(f, rank), n, f->a->n_ranks - 1);
+        snprintf(out, n_bytes, "computes %s of a step longer than the median rank: %d of %d other ranks wait for it",
+                 longer, n, f->a->n_ranks - 1);
 }
 
 enum rc stragglers_find(struct acceptance *a, const struct blame_terms *terms)

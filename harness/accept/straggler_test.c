@@ -50,7 +50,7 @@ static void the_cause_and_its_victims(void **state)
     assert_true(fabs(f->measured - 0.144) < 1e-9);
     assert_true(fabs(f->expected - 0.1) < 1e-9);
     assert_string_equal(f->text,
-                        "computes 0.044 s of a step longer than the median rank: 7 of 7 other ranks wait for it");
+                        "computes 44 ms of a step longer than the median rank: 7 of 7 other ranks wait for it");
     acceptance_close(&a);
 }
 
@@ -69,7 +69,7 @@ static void two_causes(void **state)
     assert_int_equal(a.finding[0].a, 5);
     assert_int_equal(a.finding[1].a, 2);
     assert_string_equal(a.finding[1].text,
-                        "computes 0.03 s of a step longer than the median rank: 6 of 7 other ranks wait for it");
+                        "computes 30 ms of a step longer than the median rank: 6 of 7 other ranks wait for it");
     acceptance_close(&a);
 }
 
@@ -95,12 +95,12 @@ static void nobody_waits(void **state)
     steps(&a, compute_s, wait_s);
     assert_int_equal(a.n_findings, 1);
     assert_string_equal(a.finding[0].text,
-                        "computes 0.044 s of a step longer than the median rank, but no rank waits for it");
+                        "computes 44 ms of a step longer than the median rank, but no rank waits for it");
     acceptance_close(&a);
     steps(&a, compute_s, NULL);
     assert_int_equal(a.n_findings, 1);
     assert_string_equal(a.finding[0].text,
-                        "computes 0.044 s of a step longer than the median rank; who waits was not measured");
+                        "computes 44 ms of a step longer than the median rank; who waits was not measured");
     acceptance_close(&a);
 }
 
