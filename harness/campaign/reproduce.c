@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/stop.h"
+
 enum { MAX_CHART_GPUS = 4096 };
 
 /* *array := room for one more of its *n elements. */
@@ -63,6 +65,9 @@ const char *point_exchange(const struct point_of_row *p)
     return simulated_exchange(p->mode, p->reducer);
 }
 
+/* Of J7. */
+enum { STAGE_ALONE, STAGE_ROWS, STAGE_REST };
+
 static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p, const char *variation)
 {
     const struct reproduce_terms *t = r->terms;
@@ -81,6 +86,9 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
         .n_servers = p->n_servers,
         .batch = p->batch,
         .seed = 0,
+        .stage = !p->row || variation[0] ? STAGE_REST
+                 : p->n_gpus == 1        ? STAGE_ALONE
+                                         : STAGE_ROWS,
     };
 
     return simulation_set_find(out, &r->simulations, &run); /* J4 */
@@ -113,7 +121,7 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a point");
     r->point = more;
-    p.predicted_ratio = NAN;
+    p.predicted_ratio = p.one_gpu_images_per_s = NAN;
     alone.mode = p.mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE; /* of one GPU: updates, and sends nothing */
     alone.reducer = row_mode_has_servers(p.mode) ? "" : p.reducer;
     alone.n_gpus = 1;
@@ -329,13 +337,16 @@ static void find_band(const struct reproduction *r, struct point_of_row *p)
 {
     const size_t n = r->cluster[p->cluster].n_calibrated;
     double by[CALIBRATION_MOST_VALUES] = { 0 };
+    bool is_complete = true;
 
     p->band = (struct prediction_band){ .mean = p->predicted_ratio, .low = NAN, .high = NAN };
     for (size_t k = 0; k < n; k++)
-        for (int i = 0; i < 2; i++)
-            by[k] =
-                fmax(by[k], fabs(efficiency(r, p->moved[k][i].alone, p->moved[k][i].together) - p->predicted_ratio));
-    if (!isnan(p->predicted_ratio))
+        for (int i = 0; i < 2; i++) {
+            const double moved = efficiency(r, p->moved[k][i].alone, p->moved[k][i].together);
+            by[k] = fmax(by[k], fabs(moved - p->predicted_ratio));
+            is_complete &= !isnan(moved) || r->stop_signal == 0;
+        }
+    if (!isnan(p->predicted_ratio) && is_complete)
         prediction_band_widen(&p->band, by, n);
 }
 
@@ -348,18 +359,56 @@ bool reproduction_has_bands(const struct reproduction *r)
     return has;
 }
 
+static void take_results(const struct reproduction *r, struct point_of_row *p)
+{
+    const double published = r->profiles.profile[p->profile].one_gpu_images_per_s;
+
+    p->predicted_ratio = efficiency(r, p->alone, p->together);
+    p->one_gpu_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
+    find_band(r, p);
+}
+
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
 {
     enum rc rc;
 
-    TRY(simulations_run(r->simulations.simulation, r->simulations.n, env));
-    for (size_t i = 0; i < r->n_points; i++) {
-        struct point_of_row *p = &r->point[i];
-        p->predicted_ratio = efficiency(r, p->alone, p->together);
-        find_band(r, p);
+    rc = simulations_run(r->simulations.simulation, r->simulations.n, env);
+    if (rc == RC_OK || stop_wanted()) {
+        r->stop_signal = rc == RC_OK ? 0 : stop_signal();
+        for (size_t i = 0; i < r->n_points; i++)
+            take_results(r, &r->point[i]);
     }
-out:
     return rc;
+}
+
+bool point_is_finished(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct simulation *alone = &r->simulations.simulation[p->alone];
+    const struct simulation *together = &r->simulations.simulation[p->together];
+
+    return alone->has_failed || together->has_failed || (alone->is_known && together->is_known);
+}
+
+struct point_figures point_figures_of(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct simulation *s = &r->simulations.simulation[p->together];
+    const double images_per_s = p->predicted_ratio * p->n_gpus * p->one_gpu_images_per_s;
+    const double step_s = p->n_gpus * p->batch / images_per_s;
+
+    return (struct point_figures){ .images_per_s = images_per_s,
+                                   .step_s = step_s,
+                                   .exposed_s = s->exposed_s / s->step_s * step_s };
+}
+
+struct reproduce_count reproduction_count(const struct reproduction *r)
+{
+    struct reproduce_count n = { .n_rows = 0 };
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        n.n_rows += r->point[i].row != NULL;
+        n.n_finished += r->point[i].row && point_is_finished(r, &r->point[i]);
+    }
+    return n;
 }
 
 void reproduction_close(struct reproduction *r)

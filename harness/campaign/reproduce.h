@@ -18,6 +18,11 @@
  *   J4  Points with equal simulations are simulated once.
  *   J5  A row with a failed simulation is reported, in the table and as a record of kind "failure". All other rows are
  *       unaffected, and the command ends with an error.
+ *   J7  After a signal the rows whose simulations are finished are reported as without one, but for a band that lacks a
+ *       simulation. The others are not in table and records. Rows run before what is only of bands and charts.
+ *   J8  Published images/s of one GPU contain its jitter and its update. So predicted images/s are the efficiency times
+ *       that rate for each GPU, and a predicted step is as long as these images/s say. Without a published rate, the
+ *       rate of one GPU is the simulated one.
  *   J6  A band shows the effect of calibration errors. Each calibrated value alone is changed up and down by the spread
  *       of its source (calibration_spread.h), and the larger change of the prediction counts. The band is the root of
  *       the sum of squares. It contains no chance. A cluster without a calibrated value that has a spread has no band.
@@ -69,6 +74,7 @@ struct point_of_row { /* row NULL: only for a chart */
     } moved[CALIBRATION_MOST_VALUES][2]; /* the same with a calibrated value of the cluster lower, and higher */
     struct prediction_band band;         /* J6 */
     double predicted_ratio;              /* NaN before it is simulated, and if that failed */
+    double one_gpu_images_per_s;         /* J8; NaN likewise */
 };
 
 struct reproduction { /* owned */
@@ -81,14 +87,30 @@ struct reproduction { /* owned */
     struct point_of_row *point; /* points of rows first, in their order */
     struct simulation_set simulations;
     size_t n_clusters, n_points;
+    int stop_signal; /* it ended the simulations early (J7); 0: none did */
 };
 
 /* Read the rows, check all that they name, and plan. name: of the reproduction. Writes profiles into folder.
  * RC_INVAL: "FILE:LINE: ...". */
 enum rc reproduction_open(struct reproduction *out, const char *name, const char *path, const char *folder,
                           const struct reproduce_terms *terms) MUST_CHECK;
+/* RC_PEER: a signal came; what is finished is in the points (J7). */
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
+/* Was the point simulated, be it that this failed? */
+bool point_is_finished(const struct reproduction *r, const struct point_of_row *p);
+/* Images/s of all GPUs, and the time of a step and of its exchange that no computing hides (J8). NaN as
+ * predicted_ratio. */
+struct point_figures {
+    double images_per_s, step_s, exposed_s;
+};
+struct point_figures point_figures_of(const struct reproduction *r, const struct point_of_row *p);
 void reproduction_close(struct reproduction *r); /* accepts a zeroed one */
+
+/* Number of rows, and of those that are finished. */
+struct reproduce_count {
+    size_t n_rows, n_finished;
+};
+struct reproduce_count reproduction_count(const struct reproduction *r);
 
 struct reproduce_error { /* over the counted rows of one kind of mode */
     size_t n_rows;
@@ -133,7 +155,8 @@ enum rc reproduction_print_answer(const struct reproduction *r, FILE *to) MUST_C
 enum rc reproduction_print_rest(const struct reproduction *r, FILE *to) MUST_CHECK;
 /* Table, means, and assumptions: table.txt. */
 enum rc reproduction_print(const struct reproduction *r, FILE *to) MUST_CHECK;
-/* A record of kind "prediction" for every row, one of kind "errors" and one of kind "cluster" for each cluster. */
+/* A record of kind "prediction" for every finished row, two of kind "errors", one of kind "cluster" for each cluster,
+ * and after a signal one of kind "stopped". */
 enum rc reproduction_write(const struct reproduction *r, const char *path) MUST_CHECK;
 /* Write tables and pictures into the folder; without gnuplot only tables, which is reported to `to`. */
 enum rc reproduction_draw(const struct reproduction *r, FILE *to) MUST_CHECK;

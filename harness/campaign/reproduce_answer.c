@@ -7,6 +7,7 @@
 #include "harness/campaign/reproduce.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/table.h"
+#include "harness/world/stop.h"
 
 static const double HOT_RATIO = 1.5; /* of the fullest server over the mean */
 
@@ -27,16 +28,20 @@ void reproduction_print_error(const struct reproduction *r, bool has_servers, FI
 
 static void tell_rows(const struct reproduction *r, FILE *to)
 {
-    size_t n_rows = 0, n_not_counted = 0, n_failed = 0;
+    const struct reproduce_count count = reproduction_count(r);
+    size_t n_not_counted = 0, n_failed = 0;
 
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        n_rows += p->row != NULL;
-        n_not_counted += p->row && !p->row->is_counted;
-        n_failed += p->row && isnan(p->predicted_ratio);
+        if (!p->row || !point_is_finished(r, p))
+            continue;
+        n_not_counted += !p->row->is_counted;
+        n_failed += isnan(p->predicted_ratio);
     }
-    fprintf(to, "%zu %s efficienc%s predicted by simulation", n_rows, reproduction_of_table(r),
-            n_rows == 1 ? "y was" : "ies were");
+    if (r->stop_signal != 0)
+        fprintf(to, "Stopped by %s: %zu of ", stop_signal_name(r->stop_signal), count.n_finished);
+    fprintf(to, "%zu %s efficienc%s predicted by simulation", count.n_rows, reproduction_of_table(r),
+            count.n_rows == 1 ? "y was" : "ies were");
     if (n_not_counted > 0)
         fprintf(to, "; %zu of them %s in no mean", n_not_counted, n_not_counted == 1 ? "is" : "are");
     if (n_failed > 0)

@@ -35,7 +35,7 @@ static void write_point(FILE *to, const struct reproduction *r, const struct poi
     char line[NAME_BYTES];
 
     line_name(line, sizeof line, r, p);
-    const double images_per_ratio = p->n_gpus * r->profiles.profile[p->profile].images_per_s;
+    const double images_per_ratio = p->n_gpus * p->one_gpu_images_per_s;
     fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g", line, kind, p->n_gpus, ratio, ratio * images_per_ratio);
     if (reproduction_has_bands(r)) /* NaN: of a published point */
         fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g", band.low, band.high, band.low * images_per_ratio,

@@ -7,11 +7,11 @@
 #include "harness/campaign/reproduce.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
+#include "harness/world/stop.h"
 
 /* Predicted, its band where there are any, error, images/s. */
 static enum rc print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    const double rate = r->profiles.profile[p->profile].images_per_s;
     enum rc rc;
 
     if (isnan(p->predicted_ratio)) {
@@ -27,7 +27,7 @@ static enum rc print_prediction(struct table *t, const struct reproduction *r, c
     else if (reproduction_has_bands(r))
         TRY(table_cell(t, "-"));
     TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
-    TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
+    TRY(table_cell(t, "%.1f", point_figures_of(r, p).images_per_s));
 out:
     return rc;
 }
@@ -75,7 +75,7 @@ enum rc reproduction_table_of(struct table **out, const struct reproduction *r, 
             used[i].title = reproduction_of_table(r);
     TRY(table_open(&t, used, n));
     for (size_t i = 0; i < r->n_points; i++)
-        if (r->point[i].row)
+        if (r->point[i].row && point_is_finished(r, &r->point[i]))
             TRY(of->add_row(t, r, &r->point[i]));
     *out = t;
     t = NULL;
@@ -176,12 +176,12 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
 {
     const struct published_row *row = p->row;
     const struct simulation *s = &r->simulations.simulation[p->together];
-    const struct used_profile *profile = &r->profiles.profile[p->profile];
+    const struct point_figures figures = point_figures_of(r, p);
     struct record *record = NULL;
     enum rc rc;
 
     TRY(record_open(&record, "prediction"));
-    record_text(record, "model", profile->model);
+    record_text(record, "model", r->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_text(record, "transport", point_transport(r, p));
     record_text(record, "mode", row_mode_name(p->mode));
@@ -200,10 +200,10 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_f64(record, "predicted_low_ratio", p->band.low);
     record_f64(record, "predicted_high_ratio", p->band.high);
     record_f64(record, "error_ratio", row ? p->predicted_ratio - row->efficiency_ratio : (double)NAN);
-    record_f64(record, "one_gpu_images_per_s", profile->images_per_s);
-    record_f64(record, "predicted_images_per_s", p->predicted_ratio * p->n_gpus * profile->images_per_s);
-    record_f64(record, "step_s", s->step_s);
-    record_f64(record, "exposed_s", s->exposed_s);
+    record_f64(record, "one_gpu_images_per_s", p->one_gpu_images_per_s);
+    record_f64(record, "predicted_images_per_s", figures.images_per_s);
+    record_f64(record, "step_s", figures.step_s);
+    record_f64(record, "exposed_s", figures.exposed_s);
     record_i64(record, "steps_count", s->n_steps);
     record_i64(record, "batch_count", p->batch);
     record_text(record, "hot_tensor", s->hot_tensor[0] ? s->hot_tensor : NULL);
@@ -275,6 +275,23 @@ out:
     return rc;
 }
 
+/* J7 */
+static enum rc write_stopped(struct report *to, const struct reproduction *r)
+{
+    const struct reproduce_count n = reproduction_count(r);
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "stopped"));
+    record_text(record, "stopped_by", stop_signal_name(r->stop_signal));
+    record_u64(record, "rows_count", n.n_rows);
+    record_u64(record, "finished_rows_count", n.n_finished);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
 enum rc reproduction_write(const struct reproduction *r, const char *path)
 {
     struct report *to = NULL;
@@ -282,12 +299,14 @@ enum rc reproduction_write(const struct reproduction *r, const char *path)
 
     TRY(report_open(&to, path));
     for (size_t i = 0; i < r->n_points; i++)
-        if (r->point[i].row)
+        if (r->point[i].row && point_is_finished(r, &r->point[i]))
             TRY((isnan(r->point[i].predicted_ratio) ? write_failed : write_row)(to, r, &r->point[i]));
     TRY(write_errors(to, r, false));
     TRY(write_errors(to, r, true));
     for (size_t i = 0; i < r->n_clusters; i++)
         TRY(write_cluster(to, r, &r->cluster[i]));
+    if (r->stop_signal != 0)
+        TRY(write_stopped(to, r));
     TRY(report_commit(to));
 out:
     report_close(&to);

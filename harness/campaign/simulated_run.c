@@ -139,6 +139,7 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     s->is_at_own_rates = r->n_gpus > 1 && has_own_rates(r);
     s->n_steps = is_alone ? ALONE_STEPS : steps_of(r);
     s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r);
+    s->stage = r->stage;
     TRY(simulation_add(s, "--world=sim"));
     TRY(simulation_add(s, "--model=replay"));
     TRY(simulation_add(s, "--compute=hollow"));
@@ -179,8 +180,11 @@ enum rc simulation_set_find(size_t *out, struct simulation_set *set, const struc
     TRY(simulation_open(&s));
     TRY(fill(&s, run));
     for (*out = 0; *out < set->n; ++*out)
-        if (are_alike(&set->simulation[*out], &s))
+        if (are_alike(&set->simulation[*out], &s)) {
+            struct simulation *found = &set->simulation[*out];
+            found->stage = s.stage < found->stage ? s.stage : found->stage;
             goto out;
+        }
     more = realloc(set->simulation, (set->n + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a simulation");

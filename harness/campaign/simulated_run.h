@@ -30,6 +30,7 @@ struct simulated_run { /* borrowed */
     uint64_t bucket_bytes; /* 0: all gradients at once */
     int n_gpus, n_servers, batch;
     uint64_t seed; /* 0: default of train */
+    int stage;     /* as in simulations.h */
 };
 
 struct simulation_set { /* owned; zeroed: empty */
@@ -46,7 +47,8 @@ enum { SIMULATED_BUCKETS_BYTES = 48 };
 void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes);
 /* RC_INVAL: the collective algorithm needs more GPUs on one host than the cluster has there. reducer: as in a run. */
 enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus) MUST_CHECK;
-/* *out := the index of its simulation, which is added if there is no equal one (U1). RC_NOMEM. */
+/* *out := the index of its simulation, which is added if there is no equal one (U1); it is of the earliest stage of
+ * all runs that share it. RC_NOMEM. */
 enum rc simulation_set_find(size_t *out, struct simulation_set *set, const struct simulated_run *run) MUST_CHECK;
 void simulation_set_free(struct simulation_set *set); /* accepts a zeroed one */
 

@@ -209,14 +209,16 @@ static bool has_failed_alike(const struct lanes *l, const struct simulation *s)
     return false;
 }
 
-/* V3. What a signal has stopped has not failed by itself. */
+/* V3 */
 static void note_failure(struct lanes *l, struct simulation *s)
 {
     forget_figures(s);
-    s->has_failed = true;
     s->hot_tensor[0] = '\0';
+    if (stop_wanted())
+        return;
+    s->has_failed = true;
     snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, rc_message());
-    if (!stop_wanted() && !has_failed_alike(l, s))
+    if (!has_failed_alike(l, s))
         progress_say(l->env->progress, "%s; the others continue", s->why);
 }
 
@@ -259,15 +261,21 @@ static void run_lane(void *arg, int task, int thread)
     }
 }
 
-/* order[*n_order] := indices of those of s that are not known, by falling weight; equal ones stay as they are. */
-static void sort_by_weight(size_t *order, size_t *n_order, const struct simulation *s, size_t n)
+/* V2 */
+static bool starts_before(const struct simulation *a, const struct simulation *b)
+{
+    return a->stage != b->stage ? a->stage < b->stage : a->weight > b->weight;
+}
+
+/* order[*n_order] := indices of those of s that are not known, in the order of V2; equal ones stay as they are. */
+static void sort_by_start(size_t *order, size_t *n_order, const struct simulation *s, size_t n)
 {
     *n_order = 0;
     for (size_t i = 0; i < n; i++) {
         size_t at = *n_order;
         if (s[i].is_known)
             continue;
-        for (; at > 0 && s[order[at - 1]].weight < s[i].weight; at--)
+        for (; at > 0 && starts_before(&s[i], &s[order[at - 1]]); at--)
             order[at] = order[at - 1];
         order[at] = i;
         ++*n_order;
@@ -292,7 +300,7 @@ enum rc simulations_run(struct simulation *s, size_t n, const struct simulations
     l.order = calloc(n + 1, sizeof *l.order);
     if (!l.order)
         return rc_raise(RC_NOMEM, "no memory for the order of %zu simulations", n);
-    sort_by_weight(l.order, &l.n, s, n);
+    sort_by_start(l.order, &l.n, s, n);
     l.n_known = n - l.n;
     const int n_lanes = l.n < (size_t)env->n_jobs ? (l.n > 0 ? (int)l.n : 1) : env->n_jobs;
     for (size_t i = 0; i < l.n; i++)

@@ -5,9 +5,11 @@
  * Invariants
  *   V1  The result of a simulation depends only on its input, not on the number of parallel simulations, nor on their
  *       order.
- *   V2  Simulations start in the order of decreasing weight, so that the last one to end is short.
+ *   V2  Simulations start stage by stage, and within a stage in the order of decreasing weight, so that the last one to
+ *       end is short.
  *   V3  A failure is reported at once, unless another simulation failed for the same reason before; the rest continues.
  *       The simulation is marked as failed, and its figures are NaN.
+ *       After a signal a simulation that ends without a result has not failed: it is not known, and nothing else.
  *   V4  A successful result is kept at once (kept_simulations.h). A known simulation does not run.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
@@ -34,6 +36,7 @@ struct simulation {
      * since the slowest ends alone; else all end together. */
     bool is_at_own_rates;
     double weight; /* approximate real time; any unit */
+    int stage;     /* those of an earlier stage start before all of a later one */
     bool is_known; /* its result is known: it does not run again */
     /* Results. */
     double step_s;                  /* virtual time of all steps, over their number; or see is_at_own_rates */

@@ -133,6 +133,33 @@ out:
     return rc;
 }
 
+/* A signal came: what is finished is kept, and the error stays (J7). */
+static enum rc hand_out_finished(struct verb_call *call, struct simulating *s, const struct reproduction *r,
+                                 enum rc stopped)
+{
+    const struct reproduce_opts *o = call->opts;
+    char why[RC_MESSAGE_BYTES], path[REPRODUCE_PATH_BYTES + 32];
+    enum rc rc;
+
+    if (r->stop_signal == 0)
+        return stopped;
+    snprintf(why, sizeof why, "%s", rc_message());
+    TRY(reproduction_print_answer(r, stdout));
+    if (o->records[0])
+        TRY(reproduction_write(r, o->records));
+    if (call->output.json)
+        TRY(reproduction_write(r, "-"));
+    if (s->folder.stays) {
+        snprintf(path, sizeof path, "%s/predictions.jsonl", r->folder);
+        TRY(reproduction_write(r, path));
+        snprintf(path, sizeof path, "%s/table.txt", r->folder);
+        TRY(simulating_print_into(print, r, path));
+    }
+    rc = rc_raise(stopped, "%s", why);
+out:
+    return rc;
+}
+
 /* What servers of the published rows used, where the user does not choose: TensorFlow 1.3. */
 static void use_published_servers(const struct verb_call *call, struct reproduce_opts *o)
 {
@@ -173,9 +200,9 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
         TRY(simulating_print_plan(call, &r.simulations, o->jobs, stdout));
         goto out;
     }
-    TRY(simulating_run_kept(&s, call, &r.simulations,
-                            (struct simulating_run){ .run = run, .what = &r, .n_jobs = o->jobs }));
-    TRY(hand_out(call, c, &s, &r));
+    rc = simulating_run_kept(&s, call, &r.simulations,
+                             (struct simulating_run){ .run = run, .what = &r, .n_jobs = o->jobs });
+    TRY(rc == RC_OK ? hand_out(call, c, &s, &r) : hand_out_finished(call, &s, &r, rc));
 out:
     reproduction_close(&r);
     simulating_close(&s);

@@ -226,7 +226,7 @@ static enum rc add_remedy(const struct simulating *s, const struct verb_call *ca
         return rc;
     snprintf(why, sizeof why, "%s", rc_message());
     if (!s->keeps)
-        return rc_raise(rc, "%s; nothing is kept without --out FOLDER", why);
+        return rc_raise(rc, "%s; use --out FOLDER to be able to continue", why);
     if (!s->folder.stays)
         return rc_raise(rc, "%s; nothing is kept", why);
     continued_command(command, call->verb->name, shown_folder(s));
