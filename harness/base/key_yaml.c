@@ -44,7 +44,7 @@ static void make_schema(struct schema *s, const struct key_table *t, size_t n_va
             .key = t->key[i].name,
             .data_offset = (uint32_t)((size_t)i * n_value_bytes),
             .value = { .type = CYAML_STRING,
-                       .flags = t->key[i].is_required ? CYAML_FLAG_DEFAULT : CYAML_FLAG_OPTIONAL,
+                       .flags = CYAML_FLAG_OPTIONAL, /* check_required() names all that are missing */
                        .data_size = (uint32_t)n_value_bytes,
                        .string = { .min = 0, .max = (uint32_t)n_value_bytes - 1 } },
         };
@@ -223,8 +223,6 @@ static enum rc raise_yaml_error(struct key_file *src, cyaml_err_t error)
         return unknown_key(src, detail);
     if ((detail = skip_prefix(src->first_error, "Load: Mapping field already seen: ")) != NULL)
         return rc_raise(RC_INVAL, "%s:%d: %s: is given twice", path, key_line(src, detail, 2), detail);
-    if ((detail = skip_prefix(src->first_error, "Load: Missing required mapping field: ")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: %s: is missing; the file ends without it", path, last_line(src), detail);
     if (skip_prefix(src->first_error, "Load: Expecting MAPPING"))
         return rc_raise(RC_INVAL, "%s:%d: use lines of the form key: value", path, line);
     if (skip_prefix(src->first_error, "Load: Expecting STRING"))
@@ -279,6 +277,29 @@ static void find_comment(const struct key_file *src, int line, char *out, size_t
     }
 }
 
+static const char *value_of(const struct key_file *f, int key)
+{
+    return f->values + (size_t)key * f->n_value_bytes;
+}
+
+/* RC_INVAL names all required keys that the file lacks. */
+static enum rc check_required(const struct key_file *src)
+{
+    char names[RC_MESSAGE_BYTES / 2] = "";
+    size_t n_bytes = 0;
+    int n = 0;
+
+    for (int i = 0; i < src->table->n_keys; i++) {
+        const struct key *k = &src->table->key[i];
+        if (k->is_required && value_of(src, i)[0] == '\0' && key_line(src, k->name, 1) == 0 && n_bytes < sizeof names)
+            n_bytes += (size_t)snprintf(names + n_bytes, sizeof names - n_bytes, "%s%s", n++ > 0 ? ", " : "", k->name);
+    }
+    if (n == 0)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "%s:%d: %s: %s missing; the file ends without %s", src->name, last_line(src), names,
+                    n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+}
+
 static enum rc read_values(struct key_file *src)
 {
     const char *path = src->name;
@@ -293,6 +314,7 @@ static enum rc read_values(struct key_file *src)
         FAIL(RC_INVAL, "%s:1: is empty; use lines of the form key: value", path);
     if (src->first_error[0] != '\0') /* the only warning that libcyaml logs */
         FAIL(RC_INVAL, "%s:%d: a second document begins; use one", path, last_line(src));
+    TRY(check_required(src));
 out:
     return rc;
 }
@@ -379,7 +401,7 @@ enum rc key_file_refuse(const struct key_file *f, int key)
 
 enum rc key_file_set(const struct key_file *f, int key, void *object)
 {
-    const char *text = f->values + (size_t)key * f->n_value_bytes;
+    const char *text = value_of(f, key);
 
     if (text[0] == '\0' && key_file_line(f, key) == 0)
         return RC_OK;

@@ -17,7 +17,7 @@ enum { KEY_FILE_BYTES_MAX = 65536 };
 struct key_file; /* a file that was read: the text of each key of its table */
 
 /* RC_INVAL "FILE: cannot be read: ..." or "FILE:LINE: KEY: fault and valid value": for an unknown key, a repeated one,
- * a missing required one, and any text that is not such a file. Values: key_file_set(). RC_NOMEM.
+ * all missing required ones, and any text that is not such a file. Values: key_file_set(). RC_NOMEM.
  */
 enum rc key_file_load(struct key_file **out, const struct key_table *t, const char *path) MUST_CHECK;
 /* The same for text in memory, which may hold any bytes; name: what messages begin with. */

@@ -91,6 +91,7 @@ static void is_set(void *arg, int key)
     struct cluster *c = changing->cluster;
 
     c->assumed &= ~(UINT64_C(1) << key);
+    c->unlimited &= ~(UINT64_C(1) << key);
     if (changing->sources)
         snprintf(changing->sources->text[key], sizeof changing->sources->text[key], "--cluster-set");
     if (strcmp(name, "hosts_count") == 0 || strcmp(name, "ranks_per_host_count") == 0)
@@ -112,6 +113,23 @@ enum rc cluster_set(struct cluster *c, struct cluster_sources *sources, const ch
     *c = changed;
 out:
     return rc;
+}
+
+enum rc cluster_check_compute(const struct cluster *c)
+{
+    char names[128] = "";
+    size_t n_bytes = 0;
+
+    for (int i = 0; i < CLUSTER_N_KEYS; i++)
+        if (c->unlimited >> i & 1 && n_bytes < sizeof names)
+            n_bytes += (size_t)snprintf(names + n_bytes, sizeof names - n_bytes, "%s%s", n_bytes > 0 ? ", " : "",
+                                        cluster_keys[i].name);
+    if (n_bytes == 0)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "%s: lacks %s; add it to the description, which only simulate, reproduce and --model "
+                    "replay can do without",
+                    c->name, names);
 }
 
 enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)

@@ -70,6 +70,7 @@ struct cluster { /* the members have the meaning of their keys in cluster_keys *
 
     uint64_t seed;                   /* for random placement, jitter and stragglers: the run's seed; not a key */
     uint64_t assumed;                /* bit i: the value of cluster_keys[i] is an assumption */
+    uint64_t unlimited;              /* bit i: a rate of computing that the description lacks: it takes no time */
     char place[CLUSTER_PLACE_BYTES]; /* source of hosts_count: "FILE:LINE", "--cluster-set"; "": built in */
 };
 
@@ -91,6 +92,9 @@ enum rc cluster_load(struct cluster *out, struct cluster_sources *sources, const
 enum rc cluster_set(struct cluster *c, struct cluster_sources *sources, const char *settings) MUST_CHECK;
 /* RC_INVAL: n_ranks do not fit (the first n_workers are workers, the rest servers); names the numbers. */
 enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks) MUST_CHECK;
+/* RC_INVAL: the description lacks a rate of computing (cluster.unlimited); names them all. For a user of a cluster to
+ * which nothing else says how long computing takes, as profiles of replayed models do. */
+enum rc cluster_check_compute(const struct cluster *c) MUST_CHECK;
 /* Name of preset i; NULL after the last. */
 const char *cluster_preset_name(int i);
 bool cluster_is_preset(const char *name);

@@ -77,11 +77,11 @@ const struct key cluster_keys[] = {
           "reaches the device itself",
           NULL),
     REAL_("staging_latency_s", staging_latency_s, 0, 1e3, false, "0", "s", "added by it at each end", NULL),
-    REAL_("flops_per_s", flops_per_s, 1, 1e24, true, "20e9", "flop/s", "of a worker's core or device", NULL),
+    REAL_("flops_per_s", flops_per_s, 1, 1e24, false, "20e9", "flop/s", "of a worker's core or device", NULL),
     CHOICE_(
         "flops_precision", flops_precision, "fp32|tf32|bf16|fp16|fp8", "fp32",
         "of the products that flops_per_s counts; gradmark accept multiplies in fp32, and takes no limit from another"),
-    REAL_("memory_bytes_per_s", memory_bytes_per_s, 1, 1e18, true, "8e9", "bytes/s",
+    REAL_("memory_bytes_per_s", memory_bytes_per_s, 1, 1e18, false, "8e9", "bytes/s",
           "at which a worker streams through its memory: updates, sums and copies", NULL),
     WHOLE_("cores_per_rank_count", n_cores_per_rank, 1, 1e6, false, "1", "cores",
            "on which a rank's tasks compute, each at flops_per_s"),

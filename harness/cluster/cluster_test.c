@@ -94,6 +94,37 @@ static void optional_keys_have_defaults(void **state)
     assert_true(c.local_latency_s == standard.local_latency_s);
 }
 
+static void all_missing_keys_are_named(void **state)
+{
+    static const char text[] = "{name: a, link_latency_s: 1e-6}\n";
+    struct cluster c;
+    char said[512];
+
+    (void)state;
+    assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_INVAL);
+    assert_string_equal(said, ":1: hosts_count, ranks_per_host_count, link_bits_per_s: are missing; the file ends "
+                              "without them");
+}
+
+/* Without rates computing takes no time, until one is set; who computes does not take such a description. */
+static void rates_of_computing_may_be_missing(void **state)
+{
+    static const char text[] =
+        "{hosts_count: 0, ranks_per_host_count: 4, link_bits_per_s: 25e9, link_latency_s: 1e-6}\n";
+    struct cluster c;
+    char said[512];
+
+    (void)state;
+    assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_OK);
+    assert_true(c.flops_per_s > 1e23 && c.memory_bytes_per_s > 1e17);
+    assert_int_equal(cluster_check_compute(&c), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "flops_per_s, memory_bytes_per_s"));
+    assert_int_equal(cluster_set(&c, NULL, "flops_per_s=1e12"), RC_OK);
+    assert_int_equal(cluster_check_compute(&c), RC_INVAL);
+    assert_int_equal(cluster_set(&c, NULL, "memory_bytes_per_s=1e12"), RC_OK);
+    assert_int_equal(cluster_check_compute(&c), RC_OK);
+}
+
 static void examples_are_valid(void **state)
 {
     struct cluster c;
@@ -137,7 +168,7 @@ static void each_error_names_line_and_key(void **state)
         { 8, "flops_per_s: 0x10", ":8: flops_per_s: is \"0x10\"; use a number from 1 to 1e+24" },
         { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; use one text or number" },
         { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; use a number from 1 to 1e+18" },
-        { 8, "", ":9: flops_per_s: is missing; the file ends without it" },
+        { 5, "", ":9: link_latency_s: is missing; the file ends without it" },
         { 7, "hosts_count: 5 # again", ":7: hosts_count: is given twice" },
         { 3, "ranks_per_host_count: \"1", ":3: not YAML: found unexpected end of stream" },
         { 3, "\tranks_per_host_count: 1", ":3: not YAML: found a tab character that violates indentation" },
@@ -287,6 +318,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_valid_file_is_read),
         cmocka_unit_test(optional_keys_have_defaults),
+        cmocka_unit_test(all_missing_keys_are_named),
+        cmocka_unit_test(rates_of_computing_may_be_missing),
         cmocka_unit_test(examples_are_valid),
         cmocka_unit_test(each_error_names_line_and_key),
         cmocka_unit_test(unreadable_files_are_named),

@@ -26,6 +26,27 @@ out:
     return rc;
 }
 
+/* Rates that only those need whose computing no profile times: without one, it takes no time. */
+static enum rc convert_rates(struct cluster *c, struct cluster_sources *sources, const struct key_file *file)
+{
+    static const char *const name[] = { "flops_per_s", "memory_bytes_per_s" };
+    char most[32];
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        const int key = cluster_key_find(name[i]);
+        if (key_file_line(file, key) > 0)
+            continue;
+        snprintf(most, sizeof most, "%.17g", cluster_keys[key].most);
+        TRY(cluster_key_set(c, key, most));
+        c->unlimited |= UINT64_C(1) << key;
+        if (sources)
+            snprintf(sources->text[key], sizeof sources->text[key], "assumed: not given, so no limit");
+    }
+out:
+    return rc;
+}
+
 static enum rc convert_all(struct cluster *out, struct cluster_sources *sources, const struct key_file *file)
 {
     struct cluster c;
@@ -38,6 +59,7 @@ static enum rc convert_all(struct cluster *out, struct cluster_sources *sources,
         snprintf(sources->text[i], sizeof sources->text[i], "assumed: not given");
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         TRY(convert(&c, sources, file, i));
+    TRY(convert_rates(&c, sources, file));
     if (cluster_keys_agree(&c, &key) != RC_OK)
         TRY(key_file_refuse(file, key));
     snprintf(c.place, sizeof c.place, "%.*s:%d", CLUSTER_PLACE_BYTES - 16, key_file_name(file),

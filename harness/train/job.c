@@ -235,6 +235,14 @@ out:
     return rc;
 }
 
+/* Without a profile, the time of computing comes from the description. */
+static enum rc check_compute_rates(const struct train_job *job)
+{
+    if (!(job->world->module.caps & WORLD_VIRTUAL_TIME) || job->workload->module.caps & WORKLOAD_PLAYS_PROFILE)
+        return RC_OK;
+    return file_of_option(cluster_check_compute(&job->cluster), "cluster");
+}
+
 static enum rc resolve_numbers(struct train_job *job)
 {
     enum { EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
@@ -249,6 +257,7 @@ static enum rc resolve_numbers(struct train_job *job)
                                        .warmup_epochs = o->warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
     TRY(check_departures(job));
+    TRY(check_compute_rates(job));
 out:
     return rc;
 }

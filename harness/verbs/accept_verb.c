@@ -123,6 +123,7 @@ static enum rc limits_of_declared(struct criteria *c, const struct accept_opts *
     enum rc rc;
 
     TRY(file_of_option(cluster_find(&cluster, NULL, o->declared), "declared"));
+    TRY(file_of_option(cluster_check_compute(&cluster), "declared"));
     criteria_from_cluster(c, &cluster, o->margin_ratio, sources);
 out:
     return rc;

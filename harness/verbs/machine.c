@@ -190,6 +190,7 @@ enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, ma
     TRY(find_compute(&m));
     TRY(file_of_option(cluster_find(&m.cluster, NULL, opts->cluster), "cluster"));
     TRY(cluster_set(&m.cluster, NULL, opts->cluster_set.text));
+    TRY(file_of_option(cluster_check_compute(&m.cluster), "cluster"));
     TRY(find_ranks(&m, sim_ranks, launcher.name ? launcher.n_ranks : 0));
     *out = m;
 out:
