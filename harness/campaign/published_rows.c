@@ -29,6 +29,7 @@ enum column {
     PLACEMENT,
     CONSISTENCY,
     TRANSPORT,
+    GRADIENTS,
     CLUSTER,
     GPUS_PER_HOST,
     RATE,
@@ -45,28 +46,19 @@ static const double MOST_EFFICIENCY = 1.5;
 
 enum { MAX_FIELDS = 64, MAX_BATCH = 1 << 20, SHOWN_BYTES = 64 };
 
-static const char *const column_name[N_COLUMNS + 1] = { "model",
-                                                        "gpus",
-                                                        "mode",
-                                                        "efficiency",
-                                                        "images_per_s",
-                                                        "images_per_s_per_gpu",
-                                                        "servers",
-                                                        "placement",
-                                                        "consistency",
-                                                        "transport",
-                                                        "cluster",
-                                                        "gpus_per_host",
-                                                        "one_gpu_images_per_s",
-                                                        "batch",
-                                                        "counted",
-                                                        "table",
-                                                        "source",
-                                                        "note",
-                                                        NULL };
+static const char *const column_name[N_COLUMNS + 1] = { "model",         "gpus",
+                                                        "mode",          "efficiency",
+                                                        "images_per_s",  "images_per_s_per_gpu",
+                                                        "servers",       "placement",
+                                                        "consistency",   "transport",
+                                                        "gradients",     "cluster",
+                                                        "gpus_per_host", "one_gpu_images_per_s",
+                                                        "batch",         "counted",
+                                                        "table",         "source",
+                                                        "note",          NULL };
 static const char all_columns[] = "model, gpus, mode, efficiency, images_per_s, images_per_s_per_gpu, servers, "
-                                  "placement, consistency, transport, cluster, gpus_per_host, one_gpu_images_per_s, "
-                                  "batch, counted, table, source, note";
+                                  "placement, consistency, transport, gradients, cluster, gpus_per_host, "
+                                  "one_gpu_images_per_s, batch, counted, table, source, note";
 
 struct reader { /* of a file */
     struct published_rows rows;
@@ -323,11 +315,15 @@ bool row_model_is_named(const char *text)
 static enum rc take_terms(const struct reader *r, struct published_row *row, char *const *field)
 {
     static const char *const protocols[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
+    static const char *const gradients[] = { "", "fp32", "fp16", "bf16", NULL };
     static const char *const yes_no[] = { "", "yes", "no", NULL };
     enum rc rc;
 
     TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), protocols, "rdma, tcp, grpc, bare or nothing"));
     TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
+    TRY(take_choice(r, GRADIENTS, field_of(r, field, GRADIENTS), gradients, "fp32, fp16, bf16 or nothing"));
+    if (strcmp(field_of(r, field, GRADIENTS), "fp32") != 0)
+        TRY(take_text(r, row->gradients, sizeof row->gradients, GRADIENTS, field_of(r, field, GRADIENTS)));
     TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
     TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
     TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));

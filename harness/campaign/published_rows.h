@@ -12,6 +12,7 @@
  *                                   and batch (best of the same mode, or of none)
  *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
  *   placement, consistency          for a row of ps, as in gradmark train; empty: --placement, --consistency
+ *   gradients                       fp32 (also empty), fp16, bf16: how they are sent
  *   gpus_per_host                   empty: as the cluster says
  *   transport                       rdma, tcp, grpc, bare; empty: for ps that of --ps-transport, else the cluster's
  *   cluster                         a preset or file; empty: --cluster
@@ -50,6 +51,7 @@ struct published_row {
     int n_gpus_per_host;             /* 0: not given */
     char placement[ROW_WORD_BYTES], consistency[ROW_WORD_BYTES]; /* "": not given */
     char transport[8];                                           /* "": not given */
+    char gradients[8];                                           /* "fp16"; "": fp32 */
     char cluster[ROW_CLUSTER_BYTES];                             /* "": not given */
     double efficiency_ratio;                                     /* given, or from images_per_s */
     double images_per_s;                                         /* of all GPUs; NaN: not given */

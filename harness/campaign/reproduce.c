@@ -78,6 +78,7 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
         .variation = variation,
         .mode = p->mode,
         .reducer = p->reducer,
+        .gradients = p->gradients,
         .placement = p->placement,
         .consistency = p->consistency,
         .overlap = t->overlap,
@@ -124,6 +125,7 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     p.predicted_ratio = p.one_gpu_images_per_s = NAN;
     alone.mode = p.mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE; /* of one GPU: updates, and sends nothing */
     alone.reducer = row_mode_has_servers(p.mode) ? "" : p.reducer;
+    alone.gradients = "";
     alone.n_gpus = 1;
     alone.n_servers = 0;
     TRY(find_simulation(&p.together, r, &p, ""));
@@ -223,6 +225,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
     struct point_of_row p = { .row = row,
                               .mode = row->mode,
                               .reducer = row->reducer,
+                              .gradients = row->gradients,
                               .placement = row->placement[0] ? row->placement : r->terms->placement,
                               .consistency = row->consistency[0] ? row->consistency : r->terms->consistency,
                               .n_gpus = row->n_gpus,
@@ -245,7 +248,8 @@ out:
 static bool is_same_line(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
 {
     return a->cluster == b->cluster && a->mode == b->mode && strcmp(a->reducer, b->reducer) == 0 &&
-           strcmp(a->placement, b->placement) == 0 && strcmp(a->consistency, b->consistency) == 0 &&
+           strcmp(a->gradients, b->gradients) == 0 && strcmp(a->placement, b->placement) == 0 &&
+           strcmp(a->consistency, b->consistency) == 0 &&
            strcmp(r->profiles.profile[a->profile].model, r->profiles.profile[b->profile].model) == 0;
 }
 

@@ -65,7 +65,7 @@ struct point_of_row { /* row NULL: only for a chart */
     const struct published_row *row;
     size_t profile, cluster;
     enum row_mode mode;
-    const char *reducer;                 /* of the row; borrowed, as the next two */
+    const char *reducer, *gradients;     /* of the row; borrowed, as the next two */
     const char *placement, *consistency; /* of servers */
     int n_gpus, n_servers, batch;
     size_t alone, together; /* simulations: of one GPU, and of all */

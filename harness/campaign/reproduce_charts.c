@@ -15,8 +15,9 @@ enum { NAME_BYTES = REPRODUCE_CHART_BYTES };
 
 static void line_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
 {
-    snprintf(out, n_bytes, "%s%s, %s", row_mode_has_servers(p->mode) ? "parameter server" : point_exchange(p),
-             p->mode == ROW_PS_ASYNC ? " (asynchronous)" : "", point_transport(r, p));
+    snprintf(out, n_bytes, "%s%s, %s%s%s", row_mode_has_servers(p->mode) ? "parameter server" : point_exchange(p),
+             p->mode == ROW_PS_ASYNC ? " (asynchronous)" : "", point_transport(r, p), p->gradients[0] ? ", " : "",
+             p->gradients);
 }
 
 /* Are they in one chart? */

@@ -40,7 +40,7 @@ enum rc reproduction_point_cells(struct table *t, const struct reproduction *r, 
     TRY(table_cell(t, "%d", p->n_gpus));
     TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
-    TRY(table_cell(t, "%s", point_transport(r, p)));
+    TRY(table_cell(t, "%s%s%s", point_transport(r, p), p->gradients[0] ? ", " : "", p->gradients));
     TRY(table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio));
 out:
     return rc;
@@ -193,6 +193,7 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
         record_null(record, "consistency");
         record_null(record, "placement");
     }
+    record_text(record, "gradients", p->gradients[0] ? p->gradients : "fp32");
     record_i64(record, "servers_count", p->n_servers);
     record_text(record, "cluster", r->cluster[p->cluster].name);
     record_f64(record, "published_ratio", row ? row->efficiency_ratio : (double)NAN);

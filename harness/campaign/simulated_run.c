@@ -85,6 +85,8 @@ static enum rc add_exchange(struct simulation *s, const struct simulated_run *r)
     if (r->mode == ROW_NONE)
         return RC_OK;
     TRY(simulation_add(s, "--overlap=%s", r->overlap));
+    if (r->gradients && r->gradients[0])
+        TRY(simulation_add(s, "--compression=%s", r->gradients));
     if (r->bucket_bytes > 0)
         TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)r->bucket_bytes));
     if (!row_mode_has_servers(r->mode)) {

@@ -25,6 +25,7 @@ struct simulated_run { /* borrowed */
     const char *variation;   /* further settings, appended to it; "": none */
     enum row_mode mode;
     const char *reducer;                 /* of a collective mode; "": the default */
+    const char *gradients;               /* as they are sent: "fp16"; NULL, "": fp32 */
     const char *placement, *consistency; /* of servers */
     const char *overlap;
     uint64_t bucket_bytes; /* 0: all gradients at once */
