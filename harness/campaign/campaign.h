@@ -349,7 +349,8 @@ enum rc point_print_size(struct table *t, const struct campaign *c, const struct
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
 /* Print a line that says why the points comparable to like are not compared, and what to do. */
 void campaign_tell_uncompared(const struct campaign *c, const struct point *like, FILE *to);
-/* table.c: one table, passed to show(). It has at most 100 columns if options and names are short. */
+/* table.c: the short table, which compare prints, passed to show(). Its lines have at most 100 characters if options
+ * and names are short. */
 typedef void show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 /* A line for each of its marks: the meaning, and the number of rows with it. */
@@ -381,7 +382,7 @@ void campaign_tell_encryption(const struct campaign *c, FILE *to);
 /* learning.c: a line for each point with launches that did not learn: how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* The parts of campaign_print(), for pages: the two tables, each passed to show(), and the notes below them. */
-enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
+enum rc campaign_print_results(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 void campaign_print_notes(const struct campaign *c, FILE *to);
 /* charts.c: tab-separated data and pictures in c->dir. An empty chart is left out, and a chart that fails does not stop

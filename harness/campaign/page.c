@@ -290,7 +290,7 @@ out:
 
 /* --- tables --- */
 
-static void show_gains(const struct table *t, FILE *to)
+static void show_results(const struct table *t, FILE *to)
 {
     html_table(to, t, "What each setting gives");
 }
@@ -357,7 +357,7 @@ static enum rc write_tables(const struct recorded *k, FILE *to)
     html_element(to, "h2", NULL, k->is_run ? "Figures" : "Settings");
     if (c->exchange[0])
         html_element(to, "p", NULL, "Exchange: %s.", c->exchange);
-    TRY(campaign_print_gains(c, show_gains, to));
+    TRY(campaign_print_results(c, show_results, to));
     TRY(campaign_print_steps(c, show_steps, to));
     TRY(write_notes(c, to));
 out:

@@ -56,7 +56,7 @@ static char *cells_printed(const struct campaign *c, enum rc (*print)(const stru
 
 static void its_tables_hold_the_figures(void **state)
 {
-    static enum rc (*const prints[])(const struct campaign *, show_table_fn *, FILE *) = { campaign_print_gains,
+    static enum rc (*const prints[])(const struct campaign *, show_table_fn *, FILE *) = { campaign_print_results,
                                                                                            campaign_print_steps };
     struct kit *k = *state;
     struct recorded kept;

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - a campaign as two tables, a row for each point: what training so gives, and where the time of a step goes.
+/*
+ * table.c - a campaign as tables for readers, with a row for each point. For programs: table_csv.c.
+ *
+ *   table     what it has                  its titles                  its cells        printed by
+ *   short     the main results             campaign_print_short()      print_short()    compare; report --markdown
+ *   results   all results                  campaign_print_results()    print_result()   report --text; page
+ *   steps     the parts of a mean step     campaign_print_steps()      print_step()     report --text; page
+ *
+ * A new column is a title and a cell at the same position. Its meaning belongs in campaign_print_notes() (results,
+ * steps) and in docs/compare.md. The expected text is in table_test.c, and in harness/verbs/words.
  */
 #include <assert.h>
 #include <math.h>
@@ -185,7 +194,7 @@ out:
     return rc;
 }
 
-static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
+static enum rc print_result(struct table *t, const struct campaign *c, const struct point *p)
 {
     const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
     enum rc rc;
@@ -258,26 +267,26 @@ static bool has_single_launch(const struct campaign *c)
 
 typedef enum rc print_fn(struct table *t, const struct campaign *c, const struct point *p);
 
-/* A table of behind[n_behind], behind what a point assigns: one column for each other option that the campaign sweeps.
- */
-static enum rc print_points(const struct campaign *c, const struct column *behind, size_t n_behind, print_fn *print,
+/* Prints a table. Its first columns are what a point assigns: model, mode, workers, and each other option that the
+ * campaign sweeps. after[n_after] are the columns after them. */
+static enum rc print_points(const struct campaign *c, const struct column *after, size_t n_after, print_fn *print,
                             show_table_fn *show, FILE *to)
 {
-    enum { MOST_BEHIND = 20 };
-    struct column column[4 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
-                                                                { "mode", ALIGN_LEFT },
-                                                                { "workers", ALIGN_RIGHT } };
+    enum { MOST_AFTER = 20 };
+    struct column column[4 + MAX_ASSIGNMENTS + MOST_AFTER] = { { "model", ALIGN_LEFT },
+                                                               { "mode", ALIGN_LEFT },
+                                                               { "workers", ALIGN_RIGHT } };
     struct table *t = NULL;
     size_t n = 3;
     enum rc rc;
 
-    assert(n_behind <= MOST_BEHIND);
+    assert(n_after <= MOST_AFTER);
     if (campaign_has_layouts(c))
         column[n++] = (struct column){ "layout", ALIGN_LEFT };
     for (int i = 0; campaign_other_option(c, i); i++)
         column[n++] = (struct column){ campaign_other_option(c, i), ALIGN_RIGHT };
-    memcpy(column + n, behind, n_behind * sizeof *behind);
-    TRY(table_open(&t, column, n + n_behind));
+    memcpy(column + n, after, n_after * sizeof *after);
+    TRY(table_open(&t, column, n + n_after));
     for (size_t i = 0; i < c->n_points; i++) {
         if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
             TRY(table_rule(t));
@@ -289,9 +298,9 @@ out:
     return rc;
 }
 
-/* Before, of strong scaling what each worker has of the batch, and rates that were tuned; at the end, a column for each
- * mark that some launch has, and one where launches failed. */
-enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to)
+/* Columns before `always`: with strong scaling the batch of a worker; learning rates, if they were tuned. Columns after
+ * it: one for each mark that some launch has, and one for failures if there are any. */
+enum rc campaign_print_results(const struct campaign *c, show_table_fn *show, FILE *to)
 {
     static const struct column always[] = {
         { "cores", ALIGN_RIGHT },      { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
@@ -301,23 +310,23 @@ enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE
     };
     enum { N_ALWAYS = sizeof always / sizeof *always, AT_EFFICIENCY = 3 };
     const bool is_strong = campaign_scales_strongly(c);
-    struct column behind[2 + N_ALWAYS + N_MARKS + 1];
+    struct column after[2 + N_ALWAYS + N_MARKS + 1];
     size_t n = 0;
 
     if (is_strong)
-        behind[n++] = (struct column){ "batch each", ALIGN_RIGHT };
+        after[n++] = (struct column){ "batch each", ALIGN_RIGHT };
     if (is_tuned(c))
-        behind[n++] = (struct column){ "lr", ALIGN_RIGHT };
-    memcpy(behind + n, always, sizeof always);
+        after[n++] = (struct column){ "lr", ALIGN_RIGHT };
+    memcpy(after + n, always, sizeof always);
     if (is_strong)
-        behind[n + AT_EFFICIENCY].title = "strong efficiency";
+        after[n + AT_EFFICIENCY].title = "strong efficiency";
     n += N_ALWAYS;
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
         if (campaign_has_mark(c, mark))
-            behind[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
+            after[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
     if (campaign_has_failures(c))
-        behind[n++] = (struct column){ "failed", ALIGN_RIGHT };
-    return print_points(c, behind, n, print_gain, show, to);
+        after[n++] = (struct column){ "failed", ALIGN_RIGHT };
+    return print_points(c, after, n, print_result, show, to);
 }
 
 /* Losses are of equal samples: of how many, for the points of each representative. */
@@ -358,11 +367,11 @@ static void print_note_of_targets(const struct campaign *c, FILE *to)
 
 enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to)
 {
-    struct column behind[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
+    struct column after[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
 
     for (int i = 0; i < N_STEP_PARTS; i++)
-        behind[1 + i] = (struct column){ step_parts[i].name, ALIGN_RIGHT };
-    return print_points(c, behind, 1 + N_STEP_PARTS, print_step, show, to);
+        after[1 + i] = (struct column){ step_parts[i].name, ALIGN_RIGHT };
+    return print_points(c, after, 1 + N_STEP_PARTS, print_step, show, to);
 }
 
 /* Of what there are intervals, and where there are none. */
@@ -418,7 +427,7 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
 
     if (c->exchange[0])
         fprintf(to, "exchange: %s\n\n", c->exchange);
-    TRY(campaign_print_gains(c, table_print, to));
+    TRY(campaign_print_results(c, table_print, to));
     fprintf(to, "\n");
     TRY(campaign_print_steps(c, table_print, to));
     fprintf(to, "\n");
@@ -427,7 +436,7 @@ out:
     return rc;
 }
 
-/* --- in short --- */
+/* --- the short table, which compare prints --- */
 
 enum short_mark {
     SHORT_SHARED,
@@ -568,11 +577,11 @@ enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE
                                             { "efficiency", ALIGN_RIGHT },     { "of bound", ALIGN_RIGHT },
                                             { "time to target", ALIGN_RIGHT }, { "marks", ALIGN_LEFT } };
     enum { N_ALWAYS = sizeof always / sizeof *always };
-    struct column behind[1 + N_ALWAYS];
+    struct column after[1 + N_ALWAYS];
     size_t n = 0;
 
     if (is_tuned(c))
-        behind[n++] = (struct column){ "lr", ALIGN_RIGHT };
-    memcpy(behind + n, always, sizeof always);
-    return print_points(c, behind, n + N_ALWAYS, print_short, show, to);
+        after[n++] = (struct column){ "lr", ALIGN_RIGHT };
+    memcpy(after + n, always, sizeof always);
+    return print_points(c, after, n + N_ALWAYS, print_short, show, to);
 }
