@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_list.c - every algorithm there is. ENTRY(name): the file name.c defines collective_name; the build
- * compiles it and makes a test of each suite for it, as for those of another library (A9), which CMakeLists.txt adds
- * where it is found. Those of a library of devices have tests of their own.
+ * collective_list.c - all algorithms: the values of --reducer. ENTRY(name): the file name.c defines collective_name.
+ * The build compiles it, and makes a test of each suite for it. CMakeLists.txt reads its .module.caps as text, to know
+ * which tests apply. Algorithms of another library (A9) are here only if that library was found. DEVICE_ENTRY: those of
+ * a library of devices, which have separate tests.
  */
 #include "allreduce/collective_list.h"
 

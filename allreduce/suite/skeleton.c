@@ -9,7 +9,8 @@
  *
  * Adds in the order of ranks 0, 1, ..., so every rank gets the bits of "root".
  *
- * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/collective_list.c.
+ * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/collective_list.c. There
+ * its caps must be written as .module.caps = COLL_..., in the form of ring.c: allreduce/CMakeLists.txt reads this text.
  */
 #include <stdlib.h>
 
@@ -160,7 +161,7 @@ static struct collective_cost skeleton_critical_path(const void *opts, const str
 }
 
 const struct collective_ops collective_skeleton = {
-    .module = { .name = "skeleton",
+    .module = { .name = "skeleton", /* a copy in allreduce/: .module.name = ..., .module.caps = ... (see the top) */
                 .caps = COLL_ALLREDUCE,
                 .options = table,
                 .opts_bytes = sizeof(struct skeleton_opts),

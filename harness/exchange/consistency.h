@@ -9,7 +9,7 @@
  *   sync:B   the same of all but B: the B latest gradients of each step, of backup workers, are dropped and counted
  *            (Chen et al., Revisiting Distributed Synchronous SGD, 2016; TensorFlow's SyncReplicasOptimizer)
  *
- * Here are the names; the rules are in ps/clocks.h.
+ * Here are the names; the rules are in ps/clocks.h. ps/README.md lists the code that depends on the rule.
  */
 #ifndef HARNESS_EXCHANGE_CONSISTENCY_H
 #define HARNESS_EXCHANGE_CONSISTENCY_H
