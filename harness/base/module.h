@@ -6,7 +6,7 @@
  * begins with a struct module. So one const entry in the kind's list makes it known to the parser, --help, the
  * manifest, the memory plan, the suites and `gradmark info`.
  *
- *     --reducer ring --ring.chunk-bytes 256Ki
+ *     --reducer ring --ring.segment-bytes 256Ki
  *
  * Invariants
  *   U1  Only a module's own file and the list of its kind name the module. Other code learns its properties from caps,

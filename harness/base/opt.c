@@ -17,7 +17,7 @@ struct found { /* an option found by name; opt NULL: there is none */
     int index; /* in the table of group */
 };
 
-/* out[n_bytes] = name as the user writes it: "batch", or "ring.chunk-bytes" for an option of module ring. Returns out.
+/* out[n_bytes] = name as the user writes it: "batch", or "ring.segment-bytes" of module ring. Returns out.
  */
 static const char *name_in_group(char *out, size_t n_bytes, const struct opt_group *group, const char *name)
 {

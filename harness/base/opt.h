@@ -163,8 +163,8 @@ static inline uint64_t opt_u64_unset(const struct opt *o)
 }
 /* Did the user give it? name: of an option of no module. Asserts that it exists. */
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
-/* Gives the option with this name ("batch", "ring.chunk-bytes") a value instead of its default, as a file does. value:
- * lent like the member. RC_INVAL: no such option, a bad value, or the user gave the option. */
+/* Gives the option with this name ("batch", "ring.segment-bytes") a value instead of its default, as a file does.
+ * value: lent like the member. RC_INVAL: no such option, a bad value, or the user gave the option. */
 enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const char *value) MUST_CHECK;
 /* Name i of the choices of o; NULL after the last. out[n_bytes] may hold it. */
 const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
