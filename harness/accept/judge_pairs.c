@@ -7,7 +7,7 @@
 #include "harness/accept/judge_parts.h"
 #include "harness/accept/report_words.h"
 
-/* Of three nodes half of a node's pairs are with one that may be slow: a slow one is not told from the others. */
+/* With up to three nodes a slow one cannot be found: half of a node's pairs, or all, are with one that may be slow. */
 enum { MOST_UNJUDGED = 3 };
 
 /* out := why the pairs are too few to pass; "": they are not (J2). */
@@ -46,6 +46,8 @@ static struct worst worst_of(const struct acceptance *a, bool latency)
     return worst_pair(a->tournament.n_repeats > 0 ? &a->tournament : &none, latency);
 }
 
+/* Adds the findings of blame.h, and the row "slow nodes and links" with their outcome. With up to MOST_UNJUDGED nodes
+ * and no finding the outcome is no data; then no row is added if least_pair_bytes_per_s judges the pairs. RC_NOMEM. */
 static enum rc judge_blame(struct judging *j)
 {
     struct acceptance *a = j->a;
@@ -200,7 +202,7 @@ out:
     return rc;
 }
 
-/* The row `key`: the worst pair keeps the limit; 0: there is none. */
+/* Adds the row `key`: does the worst pair keep the limit? limit 0: adds no row. */
 static enum rc judge_pair_limit(struct judging *j, const char *key, double limit, bool latency)
 {
     const struct worst w = worst_of(j->a, latency);

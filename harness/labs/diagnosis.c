@@ -379,6 +379,7 @@ static void tell_rate(struct diagnosis *d, const struct exercise *e, const struc
             }
 }
 
+/* n_saved: calls of save() by each rank. In the program that the student got, every worker saves: FINDING_MISSING. */
 static void tell_save(struct diagnosis *d, const struct answer *a)
 {
     if (a->n_saved[0] == 0 && a->n_saved[1] == 0)

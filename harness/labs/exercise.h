@@ -42,7 +42,12 @@ enum rc exercise_write(const struct exercise *e, const char *path, bool may_repl
 enum { N_EXERCISE_WORKERS = 2 };
 
 enum recipe_step { RECIPE_SHARD, RECIPE_BROADCAST, RECIPE_SCALE, RECIPE_AVERAGE, RECIPE_SAVE, N_RECIPE_STEPS };
-enum finding_kind { FINDING_RIGHT, FINDING_MISSING, FINDING_WRONG, FINDING_UNKNOWN };
+enum finding_kind {
+    FINDING_RIGHT,
+    FINDING_MISSING, /* the step is as in the program that the student got: its gap is still open */
+    FINDING_WRONG,   /* the gap was filled, but not correctly */
+    FINDING_UNKNOWN  /* not judged, because an earlier step is wrong */
+};
 
 struct finding {
     enum finding_kind kind;

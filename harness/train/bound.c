@@ -499,7 +499,7 @@ void train_find_efficiency(struct train_summary *s, const struct train_job *job,
         s->efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
 }
 
-/* Of a step; NaN: there is none. */
+/* The least time of a step: of the slowest part, or of the pipeline. NaN: no bound. */
 static double least_step_s(const struct train_summary *s, const struct train_job *job, const struct train_result *r)
 {
     if (job->opts.stages > 1)
@@ -510,20 +510,18 @@ static double least_step_s(const struct train_summary *s, const struct train_job
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r)
 {
     const struct interval *throughput = &s->measured.throughput_samples_per_s;
-    const double samples_per_step = (double)job->opts.batch;
+    const double samples_per_worker = (double)job->opts.batch; /* of a step; unequal batches: the mean over workers */
 
     s->best = best_of(r);
     s->bound_samples_per_s = s->bound_ratio = s->bound_low_ratio = s->bound_high_ratio = NAN;
-    if (job->split_opts.kind == SPLIT_UNEQUAL && !train_waits_for_all(job)) /* who does more takes longer, and others
-                                                                                   go on */
+    if (job->split_opts.kind == SPLIT_UNEQUAL && !train_waits_for_all(job)) /* each worker has another step time */
         return;
-    if (job->omitted & OMIT_AVERAGE ||
-        alternation_is_on(job)) /* a run that leaves out what its mode is for is no measure of it */
+    if (job->omitted & OMIT_AVERAGE || alternation_is_on(job)) /* all steps, or half of them, exchange nothing */
         return;
     const double step_s = least_step_s(s, job, r);
     if (isnan(step_s) || train_n_sharing(job, r) > 0)
         return;
-    s->bound_samples_per_s = train_n_counted(job, r) * samples_per_step / step_s;
+    s->bound_samples_per_s = train_n_counted(job, r) * samples_per_worker / step_s;
     s->bound_ratio = throughput->mean / s->bound_samples_per_s;
     s->bound_low_ratio = throughput->low / s->bound_samples_per_s;
     s->bound_high_ratio = throughput->high / s->bound_samples_per_s;

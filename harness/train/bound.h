@@ -26,9 +26,12 @@ bool train_bound_failed(double bound_ratio);
 /* Fill baseline and efficiency of *s, which has its throughput. With stages and shards the baseline is as many ranks,
  * each computing the whole network at the profile's times; NaN without a profile. Pure. */
 void train_find_efficiency(struct train_summary *s, const struct train_job *job, const struct train_result *r);
-/* Fill best and bound_... of *s, which has its throughput. NaN in three cases. First: r has no limits, or no wire limit
- * (servers on workers' hosts, in modes that bound.c names). Second: workers share cores, so a part's limit depends
- * on its neighbours. Third: the run omits the averages that its mode is for (omission.h). Pure. */
+/* Fill best and bound_... of *s, which has its throughput. The bound is NaN in these cases:
+ *   - r has no limits, or no wire limit (servers on workers' hosts, in modes that bound.c names)
+ *   - workers share cores: a part's limit depends on its neighbours
+ *   - the run omits the averages that its mode is for (omission.h), or alternates with steps that do (alternation.h)
+ *   - workers have unequal batches and do not wait for each other: each has another step time
+ * Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Record the limits that set the bound (B1), and those measured before and after the run; null: not measured. */
 void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s);

@@ -38,8 +38,9 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
     return n;
 }
 
-/* rc is how the parser ended: where it does not know an option, or a value, that v has a hint for, the hint is the
- * message. */
+/* Returns rc, the result of the parser. If the parser refused an option or a value that v has a hint for, the hint
+ * replaces its message. The match is by the start of that message ("--NAME: no such option", "--NAME VALUE: "), so it
+ * depends on the wording in base/opt.c. */
 static enum rc hinted(enum rc rc, const struct verb *v)
 {
     char unknown[64];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.c - pooling and batch normalisation of the cuda backend: logged (cuda_op_*) and run (run_*). */
+/*
+ * layers.c - pooling and batch normalisation of the cuda backend. cuda_op_X() only appends a call to the log (cuda.h).
+ * run_X() queues its kernel on the GPU, when the log is flushed.
+ */
 #include "harness/compute/cuda/layers.h"
 
 #include <string.h>

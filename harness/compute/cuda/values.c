@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.c - element-wise operations and losses of the cuda backend, logged (cuda_op_*) and run (run_*).
+ * values.c - element-wise operations and losses of the cuda backend. cuda_op_X() only appends a call to the log
+ * (cuda.h). run_X() queues its kernel on the GPU, when the log is flushed. compute.h says what X computes.
  */
 #include <assert.h>
 #include <math.h>

@@ -52,7 +52,7 @@ int beat_seat(const struct beat_frame *f, int i, struct peer_view *out)
     return (int)bytes_get(in, 4);
 }
 
-/* The token is compared in a time that does not depend on where it differs. */
+/* Does the frame have the token of this run? The time of the comparison does not depend on where the tokens differ. */
 static bool is_of_run(const struct beat_run *run, const unsigned char *in)
 {
     unsigned char differs = 0;
@@ -79,9 +79,10 @@ static enum rc read_header(struct beat_frame *out, const struct beat_run *run, b
     return RC_OK;
 }
 
-/* rank: greater than that of the seat before. */
-static bool is_seat(const struct beat_run *run, const struct beat_frame *f, bool from_hub, const unsigned char *in,
-                    int64_t previous)
+/* Is the seat at `in` valid: is every field in its range, and may this sender report this rank? previous: the rank of
+ * the seat before it in the frame, -1 for the first one; ranks grow. */
+static bool seat_is_valid(const struct beat_run *run, const struct beat_frame *f, bool from_hub,
+                          const unsigned char *in, int64_t previous)
 {
     const uint64_t rank = bytes_get(in, 4);
 
@@ -105,7 +106,7 @@ enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_
         FAIL(RC_MISMATCH, "a heartbeat of rank %d, of %zu bytes for %d ranks", f.from, n_bytes, f.n_seats);
     for (int i = 0; i < f.n_seats; i++) {
         const unsigned char *in = f.seats + (size_t)i * BEAT_SEAT_BYTES;
-        if (!is_seat(run, &f, from_hub, in, previous))
+        if (!seat_is_valid(run, &f, from_hub, in, previous))
             FAIL(RC_MISMATCH, "a heartbeat of rank %d, whose seat %d is none", f.from, i);
         previous = (int64_t)bytes_get(in, 4);
     }

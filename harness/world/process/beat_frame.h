@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beat_frame.h - the messages between hosts about their ranks, as bytes: a header and some seats. Private to
- * harness/world.
+ * beat_frame.h - heartbeats, the messages between hosts about their ranks, as bytes: a header and some seats. A seat is
+ * the state of one rank (peers.h). Private to harness/world.
  *
  * A frame comes from outside: any program that reaches the port may send one. It is accepted or refused as a whole.
  *

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp_guest.c - the world of a guest (world.W9): a process that is no rank of the run, and joins it while it goes on.
+ * tcp_guest.c - the world of a late joiner ("guest" in names, world.W9): a process that joins a run that has begun. It
+ * is not one of the ranks that began the run.
  *
- * What ranks do together it does alone: every collective ends at once, as if each rank did what this one does.
+ * A collective operation of this world sends nothing and ends at once. Its result is as if each rank had the input of
+ * this process.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -59,7 +61,7 @@ static enum rc guest_allgather(struct world *w, const void *in, void *out, size_
     return tcp_check(w);
 }
 
-/* Nobody is rank 0 here. */
+/* Only rank 0 gets the result, and rank 0 is another process. */
 static enum rc guest_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     (void)in, (void)out, (void)n_bytes_each;
@@ -133,7 +135,7 @@ static enum rc guest_leave(struct world *w)
     return RC_OK;
 }
 
-/* Its connection ends without a word, by which the others know. */
+/* Sends nothing: the other ranks notice the loss when the connection ends. */
 static void guest_abort(struct world *w, enum rc why)
 {
     (void)w, (void)why;
@@ -181,7 +183,7 @@ static const struct world_ops world_tcp_guest = {
 
 /* --- begin and end --- */
 
-/* What rank 0 has said: a number, and of the run. */
+/* Checks and keeps the answer of rank 0: the number of this late joiner, the identity of the run, and the welcome. */
 static enum rc take_welcome(struct tcp_world *t, const struct world_opts *opts)
 {
     struct tcp_rank *self = t->self;
@@ -206,7 +208,8 @@ static enum rc take_welcome(struct tcp_world *t, const struct world_opts *opts)
     return RC_OK;
 }
 
-/* Its place in the run's world, of which it knows no hosts; one of its own, where it is not on the loopback. */
+/* Fills the run's world as this late joiner sees it. It does not know the hosts of the ranks. On the loopback all ranks
+ * are on its host; else it is alone on its host. */
 static enum rc set_world(struct tcp_world *t, const struct world_opts *opts)
 {
     struct tcp_rank *self = t->self;
