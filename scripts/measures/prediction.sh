@@ -59,9 +59,11 @@ def published_rows(path):  # by line, and whether constants may be chosen on the
     rows = {i + 1: dict(zip(names, next(csv.reader([lines[i]])))) for i in range(head + 1, len(lines)) if lines[i]}
     return rows, 'Only reported' not in ' '.join(line.strip('# ') for line in lines[:head])
 
-def envelope(r, c, table):
+def envelope(r, c, row):
     compute_s = r['batch_count'] / r['one_gpu_images_per_s']
     n, each, size = r['gpus_count'], int(c['ranks_per_host_count']), n_bytes[r['model']]
+    if r.get('gradients', 'fp32') != 'fp32':
+        size /= 2
     several = n > each
     rate = c['link_bits_per_s'] * c['nics_per_host_count'] / 8 if several else c['local_bytes_per_s']
     if r['mode'] != 'ps':
@@ -70,7 +72,7 @@ def envelope(r, c, table):
         crossing = 2 * size
     else:
         workers, beside = n, each if several else 1
-        if 'gradients of a host are summed' in table:  # a host is one worker
+        if 'gradients of a host are summed' in row.get('table', ''):  # a host is one worker
             workers, beside = math.ceil(n / each), 1
         if c['server_placement'] != 'beside':
             beside = 0
@@ -87,13 +89,12 @@ for path in sorted(glob.glob('*.jsonl')):
     for r in (r for r in records if r['kind'] == 'prediction' and r['gpus_count'] > 1):
         row, c = rows[r['line_index']], clusters[r['cluster'], r['transport']]
         several = 'several hosts' if r['gpus_count'] > c['ranks_per_host_count'] else 'one host'
-        table = row.get('table', '')
         group = ('servers, ' if r['mode'] == 'ps' else 'ring, ') + several
-        if group == 'ring, several hosts' and 'MPI' in table:
+        if group == 'ring, several hosts' and 'MPI' in row.get('table', ''):
             group = 'ring by MPI on CPUs'
         predicted = r['predicted_ratio']
         out.writerow([group, name, r['line_index'], row.get('source') or name, r['model'], r['gpus_count'], '%.6g' % r['published_ratio'],
-                      '' if predicted is None else '%.6g' % predicted, '%.6g' % envelope(r, c, table), int(r['counted']), int(chosen)])
+                      '' if predicted is None else '%.6g' % predicted, '%.6g' % envelope(r, c, row), int(r['counted']), int(chosen)])
 PYTHON
 }
 
