@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,4 +148,13 @@ void host_kernel_id(char out[HOST_KERNEL_BYTES], const char *root)
 
     read_line(line, root, "/proc/sys/kernel/random/boot_id");
     (void)snprintf(out, HOST_KERNEL_BYTES, "%.*s", HOST_KERNEL_BYTES - 1, line);
+}
+
+uint64_t host_namespace_id(const char *kind)
+{
+    char path[64];
+    struct stat file;
+
+    (void)snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+    return stat(path, &file) == 0 ? file.st_ino : 0;
 }

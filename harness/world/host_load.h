@@ -33,5 +33,7 @@ enum { HOST_KERNEL_BYTES = 40 };
 /* The boot id, which identifies the running system, even if several hosts are namespaces of one. "": unknown. Cannot
  * fail. */
 void host_kernel_id(char out[HOST_KERNEL_BYTES], const char *root);
+/* Identifies a namespace of this process, as "pid" or "net". 0: unknown. Cannot fail. */
+uint64_t host_namespace_id(const char *kind);
 
 #endif

@@ -2,6 +2,7 @@
 /* wait.c - doorbells on a futex, and backoff for polled conditions. */
 #include "harness/world/wait.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -27,6 +28,19 @@ int64_t wait_clock_offset(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns
     return (int64_t)(remote_ns - (start_ns + (end_ns - start_ns) / 2));
 }
 
+static struct timespec time_of(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+}
+
+void wait_sleep(uint64_t ns)
+{
+    struct timespec left = time_of(ns);
+
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
 /* The kernel finds the sleepers of one process faster. */
 static int futex_op(const struct doorbell *d, int op)
 {
@@ -49,8 +63,7 @@ uint32_t doorbell_seen(const struct doorbell *d)
 
 static void doorbell_sleep(struct doorbell *d, uint32_t seen, uint64_t timeout_ns)
 {
-    const struct timespec limit = { .tv_sec = (time_t)(timeout_ns / 1000000000u),
-                                    .tv_nsec = (long)(timeout_ns % 1000000000u) };
+    const struct timespec limit = time_of(timeout_ns);
 
     atomic_fetch_add(&d->n_sleepers, 1);
     if (atomic_load(&d->n_rings) == seen) /* an early return (signal, race) is a spurious wake-up */
@@ -131,7 +144,6 @@ void backoff_pause(struct backoff *b, uint64_t max_sleep_ns)
     uint64_t sleep_ns = UINT64_C(1000) << n_doublings;
     if (sleep_ns > max_sleep_ns)
         sleep_ns = max_sleep_ns;
-    const struct timespec pause = { .tv_sec = (time_t)(sleep_ns / 1000000000u),
-                                    .tv_nsec = (long)(sleep_ns % 1000000000u) };
+    const struct timespec pause = time_of(sleep_ns);
     nanosleep(&pause, NULL);
 }

@@ -59,6 +59,9 @@ struct backoff {
  * max_sleep_ns. */
 void backoff_pause(struct backoff *b, uint64_t max_sleep_ns);
 
+/* Sleeps for that time; no signal shortens it. Cannot fail. */
+void wait_sleep(uint64_t ns);
+
 /* CLOCK_MONOTONIC in ns. Cannot fail. */
 uint64_t wait_clock_ns(void);
 /* The offset from this host's clock to another host's, by one round trip: the request left at start_ns, the answer

@@ -9,12 +9,10 @@
  */
 #include "harness/world/mpi/world_mpi.h"
 
-#include <errno.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/world/child.h"
@@ -136,11 +134,8 @@ static uint64_t mpi_now_ns(struct world *w)
 
 static void mpi_pause(struct world *w, uint64_t ns)
 {
-    struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
-
     (void)w;
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
+    wait_sleep(ns);
 }
 
 static enum rc mpi_check(struct world *w)
@@ -297,23 +292,6 @@ out:
     return rc;
 }
 
-/* The last meeting, of all ranks that are not lost; *are_all: none is. Ranks sleep in it: Comm_free and Finalize spin.
- */
-static enum rc meet_at_end(struct mpi_world *m, bool *are_all)
-{
-    struct world *left = NULL;
-    enum rc rc;
-
-    *are_all = true;
-    if (m->base.on_loss != ON_LOSS_REPORT)
-        return mpi_barrier(&m->base);
-    TRY(mpi_survivors(&m->base, &left)); /* equal on all ranks, which a barrier is not */
-    *are_all = left->n_ranks == m->base.n_ranks;
-    mpi_split_close(&left);
-out:
-    return rc;
-}
-
 /* The mpirun of Open MPI 4.1 does not notice that processes on several hosts have ended without MPI_Finalize(). Rank 0
  * writes what the run gives, and ends the job when it has done so, with its own exit code: no success, as a rank was
  * lost. */
@@ -331,7 +309,7 @@ static enum rc leave_job(struct mpi_world *m)
     enum rc rc = RC_OK;
 
     if (m->host_comm != MPI_COMM_NULL) {
-        TRY(meet_at_end(m, &are_all));
+        TRY(process_peers_meet_at_end(&m->base, &are_all)); /* sleep here until all arrive: what follows spins */
         process_peers_leave(m->self->peers);
         if (!are_all) {
             if (m->base.rank == 0 && m->base.n_host_ranks < m->base.n_ranks)

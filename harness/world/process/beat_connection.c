@@ -5,13 +5,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { N_WAITING = 128 }; /* connections that the kernel keeps until they are accepted */
+#include "harness/world/process/tcp_socket.h"
 
 static bool address_of(struct sockaddr_in *out, const struct beat_address *a)
 {
@@ -22,29 +21,16 @@ static bool address_of(struct sockaddr_in *out, const struct beat_address *a)
 enum rc beat_listen(int *fd, struct beat_address *address)
 {
     struct sockaddr_in at;
-    socklen_t n_bytes = sizeof at;
-    enum rc rc = RC_OK;
 
     *fd = -1;
     address->port = 0;
     if (!address_of(&at, address))
         return rc_raise(RC_IO, "%s is no address", address->host);
-    const int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s < 0 || bind(s, (struct sockaddr *)&at, sizeof at) != 0 || listen(s, N_WAITING) != 0 ||
-        getsockname(s, (struct sockaddr *)&at, &n_bytes) != 0)
-        FAIL(RC_IO, "a port at %s: %s", address->host, strerror(errno));
+    *fd = tcp_socket_listen(&at);
+    if (*fd < 0)
+        return rc_raise(RC_IO, "a port at %s: %s", address->host, strerror(errno));
     address->port = ntohs(at.sin_port);
-    *fd = s;
     return RC_OK;
-out:
-    if (s >= 0)
-        (void)close(s);
-    return rc;
-}
-
-int beat_accept(int listening_fd)
-{
-    return accept4(listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns)
@@ -62,15 +48,9 @@ bool beat_connection_begin(struct beat_connection *c, const struct beat_address 
     errno = EINVAL;
     if (!address_of(&at, to))
         return false;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = tcp_socket_begin(&at);
     if (fd < 0)
         return false;
-    if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0 && errno != EINPROGRESS) {
-        const int why = errno;
-        (void)close(fd);
-        errno = why;
-        return false;
-    }
     beat_connection_set(c, fd, now_ns);
     c->is_connecting = c->is_client = true;
     return true;
@@ -78,16 +58,8 @@ bool beat_connection_begin(struct beat_connection *c, const struct beat_address 
 
 int beat_connection_begun(struct beat_connection *c)
 {
-    struct pollfd p = { .fd = c->fd, .events = POLLOUT };
-    int why = 0;
-    socklen_t n_bytes = sizeof why;
+    const int why = c->is_connecting ? tcp_socket_begun(c->fd, 0) : 0;
 
-    if (!c->is_connecting)
-        return 0;
-    if (poll(&p, 1, 0) <= 0)
-        return -1;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &why, &n_bytes) != 0)
-        why = errno;
     c->is_connecting = why != 0;
     return why;
 }

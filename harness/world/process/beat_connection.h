@@ -35,8 +35,6 @@ struct beat_connection {
 
 /* Listens at address->host, on any port, and sets the port. RC_IO. */
 enum rc beat_listen(int *fd, struct beat_address *address) MUST_CHECK;
-/* The next incoming connection; -1: none. */
-int beat_accept(int listening_fd);
 
 /* Sets an accepted connection. */
 void beat_connection_set(struct beat_connection *c, int fd, uint64_t now_ns);

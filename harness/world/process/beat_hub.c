@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/world/process/tcp_socket.h"
+
 enum { N_STRANGERS = 16, NO_CELL = -1 };
 
 #define STRANGER_NS UINT64_C(5000000000) /* within this time a connection says whose it is */
@@ -106,7 +108,7 @@ void beat_hub_receive(struct beat_hub *h, uint64_t now_ns)
 {
     enum { MAX_NEW = 64 };
 
-    for (int i = 0, fd; i < MAX_NEW && (fd = beat_accept(h->fd)) >= 0; i++)
+    for (int i = 0, fd; i < MAX_NEW && (fd = tcp_socket_accept(h->fd, NULL)) >= 0; i++)
         beat_connection_set(&find_link(h)->connection, fd, now_ns);
     for (int i = 0; i < h->n_links; i++) {
         struct hub_link *l = &h->link[i];

@@ -17,6 +17,7 @@
 
 #include "harness/world/process/beat_hub.h"
 #include "harness/world/process/beat_leaf.h"
+#include "harness/world/process/tcp_socket.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
@@ -278,7 +279,7 @@ static void a_silent_connection_is_made_anew(void **state)
         const struct timespec pause = { .tv_nsec = 100000 };
         look_at(leaf, s.now_ns += 100 * MS);
         (void)nanosleep(&pause, NULL);
-        const int accepted = beat_accept(fd);
+        const int accepted = tcp_socket_accept(fd, NULL);
         n_accepted += accepted >= 0;
         if (accepted >= 0)
             (void)close(accepted);

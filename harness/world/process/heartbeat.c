@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "harness/world/child.h"
 #include "harness/world/process/beat_hub.h"
@@ -21,6 +20,7 @@ enum { HOST_NAME_BYTES = 64, N_SLACK_INTERVALS = 3 };
 #define START_NS UINT64_C(5000000000)
 #define HUB_START_NS (START_NS + UINT64_C(1000000000))
 #define RETRY_NS UINT64_C(5000000000)
+#define NAP_NS UINT64_C(1000000)
 
 struct heartbeat {
     struct beat_run run;
@@ -63,13 +63,6 @@ out:
         snprintf(inv->reason, sizeof inv->reason, "host %s: %s", inv->host, rc_message());
 }
 
-static void nap(void)
-{
-    const struct timespec ms = { .tv_nsec = 1000000 };
-
-    (void)nanosleep(&ms, NULL);
-}
-
 /* Until each cell has a connection, or the run has failed. */
 static void await_leaves(struct world *w, struct beat_hub *hub, const struct beat_run *run)
 {
@@ -85,7 +78,7 @@ static void await_leaves(struct world *w, struct beat_hub *hub, const struct bea
             beat_hub_send(hub);
         if (beat_hub_n_cells(hub) == n_others)
             return;
-        nap();
+        wait_sleep(NAP_NS);
     }
 }
 
@@ -95,7 +88,8 @@ static void await_hub(struct world *w, struct beat_leaf *leaf, struct outcome *o
     const uint64_t started_ns = wait_clock_ns();
     bool has_sent = false;
 
-    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < START_NS && world_check(w) == RC_OK; nap()) {
+    for (uint64_t now_ns; (now_ns = wait_clock_ns()) - started_ns < START_NS && world_check(w) == RC_OK;
+         wait_sleep(NAP_NS)) {
         beat_leaf_receive(leaf, now_ns);
         if (beat_leaf_has_heard(leaf))
             return;

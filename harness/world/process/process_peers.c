@@ -338,6 +338,21 @@ bool process_peers_failure(const struct process_peers *p, int *rank, const char 
     return true;
 }
 
+enum rc process_peers_meet_at_end(struct world *w, bool *are_all)
+{
+    struct world *left = NULL;
+    enum rc rc;
+
+    *are_all = true;
+    if (w->on_loss != ON_LOSS_REPORT)
+        return w->ops->barrier(w);
+    TRY(w->ops->survivors(w, &left)); /* equal on all ranks, which a barrier is not */
+    *are_all = left->n_ranks == w->n_ranks;
+    w->ops->split_close(&left);
+out:
+    return rc;
+}
+
 void process_peers_fail(struct process_peers *p)
 {
     if (!p || !p->world->losses)

@@ -33,6 +33,9 @@ bool process_peers_lost_self(const struct process_peers *p);
 bool process_peers_failure(const struct process_peers *p, int *rank, const char **why);
 /* With w->losses: this rank has failed; informs the other ranks, which end. NULL-safe. */
 void process_peers_fail(struct process_peers *p);
+/* The last meeting, of all ranks of the run that are not lost; sets *are_all if no rank is. Collective; ranks sleep in
+ * it. */
+enum rc process_peers_meet_at_end(struct world *w, bool *are_all) MUST_CHECK;
 /* All ranks have met for the last time, or this one leaves before (world_leave()): no rank counts as silent any more.
  * The process is ended if it has not ended after opts.abort_ns. NULL-safe. */
 void process_peers_leave(struct process_peers *p);

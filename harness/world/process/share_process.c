@@ -39,18 +39,9 @@ struct place { /* ranks for which all of it is equal can map each other's memory
     char kernel[HOST_KERNEL_BYTES];
 };
 
-/* 0: unknown. */
-static uint64_t namespace_id(const char *path)
-{
-    struct stat file;
-
-    return stat(path, &file) == 0 ? file.st_ino : 0;
-}
-
 static struct place own_place(const struct world *w)
 {
-    struct place p = { namespace_id("/proc/self/ns/pid"), namespace_id("/proc/self/ns/ipc"),
-                       (uint64_t)w->host_first_rank, "" };
+    struct place p = { host_namespace_id("pid"), host_namespace_id("ipc"), (uint64_t)w->host_first_rank, "" };
 
     host_kernel_id(p.kernel, "");
     return p;

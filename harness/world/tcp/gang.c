@@ -72,7 +72,7 @@ static enum rc wrong(const char *name, const char *value, const char *right)
 
 /* --- members --- */
 
-static int count_members(const char *text)
+int gang_count_items(const char *text)
 {
     int n = text[0] != '\0';
 
@@ -84,7 +84,7 @@ static int count_members(const char *text)
 enum rc gang_read_members(struct gang *g, const char *text)
 {
     char one[GANG_JOB_BYTES + GANG_ADDRESS_BYTES];
-    const int n = count_members(text);
+    const int n = gang_count_items(text);
     const char *rest = text;
     enum rc rc = RC_OK;
 
@@ -144,7 +144,7 @@ bool gang_peek(struct gang *out)
     *out = (struct gang){ .listening_fd = -1 };
     if (!members || !read_number(PREFIX "RANK", GANG_MAX_MEMBERS, &out->rank))
         return false;
-    out->n_ranks = count_members(members);
+    out->n_ranks = gang_count_items(members);
     out->is_by_hand = getenv(PREFIX "BY_HAND") != NULL;
     out->has_join_file = getenv(PREFIX "JOIN_FILE") != NULL;
     out->joins = getenv(PREFIX "JOINS") != NULL;

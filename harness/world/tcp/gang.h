@@ -87,6 +87,8 @@ bool gang_split_address(const char *address, char *host, uint16_t *port);
 /* What is wrong with an invalid address, and what is valid: "is no HOST:PORT, ..." */
 const char *gang_address_fault(const char *address);
 
+/* The number of items of a list with commas between; "": 0. */
+int gang_count_items(const char *text);
 /* Does this host name or address reach only the host itself? */
 bool gang_is_loopback(const char *host);
 /* Sets text, member and n_ranks of g from GRADMARK_GANG_MEMBERS. RC_INVAL names that; RC_NOMEM. */

@@ -33,15 +33,6 @@ struct list {           /* of a job's addresses */
     const char *option; /* how messages name it */
 };
 
-static int count(const char *text)
-{
-    int n = text[0] != '\0';
-
-    for (; *text; text++)
-        n += *text == ',';
-    return n;
-}
-
 static enum rc add_members(struct gang *g, const struct list *list, const char *job)
 {
     char one[GANG_ADDRESS_BYTES + 1], host[GANG_ADDRESS_BYTES];
@@ -98,12 +89,12 @@ static enum rc list_gang(struct gang *g, const struct list list[GANG_N_JOBS])
 
     *g = (struct gang){ .listening_fd = -1, .start_s = GANG_START_S };
     for (int j = 0; j < GANG_N_JOBS; j++)
-        n += count(list[j].text);
+        n += gang_count_items(list[j].text);
     if (n > GANG_MAX_MEMBERS)
         FAIL(RC_INVAL, "%s: a gang of %d; %d at most are possible", list[GANG_WORKER].option, n, GANG_MAX_MEMBERS);
-    if (count(list[GANG_CHIEF].text) > 1)
+    if (gang_count_items(list[GANG_CHIEF].text) > 1)
         FAIL(RC_INVAL, "%s: there can be one chief", list[GANG_CHIEF].option);
-    if (count(list[GANG_WORKER].text) + count(list[GANG_CHIEF].text) == 0)
+    if (gang_count_items(list[GANG_WORKER].text) + gang_count_items(list[GANG_CHIEF].text) == 0)
         FAIL(RC_INVAL, "%s: is empty; name each worker as HOST:PORT, with commas between", list[GANG_WORKER].option);
     g->member = calloc((size_t)n, sizeof *g->member);
     if (!g->member)

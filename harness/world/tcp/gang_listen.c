@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "harness/world/host_address.h"
+#include "harness/world/process/tcp_socket.h"
 #include "harness/world/tcp/gang.h"
 
 enum { N_OTHER_FILES = 16 }; /* what is open, and what one more process or connection needs while it begins */
@@ -38,18 +38,8 @@ enum rc gang_find_host(struct in_addr *out, const char *host)
 /* -1: errno says why not. */
 static int listen_at(struct in_addr address, uint16_t port)
 {
-    const struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = address, .sin_port = htons(port) };
-    const int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return -1;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 && listen(fd, SOMAXCONN) == 0)
-        return fd;
-    const int why = errno;
-    (void)close(fd);
-    errno = why;
-    return -1;
+    return tcp_socket_listen(
+        &(struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = address, .sin_port = htons(port) });
 }
 
 /* The address is not of this host: that of a service, or of a gateway that translates it. */

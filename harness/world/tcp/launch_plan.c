@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/world/host_address.h"
+#include "harness/world/process/tcp_socket.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/tcp/launch.h"
 
@@ -79,18 +79,14 @@ out:
 static enum rc listen_here(struct launch_plan *p, const char *address)
 {
     struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t n_bytes = sizeof at;
-    enum rc rc = RC_OK;
 
     if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
         return rc_raise(RC_IO, "%s: is no address", address);
-    p->listening_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (p->listening_fd < 0 || bind(p->listening_fd, (struct sockaddr *)&at, sizeof at) != 0 ||
-        listen(p->listening_fd, SOMAXCONN) != 0 || getsockname(p->listening_fd, (struct sockaddr *)&at, &n_bytes) != 0)
-        FAIL(RC_IO, "%s: rank 0 cannot listen there: %s", address, strerror(errno));
+    p->listening_fd = tcp_socket_listen(&at);
+    if (p->listening_fd < 0)
+        return rc_raise(RC_IO, "%s: rank 0 cannot listen there: %s", address, strerror(errno));
     (void)snprintf(p->root, sizeof p->root, "%s:%d", address, ntohs(at.sin_port));
-out:
-    return rc;
+    return RC_OK;
 }
 
 static enum rc find_root(struct launch_plan *p, const struct launch_opts *opts)

@@ -3,8 +3,8 @@
 #include "harness/world/tcp/tcp_connect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 #include "harness/base/bytes.h"
 #include "harness/base/hold.h"
+#include "harness/world/process/tcp_socket.h"
 #include "harness/world/stop.h"
 #include "harness/world/tcp/launch.h"
 #include "harness/world/tcp/tcp_protocol.h"
@@ -42,27 +43,16 @@ static void wait_for(int fd, bool writes, uint64_t most_ms)
 /* A socket that is connected to one of the addresses; -1: errno says why not. */
 static int connect_to(const struct addrinfo *to, uint64_t limit_ns)
 {
-    int why = 0;
-    socklen_t n_bytes = sizeof why;
-    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = tcp_socket_begin((const struct sockaddr_in *)(const void *)to->ai_addr);
 
     if (fd < 0)
         return -1;
-    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0) {
-        why = errno;
-        if (why == EINPROGRESS) {
-            const uint64_t left_ms = ms_until(limit_ns);
-            struct pollfd p = { .fd = fd, .events = POLLOUT };
-            why = ETIMEDOUT;
-            if (poll(&p, 1, left_ms < ATTEMPT_MS ? (int)left_ms : ATTEMPT_MS) == 1 &&
-                getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n_bytes) != 0)
-                why = errno;
-        }
-    }
+    const uint64_t left_ms = ms_until(limit_ns);
+    const int why = tcp_socket_begun(fd, left_ms < ATTEMPT_MS ? (int)left_ms : ATTEMPT_MS);
     if (why == 0)
         return fd;
     (void)close(fd);
-    errno = why;
+    errno = why > 0 ? why : ETIMEDOUT;
     return -1;
 }
 

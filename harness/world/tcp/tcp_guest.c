@@ -6,7 +6,6 @@
  * A collective operation of this world sends nothing and ends at once. Its result is as if each rank had the input of
  * this process.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,32 +140,12 @@ static void guest_abort(struct world *w, enum rc why)
     (void)w, (void)why;
 }
 
-static uint64_t guest_now_ns(struct world *w)
-{
-    return wait_clock_ns() + (uint64_t)rank_of(w)->offset_ns;
-}
-
-static void guest_die(struct world *w)
-{
-    (void)w;
-    (void)raise(SIGKILL);
-}
-
-static void guest_hang(struct world *w)
-{
-    (void)w;
-    for (;;)
-        (void)raise(SIGSTOP);
-}
-
-extern const struct world_ops world_tcp;
-
 static const struct world_ops world_tcp_guest = {
     .module.name = "tcp",
     .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
-    .now_ns = guest_now_ns,
+    .now_ns = tcp_now_ns,
     .barrier = guest_barrier,
     .allgather = guest_allgather,
     .gather = guest_gather,
@@ -175,8 +154,8 @@ static const struct world_ops world_tcp_guest = {
     .split_close = guest_split_close,
     .check = tcp_check,
     .abort = guest_abort,
-    .die = guest_die,
-    .hang = guest_hang,
+    .die = tcp_die,
+    .hang = tcp_hang,
     .leave = guest_leave,
     .enter = guest_enter,
 };

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "harness/base/bytes.h"
+#include "harness/world/process/tcp_socket.h"
 #include "harness/world/tcp/launch.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 
@@ -87,8 +88,7 @@ bool hub_has_place(struct tcp_hub *h, uint64_t now_ns)
  * those who have shown the key give up theirs. */
 static int accept_one(struct tcp_hub *h, uint64_t now_ns, struct sockaddr_in *from)
 {
-    socklen_t n_bytes = sizeof *from;
-    const int fd = accept4(h->listening_fd, (struct sockaddr *)from, &n_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = tcp_socket_accept(h->listening_fd, from);
     struct hub_stranger *victim;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && (victim = find_victim(h, now_ns)))

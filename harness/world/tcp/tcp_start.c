@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/bytes.h"
@@ -19,14 +18,6 @@
 
 _Static_assert(TCP_PLACE_BYTES == 24 + HOST_KERNEL_BYTES, "three namespaces and a kernel");
 
-/* 0: unknown. */
-static uint64_t namespace_id(const char *path)
-{
-    struct stat file;
-
-    return stat(path, &file) == 0 ? file.st_ino : 0;
-}
-
 /* Ranks for which all of it is equal are on one host: a host may be a container, or a network namespace. */
 static void own_place(unsigned char place[TCP_PLACE_BYTES])
 {
@@ -34,9 +25,9 @@ static void own_place(unsigned char place[TCP_PLACE_BYTES])
 
     memset(kernel, 0, sizeof kernel);
     host_kernel_id(kernel, "");
-    bytes_put(place, namespace_id("/proc/self/ns/pid"), 8);
-    bytes_put(place + 8, namespace_id("/proc/self/ns/ipc"), 8);
-    bytes_put(place + 16, namespace_id("/proc/self/ns/net"), 8);
+    bytes_put(place, host_namespace_id("pid"), 8);
+    bytes_put(place + 8, host_namespace_id("ipc"), 8);
+    bytes_put(place + 16, host_namespace_id("net"), 8);
     memcpy(place + 24, kernel, sizeof kernel);
 }
 
@@ -212,20 +203,6 @@ out:
     return rc;
 }
 
-/* The last meeting, of all ranks that are not lost. */
-static enum rc meet_at_end(struct tcp_world *t)
-{
-    struct world *left = NULL;
-    enum rc rc;
-
-    if (t->base.on_loss != ON_LOSS_REPORT)
-        return tcp_barrier(&t->base);
-    TRY(tcp_survivors(&t->base, &left)); /* equal on all ranks, which a barrier is not */
-    tcp_split_close(&left);
-out:
-    return rc;
-}
-
 void tcp_tell_failure(struct tcp_rank *self, enum rc rc)
 {
     const char *why;
@@ -279,9 +256,10 @@ enum rc tcp_world_close(struct tcp_world *t, enum rc rc)
     if (self->gang.joins)
         return tcp_guest_close(t, rc);
     const bool is_started = self->link && tcp_link_is_started(self->link);
+    bool are_all;
 
     if (rc == RC_OK && !self->has_left)
-        rc = meet_at_end(t);
+        rc = process_peers_meet_at_end(&t->base, &are_all);
     if (rc != RC_OK && is_started)
         tcp_tell_failure(self, rc);
     if (rc != RC_OK && process_peers_lost_self(self->peers))

@@ -47,6 +47,12 @@ static inline struct tcp_world *tcp_world_of(struct world *w)
     return (struct tcp_world *)w;
 }
 
+/* --- world_tcp.c: world_ops that late joiners share --- */
+
+uint64_t tcp_now_ns(struct world *w);
+void tcp_die(struct world *w);
+void tcp_hang(struct world *w);
+
 /* --- tcp_collectives.c: world_ops --- */
 
 enum rc tcp_barrier(struct world *w);

@@ -5,10 +5,8 @@
  * They meet at a hub, a thread of the process of rank 0 (tcp_hub.h): for bootstrap, never on a measured path. A process
  * that ends is noticed by its connection, one that is silent as in mpi (process/process_peers.h).
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "harness/world/cores.h"
 #include "harness/world/process/share_process.h"
@@ -18,18 +16,15 @@
 
 extern const struct world_ops world_tcp;
 
-static uint64_t tcp_now_ns(struct world *w)
+uint64_t tcp_now_ns(struct world *w)
 {
     return wait_clock_ns() + (uint64_t)tcp_world_of(w)->self->offset_ns;
 }
 
 static void tcp_pause(struct world *w, uint64_t ns)
 {
-    struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
-
     (void)w;
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
+    wait_sleep(ns);
 }
 
 static void tcp_abort(struct world *w, enum rc why)
@@ -37,13 +32,13 @@ static void tcp_abort(struct world *w, enum rc why)
     tcp_tell_failure(tcp_world_of(w)->self, why);
 }
 
-static void tcp_die(struct world *w)
+void tcp_die(struct world *w)
 {
     (void)w;
     (void)raise(SIGKILL);
 }
 
-static void tcp_hang(struct world *w)
+void tcp_hang(struct world *w)
 {
     (void)w;
     for (;;)

@@ -10,11 +10,9 @@
 #include "harness/world/threads/threads_world.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/world/cores.h"
@@ -94,11 +92,8 @@ static uint64_t threads_now_ns(struct world *w)
 
 static void threads_pause(struct world *w, uint64_t ns)
 {
-    struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
-
     (void)w;
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        continue; /* a signal (stop.h) shortens no pause */
+    wait_sleep(ns);
 }
 
 /* A task that dies ends alone; with its rank's main task all end, before the stack of that task goes: they use it. */
