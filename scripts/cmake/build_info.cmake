@@ -3,7 +3,7 @@
 #
 # Compiler, flags and library versions are known when CMake configures. The commit and whether the
 # tree was changed since are asked at every build (this file runs itself as a script), and the
-# header is touched only when the answer differs. Without git or outside a repository: "unknown".
+# header is touched only when the answer differs. In a tarball of `git archive`: the commit it was made of. Else "unknown".
 
 # --- as a script: cmake -DSOURCE_DIR=... -DTEMPLATE=... -DOUT=... -P build_info.cmake ---
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -25,6 +25,10 @@ if(CMAKE_SCRIPT_MODE_FILE)
         endif()
       endif()
     endif()
+  endif()
+  file(READ "${SOURCE_DIR}/scripts/cmake/archived_commit" commit) # git archive writes it
+  if(NOT EXISTS "${SOURCE_DIR}/.git" AND commit MATCHES "^[0-9a-f]+")
+    set(GRADMARK_GIT_COMMIT "${CMAKE_MATCH_0}")
   endif()
   configure_file("${TEMPLATE}" "${OUT}" @ONLY) # writes only what differs
   return()
