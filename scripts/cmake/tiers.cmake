@@ -40,6 +40,8 @@ gradmark_names(GRADMARK_NIGHTLY [[
     .*mutants(\.sim)? .*_nightly .*\.counts scripts\.(mutation|killed_campaigns)
     # what repeats at length what a shorter test by day shows
     compute\.suite\.cuda\.on_host\.bf16 lint\.cppcheck
+    # new machines: minutes of packages
+    scripts\.new_machine\.(deb|user)
     # measurements against other programs, and of scripts that are started by hand
     scripts\.(measure\.(pytorch|horovod|commit)|gpu_acceptance|same_results|reframe) cli\.lab\.all
 ]])

@@ -1,0 +1,17 @@
+-- Tried: Lua 5.4 with stand-ins for Lmod's functions. Not tried: Lmod itself.
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- A module file for Lmod. cmake --install build/release --prefix /apps/gradmark/0.2.0; copy this file to
+-- MODULEPATH/gradmark/0.2.0.lua and change the two lines that are marked.
+local prefix = "/apps/gradmark/0.2.0" -- change
+depends_on("openmpi") -- change: the MPI library that it was built with; none: remove the line
+
+help("gradmark trains one network by parameter servers and by allreduce, and says which is faster. gradmark --help")
+whatis("Name: gradmark")
+whatis("Version: " .. myModuleVersion())
+prepend_path("PATH", pathJoin(prefix, "bin"))
+prepend_path("MANPATH", pathJoin(prefix, "share/man"))
+-- For programs that are linked with libgradmark.
+prepend_path("LD_LIBRARY_PATH", pathJoin(prefix, "lib"))
+prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "lib/pkgconfig"))
+prepend_path("CMAKE_PREFIX_PATH", prefix)
