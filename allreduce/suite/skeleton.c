@@ -9,8 +9,7 @@
  *
  * Adds in the order of ranks 0, 1, ..., so every rank gets the bits of "root".
  *
- * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/collective_list.c. There
- * its caps must be written as .module.caps = COLL_..., in the form of ring.c: allreduce/CMakeLists.txt reads this text.
+ * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/collective_list.c.
  */
 #include <stdlib.h>
 
@@ -22,14 +21,18 @@
 
 extern const struct collective_ops collective_skeleton;
 
-enum { TAG_FORTH = 0x3000, TAG_BACK = 0x4000 };
+/* Chunks take turns with N_TAGS tags: a message that comes twice is never taken for the next one. */
+enum { TAG_FORTH = 0x3000, TAG_BACK = 0x4000, N_TAGS = 0x1000 };
+
+#define CHUNK_TEXT "1024"
+enum { CHUNK_ELEMS = 1024 };
 
 struct skeleton_opts {
     uint64_t chunk_elems;
 };
 
 static const struct opt table[] = {
-    OPT_U64_(struct skeleton_opts, chunk_elems, "chunk-elems", "1024", 1, 1 << 30, "",
+    OPT_U64_(struct skeleton_opts, chunk_elems, "chunk-elems", CHUNK_TEXT, 1, 1 << 30, "",
              "elements that travel at a time"),
     OPT_END_,
 };
@@ -39,7 +42,16 @@ struct skeleton {
     struct arena arena;
     float *received;    /* one chunk, where the transport does not add in place */
     size_t chunk_elems; /* of a message; the last one of a vector may be shorter */
+    uint32_t n_passed;  /* chunks so far, both ways: alike on all ranks */
 };
+
+/* opts NULL: defaults, as "auto" and other modules open it. */
+static size_t chunk_elems_of(const void *opts)
+{
+    const struct skeleton_opts *o = opts;
+
+    return o ? (size_t)o->chunk_elems : CHUNK_ELEMS;
+}
 
 static enum rc skeleton_check(const void *opts, const struct job_facts *facts)
 {
@@ -53,21 +65,18 @@ static enum rc skeleton_check(const void *opts, const struct job_facts *facts)
 
 static struct memory_need skeleton_memory(const void *opts, const struct job_facts *facts)
 {
-    const struct skeleton_opts *o = opts;
-
     (void)facts;
-    return (struct memory_need){ .worker_bytes = o->chunk_elems * sizeof(float) };
+    return (struct memory_need){ .worker_bytes = chunk_elems_of(opts) * sizeof(float) };
 }
 
 static enum rc skeleton_open(struct collective **out, const struct collective_env *env)
 {
-    const struct skeleton_opts *o = env->opts;
     struct skeleton *k = calloc(1, sizeof *k);
     enum rc rc;
 
     if (!k)
         return rc_raise(RC_NOMEM, "collective skeleton: no memory");
-    k->chunk_elems = o->chunk_elems;
+    k->chunk_elems = chunk_elems_of(env->opts);
     TRY(arena_open(&k->arena, arena_floats_bytes(k->chunk_elems)));
     k->received = arena_floats(&k->arena, k->chunk_elems);
     *out = &k->base;
@@ -94,7 +103,7 @@ static enum rc pass_on(struct skeleton *k, float *data, struct range chunk, int 
     struct part_message m = { .collective = &k->base, .data = data, .part = chunk, .beside = k->received };
     enum rc rc = RC_OK;
 
-    m.tag = phase == 0 ? TAG_FORTH : TAG_BACK;
+    m.tag = (phase == 0 ? TAG_FORTH : TAG_BACK) + k->n_passed++ % N_TAGS;
     m.add = phase == 0;
     m.peer = from;
     if (from >= 0 && from <= last)
@@ -123,7 +132,7 @@ out:
 
 static uint64_t n_chunks(const void *opts, size_t n_elems)
 {
-    const uint64_t chunk_elems = ((const struct skeleton_opts *)opts)->chunk_elems;
+    const uint64_t chunk_elems = chunk_elems_of(opts);
 
     return (n_elems + chunk_elems - 1) / chunk_elems;
 }
@@ -142,31 +151,32 @@ static struct collective_cost skeleton_predict(const void *opts, const struct co
                                      .memory_bytes = n_adds * COLL_ADD_BYTES };
 }
 
-/* All chunks cross the first link, one after the other, and the last one the others; so again on the way back. */
+/* All chunks cross the first link, and the last one the others; so again on the way back. A chunk is sent before the
+ * one ahead of it has arrived, so each link has its latency once. */
 static struct collective_cost skeleton_critical_path(const void *opts, const struct collective_call *call,
                                                      const struct collective_group *group)
 {
     const size_t n_elems = call->n_elems;
-    const uint64_t chunk_elems = ((const struct skeleton_opts *)opts)->chunk_elems;
+    const uint64_t chunk_elems = chunk_elems_of(opts);
     const uint64_t n_largest = n_elems < chunk_elems ? n_elems : chunk_elems;
     const uint64_t n_more_links = group->n_ranks > 1 ? (uint64_t)group->n_ranks - 2 : 0;
     const uint64_t n_path = n_elems + n_more_links * n_largest;
 
     if (group->n_ranks == 1 || n_elems == 0)
         return (struct collective_cost){ 0 };
-    return (struct collective_cost){ .msgs = 2 * (n_chunks(opts, n_elems) + n_more_links),
+    return (struct collective_cost){ .msgs = 2 * (1 + n_more_links),
                                      .bytes = 2 * n_path * sizeof(float),
                                      .adds = n_path,
                                      .memory_bytes = n_path * COLL_ADD_BYTES };
 }
 
 const struct collective_ops collective_skeleton = {
-    .module = { .name = "skeleton", /* a copy in allreduce/: .module.name = ..., .module.caps = ... (see the top) */
-                .caps = COLL_ALLREDUCE,
-                .options = table,
-                .opts_bytes = sizeof(struct skeleton_opts),
-                .check = skeleton_check,
-                .memory = skeleton_memory },
+    .module.name = "skeleton",
+    .module.caps = COLL_ALLREDUCE, /* CMakeLists.txt reads this text */
+    .module.options = table,
+    .module.opts_bytes = sizeof(struct skeleton_opts),
+    .module.check = skeleton_check,
+    .module.memory = skeleton_memory,
     .open = skeleton_open,
     .run = skeleton_run,
     .predict = skeleton_predict,

@@ -102,7 +102,7 @@ struct collective_env {             /* borrowed; outlives the collective */
     struct transport *transport;
     struct compute *compute; /* works in host memory, or no-data; COLL_DEVICE: the device's, with COMPUTE_SIDE */
     int timeout_ms;          /* per message; 0: no limit */
-    const void *opts;        /* of the algorithm's module (its option table fills them); NULL: no options */
+    const void *opts;        /* of the algorithm's module (its option table fills them); NULL: their defaults */
     unsigned types;          /* the types that will run: memory is allocated for these */
     bool narrow;             /* A10: calls may have 16 bits: allocates max_elems of these, beside data */
     size_t max_elems;
