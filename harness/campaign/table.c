@@ -2,13 +2,14 @@
 /*
  * table.c - a campaign as tables for readers, with a row for each point. For programs: table_csv.c.
  *
- *   table     what it has                  its titles                  its cells        printed by
- *   short     the main results             campaign_print_short()      print_short()    compare; report --markdown
- *   results   all results                  campaign_print_results()    print_result()   report --text; page
- *   steps     the parts of a mean step     campaign_print_steps()      print_step()     report --text; page
+ *   table     what it has                  its columns       printed by
+ *   short     the main results             short_columns     compare; report --markdown
+ *   results   all results                  result_columns    report --text; page
+ *   steps     the parts of a mean step     step_columns      report --text; page
  *
- * A new column is a title and a cell at the same position. Its meaning belongs in campaign_print_notes() (results,
- * steps) and in docs/compare.md. The expected text is in table_test.c, and in harness/verbs/words.
+ * Before them each table has first_columns. A new column is a row of one of these and a function that prints its cell.
+ * Its meaning belongs in campaign_print_notes() (results, steps) and in docs/compare.md. The expected text is in
+ * table_test.c, and in harness/verbs/words.
  */
 #include <assert.h>
 #include <math.h>
@@ -21,52 +22,27 @@
 #include "harness/report/table.h"
 #include "harness/train/job_batch.h"
 
+struct cell { /* of a point; which one: `print` of its column */
+    struct table *to;
+    const struct campaign *campaign;
+    const struct point *point;
+    int i; /* of a column of a row with title_of: its number */
+};
+
+struct point_column {
+    struct column head;
+    enum rc (*print)(const struct cell *at);
+    bool (*is_shown)(const struct campaign *c); /* NULL: always */
+    /* NULL: one column, `head`. Otherwise the row stands for a column for each title; NULL ends them. */
+    const char *(*title_of)(const struct campaign *c, int i);
+};
+
 static enum rc cell_number(struct table *t, const char *fmt, double value)
 {
     char text[64];
 
     snprintf(text, sizeof text, fmt, value);
     return table_cell(t, "%s", !isfinite(value) ? "-" : text);
-}
-
-static enum rc cell_rates(struct table *t, const struct interval *i)
-{
-    char mean[32], low[32], high[32];
-    enum rc rc;
-
-    rate_text(mean, sizeof mean, i->mean);
-    rate_text(low, sizeof low, i->low);
-    rate_text(high, sizeof high, i->high);
-    TRY(table_cell(t, "%s", mean));
-    TRY(!isfinite(i->low)    ? table_cell(t, "-")
-        : !isfinite(i->high) ? table_cell(t, "%s or more", low)
-                             : table_cell(t, "%s .. %s", low, high));
-out:
-    return rc;
-}
-
-/* "0.720 (0.408 .. 1.269)" */
-static enum rc cell_efficiency(struct table *t, const struct interval *i)
-{
-    char ends[INTERVAL_ENDS_BYTES];
-
-    return !isfinite(i->low)
-               ? cell_number(t, "%.3f", i->mean)
-               : table_cell(t, "%.3f (%s)", i->mean, interval_ends(ends, "%.3f", " .. ", i->low, i->high));
-}
-
-/* "51.2 % (49.8 .. 52.7)"; "2 of 10 failed": then the others have no mean (train/bound.h, B3). */
-static enum rc cell_bound(struct table *t, const struct point *p)
-{
-    const struct interval i = point_bound(p);
-    const size_t n_failed = point_n_failed_bounds(p);
-    char ends[INTERVAL_ENDS_BYTES];
-
-    if (n_failed > 0)
-        return table_cell(t, "%zu of %zu failed", n_failed, p->n_launches);
-    return !isfinite(i.low) ? cell_number(t, "%.1f %%", 100 * i.mean)
-                            : table_cell(t, "%.1f %% (%s)", 100 * i.mean,
-                                         interval_ends(ends, "%.1f", " .. ", 100 * i.low, 100 * i.high));
 }
 
 /* "104.2 ±3.1": two digits of half the interval, the mean as exact. Launches that are all equal: the mean alone. */
@@ -80,6 +56,15 @@ static enum rc cell_microseconds(struct table *t, const struct interval *seconds
     const double digits = 1 - floor(log10(half_us));
     const int n_decimals = digits > MOST_DECIMALS ? MOST_DECIMALS : digits > 0 ? (int)digits : 0;
     return table_cell(t, "%.*f ±%.*f", n_decimals, us, n_decimals, half_us);
+}
+
+/* A number of samples, or what there is none of. */
+static enum rc cell_samples(struct table *t, double samples_count)
+{
+    char text[32];
+
+    rate_text(text, sizeof text, samples_count);
+    return table_cell(t, "%s", text);
 }
 
 const char *point_size_title(const struct campaign *c)
@@ -96,70 +81,325 @@ enum rc point_print_size(struct table *t, const struct campaign *c, const struct
     return campaign_has_layouts(c) ? table_cell(t, "%s", text) : table_cell(t, "%d", p->n_workers);
 }
 
-static enum rc cells_of_point(struct table *t, const struct campaign *c, const struct point *p)
-{
-    enum rc rc;
+/* --- the marks of the short table --- */
 
-    TRY(table_cell(t, "%s", p->workload->module.name));
-    TRY(table_cell(t, "%s", p->mode->name));
-    TRY(table_cell(t, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : ""));
-    if (campaign_has_layouts(c))
-        TRY(point_print_size(t, c, p));
-    for (int i = 0; campaign_other_option(c, i); i++) {
-        const char *value = point_value(p, campaign_other_option(c, i));
-        TRY(table_cell(t, "%s", value ? value : "-"));
+enum short_mark {
+    SHORT_SHARED,
+    SHORT_BESIDE,
+    SHORT_DISTURBED,
+    SHORT_UNSTEADY,
+    SHORT_TOO_SHORT,
+    SHORT_UNLEARNED,
+    SHORT_FAILED,
+    N_SHORT
+};
+
+static bool has_short_mark(const struct point *p, enum short_mark mark)
+{
+    switch (mark) {
+    case SHORT_SHARED:
+        return p->oversubscribed;
+    case SHORT_BESIDE:
+        return p->servers_share;
+    case SHORT_DISTURBED:
+        return point_is_marked(p, MARK_DISTURBED);
+    case SHORT_UNSTEADY:
+        return point_is_marked(p, MARK_UNSTEADY);
+    case SHORT_TOO_SHORT:
+        return p->n_launches > 0 && !isfinite(point_throughput(p).mean);
+    case SHORT_UNLEARNED:
+        return point_n_unlearned(p) > 0;
+    case SHORT_FAILED:
+        return p->n_failures > 0;
+    case N_SHORT:
+        break;
     }
-out:
-    return rc;
+    return false;
 }
 
-/* "3 of 10" launches, of each mark that some point has. */
-static enum rc cells_of_marks(struct table *t, const struct campaign *c, const struct point *p)
-{
-    enum rc rc = RC_OK;
+static const char short_mark_letter[N_SHORT + 1] = "*+dusnf";
 
-    for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
-        const size_t n_marked = point_n_marked(p, mark);
-        if (!campaign_has_mark(c, mark))
-            continue;
-        TRY(n_marked > 0 ? table_cell(t, "%zu of %zu", n_marked, p->n_launches) : table_cell(t, "-"));
+static void short_marks(char out[N_SHORT + 1], const struct point *p)
+{
+    size_t n = 0;
+
+    for (int mark = 0; mark < N_SHORT; mark++)
+        if (has_short_mark(p, (enum short_mark)mark))
+            out[n++] = short_mark_letter[mark];
+    out[n] = '\0';
+}
+
+/* Does the mark hold for all launches of a point that has it? */
+static bool has_short_mark_whole(const struct point *p, enum short_mark mark)
+{
+    return mark == SHORT_UNLEARNED ? point_n_unlearned(p) == p->n_launches : p->n_launches == 0;
+}
+
+/* "f  some runs failed (2 of 4 rows; in 1 of them all runs failed)" */
+static void tell_some(const struct campaign *c, enum short_mark mark, const char *some, const char *all, size_t n,
+                      FILE *to)
+{
+    size_t n_whole = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        n_whole += has_short_mark(&c->point[i], mark) && has_short_mark_whole(&c->point[i], mark);
+    fprintf(to, "%c  %s (%zu of %zu rows", short_mark_letter[mark], n_whole == n ? all : some, n, c->n_points);
+    if (n_whole > 0 && n_whole < n)
+        fprintf(to, "; in %zu of them %s", n_whole, all);
+    fputs(")\n", to);
+}
+
+void campaign_print_short_marks(const struct campaign *c, FILE *to)
+{
+    const struct {
+        const char *meaning, *of_all; /* of_all: NULL: the meaning is the same for all launches */
+    } of[N_SHORT] = {
+        [SHORT_SHARED] = { "more threads of workers than cores: no statement about scaling", NULL },
+        [SHORT_BESIDE] = { "the servers share the workers' cores", NULL },
+        [SHORT_DISTURBED] = { mark_meaning(MARK_DISTURBED), NULL },
+        [SHORT_UNSTEADY] = { mark_meaning(MARK_UNSTEADY), NULL },
+        [SHORT_TOO_SHORT] = { "no throughput: in some run the workers never trained all at once; use more --steps",
+                              NULL },
+        [SHORT_UNLEARNED] = { "some runs did not learn", "no run learned" },
+        [SHORT_FAILED] = { "some runs failed", "all runs failed" },
+    };
+
+    for (int mark = 0; mark < N_SHORT; mark++) {
+        size_t n = 0;
+        for (size_t i = 0; i < c->n_points; i++)
+            n += has_short_mark(&c->point[i], (enum short_mark)mark);
+        if (n > 0 && of[mark].of_all)
+            tell_some(c, (enum short_mark)mark, of[mark].meaning, of[mark].of_all, n, to);
+        else if (n > 0)
+            fprintf(to, "%c  %s (%zu of %zu rows)\n", short_mark_letter[mark], of[mark].meaning, n, c->n_points);
     }
-out:
-    return rc;
 }
 
-/* "2", "3, given up": launches that failed, where those of some point did. */
-static enum rc cell_failures(struct table *t, const struct campaign *c, const struct point *p)
+/* --- the cells of a point --- */
+
+static enum rc print_model(const struct cell *at)
 {
-    if (!campaign_has_failures(c))
-        return RC_OK;
-    return p->n_failures == 0 ? table_cell(t, "-")
-                              : table_cell(t, "%zu%s", p->n_failures, p->is_given_up ? ", given up" : "");
+    return table_cell(at->to, "%s", at->point->workload->module.name);
 }
 
-/* A number of samples, or what there is none of. */
-static enum rc cell_samples(struct table *t, double samples_count)
+static enum rc print_mode(const struct cell *at)
 {
-    char text[32];
-
-    rate_text(text, sizeof text, samples_count);
-    return table_cell(t, "%s", text);
+    return table_cell(at->to, "%s", at->point->mode->name);
 }
 
-/* Seconds and samples until the target loss; "2 of 3": so many launches reached it. */
-static enum rc cells_target(struct table *t, const struct point *p)
+static enum rc print_workers(const struct cell *at)
 {
-    const size_t n_reached = target_n_reached(p);
-    enum rc rc;
+    const struct point *p = at->point;
 
-    if (n_reached > 0 && n_reached < p->n_launches)
-        TRY(table_cell(t, "%zu of %zu", n_reached, p->n_launches));
-    else
-        TRY(cell_number(t, "%.3g s", point_mean(p, offsetof(struct launch, seconds_to_target_s))));
-    TRY(cell_samples(t, point_mean(p, offsetof(struct launch, samples_to_target_count))));
-out:
-    return rc;
+    return table_cell(at->to, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : "");
 }
+
+static enum rc print_layout(const struct cell *at)
+{
+    return point_print_size(at->to, at->campaign, at->point);
+}
+
+/* Of other options that the campaign sweeps. */
+static enum rc print_value(const struct cell *at)
+{
+    const char *value = point_value(at->point, campaign_other_option(at->campaign, at->i));
+
+    return table_cell(at->to, "%s", value ? value : "-");
+}
+
+/* With strong scaling it differs between points. */
+static enum rc print_batch(const struct cell *at)
+{
+    const uint64_t n_samples = at->point->batch_per_worker_count;
+
+    return cell_number(at->to, "%.0f", n_samples > 0 ? (double)n_samples : (double)NAN);
+}
+
+static enum rc print_learning_rate(const struct cell *at)
+{
+    return cell_number(at->to, "%.3g", at->point->tuned_lr > 0 ? at->point->tuned_lr : NAN);
+}
+
+static enum rc print_cores(const struct cell *at)
+{
+    return table_cell(at->to, "%ld", point_n_cores(at->point));
+}
+
+static enum rc print_throughput(const struct cell *at)
+{
+    return cell_samples(at->to, point_throughput(at->point).mean);
+}
+
+static enum rc print_throughput_interval(const struct cell *at)
+{
+    const struct interval i = point_throughput(at->point);
+    char low[32], high[32];
+
+    rate_text(low, sizeof low, i.low);
+    rate_text(high, sizeof high, i.high);
+    return !isfinite(i.low)    ? table_cell(at->to, "-")
+           : !isfinite(i.high) ? table_cell(at->to, "%s or more", low)
+                               : table_cell(at->to, "%s .. %s", low, high);
+}
+
+/* Half of the interval, in percent of the mean; "-": there is none. */
+static enum rc print_throughput_half_width(const struct cell *at)
+{
+    const struct interval i = point_throughput(at->point);
+    const double half = 50 * (i.high - i.low) / i.mean;
+
+    if (half > 100)
+        return table_cell(at->to, "over 100 %%");
+    return isfinite(half) && half >= 0.05 ? table_cell(at->to, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
+                                          : table_cell(at->to, "-");
+}
+
+/* "0.720 (0.408 .. 1.269)" */
+static enum rc print_efficiency(const struct cell *at)
+{
+    const struct interval i = campaign_efficiency(at->campaign, at->point);
+    char ends[INTERVAL_ENDS_BYTES];
+
+    return !isfinite(i.low)
+               ? cell_number(at->to, "%.3f", i.mean)
+               : table_cell(at->to, "%.3f (%s)", i.mean, interval_ends(ends, "%.3f", " .. ", i.low, i.high));
+}
+
+static enum rc print_efficiency_short(const struct cell *at)
+{
+    return cell_number(at->to, "%.2f", campaign_efficiency(at->campaign, at->point).mean);
+}
+
+/* "51.2 % (49.8 .. 52.7)"; "2 of 10 failed": then the others have no mean (train/bound.h, B3). */
+static enum rc print_bound(const struct cell *at)
+{
+    const struct point *p = at->point;
+    const struct interval i = point_bound(p);
+    const size_t n_failed = point_n_failed_bounds(p);
+    char ends[INTERVAL_ENDS_BYTES];
+
+    if (n_failed > 0)
+        return table_cell(at->to, "%zu of %zu failed", n_failed, p->n_launches);
+    return !isfinite(i.low) ? cell_number(at->to, "%.1f %%", 100 * i.mean)
+                            : table_cell(at->to, "%.1f %% (%s)", 100 * i.mean,
+                                         interval_ends(ends, "%.1f", " .. ", 100 * i.low, 100 * i.high));
+}
+
+static enum rc print_bound_short(const struct cell *at)
+{
+    return point_n_failed_bounds(at->point) > 0 ? table_cell(at->to, "failed")
+                                                : cell_number(at->to, "%.0f %%", 100 * point_bound(at->point).mean);
+}
+
+static enum rc print_loss(const struct cell *at)
+{
+    return cell_number(at->to, "%.4f", point_loss_at(at->point, campaign_equal_samples(at->campaign, at->point)));
+}
+
+static enum rc print_accuracy(const struct cell *at)
+{
+    return cell_number(at->to, "%.2f %%", 100 * point_mean(at->point, offsetof(struct launch, accuracy_ratio)));
+}
+
+static enum rc print_samples(const struct cell *at)
+{
+    return cell_samples(at->to, point_samples(at->point));
+}
+
+/* "2 of 3", and the word that follows: not all launches reached the target loss. */
+static enum rc cell_target(const struct cell *at, const char *of_some)
+{
+    const size_t n_reached = target_n_reached(at->point);
+
+    if (n_reached > 0 && n_reached < at->point->n_launches)
+        return table_cell(at->to, "%zu of %zu%s", n_reached, at->point->n_launches, of_some);
+    return cell_number(at->to, "%.3g s", point_mean(at->point, offsetof(struct launch, seconds_to_target_s)));
+}
+
+static enum rc print_target(const struct cell *at)
+{
+    return cell_target(at, "");
+}
+
+static enum rc print_target_short(const struct cell *at)
+{
+    return cell_target(at, " runs");
+}
+
+static enum rc print_target_samples(const struct cell *at)
+{
+    return cell_samples(at->to, point_mean(at->point, offsetof(struct launch, samples_to_target_count)));
+}
+
+static enum rc print_staleness(const struct cell *at)
+{
+    return cell_number(at->to, "%.2f", point_mean(at->point, offsetof(struct launch, staleness_mean_count)));
+}
+
+/* The i-th mark that some point has; N_MARKS: there are no more. */
+static enum launch_mark mark_at(const struct campaign *c, int i)
+{
+    enum launch_mark mark = 0;
+
+    for (; mark < N_MARKS; mark++)
+        if (campaign_has_mark(c, mark) && i-- == 0)
+            break;
+    return mark;
+}
+
+static const char *title_of_mark(const struct campaign *c, int i)
+{
+    const enum launch_mark mark = mark_at(c, i);
+
+    return mark < N_MARKS ? mark_column(mark) : NULL;
+}
+
+/* "3 of 10" launches. */
+static enum rc print_mark(const struct cell *at)
+{
+    const size_t n_marked = point_n_marked(at->point, mark_at(at->campaign, at->i));
+
+    return n_marked > 0 ? table_cell(at->to, "%zu of %zu", n_marked, at->point->n_launches) : table_cell(at->to, "-");
+}
+
+static enum rc print_short_marks(const struct cell *at)
+{
+    char marks[N_SHORT + 1];
+
+    short_marks(marks, at->point);
+    return table_cell(at->to, "%s", marks);
+}
+
+/* "2", "3, given up": launches that failed. */
+static enum rc print_failures(const struct cell *at)
+{
+    const struct point *p = at->point;
+
+    return p->n_failures == 0 ? table_cell(at->to, "-")
+                              : table_cell(at->to, "%zu%s", p->n_failures, p->is_given_up ? ", given up" : "");
+}
+
+static enum rc print_step(const struct cell *at)
+{
+    const struct interval whole = point_interval(at->point, step_whole.at);
+
+    return cell_microseconds(at->to, &whole);
+}
+
+static const char *title_of_step_part(const struct campaign *c, int i)
+{
+    (void)c;
+    return i < N_STEP_PARTS ? step_parts[i].name : NULL;
+}
+
+static enum rc print_step_part(const struct cell *at)
+{
+    const struct interval part = point_interval(at->point, step_parts[at->i].at);
+
+    return cell_microseconds(at->to, &part);
+}
+
+/* --- the tables --- */
 
 static bool is_tuned(const struct campaign *c)
 {
@@ -169,64 +409,122 @@ static bool is_tuned(const struct campaign *c)
     return false;
 }
 
-/* Batch and rate where they differ between points. */
-static enum rc cells_of_what_differs(struct table *t, const struct campaign *c, const struct point *p)
+static bool scales_weakly(const struct campaign *c)
 {
-    enum rc rc = RC_OK;
-
-    if (campaign_scales_strongly(c))
-        TRY(cell_number(t, "%.0f", p->batch_per_worker_count > 0 ? (double)p->batch_per_worker_count : (double)NAN));
-    if (is_tuned(c))
-        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
-out:
-    return rc;
+    return !campaign_scales_strongly(c);
 }
 
-static enum rc cells_of_learning(struct table *t, const struct campaign *c, const struct point *p)
-{
-    enum rc rc;
+/* What a point assigns. */
+static const struct point_column first_columns[] = {
+    { { "model", ALIGN_LEFT }, .print = print_model },
+    { { "mode", ALIGN_LEFT }, .print = print_mode },
+    { { "workers", ALIGN_RIGHT }, .print = print_workers },
+    { { "layout", ALIGN_LEFT }, .print = print_layout, .is_shown = campaign_has_layouts },
+    { { NULL, ALIGN_RIGHT }, .print = print_value, .title_of = campaign_other_option },
+};
 
-    TRY(cell_number(t, "%.4f", point_loss_at(p, campaign_equal_samples(c, p))));
-    TRY(cell_number(t, "%.2f %%", 100 * point_mean(p, offsetof(struct launch, accuracy_ratio))));
-    TRY(cell_samples(t, point_samples(p)));
-    TRY(cells_target(t, p));
-out:
-    return rc;
+static const struct point_column short_columns[] = {
+    { { "lr", ALIGN_RIGHT }, .print = print_learning_rate, .is_shown = is_tuned },
+    { { "samples/s", ALIGN_RIGHT }, .print = print_throughput },
+    { { "95 % CI", ALIGN_RIGHT }, .print = print_throughput_half_width },
+    { { "efficiency", ALIGN_RIGHT }, .print = print_efficiency_short },
+    { { "of bound", ALIGN_RIGHT }, .print = print_bound_short },
+    { { "time to target", ALIGN_RIGHT }, .print = print_target_short },
+    { { "marks", ALIGN_LEFT }, .print = print_short_marks },
+};
+
+static const struct point_column result_columns[] = {
+    { { "batch each", ALIGN_RIGHT }, .print = print_batch, .is_shown = campaign_scales_strongly },
+    { { "lr", ALIGN_RIGHT }, .print = print_learning_rate, .is_shown = is_tuned },
+    { { "cores", ALIGN_RIGHT }, .print = print_cores },
+    { { "samples/s", ALIGN_RIGHT }, .print = print_throughput },
+    { { "95 % interval", ALIGN_RIGHT }, .print = print_throughput_interval },
+    { { "efficiency", ALIGN_RIGHT }, .print = print_efficiency, .is_shown = scales_weakly },
+    { { "strong efficiency", ALIGN_RIGHT }, .print = print_efficiency, .is_shown = campaign_scales_strongly },
+    { { "of bound", ALIGN_RIGHT }, .print = print_bound },
+    { { "loss", ALIGN_RIGHT }, .print = print_loss },
+    { { "accuracy", ALIGN_RIGHT }, .print = print_accuracy },
+    { { "after", ALIGN_RIGHT }, .print = print_samples },
+    { { "to target", ALIGN_RIGHT }, .print = print_target },
+    { { "in", ALIGN_RIGHT }, .print = print_target_samples },
+    { { "staleness", ALIGN_RIGHT }, .print = print_staleness },
+    { { NULL, ALIGN_RIGHT }, .print = print_mark, .title_of = title_of_mark },
+    { { "failed", ALIGN_RIGHT }, .print = print_failures, .is_shown = campaign_has_failures },
+};
+
+static const struct point_column step_columns[] = {
+    { { "step us", ALIGN_RIGHT }, .print = print_step },
+    { { NULL, ALIGN_RIGHT }, .print = print_step_part, .title_of = title_of_step_part },
+};
+
+enum { MOST_COLUMNS = MAX_ASSIGNMENTS + N_MARKS + 32 };
+
+struct shown { /* the columns of a table, each with its title */
+    struct column head[MOST_COLUMNS];
+    const struct point_column *of[MOST_COLUMNS];
+    int i[MOST_COLUMNS]; /* cell.i */
+    size_t n;
+};
+
+static void show_column(struct shown *s, const struct point_column *of, int i, const char *title)
+{
+    assert(s->n < MOST_COLUMNS);
+    s->head[s->n] = (struct column){ title, of->head.align };
+    s->of[s->n] = of;
+    s->i[s->n++] = i;
 }
 
-static enum rc print_result(struct table *t, const struct campaign *c, const struct point *p)
+static void show_columns(struct shown *s, const struct campaign *c, const struct point_column *of, size_t n)
 {
-    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
-    enum rc rc;
-
-    TRY(cells_of_point(t, c, p));
-    TRY(cells_of_what_differs(t, c, p));
-    TRY(table_cell(t, "%ld", point_n_cores(p)));
-    TRY(cell_rates(t, &throughput));
-    TRY(cell_efficiency(t, &efficiency));
-    TRY(cell_bound(t, p));
-    TRY(cells_of_learning(t, c, p));
-    TRY(cell_number(t, "%.2f", point_mean(p, offsetof(struct launch, staleness_mean_count))));
-    TRY(cells_of_marks(t, c, p));
-    TRY(cell_failures(t, c, p));
-out:
-    return rc;
-}
-
-static enum rc print_step(struct table *t, const struct campaign *c, const struct point *p)
-{
-    const struct interval whole = point_interval(p, step_whole.at);
-    enum rc rc;
-
-    TRY(cells_of_point(t, c, p));
-    TRY(cell_microseconds(t, &whole));
-    for (int i = 0; i < N_STEP_PARTS; i++) {
-        const struct interval part = point_interval(p, step_parts[i].at);
-        TRY(cell_microseconds(t, &part));
+    for (size_t k = 0; k < n; k++) {
+        const char *title;
+        if (of[k].is_shown && !of[k].is_shown(c))
+            continue;
+        if (!of[k].title_of)
+            show_column(s, &of[k], 0, of[k].head.title);
+        for (int i = 0; of[k].title_of && (title = of[k].title_of(c, i)); i++)
+            show_column(s, &of[k], i, title);
     }
+}
+
+static enum rc print_points(const struct campaign *c, const struct point_column *column, size_t n_columns,
+                            show_table_fn *show, FILE *to)
+{
+    struct shown s = { .n = 0 };
+    struct table *t = NULL;
+    enum rc rc;
+
+    show_columns(&s, c, first_columns, sizeof first_columns / sizeof *first_columns);
+    show_columns(&s, c, column, n_columns);
+    TRY(table_open(&t, s.head, s.n));
+    for (size_t i = 0; i < c->n_points; i++) {
+        if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
+            TRY(table_rule(t));
+        for (size_t k = 0; k < s.n; k++)
+            TRY(s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.i[k] }));
+    }
+    show(t, to);
 out:
+    table_close(&t);
     return rc;
 }
+
+enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to)
+{
+    return print_points(c, short_columns, sizeof short_columns / sizeof *short_columns, show, to);
+}
+
+enum rc campaign_print_results(const struct campaign *c, show_table_fn *show, FILE *to)
+{
+    return print_points(c, result_columns, sizeof result_columns / sizeof *result_columns, show, to);
+}
+
+enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to)
+{
+    return print_points(c, step_columns, sizeof step_columns / sizeof *step_columns, show, to);
+}
+
+/* --- notes --- */
 
 static bool any(const struct campaign *c, size_t flag_offset)
 {
@@ -265,70 +563,6 @@ static bool has_single_launch(const struct campaign *c)
     return false;
 }
 
-typedef enum rc print_fn(struct table *t, const struct campaign *c, const struct point *p);
-
-/* Prints a table. Its first columns are what a point assigns: model, mode, workers, and each other option that the
- * campaign sweeps. after[n_after] are the columns after them. */
-static enum rc print_points(const struct campaign *c, const struct column *after, size_t n_after, print_fn *print,
-                            show_table_fn *show, FILE *to)
-{
-    enum { MOST_AFTER = 20 };
-    struct column column[4 + MAX_ASSIGNMENTS + MOST_AFTER] = { { "model", ALIGN_LEFT },
-                                                               { "mode", ALIGN_LEFT },
-                                                               { "workers", ALIGN_RIGHT } };
-    struct table *t = NULL;
-    size_t n = 3;
-    enum rc rc;
-
-    assert(n_after <= MOST_AFTER);
-    if (campaign_has_layouts(c))
-        column[n++] = (struct column){ "layout", ALIGN_LEFT };
-    for (int i = 0; campaign_other_option(c, i); i++)
-        column[n++] = (struct column){ campaign_other_option(c, i), ALIGN_RIGHT };
-    memcpy(column + n, after, n_after * sizeof *after);
-    TRY(table_open(&t, column, n + n_after));
-    for (size_t i = 0; i < c->n_points; i++) {
-        if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
-            TRY(table_rule(t));
-        TRY(print(t, c, &c->point[i]));
-    }
-    show(t, to);
-out:
-    table_close(&t);
-    return rc;
-}
-
-/* Columns before `always`: with strong scaling the batch of a worker; learning rates, if they were tuned. Columns after
- * it: one for each mark that some launch has, and one for failures if there are any. */
-enum rc campaign_print_results(const struct campaign *c, show_table_fn *show, FILE *to)
-{
-    static const struct column always[] = {
-        { "cores", ALIGN_RIGHT },      { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
-        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },
-        { "accuracy", ALIGN_RIGHT },   { "after", ALIGN_RIGHT },     { "to target", ALIGN_RIGHT },
-        { "in", ALIGN_RIGHT },         { "staleness", ALIGN_RIGHT },
-    };
-    enum { N_ALWAYS = sizeof always / sizeof *always, AT_EFFICIENCY = 3 };
-    const bool is_strong = campaign_scales_strongly(c);
-    struct column after[2 + N_ALWAYS + N_MARKS + 1];
-    size_t n = 0;
-
-    if (is_strong)
-        after[n++] = (struct column){ "batch each", ALIGN_RIGHT };
-    if (is_tuned(c))
-        after[n++] = (struct column){ "lr", ALIGN_RIGHT };
-    memcpy(after + n, always, sizeof always);
-    if (is_strong)
-        after[n + AT_EFFICIENCY].title = "strong efficiency";
-    n += N_ALWAYS;
-    for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
-        if (campaign_has_mark(c, mark))
-            after[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
-    if (campaign_has_failures(c))
-        after[n++] = (struct column){ "failed", ALIGN_RIGHT };
-    return print_points(c, after, n, print_result, show, to);
-}
-
 /* Losses are of equal samples: of how many, for the points of each representative. */
 static void print_note_of_losses(const struct campaign *c, FILE *to)
 {
@@ -363,15 +597,6 @@ static void print_note_of_targets(const struct campaign *c, FILE *to)
         fprintf(to, "to target: no run of %s reached the target loss", setting);
         target_tell_steps(c, p, to);
     }
-}
-
-enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to)
-{
-    struct column after[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
-
-    for (int i = 0; i < N_STEP_PARTS; i++)
-        after[1 + i] = (struct column){ step_parts[i].name, ALIGN_RIGHT };
-    return print_points(c, after, 1 + N_STEP_PARTS, print_step, show, to);
 }
 
 /* Of what there are intervals, and where there are none. */
@@ -434,154 +659,4 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
     campaign_print_notes(c, to);
 out:
     return rc;
-}
-
-/* --- the short table, which compare prints --- */
-
-enum short_mark {
-    SHORT_SHARED,
-    SHORT_BESIDE,
-    SHORT_DISTURBED,
-    SHORT_UNSTEADY,
-    SHORT_TOO_SHORT,
-    SHORT_UNLEARNED,
-    SHORT_FAILED,
-    N_SHORT
-};
-
-static bool has_short_mark(const struct point *p, enum short_mark mark)
-{
-    switch (mark) {
-    case SHORT_SHARED:
-        return p->oversubscribed;
-    case SHORT_BESIDE:
-        return p->servers_share;
-    case SHORT_DISTURBED:
-        return point_is_marked(p, MARK_DISTURBED);
-    case SHORT_UNSTEADY:
-        return point_is_marked(p, MARK_UNSTEADY);
-    case SHORT_TOO_SHORT:
-        return p->n_launches > 0 && !isfinite(point_throughput(p).mean);
-    case SHORT_UNLEARNED:
-        return point_n_unlearned(p) > 0;
-    case SHORT_FAILED:
-        return p->n_failures > 0;
-    case N_SHORT:
-        break;
-    }
-    return false;
-}
-
-static const char short_mark_letter[N_SHORT + 1] = "*+dusnf";
-
-static void short_marks(char out[N_SHORT + 1], const struct point *p)
-{
-    size_t n = 0;
-
-    for (int mark = 0; mark < N_SHORT; mark++)
-        if (has_short_mark(p, (enum short_mark)mark))
-            out[n++] = short_mark_letter[mark];
-    out[n] = '\0';
-}
-
-/* Half of the interval, in percent of the mean; "-": there is none. */
-static enum rc cell_half_width(struct table *t, const struct interval *i)
-{
-    const double half = 50 * (i->high - i->low) / i->mean;
-
-    if (half > 100)
-        return table_cell(t, "over 100 %%");
-    return isfinite(half) && half >= 0.05 ? table_cell(t, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
-                                          : table_cell(t, "-");
-}
-
-static enum rc cell_time_to_target(struct table *t, const struct point *p)
-{
-    const size_t n_reached = target_n_reached(p);
-
-    if (n_reached > 0 && n_reached < p->n_launches)
-        return table_cell(t, "%zu of %zu runs", n_reached, p->n_launches);
-    return cell_number(t, "%.3g s", point_mean(p, offsetof(struct launch, seconds_to_target_s)));
-}
-
-static enum rc print_short(struct table *t, const struct campaign *c, const struct point *p)
-{
-    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
-    char marks[N_SHORT + 1], rate[32];
-    enum rc rc;
-
-    short_marks(marks, p);
-    rate_text(rate, sizeof rate, throughput.mean);
-    TRY(cells_of_point(t, c, p));
-    if (is_tuned(c))
-        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
-    TRY(table_cell(t, "%s", rate));
-    TRY(cell_half_width(t, &throughput));
-    TRY(cell_number(t, "%.2f", efficiency.mean));
-    TRY(point_n_failed_bounds(p) > 0 ? table_cell(t, "failed") : cell_number(t, "%.0f %%", 100 * point_bound(p).mean));
-    TRY(cell_time_to_target(t, p));
-    TRY(table_cell(t, "%s", marks));
-out:
-    return rc;
-}
-
-/* Does the mark hold for all launches of a point that has it? */
-static bool has_short_mark_whole(const struct point *p, enum short_mark mark)
-{
-    return mark == SHORT_UNLEARNED ? point_n_unlearned(p) == p->n_launches : p->n_launches == 0;
-}
-
-/* "f  some runs failed (2 of 4 rows; in 1 of them all runs failed)" */
-static void tell_some(const struct campaign *c, enum short_mark mark, const char *some, const char *all, size_t n,
-                      FILE *to)
-{
-    size_t n_whole = 0;
-
-    for (size_t i = 0; i < c->n_points; i++)
-        n_whole += has_short_mark(&c->point[i], mark) && has_short_mark_whole(&c->point[i], mark);
-    fprintf(to, "%c  %s (%zu of %zu rows", short_mark_letter[mark], n_whole == n ? all : some, n, c->n_points);
-    if (n_whole > 0 && n_whole < n)
-        fprintf(to, "; in %zu of them %s", n_whole, all);
-    fputs(")\n", to);
-}
-
-void campaign_print_short_marks(const struct campaign *c, FILE *to)
-{
-    const struct {
-        const char *meaning, *of_all; /* of_all: NULL: the meaning is the same for all launches */
-    } of[N_SHORT] = {
-        [SHORT_SHARED] = { "more threads of workers than cores: no statement about scaling", NULL },
-        [SHORT_BESIDE] = { "the servers share the workers' cores", NULL },
-        [SHORT_DISTURBED] = { mark_meaning(MARK_DISTURBED), NULL },
-        [SHORT_UNSTEADY] = { mark_meaning(MARK_UNSTEADY), NULL },
-        [SHORT_TOO_SHORT] = { "no throughput: in some run the workers never trained all at once; use more --steps",
-                              NULL },
-        [SHORT_UNLEARNED] = { "some runs did not learn", "no run learned" },
-        [SHORT_FAILED] = { "some runs failed", "all runs failed" },
-    };
-
-    for (int mark = 0; mark < N_SHORT; mark++) {
-        size_t n = 0;
-        for (size_t i = 0; i < c->n_points; i++)
-            n += has_short_mark(&c->point[i], (enum short_mark)mark);
-        if (n > 0 && of[mark].of_all)
-            tell_some(c, (enum short_mark)mark, of[mark].meaning, of[mark].of_all, n, to);
-        else if (n > 0)
-            fprintf(to, "%c  %s (%zu of %zu rows)\n", short_mark_letter[mark], of[mark].meaning, n, c->n_points);
-    }
-}
-
-enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to)
-{
-    static const struct column always[] = { { "samples/s", ALIGN_RIGHT },      { "95 % CI", ALIGN_RIGHT },
-                                            { "efficiency", ALIGN_RIGHT },     { "of bound", ALIGN_RIGHT },
-                                            { "time to target", ALIGN_RIGHT }, { "marks", ALIGN_LEFT } };
-    enum { N_ALWAYS = sizeof always / sizeof *always };
-    struct column after[1 + N_ALWAYS];
-    size_t n = 0;
-
-    if (is_tuned(c))
-        after[n++] = (struct column){ "lr", ALIGN_RIGHT };
-    memcpy(after + n, always, sizeof always);
-    return print_points(c, after, n + N_ALWAYS, print_short, show, to);
 }

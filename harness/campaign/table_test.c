@@ -3,6 +3,7 @@
  * table_test.c - the table of campaigns whose every figure was worked out by hand; intervals as in verdict_test.c.
  */
 #include "harness/campaign/suite/campaign_test_kit.h"
+#include "harness/report/table.h"
 
 /* Every other figure is 0.5, 1 and 1.5 times its mean: half of its interval is 4.30265 / root 12, 1.24207, times that.
  */
@@ -57,6 +58,41 @@ static void every_figure_of_the_table(void **state)
     char *text = made_text(&c, campaign_print);
     made_squeeze(text);
     assert_string_equal(text, TABLE);
+    free(text);
+    campaign_close(&c);
+}
+
+/* The same campaign in the table that compare prints, with a tuned rate, a target that one missed, a failed bound
+ * and a failed launch. Half of single's interval (718.1 .. 2176) is 58 % of 1250, of ps 2's (1756 .. 1845) 2.5 %. */
+static const char SHORT_TABLE[] = "model mode workers lr samples/s 95 % CI efficiency of bound time to target marks\n"
+                                  "- - - - - - - - - -\n"
+                                  "lenet none 2 - 2.5 k ±2.5 % 1.00 51 % -\n"
+                                  "lenet single 1 - 1.25 k ±58 % 1.00 52 % 8.13 s\n"
+                                  "lenet ps 2+ 0.025 1.8 k ±2.5 % 0.72 53 % 2 of 3 runs +\n"
+                                  "lenet ps 4* - 1.625 k ±2.5 % 0.33 54 % 4 s *\n"
+                                  "lenet allreduce 2 - 2.125 k ±2.5 % 0.85 failed 6 s f\n"
+                                  "- - - - - - - - - -\n"
+                                  "linear single 1 - 4 M ±2.5 % 1.00 56 % -\n"
+                                  "linear ps 2+ - - - - 57 % - +s\n"
+                                  "linear allreduce 2 - 6 M ±15 % 0.75 58 % 0.5 s\n";
+
+static enum rc print_short(const struct campaign *c, FILE *to)
+{
+    return campaign_print_short(c, table_print, to);
+}
+
+static void every_figure_of_the_short_table(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    c.point[2].tuned_lr = 0.025;
+    c.point[2].launch[1].seconds_to_target_s = NAN;
+    c.point[4].launch[0].bound_ratio = 1.01;
+    c.point[4].n_failures = 1;
+    char *text = made_text(&c, print_short);
+    made_squeeze(text);
+    assert_string_equal(text, SHORT_TABLE);
     free(text);
     campaign_close(&c);
 }
@@ -241,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(every_figure_of_the_table),
+        MADE_TEST(every_figure_of_the_short_table),
         MADE_TEST(failed_bounds_are_counted),
         MADE_TEST(notes_of_marks),
         MADE_TEST(rates_have_a_prefix),
