@@ -6,10 +6,10 @@
 
 #include "harness/measure/interval.h"
 
-static void set_ends(struct prediction_band *b, double half)
+static void set_ends(struct prediction_band *b, double below, double above)
 {
-    b->low = fmin(b->mean, fmax(b->mean - half, 0));
-    b->high = fmax(b->mean, fmin(b->mean + half, 1));
+    b->low = fmin(b->mean, fmax(b->mean - below, 0));
+    b->high = fmax(b->mean, fmin(b->mean + above, 1));
 }
 
 struct prediction_band prediction_band_of(const double *x, size_t n)
@@ -24,17 +24,27 @@ struct prediction_band prediction_band_of(const double *x, size_t n)
     if (n < PREDICTION_BAND_LEAST)
         return b;
     const double half = student_t_975((double)(n - 1)) * sqrt(squares / (double)(n - 1) * (1 + 1 / (double)n));
-    set_ends(&b, half);
+    set_ends(&b, half, half);
     return b;
+}
+
+/* The root of half squared and the squares of moves[n]. */
+static double half_with(double half, const double *moves, size_t n)
+{
+    double squares = isnan(half) ? 0 : half * half;
+
+    for (size_t i = 0; i < n; i++)
+        squares += moves[i] * moves[i];
+    return sqrt(squares);
+}
+
+void prediction_band_widen_sides(struct prediction_band *b, const double *down, const double *up, size_t n)
+{
+    if (n > 0)
+        set_ends(b, half_with(b->mean - b->low, down, n), half_with(b->high - b->mean, up, n));
 }
 
 void prediction_band_widen(struct prediction_band *b, const double *moves, size_t n)
 {
-    const double half = isnan(b->high) ? 0 : b->high - b->mean;
-    double squares = half * half;
-
-    for (size_t i = 0; i < n; i++)
-        squares += moves[i] * moves[i];
-    if (n > 0)
-        set_ends(b, sqrt(squares));
+    prediction_band_widen_sides(b, moves, moves, n);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prediction_band.h - the range of one further run, from simulated runs that differ by chance alone. */
+/*
+ * prediction_band.h - the range of one further run, from simulated runs that differ by chance, and by constants that
+ * may be wrong.
+ */
 #ifndef HARNESS_CAMPAIGN_PREDICTION_BAND_H
 #define HARNESS_CAMPAIGN_PREDICTION_BAND_H
 
@@ -21,5 +24,7 @@ struct prediction_band prediction_band_of(const double *x, size_t n);
 /* Widen b by moves[n], further deviations of its value, each >= 0 and independent of all others: half the width becomes
  * the root of the sum of squares. A b without a band gets one; n = 0 changes nothing. Pure. */
 void prediction_band_widen(struct prediction_band *b, const double *moves, size_t n);
+/* The same where value moves by down[n] below its mean, and up[n] above. Pure. */
+void prediction_band_widen_sides(struct prediction_band *b, const double *down, const double *up, size_t n);
 
 #endif

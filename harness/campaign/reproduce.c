@@ -68,7 +68,8 @@ const char *point_exchange(const struct point_of_row *p)
 /* Of J7. */
 enum { STAGE_ALONE, STAGE_ROWS, STAGE_REST };
 
-static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p, const char *variation)
+enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p,
+                                     const char *variation, uint64_t seed)
 {
     const struct reproduce_terms *t = r->terms;
     const struct simulated_run run = {
@@ -86,33 +87,16 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
         .n_gpus = p->n_gpus,
         .n_servers = p->n_servers,
         .batch = p->batch,
-        .seed = 0,
-        .stage = !p->row || variation[0] ? STAGE_REST
-                 : p->n_gpus == 1        ? STAGE_ALONE
-                                         : STAGE_ROWS,
+        .seed = seed,
+        .stage = !p->row || variation[0] || seed > 0 ? STAGE_REST
+                 : p->n_gpus == 1                    ? STAGE_ALONE
+                                                     : STAGE_ROWS,
     };
 
     return simulation_set_find(out, &r->simulations, &run); /* J4 */
 }
 
 /* --- points --- */
-
-/* J6 */
-static enum rc find_moved(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
-{
-    char setting[CALIBRATION_SETTING_BYTES];
-    enum rc rc = RC_OK;
-
-    for (size_t k = 0; k < r->cluster[p->cluster].n_calibrated; k++)
-        for (int is_higher = 0; is_higher < 2; is_higher++) {
-            const struct used_cluster *c = &r->cluster[p->cluster];
-            calibration_setting(setting, &c->cluster, &c->calibrated[k], is_higher);
-            TRY(find_simulation(&p->moved[k][is_higher].together, r, p, setting));
-            TRY(find_simulation(&p->moved[k][is_higher].alone, r, alone, setting));
-        }
-out:
-    return rc;
-}
 
 static enum rc add_point(struct reproduction *r, struct point_of_row p)
 {
@@ -128,11 +112,16 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     alone.gradients = "";
     alone.n_gpus = 1;
     alone.n_servers = 0;
-    TRY(find_simulation(&p.together, r, &p, ""));
-    TRY(find_simulation(&p.alone, r, &alone, ""));
-    TRY(find_moved(&p, &alone, r));
+    p.moved = NULL;
+    p.n_moved = 0;
+    p.n_draws = 0;
+    TRY(reproduction_find_simulation(&p.together, r, &p, "", 0));
+    TRY(reproduction_find_simulation(&p.alone, r, &alone, "", 0));
+    TRY(reproduction_plan_band(&p, &alone, r));
     more[r->n_points++] = p;
+    p.moved = NULL;
 out:
+    free(p.moved);
     return rc;
 }
 
@@ -336,40 +325,13 @@ static double efficiency(const struct reproduction *r, size_t alone, size_t toge
     return r->simulations.simulation[alone].step_s / r->simulations.simulation[together].step_s;
 }
 
-/* J6; a simulation that failed moves nothing, and is told at the end. */
-static void find_band(const struct reproduction *r, struct point_of_row *p)
-{
-    const size_t n = r->cluster[p->cluster].n_calibrated;
-    double by[CALIBRATION_MOST_VALUES] = { 0 };
-    bool is_complete = true;
-
-    p->band = (struct prediction_band){ .mean = p->predicted_ratio, .low = NAN, .high = NAN };
-    for (size_t k = 0; k < n; k++)
-        for (int i = 0; i < 2; i++) {
-            const double moved = efficiency(r, p->moved[k][i].alone, p->moved[k][i].together);
-            by[k] = fmax(by[k], fabs(moved - p->predicted_ratio));
-            is_complete &= !isnan(moved) || r->stop_signal == 0;
-        }
-    if (!isnan(p->predicted_ratio) && is_complete)
-        prediction_band_widen(&p->band, by, n);
-}
-
-bool reproduction_has_bands(const struct reproduction *r)
-{
-    bool has = false;
-
-    for (size_t i = 0; i < r->n_clusters; i++)
-        has = has || r->cluster[i].n_calibrated > 0;
-    return has;
-}
-
 static void take_results(const struct reproduction *r, struct point_of_row *p)
 {
     const double published = r->profiles.profile[p->profile].one_gpu_images_per_s;
 
     p->predicted_ratio = efficiency(r, p->alone, p->together);
     p->one_gpu_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
-    find_band(r, p);
+    reproduction_find_band(r, p);
 }
 
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
@@ -419,6 +381,8 @@ void reproduction_close(struct reproduction *r)
 {
     for (size_t i = 0; i < r->n_clusters; i++)
         used_cluster_close(&r->cluster[i]);
+    for (size_t i = 0; i < r->n_points; i++)
+        free(r->point[i].moved);
     simulation_set_free(&r->simulations);
     free(r->cluster);
     free(r->point);

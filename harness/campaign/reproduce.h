@@ -3,6 +3,7 @@
  * reproduce.h - predicts a table of published efficiencies by simulation, and reports the error of every row.
  *
  *   reproduce.c           rows to points, points to simulations, simulations to predictions
+ *   reproduce_bands.c     what constants and chance may make of a prediction
  *   reproduce_report.c    table and records
  *   reproduce_charts.c    predictions from one GPU on, with published points
  *   reproduce_page.c      all of it as a page, with the assumptions
@@ -23,9 +24,11 @@
  *   J8  Published images/s of one GPU contain its jitter and its update. So predicted images/s are the efficiency times
  *       that rate for each GPU, and a predicted step is as long as these images/s say. Without a published rate, the
  *       rate of one GPU is the simulated one.
- *   J6  A band shows the effect of calibration errors. Each calibrated value alone is changed up and down by the spread
- *       of its source (calibration_spread.h), and the larger change of the prediction counts. The band is the root of
- *       the sum of squares. It contains no chance. A cluster without a calibrated value that has a spread has no band.
+ *   J6  A band shows how far the prediction may be off. Each assumed constant alone is set to the ends of its range
+ *       (assumed_range.h). Each calibrated value alone is changed up and down by the spread of its source
+ *       (calibration_spread.h), and the larger change counts both ways. Chance is the range of one further draw
+ *       (prediction_band.h). Each side is the root of the sum of squares. Of a time, and of jitter, the upper end alone
+ *       is simulated: the lower side is in proportion. Points that only charts show have calibrated values alone.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H
@@ -43,7 +46,7 @@
 struct progress;
 
 /* Outstanding messages between servers and workers, GPUs x servers: the most that was tested. */
-enum { REPRODUCE_MOST_MESSAGES = 65536 };
+enum { REPRODUCE_MOST_MESSAGES = 65536, REPRODUCE_DRAWS = PREDICTION_BAND_LEAST - 1 };
 enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320, REPRODUCE_FIT_BYTES = 1024 };
 struct column;
 struct table;
@@ -59,6 +62,17 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     bool has_charts;       /* also simulate points that only charts show */
     bool is_own_table;     /* of the user, not horovod-512 */
     bool ignores_columns;  /* with unknown names */
+    bool has_bands;
+};
+
+struct moved_value { /* a constant, and the two simulations with it at an end of its range: lower, higher */
+    int key;
+    bool is_calibrated;
+    double low_share; /* of a time: the move down over the move up; NaN: the lower end is simulated */
+    struct {
+        size_t alone, together;
+    } end[2];
+    double down, up; /* by how much it moves the prediction, each >= 0 */
 };
 
 struct point_of_row { /* row NULL: only for a chart */
@@ -68,13 +82,14 @@ struct point_of_row { /* row NULL: only for a chart */
     const char *reducer, *gradients;     /* of the row; borrowed, as the next two */
     const char *placement, *consistency; /* of servers */
     int n_gpus, n_servers, batch;
-    size_t alone, together; /* simulations: of one GPU, and of all */
-    struct {
-        size_t alone, together;
-    } moved[CALIBRATION_MOST_VALUES][2]; /* the same with a calibrated value of the cluster lower, and higher */
-    struct prediction_band band;         /* J6 */
-    double predicted_ratio;              /* NaN before it is simulated, and if that failed */
-    double one_gpu_images_per_s;         /* J8; NaN likewise */
+    size_t alone, together;    /* simulations: of one GPU, and of all */
+    struct moved_value *moved; /* [n_moved], owned: of the band */
+    size_t n_moved;
+    size_t draw_alone[REPRODUCE_DRAWS], draw_together[REPRODUCE_DRAWS]; /* the same with other draws of chance */
+    int n_draws;
+    struct prediction_band band; /* J6; low, high NaN: none */
+    double predicted_ratio;      /* NaN before it is simulated, and if that failed */
+    double one_gpu_images_per_s; /* J8; NaN likewise */
 };
 
 struct reproduction { /* owned */
@@ -125,7 +140,23 @@ void reproduction_print_error(const struct reproduction *r, bool has_servers, FI
 const char *point_exchange(const struct point_of_row *p);
 /* Transport of a point: "rdma". */
 const char *point_transport(const struct reproduction *r, const struct point_of_row *p);
+/* The simulation of p with further settings of its cluster, and the draws of a seed (0: the usual ones). RC_NOMEM. */
+enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p,
+                                     const char *variation, uint64_t seed) MUST_CHECK;
+/* Add the simulations of p's band; alone: p on one GPU. In reproduce_bands.c, with the next ones. RC_NOMEM. */
+enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone,
+                               struct reproduction *r) MUST_CHECK;
+/* Set p.band, and what each constant moves. */
+void reproduction_find_band(const struct reproduction *r, struct point_of_row *p);
+/* Have rows bands? Have points that only charts show? */
 bool reproduction_has_bands(const struct reproduction *r);
+bool reproduction_has_chart_bands(const struct reproduction *r);
+/* The constant that moves p most; NULL: p has no band, or none moves it. */
+const char *point_widest(const struct point_of_row *p);
+/* Is the band too wide to tell anything? */
+bool point_cannot_tell(const struct point_of_row *p);
+/* Which rows cannot be told, and what to measure: a line for each constant. */
+void reproduction_print_cannot_tell(const struct reproduction *r, FILE *to);
 /* Print buckets, overlap and the terms of servers: two lines. */
 void reproduction_print_exchange(const struct reproduction *r, FILE *to);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */

@@ -145,6 +145,18 @@ out:
     return rc;
 }
 
+static enum rc print_cannot_tell(const struct reproduction *r, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    reproduction_print_cannot_tell(r, text.lines);
+    TRY(terminal_text_close(&text, to));
+out:
+    return rc;
+}
+
 enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
 {
     struct terminal_text text;
@@ -158,6 +170,7 @@ enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
     TRY(print_table(r, to));
+    TRY(print_cannot_tell(r, to));
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:

@@ -38,7 +38,7 @@ static void write_point(FILE *to, const struct reproduction *r, const struct poi
     line_name(line, sizeof line, r, p);
     const double images_per_ratio = p->n_gpus * p->one_gpu_images_per_s;
     fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g", line, kind, p->n_gpus, ratio, ratio * images_per_ratio);
-    if (reproduction_has_bands(r)) /* NaN: of a published point */
+    if (reproduction_has_chart_bands(r)) /* NaN: of a published point */
         fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g", band.low, band.high, band.low * images_per_ratio,
                 band.high * images_per_ratio);
     fputc('\n', to);
@@ -52,7 +52,8 @@ static enum rc write_table(const struct reproduction *r, const struct point_of_r
 
     TRY(atomic_file_open(&file, path));
     fprintf(file.stream, "line\tkind\tgpus\tefficiency\timages_per_s%s\n",
-            reproduction_has_bands(r) ? "\tefficiency_low\tefficiency_high\timages_low_per_s\timages_high_per_s" : "");
+            reproduction_has_chart_bands(r) ? "\tefficiency_low\tefficiency_high\timages_low_per_s\timages_high_per_s"
+                                            : "");
     for (size_t i = 0; i < r->n_points; i++)
         if (!r->point[i].row && !isnan(r->point[i].predicted_ratio) && is_same_chart(r, &r->point[i], p))
             write_point(file.stream, r, &r->point[i], false);
@@ -99,7 +100,7 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
                                                 .name = name,
                                                 .model = r->profiles.profile[p->profile].model,
                                                 .of_table = reproduction_of_table(r),
-                                                .has_band = reproduction_has_bands(r),
+                                                .has_band = reproduction_has_chart_bands(r),
                                                 .cluster = &r->cluster[p->cluster] };
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }

@@ -124,21 +124,6 @@ void reproduction_print_exchange(const struct reproduction *r, FILE *to)
             t->placement, buckets[1], t->overlap);
 }
 
-void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
-{
-    char band[CALIBRATION_MOST_VALUES * 48 + 320], line[ROW_CLUSTER_BYTES + sizeof band + 64];
-
-    for (size_t i = 0; i < r->n_clusters; i++) {
-        const struct used_cluster *c = &r->cluster[i];
-        if (c->n_calibrated > 0) {
-            calibration_band_text(band, sizeof band, c->calibrated, c->n_calibrated);
-            snprintf(line, sizeof line, "%s: band: %s It has no random draws.", c->name, band);
-        } else
-            snprintf(line, sizeof line, "%s: no band: no value was calibrated with a spread", c->name);
-        print(arg, line);
-    }
-}
-
 static void print_line(void *to, const char *line)
 {
     fprintf(to, "%s\n", line);
@@ -153,6 +138,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     table_print(t, to);
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
+    reproduction_print_cannot_tell(r, to);
     print_hot_spots(r, to);
     reproduction_print_exchange(r, to);
     if (r->terms->has_charts)
@@ -200,6 +186,11 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_f64(record, "predicted_ratio", p->predicted_ratio);
     record_f64(record, "predicted_low_ratio", p->band.low);
     record_f64(record, "predicted_high_ratio", p->band.high);
+    record_text(record, "band_of", point_widest(p));
+    if (isnan(p->band.high))
+        record_null(record, "can_tell");
+    else
+        record_bool(record, "can_tell", !point_cannot_tell(p));
     record_f64(record, "error_ratio", row ? p->predicted_ratio - row->efficiency_ratio : (double)NAN);
     record_f64(record, "one_gpu_images_per_s", p->one_gpu_images_per_s);
     record_f64(record, "predicted_images_per_s", figures.images_per_s);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate_assumptions.c - which assumption moves a prediction most: each one alone doubled, halved, or chosen
+ * simulate_assumptions.c - which assumption moves a prediction most: each one alone at the ends of its range, or chosen
  * otherwise, all else as it was, with the same draws of chance.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/campaign/assumed_range.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/table.h"
@@ -27,21 +28,19 @@ static enum rc add_value(struct simulate *s, size_t point, int key, const char *
     return simulate_add_change(s, change, p.n_servers, s->terms->overlap, setting);
 }
 
-/* Doubled and halved, within its range; 0 stays 0. */
+/* Both ends of its range; 0 stays 0. */
 static enum rc add_number(struct simulate *s, size_t point, int key)
 {
-    const struct simulate_point p = s->point[point];
-    const struct key *k = &cluster_keys[key];
-    const double own = cluster_key_number(&s->cluster[s->way[p.way].cluster].cluster, key);
-    const double twice = fmin(2 * own, k->most), half = fmax(own / 2, k->least);
+    const struct used_cluster *c = &s->cluster[s->way[s->point[point].way].cluster];
+    struct assumed_range range;
     char value[VALUE_BYTES];
     enum rc rc;
 
-    if (!(own > 0))
+    if (!assumed_range_of(&range, &c->cluster, c->sources, key))
         return RC_OK;
-    snprintf(value, sizeof value, "%.6g", k->type == KEY_WHOLE ? ceil(half) : half);
+    snprintf(value, sizeof value, "%.6g", range.low);
     TRY(add_value(s, point, key, value));
-    snprintf(value, sizeof value, "%.6g", twice);
+    snprintf(value, sizeof value, "%.6g", range.high);
     TRY(add_value(s, point, key, value));
 out:
     return rc;
@@ -66,7 +65,7 @@ out:
 /* Is the value of any use to this way? */
 static bool concerns(const struct simulate_way *w, int key)
 {
-    return row_mode_has_servers(w->mode) || strncmp(cluster_keys[key].name, "server_", 7) != 0;
+    return row_mode_has_servers(w->mode) || assumed_concerns_workers(key);
 }
 
 static enum rc add_assumptions_of(struct simulate *s, size_t point)

@@ -21,7 +21,7 @@ struct reproduce_opts {
     const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, jobs;
-    bool charts, continue_anyway, dry_run, ignore_columns;
+    bool bands, charts, continue_anyway, dry_run, ignore_columns;
 };
 
 static const struct opt table[] = {
@@ -51,6 +51,8 @@ static const struct opt table[] = {
     OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
     OPT_FILE_(struct reproduce_opts, records, "records", OPT_WRITTEN, "", "FILE", "file for the records"),
+    OPT_BOOL_(struct reproduce_opts, bands, "bands", "true",
+              "also simulate assumed constants at the ends of their ranges"),
     OPT_BOOL_(struct reproduce_opts, charts, "charts", "true",
               "also simulate 1, 2, 4 and more GPUs of each line, and draw charts. Needs --out"),
     OPT_FILE_(struct reproduce_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
@@ -185,7 +187,8 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
                                            .bucket_bytes = o->bucket_bytes,
                                            .has_charts = o->charts && o->out[0],
                                            .is_own_table = !is_preset,
-                                           .ignores_columns = o->ignore_columns };
+                                           .ignores_columns = o->ignore_columns,
+                                           .has_bands = o->bands };
     struct simulating s = { .keeps = false };
     struct reproduction r = { .terms = NULL };
     char published[PATH_MAX];
@@ -225,7 +228,8 @@ static const char *operand_name(int i)
 }
 
 static const struct verb_example examples[] = {
-    { "reproduce horovod-512", "Print all rows of the built-in table (40 s)" },
+    { "reproduce horovod-512", "Print all rows of the built-in table (2 minutes)" },
+    { "reproduce horovod-512 --no-bands", "Without the range of each prediction (10 s)" },
     { "reproduce horovod-512 --out charts", "Draw its charts, too, into the folder charts (20 minutes)" },
     { "reproduce my.csv --cluster my.yaml --profile vgg16=vgg16.json", "Your table, on your cluster" },
     { NULL, NULL },
@@ -234,7 +238,7 @@ static const struct verb_example examples[] = {
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set ignore-columns" },
     { "exchange", "overlap bucket-bytes placement" },
-    { "output", "out records charts continue dry-run jobs" },
+    { "output", "out records bands charts continue dry-run jobs" },
     { NULL, NULL },
 };
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce_bands.c - how far a prediction may be off: constants at the ends of their ranges, and other draws (J6). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/campaign/assumed_range.h"
+#include "harness/campaign/reproduce.h"
+#include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
+
+static const double TOO_WIDE = 0.25; /* a ratio: a range of so many efficiencies answers no question */
+
+enum { FIRST_SEED = 2, MOST_MOVED = CLUSTER_MAX_KEYS + CALIBRATION_MOST_VALUES };
+
+/* --- planning --- */
+
+/* Does it change a step of one GPU, which sends nothing? */
+static bool concerns_one_gpu(int key)
+{
+    const char *name = cluster_keys[key].name;
+
+    return strcmp(name, "memory_bytes_per_s") == 0 || strcmp(name, "jitter_ratio") == 0;
+}
+
+static enum rc find_end(struct moved_value *m, int end, struct reproduction *r, const struct point_of_row *p,
+                        const struct point_of_row *alone, const char *setting)
+{
+    enum rc rc;
+
+    TRY(reproduction_find_simulation(&m->end[end].together, r, p, setting, 0));
+    m->end[end].alone = p->alone;
+    if (concerns_one_gpu(m->key))
+        TRY(reproduction_find_simulation(&m->end[end].alone, r, alone, setting, 0));
+out:
+    return rc;
+}
+
+static enum rc add_calibrated(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
+{
+    char setting[CALIBRATION_SETTING_BYTES];
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < r->cluster[p->cluster].n_calibrated; k++) {
+        const struct used_cluster *c = &r->cluster[p->cluster];
+        struct moved_value *m = &p->moved[p->n_moved++];
+        *m = (struct moved_value){ .key = c->calibrated[k].key, .is_calibrated = true, .low_share = NAN };
+        for (int end = 0; end < 2; end++) {
+            calibration_setting(setting, &c->cluster, &c->calibrated[k], end == 1);
+            TRY(find_end(m, end, r, p, alone, setting));
+        }
+    }
+out:
+    return rc;
+}
+
+static enum rc add_assumed(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
+{
+    const struct used_cluster *c = &r->cluster[p->cluster];
+    struct assumed_range range[CLUSTER_MAX_KEYS];
+    const size_t n = assumed_ranges(range, &c->cluster, c->sources);
+    char setting[ASSUMED_SETTING_BYTES];
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        const double own = cluster_key_number(&c->cluster, range[i].key);
+        const bool is_scaled = range[i].is_time && range[i].high > own;
+        struct moved_value *m = &p->moved[p->n_moved];
+        if (!row_mode_has_servers(p->mode) && !assumed_concerns_workers(range[i].key))
+            continue;
+        p->n_moved++;
+        *m = (struct moved_value){ .key = range[i].key, .low_share = NAN };
+        if (is_scaled)
+            m->low_share = (own - range[i].low) / (range[i].high - own);
+        for (int end = is_scaled; end < 2; end++) {
+            assumed_setting(setting, range[i].key, end == 1 ? range[i].high : range[i].low);
+            TRY(find_end(m, end, r, p, alone, setting));
+        }
+    }
+out:
+    return rc;
+}
+
+static enum rc add_draws(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < REPRODUCE_DRAWS; i++) {
+        const uint64_t seed = FIRST_SEED + (uint64_t)i;
+        TRY(reproduction_find_simulation(&p->draw_together[i], r, p, "", seed));
+        TRY(reproduction_find_simulation(&p->draw_alone[i], r, alone, "", seed));
+    }
+    p->n_draws = REPRODUCE_DRAWS;
+out:
+    return rc;
+}
+
+enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
+{
+    enum rc rc;
+
+    if (!r->terms->has_bands || p->mode == ROW_NONE || (p->n_gpus == 1 && p->n_servers == 0))
+        return RC_OK; /* nothing is predicted */
+    p->moved = calloc(MOST_MOVED, sizeof *p->moved);
+    if (!p->moved)
+        return rc_raise(RC_NOMEM, "no memory for a band");
+    TRY(add_calibrated(p, alone, r));
+    if (p->row) {
+        TRY(add_assumed(p, alone, r));
+        if (simulate_is_random(&r->cluster[p->cluster].cluster))
+            TRY(add_draws(p, alone, r));
+    }
+out:
+    return rc;
+}
+
+/* --- results --- */
+
+static double efficiency(const struct reproduction *r, size_t alone, size_t together)
+{
+    return r->simulations.simulation[alone].step_s / r->simulations.simulation[together].step_s;
+}
+
+/* false: a simulation is missing. One that failed moves nothing, and is reported at the end. */
+static bool find_moves(const struct reproduction *r, const struct point_of_row *p, struct moved_value *m)
+{
+    double by[2];
+
+    for (int end = 0; end < 2; end++)
+        by[end] = efficiency(r, m->end[end].alone, m->end[end].together) - p->predicted_ratio;
+    if (!isnan(m->low_share))
+        by[0] = -by[1] * m->low_share;
+    m->down = fmax(0, -fmin(by[0], by[1]));
+    m->up = fmax(0, fmax(by[0], by[1]));
+    if (m->is_calibrated)
+        m->down = m->up = fmax(m->down, m->up);
+    return !isnan(by[0]) && !isnan(by[1]);
+}
+
+/* Half the range of one further draw; 0: nothing is random. */
+static double chance_of(const struct reproduction *r, const struct point_of_row *p)
+{
+    double x[1 + REPRODUCE_DRAWS] = { p->predicted_ratio };
+
+    for (int i = 0; i < p->n_draws; i++)
+        x[1 + i] = efficiency(r, p->draw_alone[i], p->draw_together[i]);
+    if (p->n_draws == 0)
+        return 0;
+    const struct prediction_band b = prediction_band_of(x, (size_t)p->n_draws + 1);
+    return fmax(b.high - b.mean, b.mean - b.low);
+}
+
+void reproduction_find_band(const struct reproduction *r, struct point_of_row *p)
+{
+    double down[MOST_MOVED + 1] = { 0 }, up[MOST_MOVED + 1] = { 0 };
+    bool is_complete = true;
+
+    p->band = (struct prediction_band){ .mean = p->predicted_ratio, .low = NAN, .high = NAN };
+    for (size_t i = 0; i < p->n_moved; i++) {
+        is_complete &= find_moves(r, p, &p->moved[i]);
+        down[i] = p->moved[i].down;
+        up[i] = p->moved[i].up;
+    }
+    const double chance = chance_of(r, p);
+    is_complete &= !isnan(chance);
+    down[p->n_moved] = up[p->n_moved] = isnan(chance) ? 0 : chance;
+    if (!isnan(p->predicted_ratio) && p->n_moved + (size_t)p->n_draws > 0 && (is_complete || r->stop_signal == 0))
+        prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
+}
+
+static bool have_bands(const struct reproduction *r, bool of_rows)
+{
+    for (size_t i = 0; i < r->n_points; i++)
+        if (!r->point[i].row != of_rows && r->point[i].n_moved + (size_t)r->point[i].n_draws > 0)
+            return true;
+    return false;
+}
+
+bool reproduction_has_bands(const struct reproduction *r)
+{
+    return have_bands(r, true);
+}
+
+bool reproduction_has_chart_bands(const struct reproduction *r)
+{
+    return have_bands(r, false);
+}
+
+/* -1: none */
+static int widest_key(const struct point_of_row *p)
+{
+    double most = 0;
+    int key = -1;
+
+    for (size_t i = 0; i < p->n_moved && !isnan(p->band.high); i++)
+        if (p->moved[i].down + p->moved[i].up > most) {
+            most = p->moved[i].down + p->moved[i].up;
+            key = p->moved[i].key;
+        }
+    return key;
+}
+
+const char *point_widest(const struct point_of_row *p)
+{
+    const int key = widest_key(p);
+
+    return key >= 0 ? cluster_keys[key].name : NULL;
+}
+
+bool point_cannot_tell(const struct point_of_row *p)
+{
+    return p->band.high - p->band.low > TOO_WIDE;
+}
+
+void reproduction_print_cannot_tell(const struct reproduction *r, FILE *to)
+{
+    for (int key = -1; key < CLUSTER_N_KEYS; key++) {
+        int n = 0;
+        for (size_t i = 0; i < r->n_points; i++) {
+            const struct point_of_row *p = &r->point[i];
+            if (p->row && point_cannot_tell(p) && widest_key(p) == key)
+                fprintf(to, "%s%d", n++ == 0 ? "Lines with a band above 25 points: " : ", ", p->row->line);
+        }
+        if (n > 0 && key < 0)
+            fprintf(to, ": cannot tell; jitter alone makes them as wide.\n");
+        else if (n > 0)
+            fprintf(to, ": cannot tell from these facts; measure %s.\n", cluster_keys[key].name);
+    }
+}
+
+/* --- words --- */
+
+static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, const char *line), void *arg)
+{
+    struct assumed_range range[CLUSTER_MAX_KEYS];
+    const size_t n = assumed_ranges(range, &c->cluster, c->sources);
+    char line[CLUSTER_MAX_KEYS * 72];
+    size_t at = 0;
+
+    at += (size_t)snprintf(line, sizeof line,
+                           "%s, %s: band: each assumed constant alone at the ends of its range%s (root "
+                           "of the sum of squares):",
+                           c->name, used_cluster_transport(c),
+                           simulate_is_random(&c->cluster) ? ", and other draws of jitter" : "");
+    for (size_t i = 0; i < n && at < sizeof line; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "%s %s %.3g to %.3g", i > 0 ? "," : "",
+                               cluster_keys[range[i].key].name, range[i].low, range[i].high);
+    print(arg, line);
+}
+
+void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    char band[CALIBRATION_MOST_VALUES * 48 + 320], line[ROW_CLUSTER_BYTES + sizeof band + 64];
+
+    for (size_t i = 0; i < r->n_clusters && r->terms->has_bands; i++) {
+        const struct used_cluster *c = &r->cluster[i];
+        if (c->n_calibrated > 0) {
+            calibration_band_text(band, sizeof band, c->calibrated, c->n_calibrated);
+            snprintf(line, sizeof line, "%s: band: %s", c->name, band);
+            print(arg, line);
+        }
+        print_ranges(c, print, arg);
+    }
+}
