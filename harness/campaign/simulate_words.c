@@ -107,8 +107,9 @@ const char *simulate_what_if_text(void)
 
 const char *simulate_assumptions_text(void)
 {
-    return "each assumed value alone is doubled and halved within its range, or chosen otherwise; all else and the "
-           "random draws stay the same. The change of the throughput of all GPUs";
+    return "each assumed value alone is set to the ends of its range (half and twice the value, if its source states "
+           "none), or chosen otherwise; all else and the random draws stay the same. The change of the throughput of "
+           "all GPUs";
 }
 
 const char *simulate_systems_text(void)

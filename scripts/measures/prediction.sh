@@ -31,7 +31,7 @@ launches() {
     for file in "$published"/*.csv; do
         grep -q '^model,gpus,' "$file" || continue
         of=$(basename "$file" .csv)
-        words=("$file" --records "$of.jsonl")
+        words=("$file" --records "$of.jsonl" --no-bands)
         [ ! -e "$published/$of.yaml" ] || words+=(--cluster "$published/$of.yaml")
         [ "$of" != horovod ] || words+=(--placement whole) # as reproduce horovod-512
         tell "$of"
