@@ -1,7 +1,8 @@
-# Tried: names of packages and variants against spack-packages of July 2026. Not tried: Spack itself.
+# Tried: names of packages and variants against spack-packages of July 2026, and the options of CMake.
+# Not tried: Spack itself.
 # SPDX-License-Identifier: Apache-2.0
 #
-# spack repo create gradmark-repo gradmark, copy this file to its packages/gradmark/package.py, spack repo add gradmark-repo,
+# spack repo create gradmark-repo gradmark; copy this file to its packages/gradmark/package.py; spack repo add its folder;
 # then in the folder of the sources:   spack dev-build gradmark@main +mpi
 # The simulated world needs no variant: it is always built.
 
@@ -22,6 +23,7 @@ class Gradmark(CMakePackage, CudaPackage):
     variant("mpi", default=True, description="World mpi, and the allreduce of the MPI library")
     variant("nccl", default=False, when="+cuda", description="Allreduce by NCCL")
     variant("onednn", default=True, description="Products by oneDNN: faster fp32, and bf16")
+    variant("gloo", default=False, description="Allreduce by Gloo")
     variant("pictures", default=False, description="gradmark pack reads JPEG and PNG files")
     variant("charts", default=True, description="Draw charts with gnuplot")
 
@@ -29,6 +31,7 @@ class Gradmark(CMakePackage, CudaPackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+cuda")
+    depends_on("cxx", type="build", when="+gloo")
     depends_on("cmake@3.25:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("openblas")
@@ -43,15 +46,18 @@ class Gradmark(CMakePackage, CudaPackage):
     depends_on("onednn@2.4: cpu_runtime=omp", when="+onednn")
     depends_on("cuda@12:", when="+cuda")
     depends_on("nccl@2.14:", when="+nccl")
+    depends_on("gloo", when="+gloo")
     depends_on("jpeg", when="+pictures")
     depends_on("libpng", when="+pictures")
     depends_on("gnuplot", type="run", when="+charts")
 
     def cmake_args(self):
         # What the machine has beside Spack is not used.
-        found = {"MPI": "+mpi", "dnnl": "+onednn", "CUDAToolkit": "+cuda", "JPEG": "+pictures", "PNG": "+pictures"}
-        args = [self.define("CMAKE_DISABLE_FIND_PACKAGE_" + name, variant not in self.spec) for name, variant in found.items()]
-        archs = self.spec.variants["cuda_arch"].value if "+cuda" in self.spec else ("none",)
-        if "none" not in archs:
-            args.append(self.define("GRADMARK_CUDA_ARCHITECTURES", ";".join(archs)))
+        packages = {"MPI": "+mpi", "CUDAToolkit": "+cuda", "JPEG": "+pictures", "PNG": "+pictures"}
+        headers = {"GRADMARK_ONEDNN": "+onednn", "NCCL": "+nccl", "GRADMARK_GLOO": "+gloo"}
+        has = self.spec.satisfies
+        args = [self.define("CMAKE_DISABLE_FIND_PACKAGE_" + name, not has(on)) for name, on in packages.items()]
+        args += [self.define(name + "_INCLUDE_DIR", "") for name, on in headers.items() if not has(on)]
+        if has("+cuda") and not has("cuda_arch=none"):
+            args.append(self.define("GRADMARK_CUDA_ARCHITECTURES", ";".join(self.spec.variants["cuda_arch"].value)))
         return args
