@@ -300,6 +300,9 @@ struct compute_backend {
     size_t (*memory_available)(struct compute *c);
     /* Optional, with device_id: number of devices that this process sees, 1 or more. Errors: as open(). */
     enum rc (*device_count)(int *out);
+    /* Optional, with device_count: a device, where it is, and which others it reaches directly; for people. Cut to
+     * out[n_bytes]. Cannot fail: what is not known is left out. */
+    void (*device_text)(int device, char *out, size_t n_bytes);
     /* Optional, with device_count: an id that is unique among the devices of the host, "0000:1b:00.0". */
     void (*device_id)(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES]);
     /* Optional (may be NULL; false): do the operations of c read and write packed arrays? */

@@ -134,20 +134,46 @@ out:
     return rc;
 }
 
+/* The release of the kernel's driver of NVIDIA: the first number with a point in its line. */
+static void print_driver(void)
+{
+    char line[256] = "", *rest = line, *word;
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+
+    if (file) {
+        if (!fgets(line, sizeof line, file))
+            line[0] = '\0';
+        fclose(file);
+    }
+    while ((word = strtok_r(rest, " \t\n", &rest)))
+        if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
+            break;
+    if (word)
+        printf("driver       NVIDIA %s\n", word);
+    else
+        printf("driver       none of NVIDIA is loaded: no /proc/driver/nvidia/version\n");
+}
+
 /* Of every backend that computes on some. */
 static void print_devices(void)
 {
     const struct module *m;
+    char text[256];
     int n_devices;
 
     for (int i = 0; (m = compute_kind.at(i)); i++) {
         const struct compute_backend *b = (const struct compute_backend *)m;
         if (b->device_count == NULL)
             continue;
-        if (b->device_count(&n_devices) == RC_OK)
-            printf("%ss         %d for %s\n", b->device_kind, n_devices, m->name);
-        else
+        if (b->device_count(&n_devices) != RC_OK) {
             printf("%ss         none for %s: %s\n", b->device_kind, m->name, rc_message());
+            continue;
+        }
+        printf("%ss         %d for %s\n", b->device_kind, n_devices, m->name);
+        for (int k = 0; b->device_text && k < n_devices; k++) {
+            b->device_text(k, text, sizeof text);
+            printf("  %s %-8d %s\n", b->device_kind, k, text);
+        }
     }
 }
 
@@ -174,6 +200,7 @@ static enum rc info_run(struct verb_call *call)
     mpi_level_text(mpi, sizeof mpi);
     printf("mpi threads  %s\n", mpi);
     nccl_state(nccl, sizeof nccl);
+    print_driver();
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
     print_devices();
     fflush(stdout);

@@ -423,6 +423,7 @@ const struct compute_backend compute_cuda = {
     .host_close = cuda_host_close,
     .memory_available = cuda_memory_available,
     .device_count = cuda_device_count,
+    .device_text = cuda_device_text,
     .device_id = cuda_device_id_of,
     .takes_packed = cuda_takes_packed,
     .scratch_bytes = cuda_scratch_bytes,

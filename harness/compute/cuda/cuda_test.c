@@ -322,7 +322,7 @@ static void other_devices_are_not_there(void **state)
 static void devices_have_ids(void **state)
 {
     const struct on_host_limits two = { .memory_bytes = (size_t)1 << 30, .n_devices = 2 };
-    char id[16][COMPUTE_DEVICE_ID_BYTES];
+    char id[16][COMPUTE_DEVICE_ID_BYTES], text[256], cut[8];
     int n_devices = 0;
 
     (void)state;
@@ -332,6 +332,11 @@ static void devices_have_ids(void **state)
     for (int k = 0; k < n_devices && k < 16; k++) {
         struct side *s = side_open(&compute_cuda, &(struct compute_env){ .device = k });
         s->c->ops->device_id(s->c, id[k]);
+        compute_cuda.device_text(k, text, sizeof text);
+        assert_non_null(strstr(text, id[k]));
+        compute_cuda.device_text(k, cut, sizeof cut);
+        assert_memory_equal(cut, text, sizeof cut - 1);
+        assert_int_equal(strlen(cut), sizeof cut - 1);
         assert_int_equal(compute_sync(s->c), RC_OK);
         assert_non_null(strchr(id[k], ':'));
         for (int i = 0; i < k; i++)

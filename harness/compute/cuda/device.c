@@ -8,9 +8,12 @@
 #include "harness/compute/cuda/device.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +155,63 @@ enum rc cuda_device_count(int *out)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: the driver knows none");
     *out = n_devices;
     return RC_OK;
+}
+
+/* Adds to the text of n_bytes in `text`, as far as there is room. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t n_bytes, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + used, n_bytes - used, format, args);
+    va_end(args);
+}
+
+/* Of the host, of the device with this PCI bus id; -1: not known, or the host has one node. */
+static int numa_node_of(const char *bus_id)
+{
+    char path[COMPUTE_DEVICE_ID_BYTES + 64], line[32];
+    FILE *file;
+    int node = -1;
+
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/numa_node", bus_id);
+    for (char *c = path; *c; c++) /* the runtime may write B, the kernel has b */
+        *c = (char)tolower((unsigned char)*c);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    if (fgets(line, sizeof line, file))
+        node = (int)strtol(line, NULL, 10);
+    fclose(file);
+    return node;
+}
+
+void cuda_device_text(int device, char *out, size_t n_bytes)
+{
+    char bus_id[COMPUTE_DEVICE_ID_BYTES] = "";
+    struct cudaDeviceProp about;
+    int n_devices = 0, n_reached = 0;
+
+    out[0] = '\0';
+    if (cudaGetDeviceProperties(&about, device) == cudaSuccess)
+        add(out, n_bytes, "%s, %.0f GiB, compute capability %d.%d", about.name,
+            (double)about.totalGlobalMem / (1 << 30), about.major, about.minor);
+    if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device) == cudaSuccess) {
+        const int node = numa_node_of(bus_id);
+        add(out, n_bytes, ", PCI %s", bus_id);
+        if (node >= 0)
+            add(out, n_bytes, ", NUMA node %d", node);
+    }
+    if (cudaGetDeviceCount(&n_devices) != cudaSuccess)
+        n_devices = 0;
+    for (int peer = 0, can = 0; peer < n_devices; peer++) {
+        if (peer != device && cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess && can)
+            add(out, n_bytes, n_reached++ == 0 ? ", reaches GPUs %d" : " %d", peer);
+    }
+    if (n_devices > 1 && n_reached == 0)
+        add(out, n_bytes, ", reaches other GPUs through the host");
+    (void)cudaGetLastError(); /* clear it: left out here */
 }
 
 static enum rc check_number(int device)

@@ -43,6 +43,8 @@ struct cuda_gemm {
 /* GPUs that this process sees, 1 or more. RC_UNSUPPORTED: no driver, no device. RC_DEVICE: there is a driver, but it is
  * faulty, or older than this program needs. */
 enum rc cuda_device_count(int *out) MUST_CHECK;
+/* Name, memory, PCI bus id, NUMA node, and the GPUs whose memory it reaches: compute_backend.device_text. */
+void cuda_device_text(int device, char *out, size_t n_bytes);
 /* device: its number, below cuda_device_count().
  * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS; a faulty driver.
  * RC_NOMEM. */

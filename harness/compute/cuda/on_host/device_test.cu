@@ -452,6 +452,11 @@ enum rc cuda_device_count(int *out)
     return RC_OK;
 }
 
+void cuda_device_text(int device, char *out, size_t n_bytes)
+{
+    snprintf(out, n_bytes, "the CPU in place of a GPU, PCI emulated:%02x", device);
+}
+
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision)
 {
     struct cuda_device *d;
