@@ -36,21 +36,14 @@ static bool sums(const struct train_job *job)
 }
 
 struct row {
-    const char *option, *values;                /* values NULL: sizes, or of an option that chooses a module these */
+    const char *option;                         /* its values: modules, of an option that chooses one, else sizes */
     bool (*applies)(const struct train_job *j); /* else it would change nothing, or be refused */
 };
-/* What is ready can wait for something more important (--cycle-us). */
-static bool waits(const struct train_job *job)
-{
-    return job->exchange.overlap && job->exchange.priority &&
-           !(job->collective && job->collective->module.caps & COLL_DEVICE);
-}
 
 static const struct row rows[] = {
-    { "reducer", NULL, sums },
-    { "bucket-bytes", NULL, always },
-    { "partition-bytes", NULL, always },
-    { "cycle-us", "50,200,1000", waits },
+    { "reducer", sums },
+    { "bucket-bytes", always },
+    { "partition-bytes", always },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -120,18 +113,6 @@ static void add_reducers(struct autotune_option *o, const struct train_job *job)
     }
 }
 
-static void add_list(struct autotune_option *o, const char *values)
-{
-    char text[AUTOTUNE_VALUE_BYTES];
-
-    for (const char *rest = values; *rest; rest += strspn(rest, ",")) {
-        const size_t n = strcspn(rest, ",");
-        snprintf(text, sizeof text, "%.*s", (int)n, rest);
-        add_value(o, text);
-        rest += n;
-    }
-}
-
 /* --- the plan --- */
 
 /* An option without values is none to try. */
@@ -149,9 +130,7 @@ static void add_row(struct autotune_plan *plan, const struct row *row, const str
     struct autotune_option o = { .n_values = 0 };
 
     snprintf(o.name, sizeof o.name, "%s", row->option);
-    if (row->values)
-        add_list(&o, row->values);
-    else if (option_of_training(row->option)->kind)
+    if (option_of_training(row->option)->kind)
         add_reducers(&o, job);
     else
         add_sizes(&o, job);

@@ -206,14 +206,6 @@ bool chunk_queue_take(struct chunk_queue *q, size_t chunk)
     return false;
 }
 
-bool chunk_queue_has_first(const struct chunk_queue *q)
-{
-    for (size_t i = 0; i < q->n; i++)
-        if (q->buckets->chunk[q->chunk[i]].offset_elems == 0)
-            return true;
-    return false;
-}
-
 void chunk_queue_close(struct chunk_queue *q)
 {
     free(q->chunk);

@@ -85,8 +85,6 @@ void chunk_queue_push(struct chunk_queue *q, size_t chunk);
 size_t chunk_queue_pop(struct chunk_queue *q);
 /* Takes this chunk out; false: it does not wait. O(n). */
 bool chunk_queue_take(struct chunk_queue *q, size_t chunk);
-/* Does the chunk with the first parameters wait? No chunk is more important. O(n). */
-bool chunk_queue_has_first(const struct chunk_queue *q);
 void chunk_queue_close(struct chunk_queue *q); /* accepts a zeroed one */
 
 #endif

@@ -135,28 +135,6 @@ static void take_submitted(struct communicator *c)
         chunk_queue_push(&c->queue, chunk);
 }
 
-static bool chooses(const struct communicator *c)
-{
-    return !c->env.is_ordered || c->env.world->rank == 0;
-}
-
-/* Y4: the first chunk has just come. */
-static enum rc wait_a_cycle(struct communicator *c)
-{
-    const uint64_t started_ns = world_now_ns(c->env.world);
-    uint64_t left_ns = c->env.cycle_ns;
-
-    while (left_ns > 0 && !c->is_ended && !chunk_queue_has_first(&c->queue)) {
-        const enum rc rc = event_wait(c->submitted.filled, left_ns);
-        if (rc != RC_OK)
-            return rc == RC_TIMEOUT ? RC_OK : rc;
-        take_submitted(c);
-        const uint64_t waited_ns = world_now_ns(c->env.world) - started_ns;
-        left_ns = waited_ns < c->env.cycle_ns ? c->env.cycle_ns - waited_ns : 0;
-    }
-    return RC_OK;
-}
-
 /* Wait for something to do, and take all there is. */
 static enum rc fill_queue(struct communicator *c)
 {
@@ -165,8 +143,6 @@ static enum rc fill_queue(struct communicator *c)
     if (c->queue.n == 0 && c->n_posted == 0 && !c->is_ended) {
         TRY(event_wait(c->submitted.filled, NO_LIMIT_NS));
         take_submitted(c);
-        if (chooses(c))
-            TRY(wait_a_cycle(c));
     }
     while (event_try_wait(c->submitted.filled))
         take_submitted(c);
@@ -273,7 +249,7 @@ enum rc communicator_wait(struct communicator *c, size_t *chunk)
     return rc;
 }
 
-/* Y5; a rank that failed ends the communicator, too: join does not wait for long. */
+/* Y4; a rank that failed ends the communicator, too: join does not wait for long. */
 enum rc communicator_failure(struct communicator *c, enum rc rc)
 {
     if (!c->task)

@@ -11,10 +11,7 @@
  *       can read what they wrote after the chunk was handed back.
  *   Y3  is_ordered: the communicators of all workers take the chunks in the order of worker 0's (E6): before each chunk
  *       its number is sent down a binary tree of the workers, one message each.
- *   Y4  An idle communicator that gets a chunk waits cycle_ns for more important ones, then takes the most important.
- *       It does not wait if it has the chunk with the first parameters, which is the most important of all, or still
- *       has earlier chunks. is_ordered: only worker 0 waits; the other workers follow its order.
- *   Y5  An error of post() or complete() ends the communicator; wait() and finish() report it unchanged.
+ *   Y4  An error of post() or complete() ends the communicator; wait() and finish() report it unchanged.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
 #define HARNESS_EXCHANGE_COMMUNICATOR_H
@@ -34,7 +31,6 @@ struct communicator_env { /* borrowed; outlives the communicator */
     struct world *world;  /* workers are its first n_workers ranks */
     const struct buckets *buckets;
     bool by_priority, is_ordered;
-    uint64_t cycle_ns;           /* Y4; 0: no wait */
     struct transport *transport; /* is_ordered: the communicator owns it until finish() or close() */
     int n_workers, timeout_ms;
     size_t most_posted; /* Y2, at least 1; is_ordered: 1 */

@@ -439,7 +439,6 @@ static enum rc open_communicator(struct exchange *x)
     const struct communicator_env env = { .world = x->env.world,
                                           .buckets = &x->buckets,
                                           .by_priority = x->env.opts.priority,
-                                          .cycle_ns = x->env.opts.cycle_ns,
                                           .is_ordered = x->env.opts.priority && x->env.n_workers > 1 &&
                                                         x->env.mode->module.caps & MODE_SYNCHRONOUS,
                                           .transport = x->transport,

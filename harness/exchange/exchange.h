@@ -18,7 +18,7 @@
  *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
  *       written.
  *   E3  Buckets and chunks, and so the bits, are a pure function of options and layout (buckets.h): with or without
- *       overlap or priority, for any cycle, in every world. open() finds and names a rank that has another plan, mode
+ *       overlap or priority, in every world. open() finds and names a rank that has another plan, mode
  *       or reducer.
  *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
  *       each host's workers: exchange_memory.h. It has copies in host memory only if a mode exchanges and neither the
@@ -82,9 +82,8 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
-    bool overlap;      /* E1 */
-    bool priority;     /* the waiting chunk that the next forward pass needs first goes first; else the oldest */
-    uint64_t cycle_ns; /* with both: how long an idle communicator waits for more important chunks (communicator.Y4) */
+    bool overlap;  /* E1 */
+    bool priority; /* the waiting chunk that the next forward pass needs first goes first; else the oldest */
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */

@@ -11,7 +11,7 @@
 enum { NAME_BYTES = 32 };
 
 struct way { /* in which a rank exchanges */
-    uint64_t digest, n_chunks, n_ordered, overlap, priority, cycle_ns, average_every;
+    uint64_t digest, n_chunks, n_ordered, overlap, priority, average_every;
     uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
     uint64_t optimizer, push_every, pull_every, stop_at, n_batches, n_guests, n_replicas, n_in_flight;
     char mode[NAME_BYTES], collective[NAME_BYTES];
@@ -56,7 +56,6 @@ static struct way own_way(const struct exchange *x)
                        .n_ordered = o->overlap && o->priority ? x->buckets.n_chunks : 0,
                        .overlap = o->overlap,
                        .priority = o->priority,
-                       .cycle_ns = o->cycle_ns,
                        .average_every = o->average_every,
                        .placement = placement_digest(&x->placement),
                        .consistency = o->consistency.kind,
@@ -104,9 +103,6 @@ static enum rc compare(int rank, const struct way *its, const struct way *first)
                         "rank %d has a shard of another number of chunks than rank 0, %llu in all and not %llu: with "
                         "overlap and priority worker 0 orders those of all",
                         rank, (unsigned long long)its->n_ordered, (unsigned long long)first->n_ordered);
-    if (its->cycle_ns != first->cycle_ns)
-        return rc_raise(RC_MISMATCH, "rank %d has a cycle of %g us, rank 0 of %g us: " MUST_BE_EQUAL, rank,
-                        1e-3 * (double)its->cycle_ns, 1e-3 * (double)first->cycle_ns);
     if (its->average_every != first->average_every)
         return rc_raise(RC_MISMATCH,
                         "rank %d averages parameters every %llu steps, rank 0 every %llu (0: never): " MUST_BE_EQUAL,

@@ -33,10 +33,9 @@ static const struct exchange_opts plans[] = {
     { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .n_in_flight = 2 },
     { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true },
     { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true, .n_in_flight = 8 },
-    { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true, .cycle_ns = 300000 },
 };
 enum { N_PLANS = sizeof plans / sizeof *plans };
-static const uint64_t n_chunks_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7, 7 }; /* of the suite's 7 segments */
+static const uint64_t n_chunks_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7 }; /* of the suite's 7 segments */
 
 struct run {
     struct exchange_case c;
@@ -224,7 +223,6 @@ static int run_plans(void)
           "rank 2 has overlap on and priority off, rank 0 off and off" },
         { { .buckets.bucket_bytes = 80, .compression = { COMPRESSION_TOPK, 0.1 } },
           "rank 2 has another compression than rank 0" },
-        { { .buckets.bucket_bytes = 80, .cycle_ns = 2500 }, "rank 2 has a cycle of 2.5 us, rank 0 of 0 us" },
         { { .buckets.bucket_bytes = 80, .average_every = 3 },
           "rank 2 averages parameters every 3 steps, rank 0 every 0 (0: never)" },
     };

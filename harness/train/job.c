@@ -281,7 +281,6 @@ static void resolve_exchange(struct train_job *job)
     x->average_every = o->average_every;
     x->shared_memory = shares_memory(job);
     x->overlap = strcmp(o->overlap, "on") == 0;
-    x->cycle_ns = (uint64_t)llround(1e3 * o->cycle_us);
     x->priority = strcmp(o->priority, "on") == 0;
 }
 

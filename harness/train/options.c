@@ -164,9 +164,6 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, priority, "priority", "auto", "off|on|auto",
                 "exchange the first layers first. The next step needs them first. With auto it is on where --overlap "
                 "auto chooses on"),
-    OPT_F64_(struct train_opts, cycle_us, "cycle-us", "0", 0, 1e6, "us",
-             "wait for more important gradients. Gradients that are ready while nothing is exchanged wait this long. "
-             "Those of earlier layers then go first. Needs --overlap on --priority on. Buckets and bits stay the same"),
     OPT_TEXT_(struct train_opts, compression, "compression", "none", "none|fp16|bf16|topk:F",
               "compression of gradients in messages. With fp16 and bf16 a value has 16 bits. With topk:F the largest "
               "part F of each chunk is sent, as pairs of index and value. A worker adds what it did not send to its "
@@ -318,25 +315,15 @@ const struct opt_topic train_run_topics[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },
-    { "colocate", "mode", NULL, MODE_SERVERS },
-    { "placement", "mode", NULL, MODE_SERVERS },
-    { "consistency", "mode", NULL, MODE_SERVERS },
-    { "lr-staleness", "mode", NULL, MODE_SERVERS },
-    { "replicas", "mode", NULL, MODE_SERVERS },
-    { "push-every", "mode", NULL, MODE_SERVERS },
-    { "pull-every", "mode", NULL, MODE_SERVERS },
-    { "reducer", "mode", NULL, MODE_COLLECTIVE },
-    { "average-every", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "in-flight", "mode", NULL, MODE_SERVERS },
-    { "priority", "mode", NULL, MODE_EXCHANGES },
-    { "overlap", "mode", NULL, MODE_EXCHANGES },
-    { "cycle-us", "mode", NULL, MODE_EXCHANGES },
-    { "compression", "mode", NULL, MODE_EXCHANGES },
-    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
-    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "servers", "mode", NULL, MODE_SERVERS },        { "colocate", "mode", NULL, MODE_SERVERS },
+    { "placement", "mode", NULL, MODE_SERVERS },      { "consistency", "mode", NULL, MODE_SERVERS },
+    { "lr-staleness", "mode", NULL, MODE_SERVERS },   { "replicas", "mode", NULL, MODE_SERVERS },
+    { "push-every", "mode", NULL, MODE_SERVERS },     { "pull-every", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_COLLECTIVE },     { "average-every", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES }, { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "in-flight", "mode", NULL, MODE_SERVERS },      { "priority", "mode", NULL, MODE_EXCHANGES },
+    { "overlap", "mode", NULL, MODE_EXCHANGES },      { "compression", "mode", NULL, MODE_EXCHANGES },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME }, { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

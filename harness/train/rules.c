@@ -36,8 +36,6 @@ enum fact {
     SHARED_REDUCER,
     NO_GPU,
     OVERLAP,
-    NO_OVERLAP,
-    NO_PRIORITY,
     PRIORITY_OVERLAP,
     OMIT_ANY,
     OMITS_AVERAGE,
@@ -172,9 +170,7 @@ static void note_options(struct view *v)
 
     holds[FORWARD_ONLY] = o->forward_only;
     holds[OVERLAP] = is_text(o->overlap, "on");
-    holds[NO_OVERLAP] = !holds[OVERLAP];
-    holds[NO_PRIORITY] = !is_text(o->priority, "on");
-    holds[PRIORITY_OVERLAP] = !holds[NO_PRIORITY] && holds[OVERLAP];
+    holds[PRIORITY_OVERLAP] = is_text(o->priority, "on") && holds[OVERLAP];
     holds[OMIT_ANY] = job->omitted != 0;
     holds[OMITS_AVERAGE] = job->omitted & OMIT_AVERAGE;
     holds[OMITS_COMMON] = job->omitted & (OMIT_BROADCAST | OMIT_AVERAGE);
@@ -258,10 +254,6 @@ static const struct rule rules[] = {
     { "share-device", NULL, NO_GPU, "only a GPU is shared; --compute cuda" },
     /* How gradients are exchanged. */
     { "priority", "on", DEVICE_REDUCER, "the reducer sums on the device, in the order in which gradients are ready" },
-    { "cycle-us", NULL, NO_OVERLAP, "needs --overlap on: else all gradients are there before the first is exchanged" },
-    { "cycle-us", NULL, DEVICE_REDUCER, "the reducer sums on the device, in the order in which gradients are ready" },
-    { "cycle-us", NULL, NO_PRIORITY,
-      "needs --priority on: else the gradients that were ready first go first, whatever comes meanwhile" },
     { "compression", NULL, OMITS_AVERAGE, "--omit average sends nothing" },
     { "compression", NULL, AVERAGES, "--average-every sends parameters, of which nothing may be left out" },
     { "compression", NULL, SAVE_OR_RESUME,

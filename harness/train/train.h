@@ -67,7 +67,7 @@ struct train_opts { /* as given; the tables define the meanings */
     uint64_t steps, seed, record_every, save_every, restarts, verify_every;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_abort_s, cycle_us;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_abort_s;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
@@ -80,7 +80,7 @@ extern const struct opt_topic train_opt_topics[], train_run_topics[];
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
 enum { TRAIN_MAX_STEPS = 100000000 };      /* of --steps */
-enum { TRAIN_N_OPT_RULES = 19 };
+enum { TRAIN_N_OPT_RULES = 18 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, for parsing into *opts; returns the number of groups. */

@@ -273,29 +273,6 @@ static void preparation_refuses(void **state)
     }
 }
 
-static void a_cycle_needs_what_it_changes(void **state)
-{
-    static const struct {
-        const char *options, *says;
-    } bad[] = { { "--mode none --workers 2 --cycle-us 5", "--cycle-us 5: needs --mode" },
-                { "--mode allreduce --workers 2 --cycle-us 5", "--cycle-us 5: needs --overlap on" },
-                { "--mode allreduce --workers 2 --priority on --cycle-us 5", "--cycle-us 5: needs --overlap on" },
-                { "--mode allreduce --workers 2 --overlap on --cycle-us 5", "--cycle-us 5: needs --priority on" } };
-    struct train_job job = { 0 };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(kit_prepare(&job, bad[i].options), RC_INVAL);
-        if (!strstr(rc_message(), bad[i].says))
-            fail_msg("%s: \"%s\" does not say \"%s\"", bad[i].options, rc_message(), bad[i].says);
-    }
-    assert_int_equal(kit_prepare(&job, "--mode allreduce --workers 2 --cycle-us 0"), RC_OK);
-    train_job_free(&job);
-    assert_int_equal(kit_prepare(&job, "--mode ps --overlap on --priority on --cycle-us 2.5"), RC_OK);
-    assert_int_equal(job.exchange.cycle_ns, 2500);
-    train_job_free(&job);
-}
-
 static void an_interface_is_of_processes(void **state)
 {
     static const char unknown[] = "--world mpi --interface no-such-one";
@@ -446,7 +423,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(stamps_are_in_order),
         cmocka_unit_test(a_dead_rank_ends_the_run),
         cmocka_unit_test(preparation_refuses),
-        cmocka_unit_test(a_cycle_needs_what_it_changes),
         cmocka_unit_test(an_interface_is_of_processes),
         cmocka_unit_test(option_tables_are_sound),
         cmocka_unit_test(memory_counts_what_a_loss_undoes),

@@ -19,7 +19,6 @@ option launches N 5 2-999 'rounds'
 option steps N 40 5-9999 'steps of a launch'
 option bucket-bytes N 256Ki any 'as for gradmark train'
 option partition-bytes N 1Mi any 'as for gradmark train'
-option cycle-us N 0 0-1000000000 'as for gradmark train, of on alone'
 option transport NAME auto any 'as for gradmark train'
 option limit R '' number 'promise: on takes at most R times as long as the longer one (goal: 1.10)'
 option sim FILE '' file 'in simulation of this cluster'
@@ -32,7 +31,7 @@ keep() { # KIND ROUND POSITION
     exchange) profile=vgg16-exchange.json ;;
     pieces) profile=vgg16-exchange.json words+=(--overlap off --bucket-bytes "$bucket_bytes" --partition-bytes "$partition_bytes") ;;
     off) words+=(--overlap on --priority off --bucket-bytes "$bucket_bytes" --partition-bytes "$partition_bytes") ;;
-    on) words+=(--overlap on --bucket-bytes "$bucket_bytes" --partition-bytes "$partition_bytes" --priority on --cycle-us "$cycle_us") ;;
+    on) words+=(--overlap on --bucket-bytes "$bucket_bytes" --partition-bytes "$partition_bytes" --priority on) ;;
     esac
     on_hosts 4 4 train --model replay --profile $profile --workers 4 --steps "$steps" --out "$records" "${words[@]}" ${sim:+--compute hollow}
     printf '%s\n' "$2,$3,step,vgg16,-,$1,$(value step_mean_s "$records"),$(value exposed_comm_s "$records"),$(value hidden_comm_s "$records")" >>launches.csv
@@ -62,16 +61,16 @@ print(max(('compute', min(('exchange', 'pieces'), key=mean)), key=mean))
 PYTHON
     )
     for kind in apart off on; do ratios $kind "$longer" 7 launches.csv | sed "s/^/$kind /"; done >ratios.txt
-    python3 - "${sim:-4 hosts behind links of $rate each}" "$longer" "${limit:-none}" "$bucket_bytes" "$partition_bytes" "$cycle_us" <<'PYTHON' || code=$?
+    python3 - "${sim:-4 hosts behind links of $rate each}" "$longer" "${limit:-none}" "$bucket_bytes" "$partition_bytes" <<'PYTHON' || code=$?
 import csv, statistics, sys
-where, longer, limit, bucket, partition, cycle = sys.argv[1:]
+where, longer, limit, bucket, partition = sys.argv[1:]
 rows = list(csv.DictReader(open('launches.csv')))
 def mean_ms(kind, column): return 1e3 * statistics.mean(float(r[column]) for r in rows if r['kind'] == kind)
 ratio = {w[0]: [float(x) for x in w[5:8]] for w in map(str.split, open('ratios.txt'))}
 what = {'compute': 'computing alone', 'exchange': 'exchange alone, at once', 'pieces': 'exchange alone, in pieces', 'apart': 'one after the other', 'off': 'overlap on, priority off',
         'on': 'overlap on, priority on'}
-print('A step of VGG-16 with 1/64 of its bytes and 1/4 of its times, 4 workers on %s; buckets of %s, pieces of %s, cycle %s us; ms.' % (
-    where, bucket, partition, cycle))
+print('A step of VGG-16 with 1/64 of its bytes and 1/4 of its times, 4 workers on %s; buckets of %s, pieces of %s; ms.' % (
+    where, bucket, partition))
 print('%-26s %8s %8s %9s %8s %16s  %s' % ('step', 'launches', 'mean', 'exposed', 'hidden', '/ ' + longer, '95 % interval'))
 for kind in what:
     r = ratio.get(kind)

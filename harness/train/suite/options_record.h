@@ -10,7 +10,7 @@
     ""                                                                                                                 \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \
-    "'cycle-us': 0, 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "                                 \
+    "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "                                                \
     "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'data-images': null, "                   \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "         \
     "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
