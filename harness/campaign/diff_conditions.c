@@ -100,8 +100,9 @@ static bool is_told_before(const struct diff *d, const char *object, const char 
  * many there are. */
 static void tell_object(const struct diff *d, const char *object, const char *what, FILE *to)
 {
-    static const char *const unimportant[] = { "kind", "model",  "mode",     "workers",       "seed",
-                                               "save", "resume", "timeline", "timeline-steps" };
+    static const char *const unimportant[] = {
+        "kind", "model", "mode", "workers", "seed", "save", "resume", "timeline"
+    };
     const bool are_options = strcmp(object, "options") == 0;
     char text[DIFF_TEXT_BYTES];
 

@@ -97,9 +97,8 @@ out:
 /* Where results go, how often they are told, what is drawn anew for each launch, and what the sizes are for. */
 static bool may_differ(const char *option, bool is_strong)
 {
-    static const char *const free_option[] = { "workers",        "seed",       "steps",    "record-every",
-                                               "save",           "save-every", "restarts", "timeline",
-                                               "timeline-steps", "trajectory", "messages" };
+    static const char *const free_option[] = { "workers",    "seed",     "steps",    "record-every", "save",
+                                               "save-every", "restarts", "timeline", "trajectory",   "messages" };
 
     for (size_t i = 0; i < sizeof free_option / sizeof *free_option; i++)
         if (strcmp(free_option[i], option) == 0)

@@ -150,7 +150,7 @@ static enum rc open_rings(struct exchange *x)
     const size_t n_peers = x->is_worker ? 1 : (size_t)(x->env.n_workers + x->env.opts.n_guests);
     const size_t n_of_a_chunk = OF_A_CHUNK + 2 * (size_t)x->env.opts.n_replicas; /* its replica; the one it follows */
     const size_t n_of_a_step = OF_A_STEP + n_of_a_chunk * x->buckets.n_chunks * n_peers;
-    const size_t n_steps = span_steps_count(x->env.timeline_steps, x->env.n_steps_before, x->env.n_steps);
+    const size_t n_steps = x->env.n_steps;
     const size_t n_spans = n_steps < MOST_SPANS / n_of_a_step ? n_steps * n_of_a_step + !n_steps : MOST_SPANS;
     enum rc rc;
 
@@ -159,8 +159,6 @@ static enum rc open_rings(struct exchange *x)
         TRY(span_ring_open(&x->ring[EXCHANGE_QUEUE], "queue", n_spans));
     if (x->overlaps && x->is_worker)
         TRY(span_ring_open(&x->ring[EXCHANGE_COMMUNICATOR], "communicator", n_spans));
-    for (int i = 0; i < EXCHANGE_N_RINGS; i++)
-        span_ring_keep(x->ring[i], x->env.timeline_steps);
 out:
     return rc;
 }

@@ -133,8 +133,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     bool forward_only;                         /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;                            /* per message; 0: no limit */
     bool keeps_undo;                           /* E7; only in a synchronous mode with memory, else nothing is kept */
-    bool timeline;                             /* record spans (exchange_ring) ... */
-    const struct span_steps *timeline_steps;   /* ... only of these steps; NULL: of all; lent during open() */
+    bool timeline;                             /* record spans (exchange_ring) */
     bool messages;                             /* record messages (exchange_messages) */
     void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
     void *on_push_arg;

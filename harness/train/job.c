@@ -395,7 +395,6 @@ static enum rc resolve_steps(struct train_job *job, const struct opt_group *grou
     job->n_steps = job_periods_n_steps(job);
     TRY(elastic_resolve(job, group, n_groups));
     TRY(job_faults_check(job));
-    TRY(job_periods_timeline(job));
 out:
     return rc;
 }

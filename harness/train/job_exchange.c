@@ -460,7 +460,7 @@ void record_sent_of_rank(struct record *r, const struct train_job *job, const st
     record_f64(r, "sent_ratio", sent_ratio(job, result, rank, rank + 1));
 }
 
-/* --- --push-every, --pull-every, --stop-at-step, --timeline-steps --- */
+/* --- --push-every, --pull-every, --stop-at-step --- */
 
 static uint64_t at_least_1(uint64_t every)
 {
@@ -517,33 +517,6 @@ static enum rc check_stop(struct train_job *job)
         return rc_raise(RC_INVAL, "--stop-at-step %llu: with --push-every %llu a worker might do more than %d steps", n,
                         (unsigned long long)at_least_1(o->push_every), TRAIN_MAX_STEPS);
     o->steps = n * at_least_1(o->push_every);
-    return RC_OK;
-}
-
-enum rc job_periods_timeline(struct train_job *job)
-{
-    const uint64_t before = job->resume.steps_count, last = before + train_most_steps(job) - 1;
-    const char *text = job->opts.timeline_steps, *colon = strchr(text, ':');
-    uint64_t from = 0, to = 0;
-    char first[32] = "";
-
-    job->timeline_steps = (struct span_steps){ 0, UINT32_MAX };
-    if (text[0] == '\0')
-        return RC_OK;
-    if (job->opts.timeline[0] == '\0')
-        return rc_raise(RC_INVAL,
-                        "--timeline-steps %s: there is no timeline to keep them in; needs --timeline FILE.json", text);
-    if (colon && (size_t)(colon - text) < sizeof first)
-        memcpy(first, text, (size_t)(colon - text));
-    if (!colon || !text_to_u64(first, &from) || !text_to_u64(colon + 1, &to))
-        return rc_raise(RC_INVAL, "--timeline-steps %s: is no FIRST:LAST, two whole numbers such as 0:99", text);
-    if (from > to)
-        return rc_raise(RC_INVAL, "--timeline-steps %s: the first step is after the last; use %llu:%llu", text,
-                        (unsigned long long)to, (unsigned long long)from);
-    if (from < before || to > last)
-        return rc_raise(RC_INVAL, "--timeline-steps %s: the steps of this run are %llu to %llu", text,
-                        (unsigned long long)before, (unsigned long long)last);
-    job->timeline_steps = (struct span_steps){ (uint32_t)from, (uint32_t)to };
     return RC_OK;
 }
 

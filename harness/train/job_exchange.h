@@ -61,7 +61,7 @@ const char *job_compression_text(char *out, size_t n_bytes, const struct train_j
 void record_compression(struct record *r, const struct train_job *job, const struct train_result *result);
 void record_sent_of_rank(struct record *r, const struct train_job *job, const struct train_result *result, int rank);
 
-/* --- --push-every, --pull-every, --stop-at-step, --timeline-steps --- */
+/* --- --push-every, --pull-every, --stop-at-step --- */
 
 /* With --stop-at-step: set steps to what one worker alone would do, the maximum for any worker. For a job whose mode
  * and consistency are known. RC_INVAL: names what they cannot be combined with. */
@@ -70,9 +70,6 @@ enum rc job_periods_resolve(struct train_job *job) MUST_CHECK;
 enum rc job_periods_check_resume(const struct train_job *job) MUST_CHECK;
 /* Maximum steps of a worker in this run, not counting those of the checkpoint it resumes from. */
 size_t job_periods_n_steps(const struct train_job *job);
-/* Resolve --timeline-steps, for a job whose steps are known. RC_INVAL: not a range, not within this run, or there is no
- * timeline. */
-enum rc job_periods_timeline(struct train_job *job) MUST_CHECK;
 /* May a run that was asked to stop end after n_steps of its steps? */
 bool job_periods_may_stop(const struct train_job *job, size_t n_steps);
 /* Memory that a worker needs for them, in bytes. */

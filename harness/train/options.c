@@ -257,8 +257,6 @@ const struct opt train_run_table[] = {
     OPT_FILE_(
         struct train_opts, timeline, "timeline", OPT_WRITTEN, "", "FILE",
         "write what each rank did and when, for Perfetto. Open the file at ui.perfetto.dev or in chrome://tracing"),
-    OPT_TEXT_(struct train_opts, timeline_steps, "timeline-steps", "", "FIRST:LAST",
-              "steps to keep in the timeline (default: all). The first step is 0"),
     OPT_FILE_(struct train_opts, trajectory, "trajectory", OPT_WRITTEN, "", "FILE",
               "write each worker's parameters at each step, as CSV. The file also has time, samples and loss. The "
               "model's parameters need names, as those of linear have"),

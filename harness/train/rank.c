@@ -174,7 +174,6 @@ static enum rc open_exchange(struct rank *r)
         .on_round = rank_note_round,
         .on_round_arg = r,
         .timeline = job->opts.timeline[0] != '\0',
-        .timeline_steps = &job->timeline_steps,
         .messages = job->opts.messages[0] != '\0',
         .n_steps = train_most_steps(job),
         .n_steps_before = job->resume.steps_count

@@ -338,45 +338,15 @@ static void servers_know_the_step(void **state)
     traced_close(&t);
 }
 
-/* --timeline-steps: the same spans, of these steps alone, in every task; nothing counts as lost. */
-static void steps_of_a_range_alone(void **state)
-{
-    static const struct {
-        const char *options, *name;
-        int n_of_a_step;
-    } cases[] = {
-        { "--mode allreduce --workers 3 --overlap off", "reduce", 3 },
-        { "--mode allreduce --workers 3 --overlap on", "reduce", 3 },
-        { "--mode ps --consistency sync --workers 2 --overlap off", "apply", 1 },
-        { "--mode allreduce --workers 2 --shard-dense 2 --overlap off", "step", 2 },
-    };
-    char options[256];
-    struct traced t;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(options, sizeof options,
-                 "--model lenet --steps 6 --bucket-bytes 10000000 --timeline t --timeline-steps 2:4 %s",
-                 cases[i].options);
-        trace(&t, options);
-        assert_int_equal(of_each_step(&t, cases[i].name, 2, 4), cases[i].n_of_a_step);
-        assert_steps(&t, 2, 4);
-        json_t *lost = json_object_get(json_object_get(t.trace, "otherData"), "lost_spans_count"), *tasks, *n;
-        const char *rank, *task;
-        json_object_foreach(lost, rank, tasks) json_object_foreach(tasks, task, n)
-            assert_int_equal(json_integer_value(n), 0);
-        traced_close(&t);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(inline_spans_are_the_stamps),
-                                        cmocka_unit_test(overlapped_spans_are_the_stamps),
-                                        cmocka_unit_test(staged_updates_are_in_the_stamps),
-                                        cmocka_unit_test(staged_copies_are_in_no_exchange),
-                                        cmocka_unit_test(servers_know_the_step),
-                                        cmocka_unit_test(steps_of_a_range_alone) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inline_spans_are_the_stamps),
+        cmocka_unit_test(overlapped_spans_are_the_stamps),
+        cmocka_unit_test(staged_updates_are_in_the_stamps),
+        cmocka_unit_test(staged_copies_are_in_no_exchange),
+        cmocka_unit_test(servers_know_the_step),
+    };
 
     if (argc != 3)
         return 2;

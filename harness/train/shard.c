@@ -633,7 +633,7 @@ static size_t n_spans(const struct train_job *job)
     enum { MOST_SPANS = 1 << 18 };
     const size_t n_forward = (size_t)job->shard.traffic.n_gathers, n_backward = (size_t)job->shard.traffic.n_scatters;
     const size_t n_of_a_step = (2 * n_forward + n_backward) * job->opts.accumulate; /* forward twice: --recompute */
-    const size_t n_steps = span_steps_count(&job->timeline_steps, job->resume.steps_count, job->n_steps);
+    const size_t n_steps = job->n_steps;
 
     return n_steps < MOST_SPANS / n_of_a_step ? n_steps * n_of_a_step : MOST_SPANS;
 }
@@ -678,7 +678,6 @@ enum rc rank_shard_open(struct rank *r)
     }
     if (r->job->opts.timeline[0])
         TRY(span_ring_open(&s->ring, "shard", n_spans(&s->job)));
-    span_ring_keep(s->ring, &s->job.timeline_steps);
     TRY(transport_open_planned(&s->transport, s->job.shard.transport, s->group, &plan));
     s->transport->fails_together = true;
     TRY(open_device(s));

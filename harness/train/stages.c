@@ -432,7 +432,7 @@ static size_t n_spans(const struct train_job *job)
 {
     enum { MOST_SPANS = 1 << 18, OF_A_MICRO_BATCH = 6 };
     const size_t n_of_a_step = OF_A_MICRO_BATCH * job->opts.accumulate;
-    const size_t n_steps = span_steps_count(&job->timeline_steps, job->resume.steps_count, job->n_steps);
+    const size_t n_steps = job->n_steps;
 
     return n_steps < MOST_SPANS / n_of_a_step ? n_steps * n_of_a_step : MOST_SPANS;
 }
@@ -477,7 +477,6 @@ enum rc rank_pipe_open(struct rank *r)
     r->stage = s->env;
     if (r->job->opts.timeline[0])
         TRY(span_ring_open(&p->ring, "stage", n_spans(r->job)));
-    span_ring_keep(p->ring, &r->job->timeline_steps);
     r->stage.pipe = (struct stage_pipe){ expect, take, pass, passed, p, begins, ended };
     TRY(open_device(p, &r->stage.pipe));
 out:

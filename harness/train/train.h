@@ -59,8 +59,8 @@ struct train_opts { /* as given; the tables define the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *optimizer, *momentum_correction;
-    const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *timeline_steps, *trajectory, *messages,
-        *inject, *on_loss, *interface, *omit, *split;
+    const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages, *inject, *on_loss,
+        *interface, *omit, *split;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
         classes, width_divisor, most_workers, data_images, eval_samples;
@@ -232,7 +232,6 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     bool servers_beside;               /* servers share workers' hosts and cards: --colocate, or in sim the cluster sets
                                          it */
     size_t n_steps;                    /* of this run */
-    struct span_steps timeline_steps;  /* for --timeline, counted from the training's first step, which is 0 */
     unsigned omitted;                  /* enum omission: --omit, for lessons */
     size_t n_eval;                     /* test samples to classify; 0: none */
     uint64_t n_begun_before;           /* steps of earlier trials in the same world: world_begin_step() counts on */

@@ -445,7 +445,6 @@ static const struct verb_hint hints[] = {
     { "save", "gradmark train --save is of one run" },
     { "resume", "gradmark train --resume is of one run" },
     { "timeline", "gradmark train --timeline is of one run" },
-    { "timeline-steps", "gradmark train --timeline-steps is of one run" },
     { "messages", "gradmark train --messages is of one run" },
     { "staleness", "bounded staleness is --mode ps --consistency ssp:4" },
     { "learning-rate", "the learning rate is --lr" },

@@ -217,8 +217,6 @@ static enum rc check_files(const struct verb_call *call, const struct train_verb
                  { "autotune-file", own->tune.file, "settings" },
                  { "cost", own->cost, "cost" } };
 
-    if (verb_given(call, "timeline-steps") && job->opts.timeline_steps[0] == '\0')
-        return rc_raise(RC_INVAL, "--timeline-steps: is empty; name the steps, as in 0:99");
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (verb_given(call, file[i].option) && file[i].path[0] == '\0')
             return rc_raise(RC_INVAL, "--%s: is empty; name a file for the %s", file[i].option, file[i].what);

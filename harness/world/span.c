@@ -10,7 +10,6 @@ struct span_ring {
     size_t n_spans;   /* capacity */
     size_t next;      /* place of the next span: n_added modulo n_spans */
     uint64_t n_added; /* ever */
-    struct span_steps steps;
     struct span span[];
 };
 
@@ -24,33 +23,16 @@ enum rc span_ring_open(struct span_ring **out, const char *name, size_t n_spans)
         ring = malloc(sizeof *ring + n_spans * sizeof *ring->span);
     if (!ring)
         return rc_raise(RC_NOMEM, "no memory for %zu spans of task %s", n_spans, name);
-    *ring = (struct span_ring){ .name = name, .n_spans = n_spans, .steps.last = UINT32_MAX };
+    *ring = (struct span_ring){ .name = name, .n_spans = n_spans };
     for (size_t i = 0; i < n_spans; i++) /* S2; not all zero, which a compiler may leave to pages not yet there */
         ring->span[i] = (struct span){ .what = name, .segment = -1 };
     *out = ring;
     return RC_OK;
 }
 
-void span_ring_keep(struct span_ring *ring, const struct span_steps *steps)
-{
-    if (ring)
-        ring->steps = steps ? *steps : (struct span_steps){ 0, UINT32_MAX };
-}
-
-size_t span_steps_count(const struct span_steps *steps, uint64_t before, size_t n)
-{
-    const uint64_t end = before + n; /* of the steps, as `last` + 1 of the range */
-
-    if (!steps)
-        return n;
-    const uint64_t from = steps->first > before ? steps->first : before;
-    const uint64_t to = (uint64_t)steps->last + 1 < end ? (uint64_t)steps->last + 1 : end;
-    return from < to ? (size_t)(to - from) : 0;
-}
-
 void span_ring_add(struct span_ring *ring, const struct span *s)
 {
-    if (!ring || s->step < ring->steps.first || s->step > ring->steps.last)
+    if (!ring)
         return;
     assert(s->start_ns <= s->end_ns);
     ring->span[ring->next] = *s;

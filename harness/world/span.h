@@ -11,7 +11,6 @@
  *   S3  A ring belongs to one task. No other task reads or writes it before it is handed over, by an event or by
  *       world_join(), like a transport (task.h, K6).
  *   S4  Without a ring (NULL) nothing is recorded, and there is nothing to read: 0 spans added, 0 lost.
- *   S5  A ring that keeps a range of steps ignores spans of other steps: they are neither added nor lost.
  *
  * Spans of a task nest or follow each other, because a task does one thing at a time: no two overlap only in part. A
  * span is added when it ends, so after the spans inside it.
@@ -34,21 +33,13 @@ struct span {
     uint64_t submitted_ns;     /* when its subject was ready, at most start_ns; 0: does not apply */
 };
 
-struct span_steps { /* steps first to last, both included */
-    uint32_t first, last;
-};
-
 enum { SPAN_NAME_BYTES = 48 }; /* longest name of a span or a task, with the terminator */
 
 struct span_ring;
 
 /* A ring of n_spans (at least 1) spans of the task `name`, a static string. RC_NOMEM. */
 enum rc span_ring_open(struct span_ring **out, const char *name, size_t n_spans) MUST_CHECK;
-/* From now on the ring keeps only these steps (S5); NULL: all, as at first. ring may be NULL. */
-void span_ring_keep(struct span_ring *ring, const struct span_steps *steps);
-/* How many of the n steps from `before` on are in the range; NULL: all of them. */
-size_t span_steps_count(const struct span_steps *steps, uint64_t before, size_t n);
-/* Copy *s into the ring. S2, S4, S5: cannot fail; ring may be NULL. */
+/* Copy *s into the ring. S2, S4: cannot fail; ring may be NULL. */
 void span_ring_add(struct span_ring *ring, const struct span *s);
 /* S1, S4. */
 uint64_t span_ring_n_added(const struct span_ring *ring);

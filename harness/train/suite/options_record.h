@@ -6,7 +6,7 @@
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                              \
     "{'kind': 'options', " settings ", 'save': '', 'save-every': null, 'restarts': null, 'inject': '', "               \
-    "'timeline': '', 'timeline-steps': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "                       \
+    "'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "                                             \
     ""                                                                                                                 \
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'insecure': false, 'secure': false, " \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "        \

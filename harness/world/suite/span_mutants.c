@@ -14,7 +14,6 @@ struct span_ring {
     const char *name;
     size_t n_spans;
     uint64_t n_added;
-    struct span_steps steps;
     struct span *span;
 };
 
@@ -24,7 +23,7 @@ static enum rc open_untouched(struct span_ring **out, const char *name, size_t n
 
     *out = NULL;
     if (ring && n_spans < SIZE_MAX / sizeof *ring->span)
-        *ring = (struct span_ring){ .name = name, .n_spans = n_spans, .steps.last = UINT32_MAX };
+        *ring = (struct span_ring){ .name = name, .n_spans = n_spans };
     if (ring && n_spans < SIZE_MAX / sizeof *ring->span)
         ring->span = malloc(n_spans * sizeof *ring->span);
     if (!ring || !ring->span) {
@@ -45,36 +44,9 @@ out:
     return rc;
 }
 
-static void keep(struct span_ring *ring, const struct span_steps *steps)
-{
-    if (ring)
-        ring->steps = steps ? *steps : (struct span_steps){ 0, UINT32_MAX };
-}
-
-/* Without the last step of the range. */
-static void keep_too_few(struct span_ring *ring, const struct span_steps *steps)
-{
-    if (ring && steps)
-        ring->steps = (struct span_steps){ steps->first, steps->last - 1 };
-}
-
-/* The range begins with the first step. */
-static void keep_from_first(struct span_ring *ring, const struct span_steps *steps)
-{
-    if (ring)
-        ring->steps = (struct span_steps){ 0, steps ? steps->last : UINT32_MAX };
-}
-
-/* As if the run were the training's first. */
-static size_t count_from_0(const struct span_steps *steps, uint64_t before, size_t n)
-{
-    (void)before;
-    return span_steps_count(steps, 0, n);
-}
-
 static void add(struct span_ring *ring, const struct span *s)
 {
-    if (ring && s->step >= ring->steps.first && s->step <= ring->steps.last)
+    if (ring)
         ring->span[ring->n_added++ % ring->n_spans] = *s;
 }
 
@@ -217,9 +189,8 @@ static uint64_t overlap_inclusive(const struct span *a, size_t n_a, const struct
     return sum_ns;
 }
 
-#define COUNT span_steps_count
 #define READ n_added, n_lost, get, name_of, close_ring
-#define RING open_touched, keep, COUNT, add, READ
+#define RING open_touched, add, READ
 
 const struct span_impl *span_mutant(const char *name)
 {
@@ -228,19 +199,13 @@ const struct span_impl *span_mutant(const char *name)
         struct span_impl impl;
     } mutants[] = {
         { "none", { RING, spans_overlap_ns } },
-        { "untouched", { open_untouched, keep, COUNT, add, READ, spans_overlap_ns } },
+        { "untouched", { open_untouched, add, READ, spans_overlap_ns } },
         { "keeps-oldest",
-          { open_touched, keep, COUNT, add_while_room, n_added, n_lost, get_oldest, name_of, close_ring,
-            spans_overlap_ns } },
-        { "allocates", { open_touched, keep, COUNT, add_allocating, READ, spans_overlap_ns } },
-        { "no-step", { open_touched, keep, COUNT, add_without_step, READ, spans_overlap_ns } },
-        { "step-short", { open_touched, keep_too_few, COUNT, add, READ, spans_overlap_ns } },
-        { "steps-from-0", { open_touched, keep_from_first, COUNT, add, READ, spans_overlap_ns } },
-        { "count-from-0", { open_touched, keep, count_from_0, add, READ, spans_overlap_ns } },
-        { "lost-early",
-          { open_touched, keep, COUNT, add, n_added, n_lost_early, get, name_of, close_ring, spans_overlap_ns } },
-        { "overwritten",
-          { open_touched, keep, COUNT, add, n_added, n_lost, get_any, name_of, close_ring, spans_overlap_ns } },
+          { open_touched, add_while_room, n_added, n_lost, get_oldest, name_of, close_ring, spans_overlap_ns } },
+        { "allocates", { open_touched, add_allocating, READ, spans_overlap_ns } },
+        { "no-step", { open_touched, add_without_step, READ, spans_overlap_ns } },
+        { "lost-early", { open_touched, add, n_added, n_lost_early, get, name_of, close_ring, spans_overlap_ns } },
+        { "overwritten", { open_touched, add, n_added, n_lost, get_any, name_of, close_ring, spans_overlap_ns } },
         { "overlap-in-step", { RING, overlap_in_step } },
         { "overlap-by-start", { RING, overlap_by_start } },
         { "overlap-rounded", { RING, overlap_rounded } },

@@ -20,9 +20,8 @@ enum { N_TOO_MANY = 2 }; /* sanitizers end a program that asks malloc() for too 
 enum { N_TOO_MANY = 3 };
 #endif
 
-const struct span_impl span_impl_real = { span_ring_open,    span_ring_keep,   span_steps_count, span_ring_add,
-                                          span_ring_n_added, span_ring_n_lost, span_ring_get,    span_ring_name,
-                                          span_ring_close,   spans_overlap_ns };
+const struct span_impl span_impl_real = { span_ring_open, span_ring_add,  span_ring_n_added, span_ring_n_lost,
+                                          span_ring_get,  span_ring_name, span_ring_close,   spans_overlap_ns };
 
 static int expect(bool holds, const char *what)
 {
@@ -93,54 +92,10 @@ static int check_rings(const struct span_impl *impl)
     return n_failures;
 }
 
-static int check_steps(const struct span_impl *impl) /* S5 */
-{
-    const struct span_steps some = { 79, 81 };
-    struct span_ring *ring = NULL;
-    int n_failures = 0;
-
-    if (impl->open(&ring, "main", 2) != RC_OK)
-        return 1;
-    impl->keep(ring, &some);
-    for (uint64_t i = 0; i < 9; i++) { /* of steps 77 to 85 */
-        const struct span s = span_of(i);
-        impl->add(ring, &s);
-    }
-    n_failures += expect(impl->n_added(ring) == 3 && impl->n_lost(ring) == 1, "S5 spans of other steps do not count");
-    n_failures += expect(impl->get(ring, 1) && impl->get(ring, 1)->step == 80, "S5 the range has all its steps");
-    n_failures += expect(impl->get(ring, 2) && impl->get(ring, 2)->step == 81, "S5 the last of them, too");
-    impl->keep(ring, NULL);
-    const struct span s = span_of(0);
-    impl->add(ring, &s);
-    n_failures += expect(impl->n_added(ring) == 4, "S5 without a range all are added");
-    impl->close(&ring);
-    return n_failures;
-}
-
-static int check_count(const struct span_impl *impl)
-{
-    static const struct {
-        struct span_steps steps;
-        uint64_t before;
-        size_t n, n_wanted;
-    } cases[] = {
-        { { 3, 5 }, 0, 10, 3 }, { { 3, 5 }, 4, 10, 2 }, { { 3, 5 }, 0, 5, 2 },          { { 3, 5 }, 6, 10, 0 },
-        { { 3, 5 }, 0, 3, 0 },  { { 0, 0 }, 0, 10, 1 }, { { 0, UINT32_MAX }, 7, 9, 9 }, { { 3, 5 }, 5, 1, 1 },
-        { { 7, 7 }, 0, 8, 1 },  { { 2, 9 }, 4, 3, 3 },
-    };
-    int n_failures = expect(impl->count(NULL, 5, 77) == 77, "without a range all steps count");
-
-    for (size_t i = 0; i < N_ELEMS(cases); i++)
-        n_failures += expect(impl->count(&cases[i].steps, cases[i].before, cases[i].n) == cases[i].n_wanted,
-                             "steps of the range, of those from `before` on");
-    return n_failures;
-}
-
 static int check_no_ring(const struct span_impl *impl) /* S4 */
 {
     const struct span s = span_of(0);
 
-    impl->keep(NULL, NULL);
     impl->add(NULL, &s);
     return expect(impl->n_added(NULL) == 0 && impl->n_lost(NULL) == 0, "S4 without a ring there are no spans") +
            expect(!impl->get(NULL, 0), "S4 and none can be read");
@@ -291,8 +246,6 @@ int span_suite(const struct span_impl *impl, const char *group)
         int (*check)(const struct span_impl *impl);
     } groups[] = {
         { "rings", check_rings },
-        { "steps", check_steps },
-        { "count", check_count },
         { "no-ring", check_no_ring },
         { "memory", check_memory },
         { "overlap", check_overlap_values },

@@ -7,8 +7,6 @@
 
 struct span_impl {
     enum rc (*open)(struct span_ring **out, const char *name, size_t n_spans);
-    void (*keep)(struct span_ring *ring, const struct span_steps *steps);
-    size_t (*count)(const struct span_steps *steps, uint64_t before, size_t n);
     void (*add)(struct span_ring *ring, const struct span *s);
     uint64_t (*n_added)(const struct span_ring *ring);
     uint64_t (*n_lost)(const struct span_ring *ring);
