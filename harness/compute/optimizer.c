@@ -89,11 +89,10 @@ static float *moment_at(const struct optimizer *o, int k, size_t first)
 
 static void sgd_step(struct optimizer *o, size_t first, size_t n_elems, float *param, const float *grad)
 {
-    const float lr = o->rule.rate_in_velocity ? o->lr : 1.0f;
-    const struct sgd s = { .lr = o->rule.rate_in_velocity ? 1.0f : o->lr,
+    const struct sgd s = { .lr = o->lr,
                            .momentum = (float)o->rule.momentum,
-                           .weight_decay = lr * (float)o->rule.weight_decay,
-                           .grad_scale = lr * o->grad_scale };
+                           .weight_decay = (float)o->rule.weight_decay,
+                           .grad_scale = o->grad_scale };
 
     compute_sgd_step(o->compute, param, moment_at(o, 0, first), grad, n_elems, &s);
 }
@@ -184,14 +183,13 @@ const struct module *optimizer_of_momentum(double momentum)
     return &modules[momentum != 0 ? OPTIMIZER_MOMENTUM : OPTIMIZER_SGD];
 }
 
-struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum, bool rate_in_velocity)
+struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum)
 {
     struct optimizer_rule rule = { .kind = (enum optimizer_kind)(optimizer - modules) };
 
     switch (rule.kind) {
     case OPTIMIZER_MOMENTUM:
         rule.momentum = momentum;
-        rule.rate_in_velocity = rate_in_velocity;
         break;
     case OPTIMIZER_ADAGRAD:
         rule.epsilon = ADAGRAD_EPSILON;

@@ -6,14 +6,13 @@
  *   rule      moments, float[n_params] each        d = grad_scale g + weight_decay p; p changes by
  *   SGD       -                                    -lr d
  *   MOMENTUM  v = momentum v + d                   -lr v
- *             v = momentum v + lr d                -v             with rate_in_velocity
  *   ADAGRAD   s += d d, s begins at initial        -lr d / (sqrt(s) + epsilon)
  *   ADAM      m = beta1 m + (1 - beta1) d,         -lr m' / (sqrt(v') + epsilon), with m' = m / (1 - beta1^t) and
  *             v = beta2 v + (1 - beta2) d d        v' = v / (1 - beta2^t) in update t of the range, the first being 1
  *
- * When the rate changes, past steps in the velocity continue at the new rate. Momentum correction gives the same for
- * the form with rate_in_velocity (Goyal et al., 2017, remark 2: v times the ratio of the rates). In that form without
- * correction, past steps keep the rates that they had.
+ * When the rate changes, past steps in the velocity continue at the new rate. This is equation 9 of Goyal et al. (2017),
+ * and the same as equation 10, v = momentum v + lr d, with their momentum correction (remark 2: v times the ratio of the
+ * rates).
  *
  * Invariant
  *   OP1  An update reads and writes only its range; the bits of a range depend only on its own updates. So equal
@@ -34,11 +33,10 @@ enum { OPTIMIZER_MAX_MOMENTS = 2 };
 struct optimizer_rule { /* zeroed: SGD */
     enum optimizer_kind kind;
     double weight_decay;
-    double momentum;       /* MOMENTUM; else 0 */
-    bool rate_in_velocity; /* MOMENTUM */
-    double beta1, beta2;   /* ADAM */
-    double epsilon;        /* ADAGRAD, ADAM; above 0 */
-    double initial;        /* ADAGRAD */
+    double momentum;     /* MOMENTUM; else 0 */
+    double beta1, beta2; /* ADAM */
+    double epsilon;      /* ADAGRAD, ADAM; above 0 */
+    double initial;      /* ADAGRAD */
 };
 
 struct optimizer_state { /* state of an optimiser after the updates so far; host memory */
@@ -81,8 +79,8 @@ enum optimizer_caps {
 extern const struct module_kind optimizer_modules;
 /* The optimiser for a given momentum. */
 const struct module *optimizer_of_momentum(double momentum);
-/* momentum, rate_in_velocity: for one with OPTIMIZER_HAS_MOMENTUM. */
-struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum, bool rate_in_velocity);
+/* momentum: for one with OPTIMIZER_HAS_MOMENTUM. */
+struct optimizer_rule optimizer_rule_of(const struct module *optimizer, double momentum);
 /* "sgd". */
 const char *optimizer_name(enum optimizer_kind kind);
 

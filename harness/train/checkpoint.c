@@ -30,7 +30,7 @@ enum {
     AT_N_STATE = 72, /* version 01: zero */
     AT_WRITER = 80,  /* zero but for lessons */
     AT_OPTIMIZER = 88,
-    AT_RATE_IN_VELOCITY = 92,
+    AT_ZERO = 92,
     AT_N_UPDATES = 96
 };
 static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '3' };
@@ -51,7 +51,6 @@ static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoi
     bytes_put(out + AT_N_STATE, c->n_state, 8);
     bytes_put(out + AT_WRITER, c->writer_rank, 8);
     bytes_put(out + AT_OPTIMIZER, (uint64_t)c->optimizer.kind, 4);
-    bytes_put(out + AT_RATE_IN_VELOCITY, c->optimizer.rate_in_velocity, 4);
     bytes_put(out + AT_N_UPDATES, c->kept.n_updates, 8);
 }
 
@@ -150,10 +149,9 @@ static enum rc read_optimizer(struct checkpoint *out, const unsigned char header
         out->kept.n_updates = out->steps_count;
         return RC_OK;
     }
-    if (bytes_get(header + AT_OPTIMIZER, 4) >= OPTIMIZER_N_KINDS || bytes_get(header + AT_RATE_IN_VELOCITY, 4) > 1)
+    if (bytes_get(header + AT_OPTIMIZER, 4) >= OPTIMIZER_N_KINDS || bytes_get(header + AT_ZERO, 4) != 0)
         return rc_raise(RC_INVAL, "%s: corrupt header", path);
     out->optimizer.kind = (enum optimizer_kind)bytes_get(header + AT_OPTIMIZER, 4);
-    out->optimizer.rate_in_velocity = bytes_get(header + AT_RATE_IN_VELOCITY, 4);
     out->kept.n_updates = bytes_get(header + AT_N_UPDATES, 8);
     return RC_OK;
 }

@@ -29,7 +29,7 @@ struct checkpoint {
     uint64_t writer_rank;                      /* rank that wrote it: 0, unless all ranks write (omission.h) */
     size_t n_params;
     size_t n_state;                  /* running means and variances of rank 0, which evaluation uses */
-    struct optimizer_rule optimizer; /* kind and rate_in_velocity; its numbers are the run's */
+    struct optimizer_rule optimizer; /* kind; its numbers are the run's */
     struct optimizer_state kept;     /* optimiser state; moments NULL: none */
     float *param;                    /* float[n_params]; the other arrays are parts of its allocation; owned */
     float *state;                    /* float[n_state]; NULL: none */

@@ -21,7 +21,7 @@
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
-/* --- --optimizer, --momentum, --momentum-correction --- */
+/* --- --optimizer, --momentum --- */
 
 #define USUAL_MOMENTUM 0.9
 
@@ -53,9 +53,6 @@ static enum rc check_momentum(const struct module *m, const struct train_opts *o
     if (has_momentum && o->momentum == 0)
         return rc_raise(RC_INVAL, "--optimizer %s: with --momentum 0 it is --optimizer %s", m->name,
                         optimizer_of_momentum(0)->name);
-    if (!has_momentum && strcmp(o->momentum_correction, "off") == 0)
-        return rc_raise(RC_INVAL, "--momentum-correction off: --optimizer %s has no velocity; needs --optimizer %s",
-                        m->name, names);
     return RC_OK;
 }
 
@@ -72,7 +69,7 @@ static enum rc resolve_optimizer(struct train_job *job)
         m = optimizer_of_momentum(o->momentum);
     TRY(check_momentum(m, o));
     o->optimizer = m->name;
-    job->optimizer = optimizer_rule_of(m, o->momentum, strcmp(o->momentum_correction, "off") == 0);
+    job->optimizer = optimizer_rule_of(m, o->momentum);
     job->optimizer.weight_decay = o->weight_decay;
     job->used[TRAIN_OPTIMIZER] = o->forward_only ? NULL : m;
 out:
@@ -95,9 +92,6 @@ static enum rc check_optimizer(const struct train_job *job)
         return rc_raise(RC_INVAL,
                         "--resume %s: is of --optimizer %s, and keeps nothing that --optimizer %s goes on with",
                         job->opts.resume, optimizer_name(was->kind), optimizer_name(is->kind));
-    if (was->rate_in_velocity != is->rate_in_velocity)
-        return rc_raise(RC_INVAL, "--resume %s: is of --momentum-correction %s, with another velocity than of %s",
-                        job->opts.resume, was->rate_in_velocity ? "off" : "on", is->rate_in_velocity ? "off" : "on");
     return RC_OK;
 }
 

@@ -41,9 +41,6 @@ static void options_make_a_rule(void **state)
         { "--model linear --optimizer momentum --momentum 0.5",
           { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.5 },
           "momentum" },
-        { "--model resnet8 --momentum-correction off",
-          { .kind = OPTIMIZER_MOMENTUM, .momentum = 0.9, .rate_in_velocity = true },
-          "momentum" },
         { "--model resnet8 --optimizer sgd", { .kind = OPTIMIZER_SGD }, "sgd" },
         { "--model resnet8 --optimizer sgd --momentum 0", { .kind = OPTIMIZER_SGD }, "sgd" },
         { "--model resnet8 --optimizer adagrad --weight-decay 0.5",
@@ -63,7 +60,7 @@ static void options_make_a_rule(void **state)
         const struct optimizer_rule *is = &job.optimizer;
         if (is->kind != want->kind || is->momentum != want->momentum || is->beta1 != want->beta1 ||
             is->beta2 != want->beta2 || is->epsilon != want->epsilon || is->initial != want->initial ||
-            is->weight_decay != want->weight_decay || is->rate_in_velocity != want->rate_in_velocity)
+            is->weight_decay != want->weight_decay)
             fail_msg("%s: another rule", cases[i].options);
         assert_string_equal(job.opts.optimizer, cases[i].name);
         assert_true(job.opts.momentum == want->momentum);
@@ -80,8 +77,6 @@ static void what_means_nothing_is_refused(void **state)
           "--optimizer sgd has no velocity; needs --optimizer momentum" },
         { "--model linear --optimizer adam --momentum 0.5", "--optimizer adam has no velocity" },
         { "--model linear --optimizer momentum --momentum 0", "it is --optimizer sgd" },
-        { "--model linear --momentum-correction off", "--momentum-correction off: --optimizer sgd has no velocity" },
-        { "--model linear --optimizer adagrad --momentum-correction off", "--optimizer adagrad has no velocity" },
         { "--model linear --optimizer adma", "nearest is adam" },
         { "--model linear --optimizer adam --adam.beta1 1", "--adam.beta1" },
         { "--model lenet --forward-only --optimizer adam", "--forward-only updates no parameters" },
@@ -288,27 +283,6 @@ static void workers_are_a_larger_batch(void **state)
         }
 }
 
-/* Rates that rise: by the correction the velocity goes on at the new rate; without, another training. */
-static void the_correction_changes_a_warm_up(void **state)
-{
-    static const char *const way = "--model linear --mode allreduce --workers 2 --batch 8 --steps 40 --momentum 0.9 "
-                                   "--lr 0.01 --lr-scaling linear --warmup-epochs 1";
-    struct train_result corrected, on, off;
-    char text[TEXT_BYTES];
-
-    (void)state;
-    kit_must_train(&corrected, way);
-    (void)snprintf(text, sizeof text, "%s --momentum-correction on", way);
-    kit_must_train(&on, text);
-    (void)snprintf(text, sizeof text, "%s --momentum-correction off", way);
-    kit_must_train(&off, text);
-    assert_same(&corrected.final, &on.final, "the default");
-    assert_true(kit_distance(&off, &on) > 1e-3);
-    train_result_free(&corrected);
-    train_result_free(&on);
-    train_result_free(&off);
-}
-
 /* --- what is kept --- */
 
 static void a_resumed_training_goes_on_alike(void **state)
@@ -322,11 +296,10 @@ static void a_resumed_training_goes_on_alike(void **state)
     (void)state;
     assert_true(file >= 0);
     close(file);
-    for (int i = 0; i <= N_OPTIMIZERS; i++)
+    for (int i = 0; i < N_OPTIMIZERS; i++)
         for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
             char text[TEXT_BYTES];
-            (void)snprintf(text, sizeof text, LENET "%s %s", ways[k],
-                           i < N_OPTIMIZERS ? optimizers[i] : "--momentum 0.9 --momentum-correction off");
+            (void)snprintf(text, sizeof text, LENET "%s %s", ways[k], optimizers[i]);
             kit_goes_on_alike(text, 7, 16, path);
         }
     unlink(path);
@@ -355,10 +328,6 @@ static void a_checkpoint_names_its_optimizer(void **state)
         if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), "keeps nothing that --optimizer"))
             fail_msg("%s: %s", text, rc_message());
         if (refused[i].from == 1) {
-            (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s --momentum-correction off %s", path,
-                           optimizers[1]);
-            assert_int_equal(kit_prepare(&job, text), RC_INVAL);
-            assert_non_null(strstr(rc_message(), "of --momentum-correction on"));
             (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[0]);
             assert_int_equal(kit_prepare(&job, text), RC_OK);
             train_job_free(&job);
@@ -458,7 +427,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_replicas_is_planned),
         cmocka_unit_test(in_threads),
         cmocka_unit_test(workers_are_a_larger_batch),
-        cmocka_unit_test(the_correction_changes_a_warm_up),
         cmocka_unit_test(a_resumed_training_goes_on_alike),
         cmocka_unit_test(a_checkpoint_names_its_optimizer),
     };

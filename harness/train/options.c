@@ -93,9 +93,6 @@ const struct opt train_opt_table[] = {
     OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "",
              "momentum of the optimiser (default: the model's). The model's is 0 or 0.9. With --optimizer momentum the "
              "default is 0.9, with another optimiser 0"),
-    OPT_CHOICE_(struct train_opts, momentum_correction, "momentum-correction", "on", "on|off",
-                "adapt past steps when the learning rate changes. With on they continue at the new rate, with off at "
-                "their own"),
     OPT_F64_(struct train_opts, weight_decay, "weight-decay", "0", 0, 1, "",
              "factor of the L2 penalty. This times the parameter is added to its gradient"),
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,

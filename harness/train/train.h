@@ -58,7 +58,7 @@ struct logged_message;
 struct train_opts { /* as given; the tables define the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *wait, *placement, *consistency, *lr_staleness, *compression;
-    const char *optimizer, *momentum_correction;
+    const char *optimizer;
     const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages, *inject, *on_loss,
         *interface, *omit, *split;
     const char *schedule;

@@ -13,7 +13,7 @@
     "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "                                                \
     "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'data-images': null, "                   \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "         \
-    "'momentum-correction': 'on', 'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "             \
+    "'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "                                          \
     "'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', "             \
     "'average-every': null, 'on-loss': 'abort', 'messages': "                                                          \
     "'', "                                                                                                             \
