@@ -19,7 +19,8 @@ struct machine_opts {
     const char *world, *transport, *interface, *compute, *cluster, *wait;
     struct opt_joined cluster_set;
     uint64_t workers, threads;
-    bool bind, insecure, secure;
+    bool bind;
+    const char *encryption;
     uint64_t n_servers; /* not an option: ranks after the workers, for a subcommand that has servers; else 0 */
 };
 extern const struct opt machine_opt_table[];

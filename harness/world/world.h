@@ -112,10 +112,11 @@ struct world_cost {
     uint64_t network_bytes;
 };
 
-enum world_security { /* which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
+#define WORLD_ENCRYPTIONS "auto|on|off"
+enum world_security { /* --encryption: which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
                       SECURITY_AUTO, /* encrypted, except the loopback */
-                      SECURITY_OFF,  /* not encrypted: --insecure */
-                      SECURITY_ON,   /* encrypted, including the loopback: --secure */
+                      SECURITY_OFF,  /* not encrypted: --encryption off */
+                      SECURITY_ON,   /* encrypted, including the loopback: --encryption on */
 };
 
 struct world_opts {
