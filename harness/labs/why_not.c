@@ -34,7 +34,7 @@ static const double lengths_s[N_LENGTHS] = { 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1
 static const struct other { /* on one machine */
     const char *name, *file, *options;
 } others[N_OTHERS] = { { "a smaller model", "smaller", "--width-divisor 4 --steps 250" },
-                       { "less data", "less-data", "--width-divisor 2 --data-images 160 --steps 100" },
+                       { "less data", "less-data", "--width-divisor 2 --data synthetic:160 --steps 100" },
                        { "faster hardware", "faster",
                          "--width-divisor 2 --steps 100 --cluster-set flops_per_s=40e9 --cluster-set "
                          "memory_bytes_per_s=16e9" } };

@@ -140,8 +140,7 @@ static void synthetic_has_the_shape_of_the_files(void **state)
     train_job_free(&direct);
     train_job_free(&made);
     kit_must_train(&a, "--model lenet --mode single --steps 5 --input synthetic");
-    kit_must_train(
-        &b, "--model lenet --mode single --steps 5 --data synthetic --image-size 8 --classes 10 --data-images 1438");
+    kit_must_train(&b, "--model lenet --mode single --steps 5 --data synthetic:1438 --image-size 8 --classes 10");
     expect_equal(&a, &b, "synthetic");
     train_result_free(&a);
     train_result_free(&b);

@@ -154,7 +154,7 @@ static enum rc refuse_precision(const struct train_job *job, const struct given_
 /* RC_INVAL: an option that shapes an image network was given for another model. */
 static enum rc refuse_shapes(const struct train_job *job, const struct given_opts *given)
 {
-    static const char *const names[] = { "image-size", "classes", "aux", "width-divisor", "data-images" };
+    static const char *const names[] = { "image-size", "classes", "aux", "width-divisor" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is_given(given, names[i]))
@@ -163,9 +163,25 @@ static enum rc refuse_shapes(const struct train_job *job, const struct given_opt
     return RC_OK;
 }
 
+enum { MOST_SYNTHETIC_IMAGES = 1000000000 };
+
+/* "synthetic", or "synthetic:N". */
+static bool is_synthetic(const char *data)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(data, ":"), data);
+    const struct dataset_source *source = dataset_source_find(name);
+    return source && source->makes_images;
+}
+
 static enum rc open_synthetic(struct train_job *job, const struct network *n)
 {
-    const size_t n_train = job->opts.data_images ? job->opts.data_images : SYNTHETIC_IMAGES;
+    const char *n_given = strchr(job->opts.data, ':');
+    uint64_t n_train = SYNTHETIC_IMAGES;
+    if (n_given && !(text_to_u64(n_given + 1, &n_train) && n_train > 0 && n_train <= MOST_SYNTHETIC_IMAGES))
+        return rc_raise(RC_INVAL, "--data %s: use synthetic:N, with N from 1 to %d", job->opts.data,
+                        MOST_SYNTHETIC_IMAGES);
     const size_t n_tenth = n_train / 10 + 1;
     const struct synthetic_opts opts = { .C = n->C_in,
                                          .H = n->opts.image_size,
@@ -181,7 +197,7 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
 static const char *path_of_data(const struct train_job *job, char shipped[PATH_MAX])
 {
     const bool is_default = job->opts.data[0] == '\0';
-    const struct dataset_source *source = dataset_source_find(is_default ? job->workload->dataset : job->opts.data);
+    const struct dataset_source *source = is_default ? dataset_source_find(job->workload->dataset) : NULL;
 
     if (is_default && (!source || !source->shipped_file))
         return NULL;
@@ -189,14 +205,13 @@ static const char *path_of_data(const struct train_job *job, char shipped[PATH_M
         dataset_source_path(source, shipped, PATH_MAX);
         return shipped;
     }
-    return source && source->makes_images ? NULL : job->opts.data;
+    return is_synthetic(job->opts.data) ? NULL : job->opts.data;
 }
 
 bool train_is_built_in(const struct opt *o, const char *value)
 {
-    const struct dataset_source *source = strcmp(o->name, "data") == 0 ? dataset_source_find(value) : NULL;
-
-    return (source && source->makes_images) || (strncmp(o->unit, "PRESET|", 7) == 0 && cluster_is_preset(value));
+    return (strcmp(o->name, "data") == 0 && is_synthetic(value)) ||
+           (strncmp(o->unit, "PRESET|", 7) == 0 && cluster_is_preset(value));
 }
 
 static enum rc note_input(struct train_job *job, const char *option, const char *path)
@@ -228,7 +243,7 @@ out:
     return rc;
 }
 
-static enum rc open_network(struct network **out, struct train_job *job, const struct given_opts *given)
+static enum rc open_network(struct network **out, struct train_job *job)
 {
     struct train_opts *o = &job->opts;
     char shipped[PATH_MAX];
@@ -237,9 +252,6 @@ static enum rc open_network(struct network **out, struct train_job *job, const s
 
     if (path)
         TRY(file_data_open(&job->dataset, path, &o->image_size, &o->classes));
-    if (job->dataset && is_given(given, "data-images"))
-        FAIL(RC_INVAL, "--data-images %llu: is for --data synthetic, but that is %s",
-             (unsigned long long)o->data_images, job->dataset->name);
     job->network = (struct network_opts){ .image_size = (int)o->image_size,
                                           .n_classes = (int)o->classes,
                                           .aux_head = o->aux,
@@ -372,7 +384,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     enum rc rc;
 
     TRY(resolve_kind(job, group, n_groups));
-    TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
+    TRY(job->workload->network ? open_network(&network, job) : open_other(job, &given_opts));
     TRY(resolve_optimizer(job));
     note_modules(job); /* whose memory counts where stages are cut to a limit */
     TRY(job_stages_resolve(job, &network));

@@ -42,13 +42,11 @@ enum { MAX_RANKS = 65536 };
 const struct opt train_opt_table[] = {
     OPT_FILE_(struct train_opts, data, "data", OPT_READ, "", "PATH",
               "images to train on (default: the model's). PATH is a folder (IDX, CIFAR-10, .gmimg) or a file. The word "
-              "synthetic makes images from --seed"),
+              "synthetic makes images from --seed, as many as ImageNet has. synthetic:N makes N"),
     OPT_CHOICE_(struct train_opts, input, "input", "direct", "direct|feed|synthetic",
                 "which rank reads the samples. With direct each worker reads its own. With feed one more rank reads "
                 "for all workers and sends batches over ZeroMQ. Samples and bits stay the same. With synthetic no rank "
                 "reads, and images of the same shape are computed"),
-    OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "",
-             "number of synthetic training images (default: 1281167). The default is ImageNet's number"),
     OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "",
              "test samples to classify at the end (default: all). For synthetic images the default is 0"),
     OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "",

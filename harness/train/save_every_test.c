@@ -96,7 +96,7 @@ static void every_mode_saves_what_it_would_end_with(void **state)
         "--model lenet --mode allreduce --workers 2 --threads 1 --eval-samples 0 --momentum 0.9",
         "--model lenet --mode allreduce --workers 2 --threads 1 --eval-samples 0 --momentum 0.9 --overlap on "
         "--bucket-bytes 8Ki --priority on",
-        "--model resnet8 --data-images 64 --image-size 16 --width-divisor 4 --batch 2 --mode single",
+        "--model resnet8 --data synthetic:64 --image-size 16 --width-divisor 4 --batch 2 --mode single",
         "--model lenet --mode ps --workers 1 --servers 2 --threads 1 --eval-samples 0 --momentum 0.9 --overlap on "
         "--bucket-bytes 8Ki",
         "--model lenet --mode ps --workers 1 --servers 3 --threads 1 --eval-samples 0 --optimizer adam "

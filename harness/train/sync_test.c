@@ -151,7 +151,7 @@ static int sync_suite(const struct sync_mode *mode, int quiet)
     struct suite s = { .mode = mode, .quiet = quiet };
 
     /* Batch norm: workers normalise each its own batch, so 4 x 8 are not 1 x 32 here. */
-    one_worker_is_single(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100");
+    one_worker_is_single(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data synthetic:100");
     for (int i = 0; i < 2 && !is_decided(&s); i++) {
         one_worker_is_single(&s, models[i]);
         if (mode->module.caps & MODE_SYNCHRONOUS && !is_decided(&s))
@@ -161,7 +161,8 @@ static int sync_suite(const struct sync_mode *mode, int quiet)
         staleness_is_bounded(&s);
     if (mode_exchanges(&mode->module) && !is_decided(&s)) {
         overlap_changes_no_bit(&s, "lenet", "threads");
-        overlap_changes_no_bit(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100", "threads");
+        overlap_changes_no_bit(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data synthetic:100",
+                               "threads");
     }
     return s.n_failures;
 }

@@ -63,7 +63,7 @@ struct train_opts { /* as given; the tables define the meanings */
         *interface, *omit, *split;
     const char *schedule;
     uint64_t workers, stages, shard_dense, memory_limit, servers, threads, batch, accumulate, global_batch, image_size,
-        classes, width_divisor, most_workers, data_images, eval_samples;
+        classes, width_divisor, most_workers, eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, verify_every;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;

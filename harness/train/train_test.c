@@ -222,7 +222,8 @@ static void preparation_refuses(void **state)
         { "--forward-only --save x", "--save x" },
         { "--world sim --threads 2", "--threads 2" },
         { "--world sim --wait spin", "--wait spin: world sim waits in virtual time" },
-        { "--model lenet --data-images 5", "--data-images 5" },
+        { "--model resnet8 --data synthetic:0", "--data synthetic:0: use synthetic:N" },
+        { "--model resnet8 --data synthetic:x", "--data synthetic:x: use synthetic:N" },
         { "--model inception3 --image-size 32", "--image-size 32: too small for inception3, the smallest is 75" },
         { "--model vgg16 --batch 1000000", "--batch 1000000: model vgg16: node c1" },
         { "--model vgg16 --batch 40000", "--batch 40000: 1 worker of model vgg16 need" },
@@ -321,8 +322,8 @@ static void memory_counts_what_a_loss_undoes(void **state)
     size_t worker_bytes, host_bytes;
 
     (void)state;
-    assert_int_equal(kit_prepare(&job, "--model resnet8 --data-images 100"), RC_OK);
-    report_bytes("--model resnet8 --data-images 100 --mode allreduce --workers 3", &worker_bytes, &host_bytes);
+    assert_int_equal(kit_prepare(&job, "--model resnet8 --data synthetic:100"), RC_OK);
+    report_bytes("--model resnet8 --data synthetic:100 --mode allreduce --workers 3", &worker_bytes, &host_bytes);
     assert_int_equal(worker_bytes, 2 * job.n_params * sizeof(float));
     assert_int_equal(host_bytes, (3 * 2 * job.n_params + 3 * job.n_state) * sizeof(float));
     assert_true(job.n_state > 0);
@@ -389,7 +390,7 @@ static void option_tables_are_sound(void **state)
 /* As in one launch of many under mpirun: the memory of an earlier run is not a later one's. */
 static void peaks_are_each_runs_own(void **state)
 {
-    const char *large = "--model resnet8 --image-size 64 --batch 32 --data-images 100 --steps 1 --threads 1";
+    const char *large = "--model resnet8 --image-size 64 --batch 32 --data synthetic:100 --steps 1 --threads 1";
     struct train_result first = { 0 }, second = { 0 };
 
     (void)state;

@@ -17,7 +17,7 @@ static void train(struct train_result *out, const char *tail)
     char options[300];
 
     snprintf(options, sizeof options,
-             "--model resnet8 --data-images 64 --batch 1 --threads 1 --mode allreduce --workers 3 %s", tail);
+             "--model resnet8 --data synthetic:64 --batch 1 --threads 1 --mode allreduce --workers 3 %s", tail);
     if (kit_train(out, options, NULL, 0) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
 }

@@ -11,7 +11,7 @@
     "'share-device': false, 'colocate': false, 'threads': null, 'interface': '', 'encryption': 'auto', "             \
     "'bucket-bytes': null, 'partition-bytes': null, 'in-flight': null, 'priority': 'auto', 'overlap': 'auto', "      \
     "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': "                                              \
-    "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', 'data-images': null, "                 \
+    "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', "                                      \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "       \
     "'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "                                        \
     "'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', "           \
