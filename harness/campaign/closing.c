@@ -178,7 +178,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     if (charts && kept == RC_OK)
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
-    fprintf(to, "\nAll figures and comparisons: gradmark report %s --text\nresults: %s\n", c->dir, c->dir);
+    fprintf(to, "\nAll figures and comparisons: gradmark report %s --format text\nresults: %s\n", c->dir, c->dir);
     if (c->is_virtual && c->session > 0)
         fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
     if (c->is_virtual)

@@ -162,7 +162,7 @@ static void some_launches_failed(void **state)
     assert_string_equal(rc_message(), expected);
     snprintf(expected, sizeof expected,
              "\nlenet single, 1 worker: 1 launch failed, which is repeated in its block; why: it broke.\n\n"
-             "All figures and comparisons: gradmark report %s --text\nresults: %s\n",
+             "All figures and comparisons: gradmark report %s --format text\nresults: %s\n",
              s.campaign.dir, s.campaign.dir);
     assert_string_equal(text + strlen(text) - strlen(expected), expected);
     assert_true(is_complete(*state));
@@ -219,7 +219,7 @@ static void a_point_did_not_learn(void **state)
     assert_int_equal(rc, RC_OK);
     snprintf(expected, sizeof expected,
              "\nlenet none, 2 workers: did not learn in 1 of 2 launches.\n\n"
-             "All figures and comparisons: gradmark report %s --text\nresults: %s\n",
+             "All figures and comparisons: gradmark report %s --format text\nresults: %s\n",
              s.campaign.dir, s.campaign.dir);
     assert_string_equal(text + strlen(text) - strlen(expected), expected);
     free(text);

@@ -10,39 +10,37 @@
 #include "harness/verbs/verb.h"
 
 struct report_opts {
-    const char *out;
-    bool text, csv, markdown;
+    const char *out, *format;
 };
 
 static const struct opt table[] = {
     OPT_FILE_(struct report_opts, out, "out", OPT_WRITTEN, "", "FILE.html",
               "file for the page (default: FOLDER/report.html or FILE.html)"),
-    OPT_BOOL_(struct report_opts, text, "text", "false", "print all tables and comparisons, and write no page"),
-    OPT_BOOL_(struct report_opts, csv, "csv", "false",
-              "print one table as CSV, and write no page. It has a row for each setting, units in the titles and all "
-              "digits"),
-    OPT_BOOL_(struct report_opts, markdown, "markdown", "false",
-              "print answer and table as Markdown, and write no page"),
+    OPT_CHOICE_(struct report_opts, format, "format", "html", "html|text|csv|markdown",
+                "form of the report. With html it is a page. The others print it: text has all tables and comparisons, "
+                "markdown the answer and a table. csv has a row for each setting, units in the titles and all digits"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "report", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
-/* One form, and --out is of the page. */
+static bool is_format(const struct report_opts *o, const char *format)
+{
+    return strcmp(o->format, format) == 0;
+}
+
 static enum rc report_check(const struct verb_call *call)
 {
     const struct report_opts *o = call->opts;
-    const char *const form[] = { o->text ? "text" : NULL, o->csv ? "csv" : NULL, o->markdown ? "markdown" : NULL,
-                                 call->output.json ? "json" : NULL };
-    const char *first = NULL;
 
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
-        if (form[i] && first)
-            return rc_raise(RC_INVAL, "--%s: --%s is given too; give one of them", form[i], first);
-        first = first ? first : form[i];
-    }
-    if (first && o->out[0])
-        return rc_raise(RC_INVAL, "--out %s: is for the page, and --%s writes none; leave out --out, and add > %s",
-                        o->out, first, o->out);
+    if (call->output.json && verb_given(call, "format"))
+        return rc_raise(RC_INVAL, "--json: --format %s is given too; give one of them", o->format);
+    if (!is_format(o, "html") && o->out[0])
+        return rc_raise(RC_INVAL,
+                        "--out %s: is for the page, and --format %s writes none; leave out --out, and add > %s", o->out,
+                        o->format, o->out);
+    if (call->output.json && o->out[0])
+        return rc_raise(RC_INVAL, "--out %s: is for the page, and --json writes none; leave out --out, and add > %s",
+                        o->out, o->out);
     return RC_OK;
 }
 
@@ -56,14 +54,14 @@ static enum rc check_page(const char *path, const char *out)
 
 static bool writes_page(const struct report_opts *o)
 {
-    return !o->text && !o->csv && !o->markdown;
+    return is_format(o, "html");
 }
 
 static enum rc print_acceptance(const struct acceptance *a, const struct report_opts *o)
 {
-    return o->csv        ? acceptance_print_csv(a, stdout)
-           : o->markdown ? acceptance_print_markdown(a, stdout)
-                         : acceptance_print(a, stdout);
+    return is_format(o, "csv")        ? acceptance_print_csv(a, stdout)
+           : is_format(o, "markdown") ? acceptance_print_markdown(a, stdout)
+                                      : acceptance_print(a, stdout);
 }
 
 /* Of a folder of gradmark accept. */
@@ -100,10 +98,10 @@ out:
 
 static enum rc print_recorded(const struct recorded *k, const struct report_opts *o)
 {
-    recorded_tell_unsealed(k, o->text ? stdout : stderr); /* the others are one document */
-    return o->csv        ? campaign_print_csv(&k->campaign, stdout)
-           : o->markdown ? page_print_markdown(k, stdout)
-                         : page_print(k, stdout);
+    recorded_tell_unsealed(k, is_format(o, "text") ? stdout : stderr); /* the others are one document */
+    return is_format(o, "csv")        ? campaign_print_csv(&k->campaign, stdout)
+           : is_format(o, "markdown") ? page_print_markdown(k, stdout)
+                                      : page_print(k, stdout);
 }
 
 static enum rc report_run(struct verb_call *call)
@@ -146,7 +144,7 @@ out:
 
 static const struct verb_example examples[] = {
     { "report results/first", "Write the page of a folder of gradmark compare" },
-    { "report results/first --text", "Print all its tables and comparisons instead" },
+    { "report results/first --format text", "Print all its tables and comparisons instead" },
     { "report run.jsonl --out run.html", "Write the page of a file of gradmark train --out" },
     { NULL, NULL },
 };
