@@ -37,10 +37,10 @@ static const struct opt table[] = {
              "time limit for all sizes together. A size that has begun makes its 10 repeats all the same. Sizes that "
              "have not begun by then are left out, and a message says so"),
     OPT_U64_(
-        struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
+        struct comm_opts, rotate_bytes, "rotate-bytes", "", 0, 1ULL << 36, "bytes",
         "memory that calls use in turn (default: twice the last-level caches). It belongs to all ranks of a host. It "
-        "is read before each repeat, so that no data is in a cache"),
-    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "use the same memory in all calls, as caches keep it"),
+        "is read before each repeat, so that no data is in a cache. With 0 all calls use the same memory, which caches "
+        "keep"),
     OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
               "measure out-of-place calls, too. Such a call copies the data of a rank, and then works on the copy. The "
               "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time. Not with "
@@ -78,19 +78,15 @@ out:
     return rc;
 }
 
-enum rc comm_check_rotation(const struct verb_call *call)
+size_t comm_rotated_bytes(const struct verb_call *call, size_t *cache_bytes)
 {
-    if (verb_given(call, "rotate-bytes") && ((const struct comm_opts *)call->opts)->hot)
-        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; use one of them");
-    return RC_OK;
-}
+    const struct comm_opts *o = call->opts;
+    const bool is_given = verb_given(call, "rotate-bytes");
 
-size_t comm_rotated_bytes(const struct comm_opts *o, size_t *cache_bytes)
-{
-    if (o->hot)
+    if (is_given && o->rotate_bytes == 0)
         return 0;
     *cache_bytes = caches_last_level_bytes();
-    return o->rotate_bytes > 0 ? (size_t)o->rotate_bytes : 2 * (*cache_bytes ? *cache_bytes : UNKNOWN_CACHE_BYTES);
+    return is_given ? (size_t)o->rotate_bytes : 2 * (*cache_bytes ? *cache_bytes : UNKNOWN_CACHE_BYTES);
 }
 
 int comm_ranks_here(const struct machine *m)

@@ -17,7 +17,7 @@ struct comm_opts {
     const char *reducer, *bytes, *records, *chart;
     uint64_t root, repeats, warmup, rotate_bytes, servers, partition_bytes;
     double budget_s;
-    bool hot, out_of_place;
+    bool out_of_place;
     struct machine_opts machine;
     union module_values modules;
 };
@@ -27,10 +27,8 @@ extern const struct verb_group comm_groups[];
 
 /* RC_INVAL, RC_IO: an output file cannot be written. */
 enum rc comm_check_files(const struct comm_opts *o) MUST_CHECK;
-/* RC_INVAL: --rotate-bytes and --hot are mutually exclusive. */
-enum rc comm_check_rotation(const struct verb_call *call) MUST_CHECK;
 /* Bytes to rotate over, per host; 0: hot. *cache_bytes := size of its last-level caches; 0: not known. */
-size_t comm_rotated_bytes(const struct comm_opts *o, size_t *cache_bytes);
+size_t comm_rotated_bytes(const struct verb_call *call, size_t *cache_bytes);
 /* Number of ranks that use the memory of this host; 0: not known. */
 int comm_ranks_here(const struct machine *m);
 /* RC_INVAL: the host has less memory than its ranks need. */

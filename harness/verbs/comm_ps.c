@@ -36,7 +36,7 @@ static enum rc check_use(const struct verb_call *call)
         if (call->group[g].module && opt_first_given(&call->group[g]) >= 0)
             return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",
                             call->group[g].module->name, call->group[g].module->name);
-    return comm_check_rotation(call);
+    return RC_OK;
 }
 
 static int no_ranks(const struct cluster *c)
@@ -78,7 +78,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     run->terms.transport = run->machine.transport;
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     if (!machine_is_virtual(&run->machine))
-        run->terms.rotated_bytes = comm_rotated_bytes(o, &run->cache_bytes);
+        run->terms.rotated_bytes = comm_rotated_bytes(call, &run->cache_bytes);
     const int n_here = comm_ranks_here(&run->machine);
     TRY(comm_check_memory(bytes, &run->machine, ps_bench_bytes(&run->terms, n_here > 0 ? n_here : 1)));
     if (run->machine.is_root)

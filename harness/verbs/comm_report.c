@@ -96,7 +96,7 @@ static const char *unlike_own_benchmark(const struct comm_about *about, int lane
     if (l->ops->module.caps & COLL_DEVICE ? !r->is_on_device : r->is_on_device)
         return "data is copied between GPU and host";
     if (r->rotated_bytes > 0)
-        return "data is never in a cache (--hot changes that)";
+        return "data is never in a cache (--rotate-bytes 0 changes that)";
     /* MPI copies it from process to process by the page; Gloo sends it through sockets. */
     return l->ops->module.caps & COLL_THREADS || r->pages == PAGES_SMALL ? NULL : "data is in huge pages";
 }

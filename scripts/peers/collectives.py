@@ -51,7 +51,7 @@ def gradmark(options, library, key):
     more = ["--compute", "cuda"] if library == "nccl" else ["--compute", "cpu"]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.jsonl")
-        output_of([["mpirun", "-np", str(N_RANKS), options.program, "comm", "allreduce", "--reducer", library, "--hot", "--bytes", options.bytes,
+        output_of([["mpirun", "-np", str(N_RANKS), options.program, "comm", "allreduce", "--reducer", library, "--rotate-bytes", "0", "--bytes", options.bytes,
                     "--budget-s", str(options.budget_s), "--records", path] + more])
         records = [json.loads(line) for line in open(path)]
     return {r["bytes_count"]: r[key] for r in records if r["kind"] == "row"}, records[0]
