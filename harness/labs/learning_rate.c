@@ -36,7 +36,7 @@ static const struct {
 } way[N_WAYS] = { { "rate", " --lr-scaling none" },
                   { "rate x sqrt W", " --lr-scaling sqrt" },
                   { "rate x W", " --lr-scaling linear" },
-                  { "rate x W, warm-up", " --lr-scaling linear --warmup-epochs 4" } };
+                  { "rate x W, warm-up", " --lr-scaling linear:4" } };
 enum { UNSCALED = 0, TIMES_W = 2 };
 #define LR 0.005
 #define LR_TEXT LESSON_DIGITS(LR) /* "0.005" */
@@ -499,7 +499,7 @@ static enum rc write_page(const struct learning_rate *r)
     };
     static const char *const next[] = {
         "Type the run of 64 workers with the warm-up for --seed 6 to 10: how many reach the target? And by sqrt W?",
-        "Give 64 workers --warmup-epochs 8 and twice the --steps: are they there in the end, and is it worth it?",
+        "Give 64 workers --lr-scaling linear:8 and twice the --steps: are they there in the end, and is it worth it?",
         "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
         "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
         "gradmark compare --workers 1,2 --tune-lr auto finds the best rate of each number of workers, with intervals.",

@@ -179,10 +179,9 @@ static void one_worker_ends_with_the_same_bits(void **state)
     struct train_result plain, elastic;
 
     (void)state;
-    kit_must_train(&plain, LENET "--workers 1 --servers 2 --steps 20 --warmup-epochs 0.1 --lr-scaling linear");
+    kit_must_train(&plain, LENET "--workers 1 --servers 2 --steps 20 --lr-scaling linear:0.1");
     were_taken(0, 20);
-    kit_must_train(&elastic,
-                   LENET "--workers 1 --servers 2 --steps 20 --warmup-epochs 0.1 --lr-scaling linear --elastic");
+    kit_must_train(&elastic, LENET "--workers 1 --servers 2 --steps 20 --lr-scaling linear:0.1 --elastic");
     is_whole(&elastic, 20, 1);
     were_taken(0, 20);
     assert_memory_equal(elastic.final.param, plain.final.param, plain.final.n_params * sizeof(float));

@@ -61,8 +61,8 @@ static void what_is_refused_F1_F3(void **state)
                    "--global-batch 2097154: is 1048577 for each of 2 workers; a worker can have 1048576");
     assert_refused("--model linear --mode allreduce --workers 2 --global-batch 32 --lr-scaling linear",
                    "--lr-scaling linear: --global-batch has as many samples a round for any number of workers");
-    assert_refused("--model linear --mode ps --workers 2 --global-batch 32 --lr-scaling sqrt --warmup-epochs 1",
-                   "--lr-scaling sqrt: --global-batch has as many");
+    assert_refused("--model linear --mode ps --workers 2 --global-batch 32 --lr-scaling sqrt:1",
+                   "--lr-scaling sqrt:1: --global-batch has as many");
     assert_refused("--global-batch 0", "--global-batch 0: out of range");
     assert_refused("--model vgg16 --mode allreduce --workers 2 --global-batch 80000",
                    "--global-batch 80000: of each worker, --batch 40000: 2 workers of model vgg16 need");

@@ -247,14 +247,15 @@ static enum rc resolve_numbers(struct train_job *job)
 {
     enum { EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
     struct train_opts *o = &job->opts;
+    double warmup_epochs;
     enum rc rc;
 
     if (isnan(o->lr))
         o->lr = job->workload->default_lr;
-    job->scaling = lr_scaling_of(o->lr_scaling);
+    TRY(lr_scaling_parse(&job->scaling, &warmup_epochs, o->lr_scaling));
     job->schedule = (struct schedule){ .lr = o->lr,
                                        .factor = lr_scaling_factor(job->scaling, job->n_workers),
-                                       .warmup_epochs = o->warmup_epochs,
+                                       .warmup_epochs = warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
     TRY(check_departures(job));
     TRY(check_compute_rates(job));

@@ -80,11 +80,9 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
              "seed of samples, their order, and parameters"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker (default: the model's)"),
-    OPT_CHOICE_(struct train_opts, lr_scaling, "lr-scaling", "none", LR_SCALINGS,
-                "how the learning rate grows with W workers. With none it stays, with linear it is W times --lr. With "
-                "sqrt it is --lr times the square root of W"),
-    OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "",
-             "epochs in which the rate rises to the scaled rate. It rises in a straight line from --lr"),
+    OPT_TEXT_(struct train_opts, lr_scaling, "lr-scaling", "none", "none|linear:E|sqrt:E",
+              "how the learning rate grows with W workers. With none it stays, with linear it is W times --lr. With "
+              "sqrt it is --lr times the square root of W. With :E it rises to that in a straight line, over E epochs"),
     OPT_AUTO_MODULE_(struct train_opts, optimizer, "optimizer", optimizer_modules,
                      "rule that makes a step from a gradient. In mode ps the servers apply it. With auto it is "
                      "momentum, or sgd if the momentum is 0"),

@@ -58,7 +58,6 @@ enum fact {
     STOPS_AT,
     STEPS,
     GLOBAL_BATCH,
-    NO_SCALING,
     COLOCATED,
     FEED,
     NO_STAGES,
@@ -123,15 +122,6 @@ static bool is_text(const char *value, const char *text)
     return strcmp(value, text) == 0;
 }
 
-static const char *default_of(const char *name)
-{
-    const struct opt *o = train_opt_table;
-
-    while (strcmp(o->name, name) != 0)
-        o++;
-    return opt_default(o);
-}
-
 /* Of the modules that the run uses. */
 static void note_modules(struct view *v)
 {
@@ -192,7 +182,6 @@ static void note_options(struct view *v)
     holds[STOPS_AT] = o->stop_at_step > 0;
     holds[STEPS] = is_given(v, "steps");
     holds[GLOBAL_BATCH] = o->global_batch > 0;
-    holds[NO_SCALING] = is_text(o->lr_scaling, default_of("lr-scaling"));
     holds[COLOCATED] = o->colocate;
     holds[FEED] = job->n_drivers > 0;
     holds[NO_STAGES] = o->stages <= 1;
@@ -241,8 +230,6 @@ static const struct rule rules[] = {
       "--global-batch has as many samples a round for any number of workers; there is nothing to scale the rate for" },
     { "lr-staleness", NULL, SYNC_SERVERS,
       "--consistency sync drops gradients that come late; needs async or ssp:S, which apply them" },
-    { "warmup-epochs", NULL, FORWARD_ONLY, "--forward-only updates no parameters" },
-    { "warmup-epochs", NULL, NO_SCALING, "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
     { "target-loss", NULL, FORWARD_ONLY, "--forward-only updates no parameters; its loss does not fall" },
     { "target-loss", NULL, REPLAY, "model replay repeats recorded times; it has no loss" },
     { "target-loss", NULL, HOLLOW, "a hollow run has no loss; use --compute cpu" },

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/rc.h"
+
 struct schedule {
     double lr;            /* of one worker, > 0 */
     double factor;        /* lr_scaling_factor() */
@@ -20,12 +22,10 @@ struct schedule {
     size_t n_train;       /* samples in an epoch */
 };
 
-/* Option --lr-scaling: its choices, in the order of the enum. */
-#define LR_SCALINGS "none|linear|sqrt"
 enum lr_scaling { LR_SCALING_NONE, LR_SCALING_LINEAR, LR_SCALING_SQRT };
 
-/* name: one of LR_SCALINGS. */
-enum lr_scaling lr_scaling_of(const char *name);
+/* Of --lr-scaling: "none", "linear", or "linear:5", with 5 epochs of warm-up (else 0). RC_INVAL. */
+enum rc lr_scaling_parse(enum lr_scaling *out, double *warmup_epochs, const char *text) MUST_CHECK;
 double lr_scaling_factor(enum lr_scaling scaling, int n_workers);
 /* Rate of a step before which the run had seen samples_count samples of all workers. Pure. */
 float schedule_lr(const struct schedule *s, uint64_t samples_count);

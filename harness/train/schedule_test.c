@@ -19,7 +19,12 @@ static void assert_rate(const struct schedule *s, uint64_t samples_count, double
 
 static double factor_of(const char *name, int n_workers)
 {
-    return lr_scaling_factor(lr_scaling_of(name), n_workers);
+    enum lr_scaling scaling;
+    double warmup_epochs;
+
+    assert_int_equal(lr_scaling_parse(&scaling, &warmup_epochs, name), RC_OK);
+    assert_true(warmup_epochs == 0);
+    return lr_scaling_factor(scaling, n_workers);
 }
 
 static void factors_are_of_the_workers(void **state)

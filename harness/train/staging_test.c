@@ -104,10 +104,9 @@ static void mutants_are_noticed(void **state)
         struct sync_mode mutant;
         const char *name = sync_mutant(&mutant, i);
         const int late = strcmp(name, "ps-own") == 0; /* wrong in what it tells alone */
-        const char *options =
-            mutant.module.caps & MODE_SERVERS
-                ? "--model lenet --mode ps --workers 1 --steps 10 --lr-scaling linear --warmup-epochs 1"
-                : "--model lenet --mode allreduce --workers 2 --steps 10 --lr-scaling linear --warmup-epochs 1";
+        const char *options = mutant.module.caps & MODE_SERVERS
+                                  ? "--model lenet --mode ps --workers 1 --steps 10 --lr-scaling linear:1"
+                                  : "--model lenet --mode allreduce --workers 2 --steps 10 --lr-scaling linear:1";
         train(&right, options, NULL, NULL);
         train(&wrong, options, &mutant, &compute_fake_device);
         if (!late && same(&right, &wrong))

@@ -36,14 +36,14 @@ static void one_worker_is_single(struct suite *s, const char *model)
     struct train_result own = { 0 }, single = { 0 };
 
     snprintf(options, sizeof options,
-             "--model %s --mode %s --steps 30 --momentum 0.9 --weight-decay 0.001 --lr-scaling linear --warmup-epochs "
-             "1 --lr 0.01",
+             "--model %s --mode %s --steps 30 --momentum 0.9 --weight-decay 0.001 --lr-scaling linear:1 "
+             "--lr 0.01",
              model, s->mode->module.name);
     const enum rc own_rc = kit_train(&own, options, s->mode, 3);
     expect(s, own_rc == RC_OK, "S3: one worker fails", rc_message());
     snprintf(options, sizeof options,
-             "--model %s --mode single --steps 30 --momentum 0.9 --weight-decay 0.001 --lr-scaling linear "
-             "--warmup-epochs 1 --lr 0.01",
+             "--model %s --mode single --steps 30 --momentum 0.9 --weight-decay 0.001 --lr-scaling linear:1 "
+             "--lr 0.01",
              model);
     const enum rc single_rc = kit_train(&single, options, NULL, 3);
     expect(s, single_rc == RC_OK, "S3: single fails", rc_message());

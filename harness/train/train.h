@@ -67,7 +67,7 @@ struct train_opts { /* as given; the tables define the meanings */
     uint64_t steps, seed, record_every, save_every, restarts, verify_every;
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_abort_s;
+    double lr, momentum, weight_decay, target_loss, stall_abort_s;
     bool bind, aux, elastic, recompute, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */

@@ -105,12 +105,12 @@ static void resume_is_bit_exact(const char *ways)
 
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/checkpoint", folder);
-    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 40", ways);
+    snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 40", ways);
     train(&whole, options);
-    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 20", ways);
+    snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 20", ways);
     train(&first, options);
     assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
-    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 40 --resume %s", ways, path);
+    snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 40 --resume %s", ways, path);
     train(&second, options);
     assert_same_state(&whole, &second);
     assert_memory_not_equal(whole.final.param, first.final.param, whole.final.n_params * sizeof(float));
@@ -137,9 +137,7 @@ static void rates_follow_the_schedule(void **state)
     struct train_result r = { 0 };
 
     (void)state;
-    train(
-        &r,
-        "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear --warmup-epochs 1");
+    train(&r, "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear:1");
     /* 1000 samples an epoch, 200 a step: 5 steps of rise from 0.1 to 0.4 */
     static const double expected[] = { 0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.4, 0.4, 0.4, 0.4 };
     for (int t = 0; t < 10; t++)
@@ -251,12 +249,15 @@ static void preparation_refuses(void **state)
         { "--on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode ps --on-loss report", "--on-loss report: needs at least 2 workers" },
         { "--mode none --workers 2 --on-loss shrink", "--on-loss shrink" },
-        { "--warmup-epochs 5", "--warmup-epochs 5: rises to a scaled rate; needs --lr-scaling" },
+        { "--lr-scaling none:5", "--lr-scaling none:5: must be none, linear, linear:E, sqrt or sqrt:E" },
+        { "--lr-scaling linaer", "--lr-scaling linaer: must be none, linear" },
+        { "--lr-scaling sqrt:-1", "--lr-scaling sqrt:-1: the epochs of the warm-up must be from 0 to 1000" },
+        { "--lr-scaling linear:", "--lr-scaling linear:: the epochs" },
         { "--forward-only --lr 0.1", "--lr 0.1: --forward-only" },
         { "--forward-only --momentum 0", "--momentum 0: --forward-only" },
         { "--forward-only --weight-decay 0.1", "--weight-decay 0.1: --forward-only" },
         { "--forward-only --lr-scaling linear", "--lr-scaling linear: --forward-only" },
-        { "--forward-only --lr-scaling linear --warmup-epochs 1", "--lr-scaling linear: --forward-only" },
+        { "--forward-only --lr-scaling linear:1", "--lr-scaling linear:1: --forward-only" },
         { "--forward-only --target-loss 0.1", "--target-loss 0.1: --forward-only" },
         { "--world sim --compute hollow --target-loss 0.1", "--target-loss 0.1: a hollow run" },
         { "--world sim --compute hollow --eval-samples 5", "--eval-samples 5: a hollow run" },

@@ -14,7 +14,7 @@
     "'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'input': 'direct', "                                      \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'lr-staleness': 'none', 'optimizer': 'auto', "       \
     "'push-every': 1, 'pull-every': 1, 'stop-at-step': null, 'replicas': 0, "                                        \
-    "'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', "           \
+    "'weight-decay': 0, 'seed': 1, 'stall-abort-s': 120, 'omit': '', 'split': 'iid', "                               \
     "'average-every': null, 'on-loss': 'abort', 'messages': "                                                        \
     "'', "                                                                                                           \
     "'accumulate': 1, 'stages': 1, 'schedule': '1f1b', 'recompute': false, 'memory-limit': null, "                   \
