@@ -34,8 +34,7 @@
 enum { AUTOTUNE_MAX_OPTIONS = 8, AUTOTUNE_NAME_BYTES = 48, AUTOTUNE_VALUE_BYTES = 32 };
 
 struct autotune_opts {
-    bool wanted;
-    double budget_s;
+    double budget_s; /* 0: no trials */
     const char *file;
 };
 extern const struct opt autotune_opt_table[];

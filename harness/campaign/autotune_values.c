@@ -10,12 +10,10 @@
 #include "harness/train/alternation.h"
 
 const struct opt autotune_opt_table[] = {
-    OPT_BOOL_(
-        struct autotune_opts, wanted, "autotune", "false",
-        "find the fastest exchange by trials before the start. They try allreduce algorithms, and sizes of buckets and "
-        "chunks. Options that you give stay. A default changes only if another value is clearly faster"),
-    OPT_F64_(struct autotune_opts, budget_s, "autotune-budget-s", "60", 0.001, 1e6, "s",
-             "time for the trials of --autotune. In world sim it is simulated time"),
+    OPT_F64_(struct autotune_opts, budget_s, "autotune", "0", 0, 1e6, "s",
+             "find the fastest exchange by trials of X seconds before the start. They try allreduce algorithms, and "
+             "sizes of buckets and chunks. Options that you give stay. A default changes only if another value is "
+             "clearly faster. In world sim the seconds are simulated"),
     OPT_FILE_(struct autotune_opts, file, "autotune-file", OPT_WRITTEN, "", "FILE.json",
               "file for the result of --autotune. With --autotune it is written. Without --autotune a run of the same "
               "model, workers and world uses the result, without trials"),
@@ -167,7 +165,7 @@ static void add_options_of_reducers(struct autotune_plan *plan, const struct tra
     }
 }
 
-static enum rc refuse(const struct autotune_opts *opts, const struct train_job *job)
+static enum rc refuse(const struct train_job *job)
 {
     const struct {
         bool is_so;
@@ -188,7 +186,6 @@ static enum rc refuse(const struct autotune_opts *opts, const struct train_job *
           "into --autotune-file FILE" },
     };
 
-    (void)opts;
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
         if (rule[i].is_so)
             return rc_raise(RC_INVAL, "--autotune: %s", rule[i].why);
@@ -201,7 +198,7 @@ enum rc autotune_plan(struct autotune_plan *out, const struct autotune_opts *opt
     enum rc rc;
 
     memset(out, 0, sizeof *out);
-    TRY(refuse(opts, job));
+    TRY(refuse(job));
     out->budget_s = opts->budget_s;
     for (int i = 0; i < N_ROWS; i++) {
         if (rows[i].applies(job) && !is_given(group, n_groups, option_of_training(rows[i].option)))

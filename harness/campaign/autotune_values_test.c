@@ -28,7 +28,7 @@ static void trials_ask_for_tasks(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct opt_group group[TRAIN_MAX_OPT_GROUPS];
-        const struct autotune_opts tune = { .wanted = true, .budget_s = 1, .file = "" };
+        const struct autotune_opts tune = { .budget_s = 1, .file = "" };
         struct autotune_plan plan;
         struct train_job job = { 0 };
         struct train_opts none;

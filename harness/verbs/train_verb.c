@@ -78,7 +78,7 @@ static enum rc report(struct report *to, const struct train_verb_opts *own, cons
     TRY(train_summarise(&summary, job, r));
     TRY(train_write(to, job, r, &summary));
     TRY(job_shard_write(to, job, r));
-    if (own->tune.wanted)
+    if (own->tune.budget_s > 0)
         TRY(autotune_write(to, tuned));
     TRY(report_commit(to));
     train_warn_shared_cores(stderr, job, r);
@@ -186,7 +186,7 @@ static enum rc body(struct world *w, void *arg)
 {
     struct run *run = arg;
 
-    return run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job);
+    return run->own->tune.budget_s > 0 ? tune_and_train(w, run) : train_in(w, run, &run->job);
 }
 
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
@@ -232,7 +232,7 @@ static enum rc check_writable(const struct train_verb_opts *own, const struct tr
     TRY(file_of_option(file_check_writable(job->opts.timeline), "timeline"));
     TRY(file_of_option(file_check_writable(job->opts.trajectory), "trajectory"));
     TRY(file_of_option(file_check_writable(job->opts.messages), "messages"));
-    if (own->tune.wanted)
+    if (own->tune.budget_s > 0)
         TRY(file_of_option(file_check_writable(own->tune.file), "autotune-file"));
     TRY(file_of_option(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out), "out"));
 out:
@@ -245,9 +245,7 @@ static enum rc apply_file(struct run *run, struct verb_call *call)
     const struct autotune_opts *tune = &run->own->tune;
     enum rc rc = RC_OK;
 
-    if (verb_given(call, "autotune-budget-s") && !tune->wanted)
-        FAIL(RC_INVAL, "--autotune-budget-s: is the time for trials; needs --autotune");
-    if (tune->wanted || !tune->file[0])
+    if (tune->budget_s > 0 || !tune->file[0])
         return RC_OK;
     TRY(file_of_option(autotune_file_open(&run->file, tune->file), "autotune-file"));
     TRY(autotune_file_apply(run->file, call->group, call->n_groups));
@@ -265,7 +263,7 @@ static enum rc prepare(struct run *run, struct verb_call *call)
 
     TRY(apply_file(run, call));
     TRY(train_prepare(job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
-    if (own->train.shard_dense > 1 && (own->tune.wanted || own->tune.file[0]))
+    if (own->train.shard_dense > 1 && (own->tune.budget_s > 0 || own->tune.file[0]))
         FAIL(RC_INVAL, "--autotune: is of ranks that have all of a network; leave out --shard-dense %llu",
              (unsigned long long)own->train.shard_dense);
     TRY(check_files(call, own, job));
@@ -273,7 +271,7 @@ static enum rc prepare(struct run *run, struct verb_call *call)
         TRY(train_note_inputs(job));
     if (run->file)
         TRY(autotune_file_check(run->file, job, launcher.rank == 0 ? stderr : NULL));
-    if (own->tune.wanted)
+    if (own->tune.budget_s > 0)
         TRY(autotune_plan(&run->plan, &own->tune, job, call->group, call->n_groups));
     TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
     if (launcher.rank == 0) {
@@ -327,7 +325,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     call->stage = STAGE_RUN;
     stop_catch_first();
     struct world_opts world = train_world_opts(&run.job);
-    if (own->tune.wanted)
+    if (own->tune.budget_s > 0)
         autotune_ask_world(&world, &run.plan, &run.job);
     world.cost = &cost;
     if (world.n_guests > 0)
@@ -366,7 +364,7 @@ static enum rc run_stages(struct verb_call *call, const struct train_restarts *r
     struct world_cost cost = { 0 };
     enum rc rc;
 
-    if (own->tune.wanted || own->tune.file[0])
+    if (own->tune.budget_s > 0 || own->tune.file[0])
         FAIL(RC_INVAL, "--autotune: is of ranks that have all of a network; leave out --stages %llu",
              (unsigned long long)own->train.stages);
     TRY(train_stages_prepare(&run, &own->train, &launcher));

@@ -11,7 +11,7 @@ option rate RATE 1gbit any 'rate of their links, as for scripts/hosts'
 option models LIST lenet,resnet8 any 'networks'
 option launches N 10 2-999 'pairs of each place and network'
 option steps N 200 5-99999 'steps of a launch'
-option autotune-budget-s N 60 1-3600 'seconds of each tuning'
+option autotune-s N 60 1-3600 'seconds of each tuning'
 option sim FILE '' file 'in simulation of this cluster, with --hosts workers'
 takes_more=true
 
@@ -39,7 +39,7 @@ launches() {
         for its_model in ${models//,/ }; do
             file=$place-$its_model.autotune.json
             tell "$place, $its_model: tuning"
-            train "$place-$its_model-tuning" --autotune --autotune-file "$file" --autotune-budget-s "$autotune_budget_s"
+            train "$place-$its_model-tuning" --autotune "$autotune_s" --autotune-file "$file"
             grep -q '"settings": {}' "$file" || in_turns "$launches" train_side tuned default
         done
     done
