@@ -25,14 +25,15 @@
 
 struct profile_opts {
     const char *model, *compute, *precision, *data, *out, *chart, *published;
-    uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed, gpu_batch;
+    uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed;
     double images_per_s;
     bool aux, list, force;
 };
 
 static const struct opt table[] = {
     OPT_MODULE_(struct profile_opts, model, "model", network_kind, "network"),
-    OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "", "images in a step"),
+    OPT_U64_(struct profile_opts, batch, "batch", "", 1, PROFILE_MAX_BATCH, "",
+             "images in a step (default: 8). Of published rates it chooses one; without it that is the nearest to 64"),
     OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "",
              "height and width in pixels (default: as published)"),
     OPT_U64_(struct profile_opts, classes, "classes", "", 2, 1 << 20, "",
@@ -62,10 +63,8 @@ static const struct opt table[] = {
               "others: --list prints them"),
     OPT_F64_(struct profile_opts, images_per_s, "images-per-s", "", 1e-3, 1e9, "",
              "measure nothing, and spread this rate of one GPU over the layers. --batch is the batch that it had"),
-    OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "",
-             "choose a published rate by its batch (default: nearest to 64)"),
     OPT_BOOL_(struct profile_opts, list, "list", "false",
-              "print the published rates. Choose among them by --published, --model, --precision and --gpu-batch"),
+              "print the published rates. Choose among them by --published, --model, --precision and --batch"),
     OPT_END_,
 };
 
@@ -89,7 +88,6 @@ static enum rc check_use(const struct verb_call *call)
         unsigned when; /* kinds of profiles with which it is wrong */
         const char *why;
     } useless[] = {
-        { "batch", PUBLISHED, "a published rate is not measured; --gpu-batch chooses one" },
         { "compute", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
         { "threads", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
         { "steps", PUBLISHED | GIVEN, "a published rate is not measured, nor is one of --images-per-s" },
@@ -101,7 +99,6 @@ static enum rc check_use(const struct verb_call *call)
         { "classes", PUBLISHED, "a published rate is of the network as published" },
         { "aux", PUBLISHED, "a published rate is of the network as published" },
         { "width-divisor", PUBLISHED, "a published rate is of the network as published" },
-        { "gpu-batch", MEASURED | GIVEN, "chooses among published rates; needs --published GPU or --list" },
         { "images-per-s", PUBLISHED, "is a rate of your own; leave --published and --list out" },
     };
     const bool is_published = o->published[0] != '\0' || o->list, is_given = !isnan(o->images_per_s);
@@ -189,7 +186,7 @@ static enum rc list_rates(struct verb_call *call)
     const struct published_wish wish = { .gpu = o->published,
                                          .model = verb_given(call, "model") ? o->model : "",
                                          .precision = verb_given(call, "precision") ? o->precision : "",
-                                         .batch = (int)o->gpu_batch };
+                                         .batch = (int)o->batch };
     struct published all = { 0 };
     struct table *t = NULL;
     struct report *to = NULL;
@@ -222,7 +219,7 @@ static enum rc choose_rate(struct published_rate *out, size_t *n_fitting, const 
                            const struct published *all)
 {
     const struct profile_opts *o = call->opts;
-    struct published_wish wish = { o->published, o->model, o->precision, (int)o->gpu_batch };
+    struct published_wish wish = { o->published, o->model, o->precision, (int)o->batch };
     const struct published_rate *rate = NULL;
     enum rc rc;
 
@@ -300,6 +297,13 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
     return *out != NULL ? file_data_check(*out, o->data, n) : dataset_open_synthetic(out, &opts, o->seed);
 }
 
+static size_t measured_batch(const struct profile_opts *o)
+{
+    enum { USUAL = 8 };
+
+    return o->batch > 0 ? (size_t)o->batch : USUAL;
+}
+
 struct needing {
     struct compute *compute[2]; /* that computes all; of GEMMs alone */
     const struct network *network;
@@ -367,7 +371,7 @@ static enum rc report(const struct profile_opts *o, const struct layer_timing_en
                                         .compute = o->compute,
                                         .precision = o->precision,
                                         .device = device,
-                                        .batch = (int)o->batch,
+                                        .batch = (int)measured_batch(o),
                                         .n_threads = env->n_threads,
                                         .n_warmup = env->n_warmup };
     struct profile *p = NULL;
@@ -396,7 +400,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
     struct profile_opts *o = call->opts;
     struct layer_timing_env env = { .workload = workload,
-                                    .batch = o->batch,
+                                    .batch = measured_batch(o),
                                     .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
                                     .n_steps = (int)o->steps,
                                     .n_warmup = (int)o->warmup,
@@ -459,7 +463,7 @@ static const struct verb_example examples[] = {
 
 static const struct verb_basics basics[] = {
     { "network", "model batch image-size" }, { "measurement", "compute precision threads steps data" },
-    { "output", "out force chart" },         { "published rates", "published gpu-batch list" },
+    { "output", "out force chart" },         { "published rates", "published list" },
     { "rate of your own", "images-per-s" },  { NULL, NULL },
 };
 

@@ -367,7 +367,7 @@ static void what_was_not_published_is_told(void **state)
         { { "P200", "resnet50", "fp32", 0 }, "--published P200", "P100, K80" },
         { { "M40", "vgg16", "fp32", 0 }, "--model vgg16", "resnet50, inception3" },
         { { "P100", "resnet50", "bf16", 0 }, "--precision bf16", "there are fp32" },
-        { { "P100", "resnet50", "fp32", 48 }, "--gpu-batch 48", "64, 32, 1, 2" },
+        { { "P100", "resnet50", "fp32", 48 }, "--batch 48", "64, 32, 1, 2" },
     };
     const struct published_rate *r = NULL;
     struct published all = { 0 };

@@ -238,8 +238,8 @@ static enum rc explain(const struct published *p, const struct published_wish *w
     if (batches.text[0] == '\0')
         return rc_raise(RC_INVAL, "--precision %.40s: no rate of %s on %.40s was published; there are %s",
                         wish->precision, model, gpu, precisions.text);
-    return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s%s", wish->batch,
-                    model, gpu, batches.text, own_rate);
+    return rc_raise(RC_INVAL, "--batch %d: no rate of %s on %.40s was published; there are %s%s", wish->batch, model,
+                    gpu, batches.text, own_rate);
 }
 
 enum rc published_choose(const struct published_rate **out, size_t *n_fitting, const struct published *p,
