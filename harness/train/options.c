@@ -279,7 +279,7 @@ const struct opt train_run_table[] = {
               "too. Only in mode ps. It implies --on-loss report"),
     OPT_U64_(struct train_opts, most_workers, "most-workers", "", 1, MAX_RANKS, "",
              "number of workers that an elastic run may ever have. The run starts with --workers. Others join it later "
-             "(--join), up to N in all. A worker that returns counts once more. Only with --elastic in world tcp"),
+             "(--task join), up to N in all. A worker that returns counts once more. Only with --elastic in world tcp"),
     OPT_TEXT_(
         struct train_opts, inject, "inject", "", "FAULT,...",
         "failure test: make ranks fail. kill:R and kill:R@WHEN end rank R without notice. stall:R@WHEN makes it "

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
 #include "harness/world/host_address.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/world.h"
@@ -17,14 +18,13 @@ const struct opt gang_opt_table[] = {
               "one is rank 0, and all other processes connect to it"),
     OPT_TEXT_(struct gang_opts, ps_hosts, "ps-hosts", "", "HOST:PORT,...",
               "addresses of all parameter servers (default: none). Without servers the mode is allreduce"),
-    OPT_U64_(struct gang_opts, task, "task", "", 0, GANG_MAX_MEMBERS, "",
-             "number of this process in its list, from 0 on. It is not needed if the list has one address"),
-    OPT_BOOL_(struct gang_opts, joins, "join", "false",
-              "join a run that trains already. This process is not in --worker-hosts. The run must have --elastic "
+    OPT_TEXT_(struct gang_opts, task, "task", "", "N|join",
+              "number of this process in its list, from 0 on. It is not needed if the list has one address. With join "
+              "the process is not in the list, and joins a run that trains already. The run must have --elastic "
               "--most-workers N, and the other options are the same"),
     OPT_FILE_(struct gang_opts, join_file, "join-file", OPT_READ, "", "FILE",
-              "join the run that wrote this file. It is written by gradmark launch --join-file. It replaces --join, "
-              "--worker-hosts and --key-file"),
+              "join the run that wrote this file. It is written by gradmark launch --join-file. It replaces --task "
+              "join, --worker-hosts and --key-file"),
     OPT_FILE_(
         struct gang_opts, key_file, "key-file", OPT_READ, "", "FILE",
         "key of the run, a copy of one file on all hosts. Only processes that have it can join. It is made by gradmark "
@@ -39,7 +39,7 @@ const struct opt gang_opt_table[] = {
 
 static enum rc check_alone(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "task", "join", "key-file", "start-timeout" };
+    static const char *const names[] = { "task", "key-file", "start-timeout" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
@@ -51,7 +51,7 @@ static enum rc check_alone(const struct verb_call *call, const struct gang_opts 
 
 static enum rc check_join_file(const struct verb_call *call, const struct gang_opts *o)
 {
-    static const char *const names[] = { "worker-hosts", "ps-hosts", "task", "join", "key-file" };
+    static const char *const names[] = { "worker-hosts", "ps-hosts", "task", "key-file" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (verb_given(call, names[i]))
@@ -60,21 +60,40 @@ static enum rc check_join_file(const struct verb_call *call, const struct gang_o
     return RC_OK;
 }
 
-static enum rc from_options(struct gang *out, const struct verb_call *call, const struct gang_opts *o,
-                            enum gang_job job)
+static bool joins(const struct gang_opts *o)
+{
+    return strcmp(o->task, "join") == 0;
+}
+
+static enum rc parse_task(int64_t *out, const struct gang_opts *o)
+{
+    uint64_t number = 0;
+
+    if (!joins(o) && o->task[0] != '\0' && !(text_to_u64(o->task, &number) && number <= GANG_MAX_MEMBERS))
+        return rc_raise(RC_INVAL, "--task %.40s: must be a whole number from 0 to %d, or join", o->task,
+                        GANG_MAX_MEMBERS);
+    *out = (int64_t)number;
+    return RC_OK;
+}
+
+static enum rc from_options(struct gang *out, const struct gang_opts *o, enum gang_job job)
 {
     const char *own_hosts = job == GANG_PS ? o->ps_hosts : o->worker_hosts;
-    const struct gang_hosts hosts = { .worker_hosts = o->worker_hosts,
-                                      .ps_hosts = o->ps_hosts,
-                                      .chief_hosts = "",
-                                      .job = gang_job_key(job),
-                                      .task = verb_given(call, "task") ? (int64_t)o->task : 0,
-                                      .names = { "--worker-hosts", "--ps-hosts", "", "", "--task" } };
+    struct gang_hosts hosts = { .worker_hosts = o->worker_hosts,
+                                .ps_hosts = o->ps_hosts,
+                                .chief_hosts = "",
+                                .job = gang_job_key(job),
+                                .names = { "--worker-hosts", "--ps-hosts", "", "", "--task" } };
 
-    if (!o->joins && !verb_given(call, "task") && strchr(own_hosts, ','))
-        return rc_raise(RC_INVAL, "--task: is not given; say which of the hosts of job %s this process is, from 0 on",
-                        gang_job_key(job));
-    return gang_of_hosts(out, &hosts);
+    enum rc rc;
+
+    if (o->task[0] == '\0' && strchr(own_hosts, ','))
+        FAIL(RC_INVAL, "--task: is not given; say which of the hosts of job %s this process is, from 0 on",
+             gang_job_key(job));
+    TRY(parse_task(&hosts.task, o));
+    TRY(gang_of_hosts(out, &hosts));
+out:
+    return rc;
 }
 
 /* A launcher that is none of gangs started this process: --world auto means its world, whatever TF_CONFIG says. */
@@ -136,7 +155,7 @@ static enum rc find_gang(struct gang *out, bool *is_found, const struct verb_cal
         return check_alone(call, o);
     if (is_other_world)
         FAIL(RC_INVAL, "--worker-hosts %.100s: needs --world tcp, but that is %s", o->worker_hosts, train->world);
-    TRY(from_options(out, call, o, job));
+    TRY(from_options(out, o, job));
     *is_found = true;
 out:
     return rc;
@@ -178,20 +197,16 @@ out:
 static enum rc check_join(const struct verb_call *call, const struct gang_opts *o, const struct train_opts *train,
                           enum gang_job job)
 {
-    if (!o->joins && o->join_file[0] == '\0')
+    const char *how = joins(o) ? "task join" : "join-file";
+
+    if (!joins(o) && o->join_file[0] == '\0')
         return RC_OK;
-    if (verb_given(call, "task"))
-        return rc_raise(RC_INVAL, "--task %llu: a process that joins is none of the hosts that are given; leave it out",
-                        (unsigned long long)o->task);
     if (job == GANG_PS)
-        return rc_raise(RC_INVAL, "--join%s: workers can join a run, and servers cannot; gradmark train",
-                        o->joins ? "" : "-file");
+        return rc_raise(RC_INVAL, "--%s: workers can join a run, and servers cannot; gradmark train", how);
     if (!verb_given(call, "most-workers") || !train->elastic)
-        return rc_raise(RC_INVAL, "--join%s: needs --elastic and --most-workers N, as the run has them that it joins",
-                        o->joins ? "" : "-file");
+        return rc_raise(RC_INVAL, "--%s: needs --elastic and --most-workers N, as the run has them that it joins", how);
     if (train->restarts > 0 || train->save[0] || train->timeline[0])
-        return rc_raise(RC_INVAL, "--join%s: a process that joins keeps nothing of the run; leave out --%s",
-                        o->joins ? "" : "-file",
+        return rc_raise(RC_INVAL, "--%s: a process that joins keeps nothing of the run; leave out --%s", how,
                         train->restarts > 0 ? "restarts"
                         : train->save[0]    ? "save"
                                             : "timeline");
@@ -237,7 +252,7 @@ enum rc gang_resolve(struct verb_call *call, const struct gang_opts *o, struct t
     if (!is_found)
         goto out;
     TRY(check_join(call, o, train, job));
-    if (o->joins) {
+    if (joins(o)) {
         g.joins = true;
         g.host_rank = 0;
         g.n_host_ranks = 1;

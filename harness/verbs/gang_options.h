@@ -15,10 +15,7 @@
 #include "harness/world/tcp/gang.h"
 
 struct gang_opts {
-    const char *worker_hosts, *ps_hosts, *key_file;
-    uint64_t task;
-    bool joins;
-    const char *join_file;
+    const char *worker_hosts, *ps_hosts, *task, *key_file, *join_file;
     double start_timeout_s;
 };
 extern const struct opt gang_opt_table[];

@@ -30,8 +30,7 @@ static enum freedom freedom_of(const char *name)
         { "records", ANY_VALUE },    { "chart", ANY_VALUE },         { "autotune-file", ANY_VALUE },
         { "interface", ANY_VALUE },  { "threads", ANY_VALUE },       { "bind", ANY_VALUE },
         { "wait", ANY_VALUE },       { "world", ANY_VALUE },         { "task", ANY_VALUE },
-        { "key-file", ANY_VALUE },   { "start-timeout", ANY_VALUE }, { "join", ANY_VALUE },
-        { "join-file", ANY_VALUE },
+        { "key-file", ANY_VALUE },   { "start-timeout", ANY_VALUE }, { "join-file", ANY_VALUE },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
