@@ -27,7 +27,6 @@ static const struct opt table[] = {
     OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
               "sizes of the array, or sweeps. 4:1Gi:x4 is 4, 16, 64 and so on, to 1 GiB. 4:1Gi doubles. Sizes are "
               "whole floats. The default of comm ps is 1Ki:64Mi:x4"),
-    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "", "rank that has the data of a broadcast"),
     OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "",
              "most repeats of each size and algorithm. At least 10 are made if N allows them. More follow until each "
              "interval is narrower than 2 % to either side. In world sim 2 are made"),

@@ -15,7 +15,7 @@ enum { COMM_MESSAGE_LIMIT_MS = 240000 };
 
 struct comm_opts {
     const char *reducer, *bytes, *records, *chart;
-    uint64_t root, repeats, warmup, rotate_bytes, servers, partition_bytes;
+    uint64_t repeats, warmup, rotate_bytes, servers, partition_bytes;
     double budget_s;
     bool out_of_place;
     struct machine_opts machine;

@@ -27,7 +27,7 @@ struct run { /* shared by the ranks of this process */
 
 static enum rc check_use(const struct verb_call *call)
 {
-    static const char *const useless_option[] = { "root", "reducer", "out-of-place" };
+    static const char *const useless_option[] = { "reducer", "out-of-place" };
 
     for (size_t i = 0; i < sizeof useless_option / sizeof *useless_option; i++)
         if (verb_given(call, useless_option[i]))

@@ -149,7 +149,6 @@ static enum rc check_use(const struct verb_call *call, enum comm_type type)
         unsigned types; /* bits 1 << comm_type: that have no use for it */
         const char *why;
     } useless[] = {
-        { "root", ~(1u << COMM_BROADCAST), "only a broadcast has one" },
         { "reducer", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is not done by a reducer; leave it out" },
         { "bytes", 1u << COMM_BARRIER, "a barrier moves none; leave it out" },
         { "rotate-bytes", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
@@ -215,9 +214,6 @@ static enum rc check_ranks(const struct run *run)
     if (run->machine.n_ranks < 2)
         return rc_raise(RC_INVAL, "--workers %d: one rank has nobody to communicate with; use 2 or more",
                         run->machine.n_ranks);
-    if (run->opts->root >= (uint64_t)run->machine.n_ranks)
-        return rc_raise(RC_INVAL, "--root %llu: there are %d ranks; use 0 to %d", (unsigned long long)run->opts->root,
-                        run->machine.n_ranks, run->machine.n_ranks - 1);
     return RC_OK;
 }
 
@@ -242,7 +238,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     enum rc rc;
 
     run->terms = (struct comm_terms){ .plan = comm_plan_of(o, &run->progress),
-                                      .root = (int)o->root,
+                                      .root = 0, /* as in trainings: rank 0 has the first parameters */
                                       .lane = run->lane,
                                       .out_of_place = o->out_of_place,
                                       .waits_as_it_suits = train_wait_policy(o->machine.wait) == WAIT_AUTO,
