@@ -88,9 +88,6 @@ enum rc sweep_plan_tuning(struct sweep *s)
         t->n_rates = sizeof factor / sizeof *factor;
     } else {
         TRY(read_list(t, s->tune_lr));
-        if (opt_given(sweep_train_group(s), 1, "lr"))
-            FAIL(RC_INVAL, "--lr: --tune-lr %s says which rates are tried; --tune-lr auto tries some around --lr",
-                 s->tune_lr);
     }
     for (size_t i = 0; i < s->campaign.n_points; i++)
         n_tuned += is_tuned(s, &s->campaign.point[i]);

@@ -432,8 +432,6 @@ static void what_is_refused(void **state)
         { "--world=threads", "0.1,x", "--tune-lr x: not a learning rate from 1e-12 to 1e6; a list of them, or auto" },
         { "--world=threads", "0", "--tune-lr 0: not a learning rate from 1e-12 to 1e6; a list of them, or auto" },
         { "--world=threads", "1,2,1", "--tune-lr 1,2,1: 1 is there twice" },
-        { "--world=threads --lr=1", "1,2",
-          "--lr: --tune-lr 1,2 says which rates are tried; --tune-lr auto tries some around --lr" },
         { "--world=threads --forward-only", "auto", "--tune-lr auto: no point learns, so there is no best rate" },
         { "--world=sim --compute=hollow", "auto", "--tune-lr auto: no point learns, so there is no best rate" },
     };

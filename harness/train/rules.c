@@ -4,9 +4,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/exchange/collective.h"
@@ -210,15 +207,7 @@ static struct view view_of(const struct train_job *job, const struct train_opts 
 
 /* --- rows --- */
 
-/* value: only this one of the option; "topk:": those that begin so; "*": any, 0 too. NULL: any that asks for something.
- * Rows of an option stand in the order in which a user should hear of them. */
-struct rule {
-    const char *option, *value;
-    enum fact fact;
-    const char *why;
-};
-
-static const struct rule rules[] = {
+static const struct rule rows[] = {
     /* A run that learns nothing. */
     { "lr", NULL, FORWARD_ONLY, "--forward-only updates no parameters" },
     { "momentum", "*", FORWARD_ONLY, "--forward-only updates no parameters" },
@@ -373,101 +362,26 @@ static const struct rule rules[] = {
     { "elastic", NULL, ABORTS,
       "continues without a lost worker, and --on-loss abort does not; leave out one of the two" },
 };
-enum { N_RULES = sizeof rules / sizeof *rules };
 
-/* --- the check --- */
-
-/* Options that --layout sets, too; a whole network has 1 of each. */
-static bool is_part(const char *option)
-{
-    return strcmp(option, "stages") == 0 || strcmp(option, "shard-dense") == 0;
-}
-
-/* The option of this name, and its value in opts; NULL: it is not given, or there is none in these groups. */
-static const struct opt *find_given(const struct view *v, const char *name, char *value, size_t n_bytes)
-{
-    for (int g = 0; g < v->n_groups; g++)
-        for (int i = 0; !v->group[g].module && v->group[g].table[i].name; i++) {
-            const struct opt *o = &v->group[g].table[i];
-            if (strcmp(o->name, name) != 0 || !(opt_is_given(&v->group[g], i) || is_part(name)))
-                continue;
-            opt_format(o, v->opts, value, n_bytes);
-            if (o->type == OPT_F64) /* for readers, not to the last bit */
-                snprintf(value, n_bytes, "%g", strtod(value, NULL));
-            return o;
-        }
-    return NULL;
-}
-
-/* Does this value of the option ask for something? Its default does not. */
-static bool is_active(const struct opt *o, const char *value)
-{
-    static const char *const inactive[] = { "", "0", "off", "false" };
-
-    for (size_t i = 0; i < sizeof inactive / sizeof *inactive; i++)
-        if (strcmp(value, inactive[i]) == 0)
-            return false;
-    return strcmp(value, opt_default(o)) != 0;
-}
-
-static bool is_value(const struct rule *rule, const struct opt *o, const char *value)
-{
-    const size_t n = rule->value ? strlen(rule->value) : 0;
-
-    if (n > 0 && rule->value[0] == '*')
-        return true;
-    if (n == 0)
-        return is_active(o, value);
-    return rule->value[n - 1] == ':' ? strncmp(value, rule->value, n) == 0 : strcmp(value, rule->value) == 0;
-}
+const struct rules train_rules = {
+    .table = (const struct opt *const[]){ train_opt_table, train_run_table, NULL },
+    .row = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+    .fact_words = fact_words,
+    .implied = (const char *const[]){ "stages", "shard-dense", NULL }, /* by --layout; a whole network has 1 of each */
+};
 
 const char *train_rules_why(const struct train_job *job, const char *option)
 {
     const struct view v = view_of(job, &job->opts, NULL, 0);
 
-    for (int i = 0; i < N_RULES; i++)
-        if (v.holds[rules[i].fact] && (!rules[i].value || rules[i].value[0] == '*') &&
-            strcmp(rules[i].option, option) == 0)
-            return rules[i].why;
-    return NULL;
+    return rules_why(&train_rules, v.holds, option);
 }
 
 enum rc train_rules_check(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
                           int n_groups)
 {
     const struct view v = view_of(job, opts, group, n_groups);
-    char value[96];
 
-    for (int i = 0; i < N_RULES; i++) {
-        const struct opt *o = v.holds[rules[i].fact] ? find_given(&v, rules[i].option, value, sizeof value) : NULL;
-        if (!o || !is_value(&rules[i], o, value))
-            continue;
-        return rc_raise(RC_INVAL, "--%s%s%s: %s", o->name, o->type == OPT_BOOL ? "" : " ",
-                        o->type == OPT_BOOL ? "" : value, rules[i].why);
-    }
-    return RC_OK;
-}
-
-/* Of train, and not another verb's of the same name? */
-static bool is_of_train(const struct opt *option)
-{
-    for (const struct opt *o = train_opt_table; o->name; o++)
-        if (o == option)
-            return true;
-    for (const struct opt *o = train_run_table; o->name; o++)
-        if (o == option)
-            return true;
-    return false;
-}
-
-void train_rules_of(const struct opt *option, char *out, size_t n_bytes)
-{
-    size_t n = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < N_RULES && is_of_train(option); i++) {
-        const char *words = strcmp(rules[i].option, option->name) == 0 ? fact_words[rules[i].fact] : NULL;
-        if (words && n < n_bytes && !strstr(out, words))
-            n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", words);
-    }
+    return rules_check(&train_rules, v.holds, group, n_groups, opts);
 }

@@ -7,6 +7,7 @@
 #include "allreduce/collective_list.h"
 #include "harness/base/file.h"
 #include "harness/base/host_memory.h"
+#include "harness/base/rule.h"
 #include "harness/exchange/collective.h"
 #include "harness/verbs/comm_output.h"
 #include "harness/world/caches.h"
@@ -42,8 +43,7 @@ static const struct opt table[] = {
         "keep"),
     OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
               "measure out-of-place calls, too. Such a call copies the data of a rank, and then works on the copy. The "
-              "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time. Not with "
-              "--compute cuda"),
+              "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time"),
     OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "",
              "parameter servers of comm ps. They are the ranks after the workers, and each has an equal part of every "
              "array. Without --workers there is 1 worker, or all other ranks that were started"),
@@ -61,6 +61,48 @@ const struct verb_group comm_groups[] = { { "measurement", table, 0, NULL },
                                           { "ranks and machine", machine_opt_table, offsetof(struct comm_opts, machine),
                                             NULL },
                                           { NULL, NULL, 0, NULL } };
+
+/* --- what does not go together --- */
+
+enum fact { OF_BARRIER, OF_SENDRECV, OF_PS, NO_PS, ON_DEVICE, N_FACTS };
+
+static const char *const fact_words[N_FACTS] = {
+    [OF_BARRIER] = "comm barrier",
+    [OF_SENDRECV] = "comm sendrecv",
+    [OF_PS] = "comm ps",
+    [ON_DEVICE] = "--compute cuda",
+};
+
+static const struct rule rows[] = {
+    { "reducer", "*", OF_BARRIER, "a barrier is not done by a reducer; leave it out" },
+    { "reducer", "*", OF_SENDRECV, "sendrecv is not done by a reducer; leave it out" },
+    { "reducer", "*", OF_PS, "comm ps is not done by a reducer; leave it out" },
+    { "bytes", "*", OF_BARRIER, "a barrier moves none; leave it out" },
+    { "rotate-bytes", "*", OF_BARRIER, "a barrier moves no data; leave it out" },
+    { "chart", "*", OF_BARRIER, "a barrier has no bandwidth; leave it out" },
+    { "servers", "*", NO_PS, "comm ps alone has servers; leave it out" },
+    { "partition-bytes", "*", NO_PS, "comm ps alone cuts arrays; leave it out" },
+    { "out-of-place", "*", OF_BARRIER, "a barrier is not done by a reducer; leave it out" },
+    { "out-of-place", "*", OF_SENDRECV, "sendrecv is not done by a reducer; leave it out" },
+    { "out-of-place", "*", OF_PS, "comm ps is not done by a reducer; leave it out" },
+    { "out-of-place", "true", ON_DEVICE, "is not measured in the memory of a GPU; leave it out" },
+};
+
+const struct rules comm_rules = { .table = (const struct opt *const[]){ table, NULL },
+                                  .row = rows,
+                                  .n_rows = sizeof rows / sizeof *rows,
+                                  .fact_words = fact_words };
+
+enum rc comm_check_use(const struct verb_call *call, int type, bool is_on_device)
+{
+    const bool holds[N_FACTS] = { [OF_BARRIER] = type == COMM_BARRIER,
+                                  [OF_SENDRECV] = type == COMM_SENDRECV,
+                                  [OF_PS] = type == COMM_N_TYPES,
+                                  [NO_PS] = type != COMM_N_TYPES,
+                                  [ON_DEVICE] = is_on_device };
+
+    return rules_check(&comm_rules, holds, call->group, call->n_groups, NULL);
+}
 
 /* --- what is asked for --- */
 

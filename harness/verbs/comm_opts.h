@@ -5,6 +5,7 @@
 
 #include "harness/base/module.h"
 #include "harness/bench/comm_pace.h"
+#include "harness/bench/comm_type.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
@@ -24,7 +25,10 @@ struct comm_opts {
 
 extern const struct module_kind *const comm_kinds[];
 extern const struct verb_group comm_groups[];
+extern const struct rules comm_rules; /* which of the options do not go together */
 
+/* What a type has no use for is refused, not passed over. type: COMM_N_TYPES: comm ps. RC_INVAL. */
+enum rc comm_check_use(const struct verb_call *call, int type, bool is_on_device) MUST_CHECK;
 /* RC_INVAL, RC_IO: an output file cannot be written. */
 enum rc comm_check_files(const struct comm_opts *o) MUST_CHECK;
 /* Bytes to rotate over, per host; 0: hot. *cache_bytes := size of its last-level caches; 0: not known. */

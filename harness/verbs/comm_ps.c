@@ -27,16 +27,15 @@ struct run { /* shared by the ranks of this process */
 
 static enum rc check_use(const struct verb_call *call)
 {
-    static const char *const useless_option[] = { "reducer", "out-of-place" };
+    enum rc rc;
 
-    for (size_t i = 0; i < sizeof useless_option / sizeof *useless_option; i++)
-        if (verb_given(call, useless_option[i]))
-            return rc_raise(RC_INVAL, "--%s of ps: it is of collectives; leave it out", useless_option[i]);
+    TRY(comm_check_use(call, COMM_N_TYPES, false));
     for (int g = 0; g < call->n_groups; g++)
         if (call->group[g].module && opt_first_given(&call->group[g]) >= 0)
-            return rc_raise(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",
-                            call->group[g].module->name, call->group[g].module->name);
-    return RC_OK;
+            FAIL(RC_INVAL, "--%s...: are options of reducer %s, and ps has none; leave them out",
+                 call->group[g].module->name, call->group[g].module->name);
+out:
+    return rc;
 }
 
 static int no_ranks(const struct cluster *c)

@@ -141,29 +141,6 @@ static enum rc add_lanes(struct run *run)
 
 /* --- all that can be wrong with the input --- */
 
-/* What a type has no use for is refused, not passed over. */
-static enum rc check_use(const struct verb_call *call, enum comm_type type)
-{
-    static const struct {
-        const char *option;
-        unsigned types; /* bits 1 << comm_type: that have no use for it */
-        const char *why;
-    } useless[] = {
-        { "reducer", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is not done by a reducer; leave it out" },
-        { "bytes", 1u << COMM_BARRIER, "a barrier moves none; leave it out" },
-        { "rotate-bytes", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
-        { "chart", 1u << COMM_BARRIER, "a barrier has no bandwidth; leave it out" },
-        { "servers", ~0u, "ps alone has servers" },
-        { "partition-bytes", ~0u, "it is of ps; leave it out" },
-        { "out-of-place", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
-    };
-
-    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (useless[i].types >> type & 1 && verb_given(call, useless[i].option))
-            return rc_raise(RC_INVAL, "--%s of %s: %s", useless[i].option, comm_type_name(type), useless[i].why);
-    return RC_OK;
-}
-
 /* Options of reducers that are not measured (module.U2). */
 static enum rc check_modules(const struct verb_call *call, const struct run *run)
 {
@@ -226,10 +203,8 @@ static enum rc check_device(struct run *run, const struct verb_call *call)
         return RC_OK;
     if (!comm_collective_type(run->terms.type))
         return rc_raise(RC_INVAL, "--compute %s: %s is of the memory of the host; use cpu", compute, type);
-    if (verb_given(call, "out-of-place") && run->terms.out_of_place)
-        return rc_raise(RC_INVAL, "--out-of-place: not measured with --compute %s; leave it out", compute);
     run->terms.out_of_place = false;
-    return RC_OK;
+    return comm_check_use(call, (int)run->terms.type, true);
 }
 
 static enum rc prepare(struct run *run, const struct verb_call *call)
@@ -244,7 +219,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
                                       .waits_as_it_suits = train_wait_policy(o->machine.wait) == WAIT_AUTO,
                                       .leaves_out = strcmp(o->reducer, "all") == 0 };
     TRY(comm_type_find(&run->terms.type, call->operand[0]));
-    TRY(check_use(call, run->terms.type));
+    TRY(comm_check_use(call, (int)run->terms.type, false));
     TRY(find_sizes(run));
     TRY(machine_prepare(&run->machine, &o->machine, sim_ranks));
     TRY(check_ranks(run));
@@ -364,6 +339,7 @@ const struct verb verb_comm = {
     .has_records = true,
     .opts_bytes = sizeof(struct comm_opts),
     .group = comm_groups,
+    .not_with = &comm_rules,
     .kinds = comm_kinds,
     .modules_offset_bytes = offsetof(struct comm_opts, modules),
     .rule = machine_opt_rules,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/opt.h"
+#include "harness/base/rule.h"
 #include "harness/base/text.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/last_words.h"
@@ -113,6 +114,56 @@ out:
     return rc;
 }
 
+/* --- what does not go together --- */
+
+enum fact { WORKERS, STAGES, SHARDS, BATCH, OVER_THOSE, RATE_BESIDE_LIST, N_FACTS };
+
+static const char *const fact_words[N_FACTS] = {
+    [WORKERS] = "--workers",
+    [STAGES] = "--stages",
+    [SHARDS] = "--shard-dense",
+    [BATCH] = "--batch",
+    [OVER_THOSE] = "--over with one of those",
+    [RATE_BESIDE_LIST] = "--lr, unless it is auto",
+};
+
+/* What layouts say, or what would make them do unequal work, beside them. */
+static const struct rule rows[] = {
+    { "layout", "*", WORKERS, "a layout says how many workers it has; leave out --workers" },
+    { "layout", "*", STAGES, "a layout says how many stages it has; leave out --stages" },
+    { "layout", "*", SHARDS, "a layout says how many shards it has; leave out --shard-dense" },
+    { "layout", "*", BATCH, "layouts are compared at equal work; use --global-batch, not --batch" },
+    { "layout", "*", OVER_THOSE, "layouts say that, or have equal work; leave out --over" },
+    { "tune-lr", "*", RATE_BESIDE_LIST,
+      "says which rates are tried; leave out --lr, or use auto, which tries some around it" },
+};
+
+static const struct rules compare_rules = { .table = (const struct opt *const[]){ compare_table, NULL },
+                                            .row = rows,
+                                            .n_rows = sizeof rows / sizeof *rows,
+                                            .fact_words = fact_words };
+
+static bool sweeps(const char *over, const char *option)
+{
+    const size_t n = strlen(option);
+
+    return strncmp(over, option, n) == 0 && over[n] == '=';
+}
+
+static enum rc check_use(const struct verb_call *call)
+{
+    const struct compare_opts *o = call->opts;
+    const bool holds[N_FACTS] = { [WORKERS] = verb_given(call, "workers"),
+                                  [STAGES] = verb_given(call, "stages"),
+                                  [SHARDS] = verb_given(call, "shard-dense"),
+                                  [BATCH] = verb_given(call, "batch"),
+                                  [OVER_THOSE] = sweeps(o->over, "stages") || sweeps(o->over, "shard-dense") ||
+                                                 sweeps(o->over, "batch"),
+                                  [RATE_BESIDE_LIST] = verb_given(call, "lr") && strcmp(o->tune_lr, "auto") != 0 };
+
+    return rules_check(&compare_rules, holds, call->group, call->n_groups, NULL);
+}
+
 static enum rc check_options(const struct verb_call *call)
 {
     const struct compare_opts *o = call->opts;
@@ -127,7 +178,7 @@ static enum rc check_options(const struct verb_call *call)
     if (strchr(o->name, '/'))
         return rc_raise(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
                         o->name);
-    return RC_OK;
+    return check_use(call);
 }
 
 /* As resolved: the world that was chosen, the model that plays the profile, one launch in simulated time. */
@@ -166,57 +217,21 @@ out:
     return rc;
 }
 
-/* What layouts say, or what would make them do unequal work, beside them. */
-static enum rc check_layouts(const struct verb_call *call, const char *layouts, const char *over)
-{
-    static const struct {
-        const char *option, *why;
-    } beside[] = { { "workers", "a layout says how many workers it has" },
-                   { "stages", "a layout says how many stages it has" },
-                   { "shard-dense", "a layout says how many shards it has" },
-                   { "batch", "layouts are compared at equal work, --global-batch for all their workers" } };
-
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        const size_t n = strlen(beside[i].option);
-        const bool is_swept = strncmp(over, beside[i].option, n) == 0 && over[n] == '=';
-        if (is_swept || verb_given(call, beside[i].option))
-            return rc_raise(RC_INVAL, "--%s %s: %s; leave out one of it and --%s", LAYOUT_AXIS, layouts, beside[i].why,
-                            is_swept ? "over" : beside[i].option);
-    }
-    return RC_OK;
-}
-
-static const char of_layouts[] = LAYOUT_AXIS "=";
-
-static bool is_of_layouts(const char *over)
-{
-    return strncmp(over, of_layouts, strlen(of_layouts)) == 0;
-}
-
-/* Of --layout, or --over layout=; "": worker counts are compared. */
-static const char *layouts_of(const struct compare_opts *o)
-{
-    return o->layout[0] == '\0' && is_of_layouts(o->over) ? o->over + strlen(of_layouts) : o->layout;
-}
-
 /* Model and mode, and layouts or worker counts; stages and shards that all points have. */
 static enum rc choose_axes(struct sweep *s, const struct verb_call *call)
 {
     const struct compare_opts *o = call->opts;
     const bool plays = verb_given(call, "profile") && !verb_given(call, "model");
-    const char *layouts = layouts_of(o);
+    const char *layouts = o->layout;
     enum rc rc = RC_OK;
 
     s->axis[0] = (struct axis){ "model", plays ? workload_profile_player()->module.name : o->model };
     s->axis[1] = (struct axis){ "mode", o->mode };
     s->axis[2] = (struct axis){ "workers", o->workers };
     s->n_axes = 3;
-    if (o->layout[0] && is_of_layouts(o->over))
-        FAIL(RC_INVAL, "--over %s: --%s is given; leave out one of the two", o->over, LAYOUT_AXIS);
     if (verb_given(call, LAYOUT_AXIS) && o->layout[0] == '\0')
         FAIL(RC_INVAL, "--%s: is empty; use 2x1x1,1x2x1", LAYOUT_AXIS);
     if (layouts[0]) {
-        TRY(check_layouts(call, layouts, o->over));
         s->axis[2] = (struct axis){ LAYOUT_AXIS, layouts };
         if (!verb_given(call, "mode"))
             s->axis[1].values = plan_layout_mode();
@@ -236,10 +251,12 @@ static enum rc add_axis(struct sweep *s, const struct verb_call *call, const cha
     const char *values = strchr(over, '=');
     const size_t n = values ? (size_t)(values - over) : 0;
 
-    if (over[0] == '\0' || is_of_layouts(over))
+    if (over[0] == '\0')
         return RC_OK;
     if (n == 0 || values[1] == '\0')
         return rc_raise(RC_INVAL, "--over %s: is not OPTION=VALUE,VALUE,...; use input=direct,feed", over);
+    if (sweeps(over, LAYOUT_AXIS))
+        return rc_raise(RC_INVAL, "--over %s: layouts have an option of their own; use --%s", over, over);
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++)
         if (strlen(o->name) == n && memcmp(o->name, over, n) == 0) {
             if (verb_given(call, o->name))
@@ -490,6 +507,7 @@ const struct verb verb_compare = {
     .modules_offset_bytes = offsetof(struct compare_opts, train) + offsetof(struct train_opts, modules),
     .rule = train_opt_rules,
     .n_rules = TRAIN_N_OPT_RULES,
+    .not_with = &compare_rules,
     .hint = hints,
     .check = check_options,
     .run = compare_run,

@@ -48,7 +48,9 @@ static int add_table(struct help_option *out, int n, const struct verb *v, const
         assert(n < HELP_MOST_OPTIONS);
         if (topic && topic->title && strcmp(topic->first, o->name) == 0)
             heading = topic++->title;
-        out[n] = (struct help_option){ .module = m, .opt = o, .basics = m ? NULL : basics_of(v, o->name) };
+        out[n] = (struct help_option){
+            .module = m, .opt = o, .rules = v->not_with, .basics = m ? NULL : basics_of(v, o->name)
+        };
         snprintf(out[n++].topic, sizeof out->topic, "%s%s%s", heading, m ? " " : "", m ? m->name : "");
     }
     assert(!topic || !topic->title); /* topics stand in the order of the table */
@@ -111,6 +113,14 @@ bool help_usage_line(char *out, size_t n_bytes, const struct verb *v, int i)
 
 /* --- --help of a verb --- */
 
+void help_not_with(const struct help_option *o, char *out, size_t n_bytes)
+{
+    out[0] = '\0';
+    rules_words(&train_rules, o->opt, out, n_bytes);
+    if (o->rules)
+        rules_words(o->rules, o->opt, out, n_bytes);
+}
+
 struct printing {
     FILE *to;
     const struct help_option *options;
@@ -120,9 +130,9 @@ struct printing {
 
 static void print_option(const struct printing *p, const struct help_option *o)
 {
-    char not_with[TRAIN_RULES_BYTES];
+    char not_with[RULES_BYTES];
 
-    train_rules_of(o->opt, not_with, sizeof not_with);
+    help_not_with(o, not_with, sizeof not_with);
     opt_help_print(p->to, o->module, o->opt, p->detail, not_with, p->n_columns);
 }
 

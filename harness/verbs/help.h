@@ -18,12 +18,15 @@ struct help_option {             /* an option of a subcommand */
     char topic[64];              /* the heading above it; equal for neighbours under one heading */
     const struct module *module; /* its module; NULL: none */
     const struct opt *opt;
+    const struct rules *rules;        /* of the subcommand; NULL: none */
     const struct verb_basics *basics; /* the basics that name it; NULL: none */
 };
 
 /* List the options of v in the order of its tables. Returns their number. Asserts that the names in its basics and
  * topics exist. */
 int help_options(struct help_option out[HELP_MOST_OPTIONS], const struct verb *v);
+/* out[n_bytes] := what the option cannot be used with: "--forward-only, --compute hollow". */
+void help_not_with(const struct help_option *o, char *out, size_t n_bytes);
 /* The option with this name, "batch"; asserts that it is there. */
 const struct help_option *help_option_of(const struct help_option *options, int n, const char *name);
 /* Call each(to, name) for every word of names, separated by blanks. */

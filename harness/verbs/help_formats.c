@@ -5,10 +5,10 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "harness/base/rule.h"
 #include "harness/base/terminal.h"
 #include "harness/cluster/cluster.h"
 #include "harness/report/manifest.h"
-#include "harness/train/rules.h"
 #include "harness/verbs/help.h"
 #include "models/workload.h"
 
@@ -160,11 +160,11 @@ static void print_man_paragraphs(FILE *to, const char *text)
 
 static void print_man_option(FILE *to, const struct help_option *o)
 {
-    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], not_with[TRAIN_RULES_BYTES];
+    char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], not_with[RULES_BYTES];
 
     opt_help_name(name, sizeof name, o->module, o->opt);
     opt_help_value(value, sizeof value, o->module, o->opt);
-    train_rules_of(o->opt, not_with, sizeof not_with);
+    help_not_with(o, not_with, sizeof not_with);
     opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE, not_with);
     fputs(".TP\n\\fB", to);
     print_roff(to, name);
@@ -421,11 +421,11 @@ void help_print_fish(FILE *to, const struct verb *const *verbs)
 static void print_markdown_option(FILE *to, const struct help_option *o)
 {
     char name[NAME_BYTES], value[NAME_BYTES], text[OPT_TEXT_BYTES], line[OPT_TEXT_BYTES + 2 * NAME_BYTES];
-    char not_with[TRAIN_RULES_BYTES];
+    char not_with[RULES_BYTES];
 
     opt_help_name(name, sizeof name, o->module, o->opt);
     opt_help_value(value, sizeof value, o->module, o->opt);
-    train_rules_of(o->opt, not_with, sizeof not_with);
+    help_not_with(o, not_with, sizeof not_with);
     opt_help_text(text, sizeof text, o->module, o->opt, OPT_WHOLE, not_with);
     snprintf(line, sizeof line, "`%s%s%s`: %s.", name, value[0] ? " " : "", value, text);
     fputs("- ", to);

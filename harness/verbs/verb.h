@@ -9,6 +9,7 @@
 
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
+#include "harness/base/rule.h"
 
 struct verb;
 
@@ -87,6 +88,7 @@ struct verb {
     size_t modules_offset_bytes;
     const struct opt_rule *rule;
     int n_rules;
+    const struct rules *not_with; /* which of its options do not go together, besides those of train; NULL: none */
     const struct verb_hint *hint; /* option NULL last; NULL: none */
     /* Optional (may be NULL): checks that rules cannot express. Looks at options alone; opens nothing. RC_INVAL. */
     enum rc (*check)(const struct verb_call *call);
