@@ -30,7 +30,7 @@ struct rules {
     const struct opt *const *table; /* the options that rows may name; NULL last */
     const struct rule *row;
     int n_rows;
-    /* Of each fact: how a user brings it about, for "not with ..."; NULL: it is the lack of something that is needed. */
+    /* Of each fact: how a user brings it about, for "not with ..."; NULL: it is the lack of something needed. */
     const char *const *fact_words;
     const char *const *implied; /* options that others set, too, and that count though not given; NULL last */
 };

@@ -10,9 +10,9 @@
  *   ADAM      m = beta1 m + (1 - beta1) d,         -lr m' / (sqrt(v') + epsilon), with m' = m / (1 - beta1^t) and
  *             v = beta2 v + (1 - beta2) d d        v' = v / (1 - beta2^t) in update t of the range, the first being 1
  *
- * When the rate changes, past steps in the velocity continue at the new rate. This is equation 9 of Goyal et al. (2017),
- * and the same as equation 10, v = momentum v + lr d, with their momentum correction (remark 2: v times the ratio of the
- * rates).
+ * When the rate changes, past steps in the velocity continue at the new rate. This is equation 9 of Goyal et al.
+ * (2017), and the same as equation 10, v = momentum v + lr d, with their momentum correction (remark 2: v times the
+ * ratio of the rates).
  *
  * Invariant
  *   OP1  An update reads and writes only its range; the bits of a range depend only on its own updates. So equal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.h - which options of a training run do not go together, and why: its facts, and a table of rows (base/rule.h). */
+/* rules.h - which options of a training run do not go together, and why: facts, and rows (base/rule.h). */
 #ifndef HARNESS_TRAIN_RULES_H
 #define HARNESS_TRAIN_RULES_H
 

@@ -11,7 +11,7 @@ enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks) MUST_CHECK;
 /* Prepare and run in its world. Caller frees with train_result_free().
  *   mode       NULL: the job's own; else takes its place: a mutant
- *   lr_factor  0: the job's own; else the rate rises to lr times this over the epochs of --lr-scaling, whatever the workers */
+ *   lr_factor  0: the job's own; else the rate rises to lr times this over the warm-up, whatever the workers */
 enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode,
                   double lr_factor) MUST_CHECK;
 /* The same on another compute (NULL: the job's own). */
