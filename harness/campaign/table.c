@@ -3,9 +3,9 @@
  * table.c - a campaign as tables for readers, with a row for each point. For programs: table_csv.c.
  *
  *   table     what it has                  its columns       printed by
- *   short     the main results             short_columns     compare; report --markdown
- *   results   all results                  result_columns    report --text; page
- *   steps     the parts of a mean step     step_columns      report --text; page
+ *   short     the main results             short_columns     compare; report --format markdown
+ *   results   all results                  result_columns    report --format text; page
+ *   steps     the parts of a mean step     step_columns      report --format text; page
  *
  * Before them each table has first_columns. A new column is a row of one of these and a function that prints its cell.
  * Its meaning belongs in campaign_print_notes() (results, steps) and in docs/compare.md. The expected text is in
