@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     if (argc < 3 || collective_find(&drill.ops, &collective_kind, argv[1]) != RC_OK ||
         transport_find(&drill.inner, "inproc") != RC_OK)
         return 2;
-    if (opt_parse(group, module_opt_groups(group, all, &values), NULL, 0, argc - 3, argv + 3) != RC_OK)
+    if (opt_parse(group, module_opt_groups(group, all, &values), NULL, argc - 3, argv + 3) != RC_OK)
         return 2;
     drill.opts = module_options(&values, all, &drill.ops->module);
     for (int k = 1; k < 5; k++)

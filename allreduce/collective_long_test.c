@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     TRY(collective_find(&job.ops, &collective_kind, argv[1]));
-    TRY(opt_parse(group, module_opt_groups(group, all, &values), NULL, 0, 0, NULL));
+    TRY(opt_parse(group, module_opt_groups(group, all, &values), NULL, 0, NULL));
     job.opts = module_options(&values, all, &job.ops->module);
     TRY(world_find(&threads, "threads"));
     TRY(world_run(threads, &opts, N_RANKS, body, &job));

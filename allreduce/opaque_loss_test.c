@@ -205,7 +205,7 @@ static enum rc read_options(const void **out, union module_values *values, const
     struct opt_group group[MAX_MODULE_GROUPS];
     enum rc rc;
 
-    TRY(opt_parse(group, module_opt_groups(group, kinds, values), NULL, 0, n, option));
+    TRY(opt_parse(group, module_opt_groups(group, kinds, values), NULL, n, option));
     *out = module_options(values, kinds, &ops->module);
 out:
     return rc;

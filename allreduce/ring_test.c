@@ -48,7 +48,7 @@ static void options_say_how_long(void **state)
 
     (void)state;
     assert_non_null(opts);
-    assert_int_equal(opt_parse(&group, 1, NULL, 0, 0, NULL), RC_OK);
+    assert_int_equal(opt_parse(&group, 1, NULL, 0, NULL), RC_OK);
     assert_int_equal(messages(opts, 64 << 20, 4), 96);
     *(uint64_t *)opts = 0; /* its one option */
     assert_int_equal(messages(opts, 64 << 20, 4), 6);

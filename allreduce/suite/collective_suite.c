@@ -481,7 +481,7 @@ int collective_suite(struct world *w, const struct transport_ops *transport, con
     TRY(open_data(&s));
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&s.compute, cpu, &(struct compute_env){ .charge = charge, .arg = &s }));
-    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, n_words, word));
+    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, n_words, word));
     s.opts = module_options(&values, kinds, &ops->module);
     TRY(check_over(&s, transport, transport));
     if ((transport->module.caps & TR_ADD) && !any_failed(&s))

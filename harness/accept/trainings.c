@@ -102,7 +102,7 @@ static enum rc prepare(struct part_training_run *r, const struct stage_env *env,
     for (char *w = strtok_r(r->options, " ", &rest); w && n_words < MOST_WORDS; w = strtok_r(NULL, " ", &rest))
         word[n_words++] = w;
     const int n_groups = train_opt_groups(group, &opts);
-    TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
+    TRY(opt_parse(group, n_groups, train_opt_rules, n_words, word));
     TRY(train_prepare(&r->job, &opts, group, n_groups, is_launched ? r->n_ranks : 0));
 out:
     return rc;

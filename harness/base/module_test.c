@@ -131,7 +131,7 @@ static enum rc parse(struct opt_group *group, int *n, union module_values *into,
 
     snprintf(text, sizeof text, "%s", argument);
     *n = module_opt_groups(group, kinds, into);
-    return opt_parse(group, *n, NULL, 0, argument[0] != '\0', argv);
+    return opt_parse(group, *n, NULL, argument[0] != '\0', argv);
 }
 
 static void options_are_spelled_by_module_and_laid_out(void **state)

@@ -361,18 +361,17 @@ static enum rc check_rule(struct opt_group *group, int n_groups, const struct op
                     other_value);
 }
 
-static enum rc check_rules(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules)
+static enum rc check_rules(struct opt_group *group, int n_groups, const struct opt_rule *rule)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < n_rules; i++)
-        TRY(check_rule(group, n_groups, &rule[i]));
+    for (; rule && rule->name; rule++)
+        TRY(check_rule(group, n_groups, rule));
 out:
     return rc;
 }
 
-enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
-                  char *const argv[])
+enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int argc, char *const argv[])
 {
     enum rc rc;
 
@@ -382,7 +381,7 @@ enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *
         TRY(parse_one(group, n_groups, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used_next));
         i += used_next;
     }
-    TRY(check_rules(group, n_groups, rule, n_rules));
+    TRY(check_rules(group, n_groups, rule));
 out:
     return rc;
 }

@@ -153,8 +153,8 @@ static inline void opt_set_given(struct opt_group *g, int i, bool is_given)
 
 /* The first option that was given; -1: none. */
 int opt_first_given(const struct opt_group *g);
-/* Fills every group with its defaults, then with argv[0..argc). */
-enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
+/* Fills every group with its defaults, then with argv[0..argc). rule: name NULL last; NULL: none. */
+enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int argc,
                   char *const argv[]) MUST_CHECK;
 /* The value of a U64 that has no default and was not given: outside its range, so that rank 0 can be given. */
 static inline uint64_t opt_u64_unset(const struct opt *o)

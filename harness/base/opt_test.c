@@ -61,13 +61,14 @@ static const struct opt table[] = {
 };
 static const struct opt_rule rules[] = { { "workers", "mode", "ps", 0 },
                                          { "out", "model", "lenet", 0 },
-                                         { "weight", "fruit", NULL, ROUND } };
+                                         { "weight", "fruit", NULL, ROUND },
+                                         { NULL, NULL, NULL, 0 } };
 
-static enum rc parse(struct sample *s, int argc, const char *const *argv, int n_rules)
+static enum rc parse(struct sample *s, int argc, const char *const *argv)
 {
     struct opt_group group[] = { { "sample", table, s, { 0 }, NULL } };
 
-    return opt_parse(group, 1, rules, n_rules, argc, (char *const *)argv);
+    return opt_parse(group, 1, rules, argc, (char *const *)argv);
 }
 
 static void defaults_are_parsed(void **state)
@@ -75,7 +76,7 @@ static void defaults_are_parsed(void **state)
     struct sample s;
 
     (void)state;
-    assert_int_equal(parse(&s, 0, NULL, 3), RC_OK);
+    assert_int_equal(parse(&s, 0, NULL), RC_OK);
     assert_true(s.workers == 2 && s.room == 65536 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
     assert_true(s.no_rank == UINT64_MAX);
     assert_string_equal(s.mode, "single");
@@ -93,7 +94,7 @@ static void every_type_takes_its_value(void **state)
     struct sample s;
 
     (void)state;
-    assert_int_equal(parse(&s, sizeof argv / sizeof *argv, argv, 2), RC_OK);
+    assert_int_equal(parse(&s, sizeof argv / sizeof *argv, argv), RC_OK);
     assert_true(s.workers == 3 && s.lr == 0.01 && !s.charts);
     assert_string_equal(s.out, "-");
     assert_string_equal(s.models, "lenet,linear");
@@ -110,7 +111,7 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     struct sample s;
 
     (void)state;
-    assert_int_equal(parse(&s, 5, argv, 2), RC_OK);
+    assert_int_equal(parse(&s, 5, argv), RC_OK);
     assert_string_equal(s.set.text, "a=1,b=2,c=3");
     const struct opt *o = table;
     while (strcmp(o->name, "set") != 0)
@@ -118,18 +119,18 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     assert_string_equal(opt_text(o, &s), "a=1,b=2,c=3");
     opt_format(o, &s, text, sizeof text);
     assert_string_equal(text, "a=1,b=2,c=3");
-    assert_int_equal(parse(&s, 0, NULL, 2), RC_OK);
+    assert_int_equal(parse(&s, 0, NULL), RC_OK);
     assert_string_equal(s.set.text, "");
     group[0].into = &s;
     assert_false(opt_given(group, 1, "set"));
-    assert_int_equal(parse(&s, 2, empty, 2), RC_INVAL);
+    assert_int_equal(parse(&s, 2, empty), RC_INVAL);
     assert_string_equal(rc_message(), "--set: is empty; use KEY=VALUE");
     memset(longest, 'x', sizeof longest);
     memcpy(longest, "--set=", 6);
     longest[6 + 1022] = '\0'; /* one more fits, but not behind a comma */
-    assert_int_equal(parse(&s, 1, too_long, 2), RC_OK);
+    assert_int_equal(parse(&s, 1, too_long), RC_OK);
     assert_int_equal(strlen(s.set.text), 1022);
-    assert_int_equal(parse(&s, 2, one_too_many, 2), RC_INVAL);
+    assert_int_equal(parse(&s, 2, one_too_many), RC_INVAL);
     assert_names(rc_message(), "--set a: ... 1023 letters");
 }
 
@@ -177,7 +178,7 @@ static void bad_input_names_option_value_and_remedy(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct sample s;
-        assert_int_equal(parse(&s, bad[i].argc, bad[i].argv, 3), RC_INVAL);
+        assert_int_equal(parse(&s, bad[i].argc, bad[i].argv), RC_INVAL);
         for (int k = 0; k < 3; k++)
             if (!strstr(rc_message(), bad[i].says[k]))
                 fail_msg("\"%s\" does not say \"%s\"", rc_message(), bad[i].says[k]);
@@ -191,10 +192,10 @@ static void a_rule_asks_for_caps(void **state)
     struct sample s;
 
     (void)state;
-    assert_int_equal(parse(&s, 2, argv, 3), RC_OK);
+    assert_int_equal(parse(&s, 2, argv), RC_OK);
     assert_int_equal(s.weight, 2);
     /* a module that is not built in satisfies rules by its caps; module_find() refuses it later */
-    assert_int_equal(parse(&s, 2, (const char *const[]){ "--weight=3", "--fruit=melon" }, 3), RC_OK);
+    assert_int_equal(parse(&s, 2, (const char *const[]){ "--weight=3", "--fruit=melon" }), RC_OK);
     assert_int_equal(s.weight, 3);
 }
 
@@ -205,7 +206,7 @@ static void given_is_told_from_default(void **state)
     struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
     (void)state;
-    assert_int_equal(opt_parse(group, 1, NULL, 0, 1, argv), RC_OK);
+    assert_int_equal(opt_parse(group, 1, NULL, 1, argv), RC_OK);
     assert_true(opt_given(group, 1, "lr"));
     assert_false(opt_given(group, 1, "workers"));
 }
@@ -218,7 +219,7 @@ static void set_takes_the_place_of_defaults(void **state)
     struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
     (void)state;
-    assert_int_equal(opt_parse(group, 1, rules, 0, 2, (char *const *)argv), RC_OK);
+    assert_int_equal(opt_parse(group, 1, NULL, 2, (char *const *)argv), RC_OK);
     assert_int_equal(opt_set(group, 1, "room", "8Ki"), RC_OK);
     assert_int_equal(opt_set(group, 1, "fruit", "apple"), RC_OK);
     assert_true(s.room == 8192 && s.workers == 3);
@@ -242,14 +243,14 @@ static void values_round_trip_as_text(void **state)
 
     (void)state;
     static const char *const argv[] = { "--workers=7", "--lr=0.1", "--mode=ps" };
-    assert_int_equal(parse(&a, 3, argv, 2), RC_OK);
+    assert_int_equal(parse(&a, 3, argv), RC_OK);
     for (const struct opt *o = table; o->type != OPT_END; o++) {
         opt_format(o, &a, value, sizeof value);
         if (opt_default(o)[0] == '\0')
             continue;
         snprintf(argument, sizeof argument, "--%s=%s", o->name, value);
         const char *const one[] = { argument };
-        assert_int_equal(parse(&b, 1, one, 0), RC_OK);
+        assert_int_equal(parse(&b, 1, one), RC_OK);
         assert_memory_equal((char *)&a + o->offset_bytes, (char *)&b + o->offset_bytes,
                             o->type == OPT_U64 || o->type == OPT_F64 ? 8 : 0);
     }
@@ -330,7 +331,7 @@ static void many_options_are_told_apart(void **state)
     }
     const struct opt end = OPT_END_;
     many[N] = end;
-    assert_int_equal(opt_parse(&group, 1, NULL, 0, 6, argv), RC_OK);
+    assert_int_equal(opt_parse(&group, 1, NULL, 6, argv), RC_OK);
     for (int i = 0; i < N; i++) {
         assert_int_equal(opt_is_given(&group, i), i == 6 || i == 70 || i == 191);
         assert_int_equal(value[i], i == 70 ? 7 : i == 6 ? 8 : i == 191 ? 9 : 1);

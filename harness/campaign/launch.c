@@ -35,7 +35,7 @@ static enum rc parse_launch(struct parsed_launch *out, struct command_line *l, c
     l->n = 0;
     TRY(command_line_add_point(l, s, p, terms));
     out->n_groups = train_opt_groups(out->group, &out->opts);
-    TRY(opt_parse(out->group, out->n_groups, train_opt_rules, TRAIN_N_OPT_RULES, l->n, l->argv));
+    TRY(opt_parse(out->group, out->n_groups, train_opt_rules, l->n, l->argv));
 out:
     return rc;
 }

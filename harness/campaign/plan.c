@@ -152,19 +152,17 @@ static struct assignment *assignment_of(struct assignment *assigned, int n, cons
 
 bool option_belongs_to_modes(const char *option)
 {
-    for (int i = 0; i < TRAIN_N_OPT_RULES; i++)
-        if (strcmp(train_opt_rules[i].name, option) == 0 && strcmp(train_opt_rules[i].other, "mode") == 0)
+    for (const struct opt_rule *rule = train_opt_rules; rule->name; rule++)
+        if (strcmp(rule->name, option) == 0 && strcmp(rule->other, "mode") == 0)
             return true;
     return false;
 }
 
 bool mode_takes(const struct module *mode, const char *option)
 {
-    for (int i = 0; i < TRAIN_N_OPT_RULES; i++) {
-        const struct opt_rule *rule = &train_opt_rules[i];
+    for (const struct opt_rule *rule = train_opt_rules; rule->name; rule++)
         if (strcmp(rule->name, option) == 0 && strcmp(rule->other, "mode") == 0 && (mode->caps & rule->caps) == 0)
             return false;
-    }
     return strcmp(option, "transport") != 0 || mode_exchanges(mode);
 }
 

@@ -303,16 +303,26 @@ const struct opt_topic train_run_topics[] = {
     { NULL, NULL },
 };
 
-const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },        { "colocate", "mode", NULL, MODE_SERVERS },
-    { "placement", "mode", NULL, MODE_SERVERS },      { "consistency", "mode", NULL, MODE_SERVERS },
-    { "lr-staleness", "mode", NULL, MODE_SERVERS },   { "replicas", "mode", NULL, MODE_SERVERS },
-    { "push-every", "mode", NULL, MODE_SERVERS },     { "pull-every", "mode", NULL, MODE_SERVERS },
-    { "reducer", "mode", NULL, MODE_COLLECTIVE },     { "average-every", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES }, { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "in-flight", "mode", NULL, MODE_SERVERS },      { "priority", "mode", NULL, MODE_EXCHANGES },
-    { "overlap", "mode", NULL, MODE_EXCHANGES },      { "compression", "mode", NULL, MODE_EXCHANGES },
-    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME }, { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+const struct opt_rule train_opt_rules[] = {
+    { "servers", "mode", NULL, MODE_SERVERS },
+    { "colocate", "mode", NULL, MODE_SERVERS },
+    { "placement", "mode", NULL, MODE_SERVERS },
+    { "consistency", "mode", NULL, MODE_SERVERS },
+    { "lr-staleness", "mode", NULL, MODE_SERVERS },
+    { "replicas", "mode", NULL, MODE_SERVERS },
+    { "push-every", "mode", NULL, MODE_SERVERS },
+    { "pull-every", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_COLLECTIVE },
+    { "average-every", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "in-flight", "mode", NULL, MODE_SERVERS },
+    { "priority", "mode", NULL, MODE_EXCHANGES },
+    { "overlap", "mode", NULL, MODE_EXCHANGES },
+    { "compression", "mode", NULL, MODE_EXCHANGES },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+    { NULL, NULL, NULL, 0 },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

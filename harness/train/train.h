@@ -80,8 +80,7 @@ extern const struct opt_topic train_opt_topics[], train_run_topics[];
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
 enum { TRAIN_MAX_STEPS = 100000000 };      /* of --steps */
-enum { TRAIN_N_OPT_RULES = 18 };
-extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
+extern const struct opt_rule train_opt_rules[];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, for parsing into *opts; returns the number of groups. */
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts);

@@ -412,6 +412,5 @@ const struct verb verb_accept = {
     .opts_bytes = sizeof(struct accept_opts),
     .group = groups,
     .rule = machine_opt_rules,
-    .n_rules = MACHINE_N_OPT_RULES,
     .run = accept_run,
 };

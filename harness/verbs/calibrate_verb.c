@@ -231,6 +231,5 @@ const struct verb verb_calibrate = {
     .opts_bytes = sizeof(struct calibrate_opts),
     .group = groups,
     .rule = machine_opt_rules,
-    .n_rules = MACHINE_N_OPT_RULES,
     .run = calibrate_run,
 };

@@ -343,6 +343,5 @@ const struct verb verb_comm = {
     .kinds = comm_kinds,
     .modules_offset_bytes = offsetof(struct comm_opts, modules),
     .rule = machine_opt_rules,
-    .n_rules = MACHINE_N_OPT_RULES,
     .run = comm_run,
 };

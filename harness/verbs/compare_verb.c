@@ -506,7 +506,6 @@ const struct verb verb_compare = {
     .kinds = train_kinds,
     .modules_offset_bytes = offsetof(struct compare_opts, train) + offsetof(struct train_opts, modules),
     .rule = train_opt_rules,
-    .n_rules = TRAIN_N_OPT_RULES,
     .not_with = &compare_rules,
     .hint = hints,
     .check = check_options,

@@ -49,9 +49,10 @@ const struct opt machine_opt_table[] = {
     OPT_END_,
 };
 
-const struct opt_rule machine_opt_rules[MACHINE_N_OPT_RULES] = {
+const struct opt_rule machine_opt_rules[] = {
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
     { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+    { NULL, NULL, NULL, 0 },
 };
 
 bool machine_is_virtual(const struct machine *m)

@@ -24,8 +24,7 @@ struct machine_opts {
     uint64_t n_servers; /* not an option: ranks after the workers, for a subcommand that has servers; else 0 */
 };
 extern const struct opt machine_opt_table[];
-enum { MACHINE_N_OPT_RULES = 2 };
-extern const struct opt_rule machine_opt_rules[MACHINE_N_OPT_RULES];
+extern const struct opt_rule machine_opt_rules[];
 
 struct machine { /* shared by the ranks of this process */
     const struct machine_opts *opts;

@@ -463,7 +463,7 @@ static const struct verb_hint hints[] = {
 #define OPTIONS_OF_TRAIN                                                                                    \
     .opts_bytes = sizeof(struct train_verb_opts), .group = groups, .kinds = train_kinds,                    \
     .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules), \
-    .rule = train_opt_rules, .n_rules = TRAIN_N_OPT_RULES, .hint = hints
+    .rule = train_opt_rules, .hint = hints
 
 static const struct verb_example train_examples[] = {
     { "train --steps 500 --save half.ckpt", "Train lenet with one worker, and write a checkpoint" },

@@ -234,8 +234,7 @@ static enum rc parse(struct verb_call *call, const struct verb *v, int n_options
 {
     if (v->has_records)
         call->group[call->n_groups] = (struct opt_group){ "output", verb_output_table, &call->output, { 0 }, NULL };
-    const enum rc rc =
-        hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, v->n_rules, n_options, options), v);
+    const enum rc rc = hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, n_options, options), v);
 
     return explained_word(v->has_records ? explained(rc, n_options, options) : rc, call, n_options, options);
 }

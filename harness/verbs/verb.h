@@ -86,8 +86,7 @@ struct verb {
      * NULL: none. */
     const struct module_kind *const *kinds;
     size_t modules_offset_bytes;
-    const struct opt_rule *rule;
-    int n_rules;
+    const struct opt_rule *rule;  /* name NULL last; NULL: none */
     const struct rules *not_with; /* which of its options do not go together, besides those of train; NULL: none */
     const struct verb_hint *hint; /* option NULL last; NULL: none */
     /* Optional (may be NULL): checks that rules cannot express. Looks at options alone; opens nothing. RC_INVAL. */

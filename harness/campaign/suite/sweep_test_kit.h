@@ -28,7 +28,7 @@ static inline void kit_sweep(struct sweep *s, char *words)
         assert_true(n < KIT_MAX_WORDS);
         word[n++] = w;
     }
-    if (opt_parse(group, s->n_given, NULL, 0, n, word) != RC_OK)
+    if (opt_parse(group, s->n_given, NULL, n, word) != RC_OK)
         fail_msg("%s", rc_message());
     s->campaign.is_virtual = strcmp(s->train.world, "sim") == 0;
     s->campaign.n_launches_wanted = MADE_LAUNCHES;

@@ -64,7 +64,7 @@ static void make_job(struct train_job *job, const char *mode, const char *world,
 
     *job = (struct train_job){ .n_workers = n_workers, .n_servers = n_servers, .n_ranks = n_workers + n_servers };
     const int n_groups = train_opt_groups(group, &job->opts);
-    assert_int_equal(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, 0, NULL), RC_OK);
+    assert_int_equal(opt_parse(group, n_groups, train_opt_rules, 0, NULL), RC_OK);
     job->opts.mode = mode;
     job->opts.world = world;
     job->opts.model = model;

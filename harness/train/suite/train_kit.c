@@ -33,7 +33,7 @@ static enum rc parse(struct kit_words *out, const char *options)
     for (char *w = strtok_r(out->text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
         word[n_words++] = w;
     out->n_groups = train_opt_groups(out->group, &out->opts);
-    return opt_parse(out->group, out->n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word);
+    return opt_parse(out->group, out->n_groups, train_opt_rules, n_words, word);
 }
 
 struct kit_run {
