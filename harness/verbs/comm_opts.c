@@ -10,7 +10,7 @@
 #include "harness/base/rule.h"
 #include "harness/exchange/collective.h"
 #include "harness/verbs/comm_output.h"
-#include "harness/world/caches.h"
+#include "harness/world/cores.h"
 #include "harness/world/wait.h"
 
 enum { PROGRESS_PARTS = 1000, LEAST_REPEATS = 10 };

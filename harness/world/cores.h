@@ -12,6 +12,8 @@
 
 #include "harness/base/rc.h"
 
+#include <stddef.h>
+
 /* The hardware threads a process may use, in a form that can be sent to another rank. */
 enum { CORES_MAX_THREADS = 4096, CORES_SET_WORDS = CORES_MAX_THREADS / 64 };
 struct core_set {
@@ -48,5 +50,9 @@ void cores_allowed_set(struct core_set *out);
 
 /* Number of cores of this host with a hardware thread in set. Cannot fail (0: unknown). */
 int cores_in_set(const struct core_set *set);
+
+/* All last-level caches of this host together (several dies or sockets have one each); 0 if unknown. Reads the
+ * topology: some ms. Cannot fail. */
+size_t caches_last_level_bytes(void);
 
 #endif

@@ -9,10 +9,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/world/stop_stack.h"
 #include "harness/world/world.h"
 
 enum { POLL_NS = 1000000 };
@@ -29,7 +29,7 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
-/* The handler's, where it comes upon the thread that called stop_catch() (stop_stack.A1). */
+/* The handler's, where it comes upon the thread that called stop_catch() (stop.Z5). */
 static unsigned char handler_stack[STOP_STACK_BYTES];
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -271,4 +271,31 @@ bool stop_look(struct peers *p)
             return true;
     (void)decide(p);
     return false;
+}
+
+/* --- stacks for handlers: pages of the kernel, since a handler must not use the heap --- */
+
+void stop_stack_init(struct stop_stack *out)
+{
+    void *memory = mmap(NULL, STOP_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    *out = (struct stop_stack){ .memory = memory != MAP_FAILED ? memory : NULL };
+}
+
+void stop_stack_open(struct stop_stack *s)
+{
+    const stack_t stack = { .ss_sp = s->memory, .ss_size = STOP_STACK_BYTES };
+
+    s->is_open = s->memory && sigaltstack(&stack, &s->before) == 0;
+}
+
+void stop_stack_close(void *stack)
+{
+    struct stop_stack *s = stack;
+
+    if (s->is_open)
+        (void)sigaltstack(&s->before, NULL);
+    if (s->memory)
+        (void)munmap(s->memory, STOP_STACK_BYTES);
+    *s = (struct stop_stack){ .memory = NULL };
 }

@@ -17,10 +17,16 @@
  *   Z4  STOP_AT_ONCE, for ranks that need not end after the same step: each ends before its next one.
  *       STOP_ALONE: a signal to the rank's process stops only that rank, unless its launcher stops the whole run
  *       (stop_by_launcher()); the other ranks do not see it.
+ *   Z5  A handler never runs on a stack that is used for computation: that of the thread that called stop_catch(), of
+ *       ranks and tasks that are threads (world_threads.c, thread_tasks.c), of the threads of a pool, and of a
+ *       background thread. Threads that only pass messages on have no such stack. A matrix product whose code oneDNN
+ *       has made at run time may keep values further below the stack pointer than the ABI allows. A handler on the same
+ *       stack overwrites them, and then the product overwrites the heap.
  */
 #ifndef HARNESS_WORLD_STOP_H
 #define HARNESS_WORLD_STOP_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -75,5 +81,23 @@ int world_stop_signal(const struct world *w);
  * of the same cell. In the cell of rank 0, finds the number of steps (Z1) once all ranks show the signal. Returns true
  * while that is in progress and needs a look soon. Cheap. */
 bool stop_look(struct peers *p);
+
+/* --- the stacks on which signal handlers run, in each thread that computes (Z5) --- */
+
+enum { STOP_STACK_BYTES = 1 << 16 };
+
+struct stop_stack {
+    void *memory; /* NULL: none */
+    bool is_open;
+    stack_t before;
+};
+
+/* Allocates its memory; without memory, handlers run on the thread's own stack. */
+void stop_stack_init(struct stop_stack *out);
+/* From now on handlers that interrupt this thread run there. Does not allocate. */
+void stop_stack_open(struct stop_stack *s);
+/* Restores the state before stop_stack_init(); called by the thread that opened it, before it ends. The argument is a
+ * struct stop_stack, as pthread_cleanup_push() needs it. A second call does nothing. */
+void stop_stack_close(void *stack);
 
 #endif

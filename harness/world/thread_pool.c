@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/stop_stack.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 struct pool_thread {

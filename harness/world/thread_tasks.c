@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/stop_stack.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 struct thread_task {

@@ -339,7 +339,7 @@ enum rc world_forgive_loss(struct world *w, int rank, enum rc rc) MUST_CHECK;
 /* The number in the run of rank r of w: in the run's own world, and in all others with ON_LOSS_REPORT. */
 int world_number(const struct world *w, int r);
 
-/* --- wait_policy.c: how ranks wait --- */
+/* --- how ranks wait --- */
 
 /* Does every host have a core for each thread of its ranks? n_threads: of this rank. The same on all ranks. Collective.
  * RC_NOMEM; errors as an allgather. */

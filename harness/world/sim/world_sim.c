@@ -305,3 +305,38 @@ const struct world_ops world_sim = {
     .hang = sim_world_hang,
     .leave = sim_world_leave,
 };
+
+/* --- shares --- */
+
+static void sim_ring(struct share *s, int peer)
+{
+    share_bell_ring(s, peer); /* nobody sleeps on the doorbell: it counts */
+    sim_wake(world_sim_rank(s->group, peer), NULL);
+}
+
+static enum rc sim_share_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
+{
+    struct sim_rank *rank = world_sim_rank(s->group, s->group->rank);
+    const uint64_t now_ns = sim_now_ns(rank),
+                   deadline_ns = limit_ns < SIM_NEVER - now_ns ? now_ns + limit_ns : SIM_NEVER;
+    bool expired = false;
+    enum rc rc = RC_OK;
+
+    while (share_seen(s) == seen) {
+        TRY(sim_check(rank));
+        TRY(share_check_losses(s));
+        if (expired)
+            FAIL(RC_TIMEOUT, "share: not rung within %.3g s", 1e-9 * (double)limit_ns);
+        expired = !sim_wait(rank, NULL, deadline_ns);
+    }
+out:
+    return rc;
+}
+
+const struct share_ops sim_share_ops = {
+    .host_group = world_sim_host_group,
+    .open = share_local_open,
+    .ring = sim_ring,
+    .wait = sim_share_wait,
+    .close = share_local_close,
+};

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "harness/world/cores.h"
-#include "harness/world/stop_stack.h"
+#include "harness/world/stop.h"
 
 extern const struct world_ops world_threads;
 
