@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_outbox.c - the queues before PUSH sockets; the contract is in zmq_outbox.h. The sockets: zmq_outbox_connect.c.
+ * zmq_outbox.c - the queues before PUSH sockets; the contract is in zmq_outbox.h.
  *
  * ZeroMQ makes a lost connection again, and then goes on with what it had not yet begun to send; what it had is gone.
  * Neither says which. So everything that is not acknowledged is sent again (go-back-N), once the monitor of the
  * socket has told that a connection was made which is not the first.
  */
-#include "harness/net/zmq_outbox_state.h"
+#include "harness/net/zmq_outbox.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,11 +16,44 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/zmq_address.h"
+#include "harness/net/zmq_gate.h"
 #include "harness/world/wait.h"
+
+enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
+enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
+
+struct queued {
+    zmq_msg_t msg, body; /* body: of a divided one, else empty */
+    bool is_divided;
+    struct queued *next;
+};
+
+struct peer {
+    const char *endpoint, *pass;
+    void *socket, *monitor; /* PUSH; PAIR: events of its connections. NULL until the first post, without reconnects */
+    uint64_t n_posted, n_acknowledged;
+    uint64_t n_handed;      /* over the present connection; a new one starts at n_acknowledged */
+    uint64_t n_handed_most; /* over any connection */
+    uint64_t n_told;        /* messages received from it, as the last frame reported */
+    struct queued *first, **end;
+    struct queued *next; /* the next one to hand, number n_handed, in the queue; NULL: none waits */
+    uint64_t lost_ns;    /* since when there is no connection; 0: there is one, or none was tried */
+    bool was_connected, is_closed, is_given_up, owes_acknowledgement;
+};
+
+struct outbox {
+    struct outbox_env env;
+    struct frame_pool *pool;
+    struct queued *free;
+    uint64_t n_queued; /* messages that have not been handed */
+    uint64_t n_reconnected;
+    struct peer peer[]; /* env.n_ranks */
+};
 
 enum given { GIVEN, NOT_NOW, CLOSED, FAILED };
 
-enum rc outbox_raise(const char *what)
+/* Raises RC_NOMEM or RC_IO, by errno: what, and ZeroMQ's reason. */
+static enum rc outbox_raise(const char *what)
 {
     return rc_raise(errno == ENOMEM ? RC_NOMEM : RC_IO, "transport zmq: %s: %s", what, zmq_strerror(errno));
 }
@@ -42,6 +75,110 @@ enum rc outbox_open(struct outbox **out, const struct outbox_env *env)
     o = NULL;
 out:
     outbox_close(&o);
+    return rc;
+}
+
+/* --- the sockets, and connections that are made again --- */
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint, const char *pass)
+{
+    o->peer[peer].endpoint = endpoint;
+    o->peer[peer].pass = pass;
+}
+
+/* Events of socket that tell whether there is a connection. */
+static bool open_monitor(struct outbox *o, struct peer *p)
+{
+    const int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED;
+    char name[MONITOR_NAME_BYTES];
+
+    (void)snprintf(name, sizeof name, "inproc://monitor-%d-%d-%p", o->env.rank, (int)(p - o->peer), (void *)o);
+    p->monitor = zmq_socket(o->env.context, ZMQ_PAIR);
+    return p->monitor && set_int(p->monitor, ZMQ_LINGER, 0) && zmq_socket_monitor(p->socket, name, events) == 0 &&
+           zmq_connect(p->monitor, name) == 0;
+}
+
+bool zmq_set_keepalive(void *socket, int silence_ms)
+{
+    const int quarter_s = silence_ms / 4 / MS_PER_S + 1;
+
+    return set_int(socket, ZMQ_TCP_MAXRT, silence_ms / 2 + 1) && set_int(socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           set_int(socket, ZMQ_TCP_KEEPALIVE_IDLE, quarter_s) && set_int(socket, ZMQ_TCP_KEEPALIVE_INTVL, quarter_s);
+}
+
+static bool set_reconnection(const struct outbox *o, void *socket)
+{
+    if (!o->env.reconnects) /* all ranks have listened since open(), so a connection that ends means a dead peer */
+        return set_int(socket, ZMQ_RECONNECT_IVL, -1);
+    return set_int(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS) &&
+           set_int(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MOST_MS) &&
+           set_int(socket, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) && zmq_set_keepalive(socket, o->env.silence_ms);
+}
+
+/* Close the sockets of p, if there are any. */
+static void outbox_disconnect(struct peer *p)
+{
+    if (p->monitor) {
+        (void)zmq_socket_monitor(p->socket, NULL, 0);
+        zmq_close(p->monitor);
+    }
+    if (p->socket)
+        zmq_close(p->socket);
+    p->socket = p->monitor = NULL;
+}
+
+/* Drops what ZeroMQ holds for p when its socket is closed. */
+static void outbox_do_not_linger(struct peer *p)
+{
+    if (p->socket)
+        (void)set_int(p->socket, ZMQ_LINGER, 0);
+}
+
+/* What ZeroMQ holds is finite by the window. Where connections are lost it may have the frames of the last one, those
+ * sent again, and as many acknowledgements as time allows: so there it has a mark, too. Elsewhere a mark would be
+ * reached before the window, as ZeroMQ looks every millisecond only how much was read, and could not be told from a
+ * peer that has closed. */
+/* Makes the sockets of p, and starts to connect. RC_IO, RC_NOMEM: then p has no socket. */
+static enum rc outbox_connect(struct outbox *o, struct peer *p)
+{
+    const uint64_t most_frames = 2 * o->env.window + N_SLACK_FRAMES;
+    const int mark = !o->env.reconnects ? 0 : most_frames < INT32_MAX ? (int)most_frames : INT32_MAX;
+
+    p->socket = zmq_socket(o->env.context, ZMQ_PUSH);
+    if (p->socket && set_int(p->socket, ZMQ_SNDHWM, mark) && set_int(p->socket, ZMQ_LINGER, LINGER_MS) &&
+        set_int(p->socket, ZMQ_IMMEDIATE, o->env.is_eager) && set_reconnection(o, p->socket) &&
+        (!o->env.reconnects || open_monitor(o, p)) &&
+        (!o->env.gate || zmq_gate_enter(o->env.gate, p->socket, p->pass) == RC_OK) &&
+        zmq_connect(p->socket, p->endpoint) == 0) {
+        p->lost_ns = o->env.reconnects ? o->env.now_ns() : 0;
+        return RC_OK;
+    }
+    const enum rc rc = outbox_raise(p->endpoint);
+    outbox_do_not_linger(p);
+    outbox_disconnect(p);
+    return rc;
+}
+
+enum rc outbox_attach(struct outbox *o, int peer, int timeout_ms, bool *connected)
+{
+    struct peer *p = &o->peer[peer];
+    enum rc rc = RC_OK;
+
+    if (!p->socket) {
+        TRY(zmq_address_check(p->endpoint));
+        TRY(outbox_connect(o, p));
+    }
+    zmq_pollitem_t item = { .socket = p->socket, .events = ZMQ_POLLOUT };
+    const int n_ready = zmq_poll(&item, 1, timeout_ms);
+    if (n_ready < 0 && errno != EINTR)
+        FAIL(RC_IO, "transport zmq: %s: %s", p->endpoint, zmq_strerror(errno));
+    *connected = n_ready > 0;
+out:
     return rc;
 }
 
