@@ -64,7 +64,7 @@ enum rc begun_apply(const struct begun *k, struct sweep *s) MUST_CHECK;
  * it, or the records do not match this plan, or lack records that other records need. */
 enum rc sweep_reopen_files(struct sweep *s, const struct begun *k) MUST_CHECK;
 /* Under a launcher: are the hosts of those launches among the hosts of this job? If not, s->despite notes it with
- * s->goes_on_anyway; else RC_INVAL on every rank. Collective. In begun_hosts.c. */
+ * s->goes_on_anyway; else RC_INVAL on every rank. Collective. */
 enum rc sweep_check_hosts(struct sweep *s, struct world *w) MUST_CHECK;
 struct left_out {                 /* of the records */
     uint64_t n_bytes;             /* in all */

@@ -306,7 +306,7 @@ void campaign_explain_marks(const struct campaign *c, FILE *to);
 /* Both. */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
 
-/* --- losses.c: losses at equal samples --- */
+/* --- curves.c: losses at equal samples --- */
 
 /* Mean of the curve, linear between the recorded rounds, over the last tenth of the first samples_count samples. The
  * range begins at the first recorded round at the earliest. NaN: the launch saw fewer samples, its first round is after

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "harness/base/text.h"
+#include "harness/cluster/cluster_file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
-#include "harness/cluster/cluster_yaml.h"
 
 enum { MAX_PRESETS = 32 };
 

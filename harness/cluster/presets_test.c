@@ -13,9 +13,9 @@
 
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/cluster/cluster_file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
-#include "harness/cluster/cluster_yaml.h"
 
 static struct cluster preset(const char *name, struct cluster_sources *sources)
 {

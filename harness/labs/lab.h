@@ -12,7 +12,7 @@
  *   squares.c    the loss of the linear model over its data, and its least point
  *   stage_spans.c  what the stages of a pipeline computed, and when
  *   lesson.c     pictures and page
- *   records.c    a training of any model, and its records; outcome.c: its outcome
+ *   records.c    a training of any model, its records, and its outcome
  *   verdict.c    which steps of distributed training are missing, from what it did
  *   server_path.c  what a parameter server held; momentum.c: which momentum that looks like
  *   curves.c     tables for pictures

@@ -19,7 +19,6 @@
 #include "harness/labs/interactive.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
-#include "harness/labs/outcome.h"
 #include "harness/labs/parts.h"
 #include "harness/labs/records.h"
 #include "harness/report/table.h"

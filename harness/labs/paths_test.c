@@ -14,7 +14,6 @@
 
 #include "harness/labs/curves.h"
 #include "harness/labs/momentum.h"
-#include "harness/labs/outcome.h"
 #include "harness/labs/records.h"
 #include "harness/labs/server_path.h"
 

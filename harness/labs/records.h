@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* records.h - a training of any model in a child process, and the content of its records (--out). */
+/* records.h - a training of any model in a child process, the content of its records (--out), and its outcome. */
 #ifndef HARNESS_LABS_RECORDS_H
 #define HARNESS_LABS_RECORDS_H
 
 #include "harness/labs/training.h"
+
+#include <stddef.h>
 
 struct loss_point {                     /* of one round: a step of every worker */
     double samples_count, time_s, loss; /* at the end of the round, over all workers; loss: their mean, NaN: broken */
@@ -59,5 +61,26 @@ enum rc training_record_write_curve(const struct training_record *r, const struc
  * of a training; RC_IO, RC_NOMEM: *out has no points and no workers. */
 enum rc training_record_read(struct training_record *out, const char *path) MUST_CHECK;
 void training_record_close(struct training_record *r); /* keeps command and figures; accepts a zeroed one */
+
+/* --- the outcome of a training, from its records alone --- */
+
+enum outcome_kind {
+    OUTCOME_REACHED,     /* the target */
+    OUTCOME_NOT_REACHED, /* not within the available samples */
+    OUTCOME_DIVERGED     /* at the end its loss is not a number, or is above the first loss */
+};
+
+struct outcome {
+    enum outcome_kind kind;
+    double first_loss;    /* of the first round */
+    double last_loss;     /* mean of the last rounds; NaN: one of them is NaN */
+    double highest_loss;  /* highest of all rounds that have a loss */
+    double samples_count; /* of all workers together */
+};
+
+/* Outcome of a record that has rounds; last_loss covers the rounds of the last n_samples. Cannot fail. */
+struct outcome outcome_of(const struct training_record *r, double n_samples);
+/* Describe the outcome; "" if it reached the target and never rose well above its start. */
+void outcome_print(char *out, size_t n_bytes, const struct outcome *o);
 
 #endif

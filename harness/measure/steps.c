@@ -2,7 +2,7 @@
 /*
  * steps.c - rounds, costs and losses out of step stamps.
  *
- * Completions are taken from all workers in the order of time (merge.h). The first boundary of a
+ * Completions are taken from all workers in the order of time (struct merge). The first boundary of a
  * round is the latest first start (E3); every n_workers completions later the next one begins. In a
  * synchronous mode round r is step r of every worker, because no worker completes step r + 1 before
  * everybody has completed step r; so one rule serves all modes. (Overlapped: step r + 1, and nobody completes
@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "harness/measure/histogram.h"
-#include "harness/measure/merge.h"
 
 static const struct step_stamp *worker_stamps(const struct steps *in, size_t w)
 {
@@ -83,6 +82,78 @@ static void find_window(struct window *w, const struct steps *in)
         w->to_ns = to_ns < w->to_ns ? to_ns : w->to_ns;
     }
 }
+
+/* --- the step completions of all workers in the order of time: a heap of one cursor per worker --- */
+
+/* O(log n_workers) per completion, memory of n_workers numbers. Of equal times, the lower worker first: the order is
+ * the same on every run. */
+struct merge {
+    const struct steps *in; /* borrowed; end_ns of each worker does not decrease */
+    size_t n_live;          /* cursors in the heap */
+    struct merge_cursor {
+        uint64_t end_ns;
+        size_t worker, step;
+    } * heap;
+};
+
+static bool earlier(const struct merge_cursor *a, const struct merge_cursor *b)
+{
+    return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->worker < b->worker;
+}
+
+static void sift_down(struct merge *m, size_t i)
+{
+    for (;;) {
+        size_t least = i;
+
+        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < m->n_live; child++)
+            if (earlier(&m->heap[child], &m->heap[least]))
+                least = child;
+        if (least == i)
+            return;
+        struct merge_cursor moved = m->heap[i];
+        m->heap[i] = m->heap[least];
+        m->heap[least] = moved;
+        i = least;
+    }
+}
+
+static enum rc merge_init(struct merge *m, const struct steps *in)
+{
+    *m = (struct merge){ .in = in, .n_live = in->n_steps ? in->n_workers : 0 };
+    m->heap = malloc(in->n_workers * sizeof *m->heap + 1);
+    if (!m->heap)
+        return rc_raise(RC_NOMEM, "no memory to order the steps of %zu workers", in->n_workers);
+    for (size_t w = 0; w < m->n_live; w++)
+        m->heap[w] = (struct merge_cursor){ in->stamp[w * in->n_steps].end_ns, w, 0 };
+    for (size_t i = m->n_live; i-- > 0;)
+        sift_down(m, i);
+    return RC_OK;
+}
+
+/* The next completion; false: no completion is left. */
+static bool merge_next(struct merge *m, struct merge_cursor *out)
+{
+    if (m->n_live == 0)
+        return false;
+    struct merge_cursor *top = &m->heap[0];
+    *out = *top;
+    if (++top->step < m->in->n_steps)
+        top->end_ns = m->in->stamp[top->worker * m->in->n_steps + top->step].end_ns;
+    else
+        *top = m->heap[--m->n_live];
+    sift_down(m, 0);
+    return true;
+}
+
+/* Safe on a zeroed one. */
+static void merge_fini(struct merge *m)
+{
+    free(m->heap);
+    *m = (struct merge){ 0 };
+}
+
+/* --- rounds --- */
 
 /* E2: fill w->boundary_ns, at most one round per step. */
 static enum rc find_rounds(struct window *w, const struct steps *in)

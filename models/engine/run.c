@@ -7,7 +7,6 @@
 
 #include "harness/base/rng.h"
 #include "harness/compute/dropout.h"
-#include "models/engine/gradient_buckets.h"
 #include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/layer.h"
@@ -498,6 +497,72 @@ static enum rc await_params(const struct run *r, const struct op *op)
         TRY(layer_await(r->training, n->gamma));
     if (op->kind == OP_NORM || n->norm == NORM_BIAS)
         TRY(layer_await(r->training, n->shift));
+out:
+    return rc;
+}
+
+/* --- final gradients are passed to run.ready() ---
+ *
+ * If the compute has events, ready() is called while later ops still run. Consecutive segments share an event. A
+ * gradient bucket has at least a COMPUTE_EVENTS-th of the parameters. So the ops between two events are worth a graph
+ * (cuda.h), and a training step never has more than COMPUTE_EVENTS buckets open. */
+
+struct gradient_buckets { /* zeros: none */
+    struct {
+        int first_op, last_op;
+    } bucket[COMPUTE_EVENTS]; /* ring */
+    int n_closed, n_passed_on;
+    int first_op;   /* of the open bucket */
+    size_t n_elems; /* in it so far; 0: no open bucket */
+};
+
+/* ready() for all segments of the oldest bucket, as of its event. */
+static enum rc pass_on_oldest(struct gradient_buckets *g, const struct run *r)
+{
+    const int k = g->n_passed_on++ % COMPUTE_EVENTS;
+    enum rc rc = RC_OK;
+
+    compute_wait_event(r->compute, k);
+    for (int i = g->bucket[k].first_op; rc == RC_OK && i <= g->bucket[k].last_op; i++)
+        if (r->program->op[i].kind == OP_READY)
+            rc = layer_ready(r->ready, r->arg, r->program->op[i].segment, r->grad);
+    compute_wait_event(r->compute, -1);
+    return rc;
+}
+
+/* M2: the event of a bucket is recorded after all ops that write its segments. That is done before the wait for an
+ * older event, so that the compute has work meanwhile. op: an OP_READY. Errors: those of ready. */
+static enum rc gradient_buckets_add(struct gradient_buckets *g, const struct run *r, int op)
+{
+    const struct segment s = r->program->op[op].segment;
+    enum rc rc = RC_OK;
+
+    if (r->ready == NULL)
+        return RC_OK;
+    if (!compute_has_events(r->compute))
+        return layer_ready(r->ready, r->arg, s, r->grad);
+    if (g->n_elems == 0)
+        g->first_op = op;
+    g->n_elems += s.n_elems;
+    if (g->n_elems < r->network->n_params / COMPUTE_EVENTS && s.offset_elems > 0)
+        return RC_OK;
+    g->bucket[g->n_closed % COMPUTE_EVENTS].first_op = g->first_op;
+    g->bucket[g->n_closed % COMPUTE_EVENTS].last_op = op;
+    g->n_elems = 0;
+    compute_record_event(r->compute, g->n_closed++ % COMPUTE_EVENTS);
+    if (g->n_closed - g->n_passed_on == COMPUTE_EVENTS)
+        TRY(pass_on_oldest(g, r));
+out:
+    return rc;
+}
+
+/* Call after the last op: passes on the remaining buckets. */
+static enum rc gradient_buckets_end(struct gradient_buckets *g, const struct run *r)
+{
+    enum rc rc = RC_OK;
+
+    while (g->n_passed_on < g->n_closed)
+        TRY(pass_on_oldest(g, r));
 out:
     return rc;
 }

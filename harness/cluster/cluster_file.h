@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_write.h - writes a description to a YAML file. cluster_load() reads back the same values, assumptions,
- * sources. */
-#ifndef HARNESS_CLUSTER_CLUSTER_WRITE_H
-#define HARNESS_CLUSTER_CLUSTER_WRITE_H
+/* cluster_file.h - a cluster description as YAML: text in memory, and the file that is written. cluster_load() reads
+ * back the same values, assumptions and sources. */
+#ifndef HARNESS_CLUSTER_CLUSTER_FILE_H
+#define HARNESS_CLUSTER_CLUSTER_FILE_H
 
 #include "harness/cluster/cluster.h"
+
+/* Parses a description from text. name: the prefix of messages. sources: may be NULL. RC_INVAL as cluster_load();
+ * RC_NOMEM. */
+enum rc cluster_parse(struct cluster *out, struct cluster_sources *sources, const char *name, const char *text,
+                      size_t n_bytes) MUST_CHECK;
 
 /*
  * Write *c to `path`, whole or not at all, each value with its source as a comment.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_write_test.c - what is written reads as it was: every preset, and values and comments that YAML could take
+/* cluster_file_test.c - what is written reads as it was: every preset, and values and comments that YAML could take
  * for something else. */
-#include "harness/cluster/cluster_write.h"
+#include "harness/cluster/cluster_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,5 +151,5 @@ int main(void)
         cmocka_unit_test(errors_name_the_file_and_leave_none),
     };
 
-    return cmocka_run_group_tests_name("cluster_write", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cluster_file", tests, NULL, NULL);
 }
