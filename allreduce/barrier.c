@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* barrier.c - a tag for each round: two rounds may have the same two ranks, and messages of one tag keep their order
- * (transport.T4), so that a rank which is a barrier ahead is not mistaken for one of this. */
+ * (net.T4), so that a rank which is a barrier ahead is not mistaken for one of this. */
 #include "allreduce/barrier.h"
 
 #include "harness/net/transport.h"

@@ -4,7 +4,7 @@
  *
  * A connection between each two ranks, at the address that --interface names, or on one host the loopback; the ranks
  * tell each other their ports by world_allgather(). A thread of the library's moves bytes. As in PyTorch and Horovod,
- * operations run in a thread beside the caller's, which waits for it, ticks (peers.P1), and gives the operation up when
+ * operations run in a thread beside the caller's, which waits for it, ticks (world.P1), and gives the operation up when
  * a rank failed or is lost.
  *
  * Invariants
@@ -47,7 +47,7 @@ struct gloo {
     bool is_done;
     struct gloo_fault fault;
     bool is_given_up; /* look() has, for the reason in why */
-    enum rc failed;   /* B2 */
+    enum rc failed;   /* allreduce.B2 */
     char why[RC_MESSAGE_BYTES];
 };
 
@@ -81,7 +81,7 @@ static void work(void *arg)
 
 /* --- waiting for it --- */
 
-/* B3 */
+/* allreduce.B3 */
 static enum rc check_ranks(const struct gloo *g)
 {
     enum rc rc;
@@ -227,7 +227,7 @@ static enum rc open_threads(struct gloo *g, const struct collective_env *env, un
     return rc;
 }
 
-/* B1. Collective. rc: of what this rank did by itself. */
+/* allreduce.B1. Collective. rc: of what this rank did by itself. */
 static enum rc agree(const struct gloo *g, enum rc rc)
 {
     const int n_ranks = g->world->n_ranks;

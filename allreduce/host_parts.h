@@ -2,7 +2,7 @@
 /*
  * host_parts.h - the inputs of one host's ranks to a collective, which each of these ranks can read and write.
  *
- * A part is the data itself, if it is in shares (collective.A8). Else it is a slot of each rank, through which data
+ * A part is the data itself, if it is in shares (exchange.A8). Else it is a slot of each rank, through which data
  * goes piece by piece:
  *
  *     data in shares    part[r] is the data of rank r                              one piece: all of it

@@ -63,7 +63,7 @@ static enum rc still_works(const struct nccl_group *g)
     return g->failed == RC_OK ? RC_OK : rc_raise(g->failed, "%s", g->why);
 }
 
-/* D1: has the library failed since, or a rank? *through: is it through with what it was asked? */
+/* allreduce.D1: has the library failed since, or a rank? *through: is it through with what it was asked? */
 static enum rc look(const struct nccl_group *g, bool *through, const char *what)
 {
     ncclResult_t state = ncclInProgress;
@@ -174,7 +174,7 @@ static enum rc compare_seats(const struct nccl_group *g, const struct seat *seat
     return RC_OK;
 }
 
-/* D3. Collective. rc: what open_own() has returned. */
+/* allreduce.D3. Collective. rc: what open_own() has returned. */
 static enum rc agree(const struct nccl_group *g, enum rc rc)
 {
     const int n_ranks = g->world->n_ranks;
@@ -222,14 +222,14 @@ out:
     return rc;
 }
 
-/* Its threads: collective.A11 */
+/* Its threads: exchange.A11 */
 static enum rc start_library(struct nccl_group *g, ncclUniqueId id)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     struct core_set own;
     enum rc rc;
 
-    config.blocking = 0; /* D1 */
+    config.blocking = 0; /* allreduce.D1 */
     thread_tasks_roam(g->world->tasks, &own);
     TRY_NCCL(g, g->library.init(&g->communicator, g->members->n_ranks, id, g->members->rank, &config), "communicator");
     TRY(wait_for_library(g, "communicator"));
@@ -401,7 +401,7 @@ enum rc nccl_group_wait(struct nccl_group *g, size_t group)
     }
     TRY(look(g, &through, "sum")); /* an operation that failed may have ended like one that did not */
     g->in_flight[group] = false;
-    g->side->ops->lead(g->side, group); /* D2 */
+    g->side->ops->lead(g->side, group); /* allreduce.D2 */
 out:
     return nccl_group_give_up(g, rc);
 }

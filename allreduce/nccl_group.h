@@ -3,10 +3,10 @@
  * nccl_group.h - some ranks with a GPU each: one communicator of NCCL over them, in the memory of their GPUs, and a
  * separate stream. Used by "nccl" and "nccl-hierarchical".
  *
- *     begin    the stream waits for the gradients (side.I2); ncclGroupStart
+ *     begin    the stream waits for the gradients (compute.I2); ncclGroupStart
  *     sum ...  in place
  *     end      ncclGroupEnd; a mark after the group
- *     wait     until the mark is reached; the compute waits for the mark, too (side.I3)
+ *     wait     until the mark is reached; the compute waits for the mark, too (compute.I3)
  *
  * Invariants
  *   D1  No call of the library blocks: it is polled (ncclCommGetAsyncError) until it is complete. Between polls this
@@ -39,13 +39,13 @@ struct nccl_group {
     size_t n_groups;
     bool in_group; /* between begin and end */
     int timeout_ms;
-    enum rc failed; /* D1: every later call returns it */
+    enum rc failed; /* allreduce.D1: every later call returns it */
     char why[RC_MESSAGE_BYTES];
 };
 
 /* From env it uses transport (its world), compute, timeout_ms, n_groups. members: the group of this rank, a part of
  * that world or all of it. Collective over the world. *out is written on errors too: close it. RC_UNSUPPORTED,
- * RC_MISMATCH (D3); RC_DEVICE, RC_PEER, RC_TIMEOUT, RC_NOMEM. */
+ * RC_MISMATCH (allreduce.D3); RC_DEVICE, RC_PEER, RC_TIMEOUT, RC_NOMEM. */
 enum rc nccl_group_open(struct nccl_group *out, const char *name, const struct collective_env *env,
                         struct world *members) MUST_CHECK;
 void nccl_group_close(struct nccl_group *g); /* accepts a zeroed one */

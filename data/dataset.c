@@ -52,7 +52,7 @@ uint32_t dataset_array_label(const struct dataset *d, size_t i)
 
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i)
 {
-    const uint64_t epoch = i / d->n_train; /* D1: the epoch is the key, so each is a new permutation */
+    const uint64_t epoch = i / d->n_train; /* data.D1: the epoch is the key, so each is a new permutation */
 
     return (size_t)rng_permute(seed, epoch, i - epoch * d->n_train, d->n_train);
 }
@@ -61,7 +61,7 @@ size_t dataset_part_index(const struct dataset *d, const struct dataset_part *pa
 {
     if (part == NULL)
         return dataset_index(d, seed, i);
-    const uint64_t epoch = i / part->n_samples, own = rng_u64(seed, RNG_PART, 1 + part->number); /* D4 */
+    const uint64_t epoch = i / part->n_samples, own = rng_u64(seed, RNG_PART, 1 + part->number); /* data.D4 */
     return part->index[rng_permute(own, epoch, i - epoch * part->n_samples, part->n_samples)];
 }
 

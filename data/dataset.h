@@ -88,9 +88,9 @@ void dataset_close(struct dataset **d); /* NULL-safe, nulls */
 /* For ops: label[i]. */
 uint32_t dataset_array_label(const struct dataset *d, size_t i);
 
-/* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */
+/* Index (< n_train) of global sample i. Pure, O(1), no memory. data.D1 */
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i);
-/* The same for sample i of a part; part NULL: of all samples. D4 */
+/* The same for sample i of a part; part NULL: of all samples. data.D4 */
 size_t dataset_part_index(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t i);
 /* Copy samples first .. first+n_samples-1 of the run, or (part not NULL) of the part: x float[n_samples][n_features];
  * target or label, as the data set has them; the other one is NULL. */

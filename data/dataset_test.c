@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset_test.c - the data set "line" and the order of samples (D1).
+ * dataset_test.c - the data set "line" and the order of samples (data.D1).
  *
  * usage: dataset_test line | order
  */
@@ -64,7 +64,7 @@ static void line_follows_its_seed(void **state)
     dataset_close(&c);
 }
 
-/* D1 */
+/* data.D1 */
 static void every_epoch_is_a_permutation(void **state)
 {
     static const size_t n_train[] = { 1, 2, 3, 7, 64, 1000, 1438 };
@@ -94,7 +94,7 @@ static size_t same_places(const struct dataset *d, uint64_t seed_a, uint64_t fro
     return n_same;
 }
 
-/* D1: two independent permutations agree in 1 place on average. */
+/* data.D1: two independent permutations agree in 1 place on average. */
 static void seeds_and_epochs_differ(void **state)
 {
     const struct dataset d = { .n_train = 1438 };
@@ -107,7 +107,7 @@ static void seeds_and_epochs_differ(void **state)
     assert_int_equal(same_places(&d, 5, 3 * d.n_train, 5, 3 * d.n_train), d.n_train);
 }
 
-/* D1: 4 workers' batches of 8, side by side, are one worker's batch of 32. */
+/* data.D1: 4 workers' batches of 8, side by side, are one worker's batch of 32. */
 static void batches_do_not_know_ranks(void **state)
 {
     enum { W = 4, B = 8, STEPS = 70 };

@@ -123,7 +123,7 @@ static bool is_wanted(const struct feed_want *granted, const struct loader_want 
            (granted->is_test != 0) == want->is_test;
 }
 
-/* V2: what will be asked for behind this batch. */
+/* data.V2: what will be asked for behind this batch. */
 static enum rc grant_more(struct feed_client *c, const struct loader_want *want)
 {
     uint64_t first = c->n_granted > 0 ? c->granted[c->n_granted - 1].first : want->first;
@@ -143,7 +143,7 @@ static enum rc fetch(void *arg, const struct loader_want *want, float *x, uint32
     enum rc rc = RC_OK;
 
     while (c->n_granted > 0 && !is_wanted(&c->granted[0], want))
-        TRY(receive(c, x)); /* V3 */
+        TRY(receive(c, x)); /* data.V3 */
     if (c->n_granted == 0)
         TRY(grant(c, (struct feed_want){ want->first, (uint32_t)want->n_samples, want->is_test }));
     TRY(receive(c, x));
@@ -245,7 +245,7 @@ static enum rc push(struct driver *d, int worker, const struct feed_want *want)
     TRY(loader_read(&reads, &wanted, d->x, (uint32_t *)(void *)(d->head + sizeof *want)));
     d->drive->read_ns += world_now_ns(d->env->world) - began_ns;
     TRY(transport_send(d->drive->t, &out));
-    TRY(transport_wait(d->drive->t, &out, WAIT_FOREVER)); /* at once: V2 is within the transport's window */
+    TRY(transport_wait(d->drive->t, &out, WAIT_FOREVER)); /* at once: data.V2 is within the transport's window */
     d->drive->n_pushed++;
 out:
     return rc;

@@ -37,7 +37,7 @@ struct feed_env { /* equal on all ranks; borrowed during the calls below */
     struct world *world;
     size_t max_batch; /* of any worker */
     size_t n_features;
-    size_t queue_batches; /* V2; 1 .. FEED_MAX_QUEUE */
+    size_t queue_batches; /* data.V2; 1 .. FEED_MAX_QUEUE */
     int timeout_ms;       /* of a worker: the longest wait for a batch; 0: until the world ends */
 };
 
@@ -69,7 +69,7 @@ struct feed_drive { /* borrowed */
     uint64_t n_pushed; /* out: batches */
     uint64_t read_ns;  /* out: time to read them, by the world's clock */
 };
-/* V4. Errors: those of reading, of the transport; RC_MISMATCH: a worker grants a batch that is not its own. */
+/* data.V4. Errors: those of reading, of the transport; RC_MISMATCH: a worker grants a batch that is not its own. */
 enum rc feed_drive(struct feed_drive *d, const struct feed_env *env) MUST_CHECK;
 
 #endif

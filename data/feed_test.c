@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed_test.c - what a worker gets from a driver is what it would read itself (V1), in whatever order it asks, and the
- * driver is never further ahead than the queue (V2). Bodies of ranks count failures; the main thread asserts.
+ * feed_test.c - what a worker gets from a driver is what it would read itself (data.V1), in whatever order it asks, and
+ * the driver is never further ahead than the queue (data.V2). Bodies of ranks count failures; the main thread asserts.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -241,7 +241,7 @@ static void mend_label(uint8_t *byte, size_t *n_bytes) /* one that believes labe
     test_files_sign_gmimg(byte, *n_bytes);
 }
 
-/* P3: a label of another class, a label of no class, a byte too many; all must be refused. */
+/* data.P3: a label of another class, a label of no class, a byte too many; all must be refused. */
 static int count_accepted(mend_fn *mend)
 {
     int n_accepted = 0;

@@ -15,7 +15,7 @@
 
 enum { MAX_DEPTH = 8 }; /* of folders in a class; links could make a circle */
 
-struct names { /* in the order of I1 */
+struct names { /* in the order of data.I1 */
     char **name;
     size_t n, n_room;
 };

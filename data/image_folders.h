@@ -11,10 +11,10 @@
  * Invariants
  *   I1  Classes are numbered in the order of their folders' names, compared byte by byte. Images are numbered by class,
  *       then by path. The order in which a disk lists them has no effect.
- *   I2  Each class has an image for training, so that no empty folder shifts the labels of other classes.
- *   I3  Unused folders and pictures are listed. Of a folder's hidden pictures the list has the first, and their number.
+ *   -   Each class has an image for training, so that no empty folder shifts the labels of other classes.
+ *   -   Unused folders and pictures are listed. Of a folder's hidden pictures the list has the first, and their number.
  *       Other files are counted.
- *   I4  A file is opened each time its image is requested.
+ *   -   A file is opened each time its image is requested.
  */
 #ifndef DATA_IMAGE_FOLDERS_H
 #define DATA_IMAGE_FOLDERS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_folders_test.c - classes and images in the order of their names (I1), splits, and what is no data set. */
+/* image_folders_test.c - classes and images in the order of their names (data.I1), splits, and what is no data set. */
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -46,7 +46,7 @@ struct loader_env { /* borrowed; outlives the loader */
     bool prefetch;                      /* without a source: prepare the next batch in a background thread */
     struct compute *compute; /* batches are in its host_open() memory, if its backend has that; may be NULL */
     /* Called with tick_arg by the caller's task, for each sample it reads and every 20 ms of a wait, as a sign of life
-     * (world/peers.h, P1). NULL: nothing. */
+     * (world.P1). NULL: nothing. */
     void (*tick)(void *tick_arg);
     uint64_t (*now_ns)(void *tick_arg); /* clock for measuring waits; NULL: waits are not measured */
     void *tick_arg;

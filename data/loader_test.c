@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_test.c - batches follow from data set, seed and position alone, prefetched or not (F1); workers
- * share an epoch without loss (D1); mutants of the loader must fail.
+ * loader_test.c - batches follow from data set, seed and position alone, prefetched or not (data.F1); workers
+ * share an epoch without loss (data.D1); mutants of the loader must fail.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64
     return n_failures;
 }
 
-/* F1 */
+/* data.F1 */
 static void prefetching_changes_nothing(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void mutants_are_caught(void **state)
         assert_true(count_failures(mutants[i], true, 0, MAX_BATCH) > 0);
 }
 
-/* D1: what W workers are given in turns is what one is given, and an epoch holds each image once. */
+/* data.D1: what W workers are given in turns is what one is given, and an epoch holds each image once. */
 static void workers_share_an_epoch(void **state)
 {
     enum { WORKERS = 4, BATCH = 2, STEPS = 3 * N_TRAIN };
@@ -337,7 +337,7 @@ static void data_without_images_is_refused(void **state)
     dataset_close(&line);
 }
 
-/* F2 */
+/* data.F2 */
 static void nothing_allocates_after_open(void **state)
 {
     struct dataset *d = images();
@@ -380,7 +380,7 @@ static void count_tick(void *arg)
     atomic_fetch_add(pthread_equal(pthread_self(), t->caller) ? &t->n : &t->n_of_others, 1);
 }
 
-/* peers.P1: a tick for each sample that the caller reads; none by the thread that reads ahead. */
+/* world.P1: a tick for each sample that the caller reads; none by the thread that reads ahead. */
 static void the_caller_ticks(void **state)
 {
     struct dataset *d = images();

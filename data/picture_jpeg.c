@@ -3,7 +3,7 @@
  * picture_jpeg.c - JPEG files by libjpeg (libjpeg-turbo is one), with its slow exact transform and smooth chroma.
  *
  * libjpeg goes on after damage with a warning, and fills what is missing with grey: such a warning ends the decoding
- * here (G1).
+ * here (data.G1).
  */
 #include "data/picture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * picture_test.c - what is decoded is what was encoded; what ends early, is damaged or claims too much is an error of
- * one line that names the file (G1, G2).
+ * one line that names the file (data.G1, G2).
  *
  * usage: picture_test [ROUNDS]   of random damage
  */

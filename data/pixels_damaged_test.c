@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pixels_damaged_test.c - random damage to files of every format ends in a data set or in one line about the file
- * (P3), with memory in proportion to the file (P3), and no read outside it (P4, which the sanitizers see). Always the
- * same damage: a failure repeats.
+ * (data.P3), with memory in proportion to the file (data.P3), and no read outside it (data.P4, which the sanitizers
+ * see). Always the same damage: a failure repeats.
  *
  * usage: pixels_damaged_test ROUNDS
  */

@@ -260,7 +260,7 @@ static void mend_count(bool idx, bool labels, uint8_t *byte, size_t *n_bytes) /*
     }
 }
 
-/* P3: a label of no class, bytes too many, fewer labels than images; all must be refused. */
+/* data.P3: a label of no class, bytes too many, fewer labels than images; all must be refused. */
 static int count_accepted(mend_fn *mend)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pixels_truncated_test.c - files of every format that become shorter while they are open are errors with file and
- * offset, never signals (P4); more shards than a shell allows open files.
+ * offset, never signals (data.P4); more shards than a shell allows open files.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split.h - which training samples each worker has, unless all workers take all in turn (dataset.D1).
+ * split.h - which training samples each worker has, unless all workers take all in turn (data.D1).
  *
  *   by-label     samples sorted by label, cut into equal parts: a worker has few labels
  *   dirichlet:A  every worker draws shares of the labels from a Dirichlet distribution, A for a label of mean size. By

@@ -41,7 +41,7 @@ static void count_labels(size_t count[MOST_PARTS][N_CLASSES], const struct split
     }
 }
 
-/* D3 */
+/* data.D3 */
 static void parts_are_the_data(void **state)
 {
     static const char *const text[] = { "by-label", "dirichlet:0.001", "dirichlet:0.3", "dirichlet:1000" };
@@ -191,7 +191,7 @@ static void unequal(void **state)
     dataset_close(&line);
 }
 
-/* D4 */
+/* data.D4 */
 static void epochs_visit_the_part(void **state)
 {
     const struct dataset *d = *state;

@@ -90,7 +90,7 @@ static int count_failures(const struct maker *m)
     return n_failures;
 }
 
-/* D1, D2: the same from any object, in any order. */
+/* data.D1, D2: the same from any object, in any order. */
 static void images_are_pure_functions(void **state)
 {
     (void)state;

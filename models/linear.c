@@ -147,7 +147,7 @@ static void load(struct linear *t, uint64_t first, size_t B)
 static void backward(struct linear *t, size_t B, float *grad)
 {
     struct compute *c = t->base.env.compute;
-    /* y = share dy, of several micro-batches (M8); dm = dy x^T */
+    /* y = share dy, of several micro-batches (models.M8); dm = dy x^T */
     const struct gemm scaled = { .M = 1, .N = (int)B, .K = 1, .a = t->share, .b = t->dy, .c = t->y };
     const bool scales = workload_n_micro_batches(&t->base.env) > 1;
     const float *dy = scales ? t->y : t->dy;
@@ -171,7 +171,7 @@ static enum rc linear_gradient(struct training *base, const float *param, uint64
     double sum = 0.0, loss;
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < n_parts; i++) { /* M8 */
+    for (size_t i = 0; i < n_parts; i++) { /* models.M8 */
         load(t, first + i * B, B);
         if (i == 0)
             TRY(layer_await(base, linear_segment(base, 0)));
@@ -183,7 +183,7 @@ static enum rc linear_gradient(struct training *base, const float *param, uint64
             compute_accumulate(c, grad, t->part, N_PARAMS);
         if (!base->env.forward_only && i + 1 == n_parts)
             TRY(layer_ready(ready, arg, linear_segment(base, 0), grad));
-        TRY(compute_sync(c)); /* M6 */
+        TRY(compute_sync(c)); /* models.M6 */
         sum += loss;
     }
     *mean_loss = sum / (double)n_parts;

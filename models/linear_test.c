@@ -90,7 +90,7 @@ static void gradient_matches_central_differences(void **state)
     fixture_close(&f);
 }
 
-/* M8, to the bit: a quarter is exact. */
+/* models.M8, to the bit: a quarter is exact. */
 static void micro_batches_are_summed(void **state)
 {
     enum { B = 25, N_PARTS = 4 };

@@ -57,7 +57,7 @@ struct training_env { /* borrowed; outlives the training */
     const struct dataset_part *part; /* part of the training samples, in which gradient() counts; NULL: all */
     uint64_t seed;
     size_t max_batch;                   /* maximum of samples computed at once */
-    struct batch_order order;           /* for gradient(); its n_micro_batches: M8 */
+    struct batch_order order;           /* for gradient(); its n_micro_batches: models.M8 */
     const struct loader_source *source; /* batches from a source instead of the data set; NULL: none (data/loader.h) */
     uint64_t (*now_ns)(void *arg);      /* clock for waits for samples, and for writing replayed gradients; arg: the
                                       compute's; NULL: they are not measured */
@@ -67,7 +67,7 @@ struct training_env { /* borrowed; outlives the training */
     const struct profile *profile;      /* for workloads that play a profile */
     const struct pipeline_stage *stage; /* this training is a stage of a network (engine/stage.h); NULL: all of it */
     const struct dense_shard *shard;    /* this training is a shard of split dense layers (engine/shard.h): gradient()
-                                           is as in network_shard.D3; NULL: not split */
+                                           is as in models.D3; NULL: not split */
 };
 
 struct evaluation {
@@ -82,11 +82,11 @@ struct training_ops {
     /* Segments in forward order. */
     size_t (*n_segments)(const struct training *t);
     struct segment (*segment)(const struct training *t, size_t i);
-    void (*init)(const struct training *t, uint64_t replica, float *param); /* M1 */
+    void (*init)(const struct training *t, uint64_t replica, float *param); /* models.M1 */
     /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples), which divide evenly into
      * the micro-batches, at most max_batch each. Blocks only in ready (NULL: not called), for data and for the compute
-     * (M6). Errors: those of ready, of reading the data set and of the compute; grad is then undefined. forward_only:
-     * grad may be NULL, nothing is written to it, and ready is not called. */
+     * (models.M6). Errors: those of ready, of reading the data set and of the compute; grad is then undefined.
+     * forward_only: grad may be NULL, nothing is written to it, and ready is not called. */
     enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                         double *mean_loss, grad_ready_fn *ready, void *arg);
     /* Evaluate the first n_samples of the test set (line: of all samples); 0, or more than exist: all. No samples: NaN.
@@ -162,7 +162,7 @@ void workload_init(const struct training *t, float *param); /* replica 0; param 
 void workload_init_own(const struct training *t, uint64_t replica, float *param); /* likewise */
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                           double *mean_loss, grad_ready_fn *ready, void *arg) MUST_CHECK;
-/* Set M7's await, from the next gradient() on. NULL: none. Its errors are returned by gradient(). */
+/* Set models.M7's await, from the next gradient() on. NULL: none. Its errors are returned by gradient(). */
 void workload_set_await(struct training *t, param_await_fn *await, void *arg);
 enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out) MUST_CHECK;
 float *workload_state(struct training *t, size_t *n_elems);

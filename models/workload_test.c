@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload_test.c - what every workload promises (M1 to M7), and the registry. Networks: small variants, on noise.
+ * workload_test.c - what every workload promises (models.M1 to M7), and the registry. Networks: small variants, on
+ * noise.
  *
  * usage: workload_test registry | init|ready|await|errors|hollow|forward|allocation NAME
  */
@@ -111,7 +112,7 @@ static enum rc take(void *arg, struct segment s, const float *grad)
     if (f->n_called < MAX_SEGMENTS)
         f->called[f->n_called] = s;
     f->n_called++;
-    if (grad != NULL && grad != f->grad + s.offset_elems) /* M5 */
+    if (grad != NULL && grad != f->grad + s.offset_elems) /* models.M5 */
         return rc_raise(RC_BUG, "the gradient is not where it belongs");
     if (grad != NULL)
         memcpy(f->seen + s.offset_elems, grad, s.n_elems * sizeof *grad);
@@ -159,7 +160,7 @@ static void other_data_is_refused(void **state)
     dataset_close(&d);
 }
 
-/* M1 */
+/* models.M1 */
 static void init_follows_the_seed(void **state)
 {
     struct fixture a, b, other;
@@ -186,7 +187,7 @@ static void init_follows_the_seed(void **state)
     fixture_close(&other);
 }
 
-/* M2 */
+/* models.M2 */
 static void segments_come_last_first_and_final(void **state)
 {
     struct fixture f;
@@ -253,8 +254,8 @@ static enum rc spoil_params(void *arg, struct segment s, const float *grad)
     return RC_OK;
 }
 
-/* M7, and M2's end: parameters are NaN until they were awaited and again as soon as their gradient is ready, and nobody
- * notices. */
+/* models.M7, and M2's end: parameters are NaN until they were awaited and again as soon as their gradient is ready, and
+ * nobody notices. */
 static void params_are_read_between_await_and_ready(void **state)
 {
     struct fixture f, plain;
@@ -301,7 +302,7 @@ static void errors_of_ready_come_back(void **state)
     fixture_close(&f);
 }
 
-/* M3 */
+/* models.M3 */
 static void hollow_counts_the_same(void **state)
 {
     struct fixture real, hollow;
@@ -358,7 +359,7 @@ out:
     return rc;
 }
 
-/* M4; the first calls of an operation may find room for it (C3). */
+/* models.M4; the first calls of an operation may find room for it (C3). */
 static void nothing_allocates_after_the_first(void **state)
 {
     struct fixture f;

@@ -79,7 +79,7 @@ static void describe(struct acceptance *a, const struct stage_env *env)
     memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
 }
 
-/* A2. Rank 0: why the stage has not ended; NULL: it says so itself. */
+/* accept.A2. Rank 0: why the stage has not ended; NULL: it says so itself. */
 static void note_end(struct acceptance *a, const struct world *w, int s, const char *why)
 {
     if (why)
@@ -136,7 +136,7 @@ static enum rc run_stages(struct run *run)
     bool goes_on = true;
     enum rc rc = RC_OK;
 
-    if (a && run->terms->keep) /* A3 */
+    if (a && run->terms->keep) /* accept.A3 */
         run->terms->keep(run->terms->arg, a);
     for (int s = 0; s < ACCEPT_N_STAGES && goes_on; s++) {
         if (!run->env.criteria->runs[s])
@@ -144,11 +144,11 @@ static enum rc run_stages(struct run *run)
         rc = run_stage(run, s, &goes_on);
         if (a && (rc != RC_OK || !goes_on))
             note_end(a, w, s, rc != RC_OK ? rc_message() : NULL);
-        if (rc == RC_PEER && world_lost_rank(w) >= 0) { /* A2 */
+        if (rc == RC_PEER && world_lost_rank(w) >= 0) { /* accept.A2 */
             rc = RC_OK;
             goes_on = false;
         }
-        if (a && run->terms->keep) /* A3 */
+        if (a && run->terms->keep) /* accept.A3 */
             run->terms->keep(run->terms->arg, a);
         TRY(rc);
     }

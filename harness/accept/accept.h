@@ -3,12 +3,12 @@
  * accept.h - a complete acceptance test, run on every rank.
  *
  * Invariants
- *   A1  Stages run in the order of enum accept_stage, each on all ranks; only rank 0 has the measurements.
+ *   -   Stages run in the order of enum accept_stage, each on all ranks; only rank 0 has the measurements.
  *   A2  The loss of a rank (world.W8) ends the test on all ranks with RC_OK. The measurements are kept, stage[].why
  *       names the lost rank, and so does lost_rank. A signal ends the test likewise. Unfinished stages have no data.
  *   A3  keep() is called on rank 0 before the first stage and after every stage. So if the process dies later, these
  *       results can be on disk.
- *   A4  out->is_partial is true until the last stage has ended, or a rank was lost.
+ *   -   out->is_partial is true until the last stage has ended, or a rank was lost.
  */
 #ifndef HARNESS_ACCEPT_ACCEPT_H
 #define HARNESS_ACCEPT_ACCEPT_H
@@ -35,7 +35,7 @@ struct accept_terms { /* borrowed; equal on all ranks */
  * RC_INVAL, the same on all ranks; RC_NOMEM, RC_PEER. */
 enum rc accept_check(struct world *w, const struct accept_terms *terms) MUST_CHECK;
 /* Body of a rank; collective. out: filled on rank 0. The caller closes it, also after an error: then it holds what was
- * measured before. Errors: those of the stages, except for A2. */
+ * measured before. Errors: those of the stages, except for accept.A2. */
 enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, const struct accept_terms *terms,
                     struct acceptance *out) MUST_CHECK;
 

@@ -191,7 +191,7 @@ struct node_difference { /* a node that differs in a fact of preflight, or break
 
 enum subject { SUBJECT_FLEET, SUBJECT_NODE, SUBJECT_RANK, SUBJECT_LINK };
 
-struct finding { /* D3 */
+struct finding { /* accept.D3 */
     enum accept_stage stage;
     enum subject subject;
     int a, b;           /* node: a; rank: a is the rank, b its node; link: nodes a -> b */
@@ -255,7 +255,7 @@ struct acceptance { /* on rank 0; owned */
     int n_findings;
     struct criterion criterion[ACCEPT_MAX_CRITERIA];
     int n_criteria;
-    enum accept_outcome outcome;          /* D2 */
+    enum accept_outcome outcome;          /* accept.D2 */
     bool is_partial;                      /* it is running, or ended early for another reason than a lost rank */
     int stop_signal;                      /* the signal that stopped the test; 0: none */
     int lost_rank;                        /* the rank whose loss ended the test; -1: none */

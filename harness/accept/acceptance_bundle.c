@@ -105,7 +105,7 @@ enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, c
     TRY(acceptance_hosts(a, dir));
     TRY(bundle_path(path, dir, "report.html"));
     TRY(acceptance_page(a, path));
-    TRY(bundle_sums(dir, name, sizeof name / sizeof *name - !has_order)); /* P1 */
+    TRY(bundle_sums(dir, name, sizeof name / sizeof *name - !has_order)); /* accept.P1 */
 out:
     return rc;
 }
@@ -119,7 +119,7 @@ enum rc acceptance_read(struct acceptance *out, const char *dir)
 
     TRY(bundle_path(path, dir, "criteria.yaml"));
     TRY(acceptance_load(&a, dir));
-    if (a.is_partial && a.n_criteria == 0 && access(path, F_OK) == 0) { /* judge.J1: a judged one has rows */
+    if (a.is_partial && a.n_criteria == 0 && access(path, F_OK) == 0) { /* accept.J1: a judged one has rows */
         TRY(criteria_load(&criteria, path));
         TRY(judge(&a, &criteria));
     }

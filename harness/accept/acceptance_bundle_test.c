@@ -89,7 +89,7 @@ static void a_healthy_cluster_has_no_bad_node(void **state)
     assert_string_equal(kit_read(k, "slurm.txt"), "--nodelist=host[1-4]\n# no node for --exclude\n");
 }
 
-/* P5; and everywhere else they are escaped. */
+/* accept.P5; and everywhere else they are escaped. */
 static void a_strange_name_is_no_host_and_no_tag(void **state)
 {
     struct kit *k = *state;
@@ -165,7 +165,7 @@ static void no_stage_seems_better_than_it_is(void **state)
     const char *text = kit_read(k, "junit.xml");
     has(text, "<testsuite name=\"noise\" tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"0\"");
     has(text, "<error message=\"the time was up\" type=\"no data\">");
-    assert_int_equal(n_of(text, "<property name=\"injected\" value=\"rank:5=0.7\"/>"), ACCEPT_N_STAGES); /* N2 */
+    assert_int_equal(n_of(text, "<property name=\"injected\" value=\"rank:5=0.7\"/>"), ACCEPT_N_STAGES); /* accept.N2 */
     has(kit_read(k, "report.html"), "<p class=\"alert\">Faults were injected by --inject: rank:5=0.7.\n</p>");
     acceptance_close(&a);
 }

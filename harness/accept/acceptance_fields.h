@@ -22,7 +22,7 @@
  *
  *     pairs  of a repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]}
  *
- *     end  SHA-256 of all bytes before it (acceptance_report.P4)
+ *     end  SHA-256 of all bytes before it (accept.P4)
  */
 #ifndef HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H
 #define HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H

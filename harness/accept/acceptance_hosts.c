@@ -60,7 +60,7 @@ static enum rc write_hostfile(const struct acceptance *a, bool bad, const char *
         const char *name = a->node[i].name;
         if (is_bad(a, i) != bad)
             continue;
-        if (host_name_is_plain(name)) /* P5 */
+        if (host_name_is_plain(name)) /* accept.P5 */
             fprintf(file.stream, "%s slots=%d\n", name, a->node[i].n_ranks);
         else
             comment("no name of a host", name, file.stream);
@@ -87,7 +87,7 @@ static enum rc write_list(const struct acceptance *a, bool bad, const char *opti
         if (host_name_is_plain(a->node[i].name))
             name[n++] = a->node[i].name;
         else
-            comment("no name of a host", a->node[i].name, to); /* P5 */
+            comment("no name of a host", a->node[i].name, to); /* accept.P5 */
     }
     TRY(host_list_fold(&list, name, n));
     if (n > 0)
@@ -148,7 +148,7 @@ static enum rc write_rank_order(const struct acceptance *a, int best, const char
             "# order of ranks: %s; line by line the host of rank 0, 1, ...\n"
             "# mpirun --map-by seq --hostfile FILE; SLURM_HOSTFILE=FILE srun --distribution=arbitrary\n",
             accept_rank_order_name(best));
-    if (!has_hosts) /* P5: of a part of the ranks there is no order */
+    if (!has_hosts) /* accept.P5: of a part of the ranks there is no order */
         fputs("# none: the name of a node is no name of a host\n", file.stream);
     for (int i = 0; has_hosts && i < a->n_ranks; i++)
         fprintf(file.stream, "%s\n", a->node[a->node_of_rank[a->rank_order[best].rank[i]]].name);

@@ -424,7 +424,7 @@ static enum rc check_whole(const struct loader *l)
     return is_whole ? RC_OK : misfit(l, "records are missing before the last one");
 }
 
-/* P4. text[n_bytes]: what is before the last line. */
+/* accept.P4. text[n_bytes]: what is before the last line. */
 static enum rc read_end(struct loader *l, const char *text, size_t n_bytes)
 {
     unsigned char digest[crypto_hash_sha256_BYTES];

@@ -8,7 +8,7 @@
 
 #include "harness/report/xml.h"
 
-/* Cut at a border of letters where it is too long (P6). */
+/* Cut at a border of letters where it is too long (accept.P6). */
 static bool read_text(char *out, size_t n_room, const json_t *value)
 {
     const char *text = json_string_value(value);

@@ -105,7 +105,7 @@ static void names_are_texts(void **state)
     comes_back(*state, &a);
 }
 
-/* P6: what is no UTF-8, and then too long. */
+/* accept.P6: what is no UTF-8, and then too long. */
 static void bytes_that_are_no_text_are_replaced_and_cut(void **state)
 {
     struct acceptance a, b;
@@ -122,7 +122,7 @@ static void bytes_that_are_no_text_are_replaced_and_cut(void **state)
     comes_back(*state, &b);
 }
 
-/* --- damage (P4) --- */
+/* --- damage (accept.P4) --- */
 
 #if defined(__SANITIZE_ADDRESS__) /* a minute there; other tests damage files at random places */
 enum { PLACES_APART = 5 };

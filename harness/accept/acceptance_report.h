@@ -17,7 +17,7 @@
  *   P1  Files are written completely or not at all (base/file.h). SHA256SUMS is last: a bundle with it is complete.
  *       criteria.yaml and manifest.json exist from the beginning of a test, acceptance.jsonl is written after each
  *       stage.
- *   P2  No secrets: of the environment only what report/environment.h admits.
+ *   -   No secrets: of the environment only what report/environment.h admits.
  *   P3  The same struct acceptance gives the same bytes (except manifest.json in real worlds).
  *   P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its last record holds the digest of all
  *       other records.
@@ -52,7 +52,7 @@ enum rc acceptance_print_figures(const struct acceptance *a, FILE *to) MUST_CHEC
  * acceptance_read() judge the test even if it is interrupted. RC_IO, RC_INVAL. */
 enum rc acceptance_begin(const struct criteria *c, const struct record *manifest, const char *dir) MUST_CHECK;
 /* Write the bundle into dir, which exists and has only files of such a test. manifest: written as manifest.json;
- * borrowed. RC_IO, RC_INVAL, RC_NOMEM: P1. */
+ * borrowed. RC_IO, RC_INVAL, RC_NOMEM: accept.P1. */
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
                          const char *dir) MUST_CHECK;
 /* Write only acceptance.jsonl to dir, during a test. RC_INVAL, RC_IO, RC_NOMEM. */

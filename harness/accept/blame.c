@@ -9,7 +9,7 @@
 #include "harness/accept/tournament_fit.h"
 #include "harness/measure/robust.h"
 
-enum { MOST_SINGLE_LINKS = 6, NETWORK_PART = 10 }; /* B5 */
+enum { MOST_SINGLE_LINKS = 6, NETWORK_PART = 10 }; /* accept.B5 */
 
 struct blamed { /* a finding before it is worded */
     struct finding finding;
@@ -164,7 +164,7 @@ static size_t count_blamed_pairs(const struct tournament_fit *f)
     return n;
 }
 
-/* B5 */
+/* accept.B5 */
 static bool is_network(const struct tournament_fit *f, size_t n_blamed)
 {
     const size_t n_pairs = (size_t)f->n_nodes * (size_t)(f->n_nodes - 1) * (size_t)f->n_sides / N_SIDES;

@@ -20,7 +20,7 @@
  *   B5  If more than a tenth of all pairs (and more than six) are beyond what their nodes explain, these are not faults
  *       of single links: the network is built that way, or a switch is slow. Then there is one finding of SUBJECT_FLEET
  *       in place of one per pair.
- *   B6  Findings of rates come before those of latencies; in each group nodes before links, the worst first. A node
+ *   -   Findings of rates come before those of latencies; in each group nodes before links, the worst first. A node
  *       with both directions blamed has both_ways; otherwise text names the direction. Latencies have no direction.
  */
 #ifndef HARNESS_ACCEPT_BLAME_H

@@ -81,7 +81,7 @@ static void a_slow_rank_is_found(void **state)
     everywhere((struct fault){ FAULT_SLOW_RANK, 6, 0, false, 0.7, 0, ACCEPT_PAIRWISE });
 }
 
-/* B3, of tournaments and ranks each, whatever the noise, and where pairs differ for good. */
+/* accept.B3, of tournaments and ranks each, whatever the noise, and where pairs differ for good. */
 static void b3_healthy_fleets_have_few_alarms(void **state)
 {
     enum { N_SEEDS = 800 };

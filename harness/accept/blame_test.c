@@ -121,7 +121,7 @@ static void a_node_both_ways(void **state)
             set_rate(&a, j, 5, j == 0 ? 40 : 60);
         }
     blame(&a);
-    assert_int_equal(a.n_findings, 2); /* B2: its pair with 0 is slower than it explains */
+    assert_int_equal(a.n_findings, 2); /* accept.B2: its pair with 0 is slower than it explains */
     const struct finding *f = &a.finding[0];
     assert_int_equal(f->subject, SUBJECT_NODE);
     assert_int_equal(f->a, 5);
@@ -218,7 +218,7 @@ static void latencies(void **state)
     acceptance_close(&a);
 }
 
-/* B4 */
+/* accept.B4 */
 static void too_little_to_tell(void **state)
 {
     struct acceptance a;
@@ -268,7 +268,7 @@ static void what_was_not_measured(void **state)
     }
 }
 
-/* E1, E2: two of four repeats at half the rate are wild; four of five are the rate. */
+/* accept.E1, E2: two of four repeats at half the rate are wild; four of five are the rate. */
 static void wild_repeats(void **state)
 {
     (void)state;
@@ -288,7 +288,7 @@ static void wild_repeats(void **state)
     }
 }
 
-/* B5: groups of 12 and 4 nodes, and half the rate between them. */
+/* accept.B5: groups of 12 and 4 nodes, and half the rate between them. */
 static void b5_groups_are_no_faulty_links(void **state)
 {
     struct acceptance a;
@@ -321,7 +321,7 @@ static void b5_groups_are_no_faulty_links(void **state)
     acceptance_close(&a);
 }
 
-/* B1: node i is number (5 i + 3) mod 9. */
+/* accept.B1: node i is number (5 i + 3) mod 9. */
 static void b1_numbers_do_not_matter(void **state)
 {
     const struct synthetic_fleet f = { .n_nodes = 9,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bundle_parts.h - writes the files of a bundle, each completely or not at all (P1). Private to accept/. */
+/* bundle_parts.h - writes the files of a bundle, each completely or not at all (accept.P1). Private to accept/. */
 #ifndef HARNESS_ACCEPT_BUNDLE_PARTS_H
 #define HARNESS_ACCEPT_BUNDLE_PARTS_H
 

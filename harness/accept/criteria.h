@@ -68,9 +68,9 @@ enum { CRITERIA_FEW_NODES = 8 };
  * after each repeat would leave too little of the false-discovery ratio to find anything. A second call changes
  * nothing. Used by accept_rank() and judge(), to which the caller passes c as the file has it. Cannot fail. */
 void criteria_for_nodes(struct criteria *c, int n_nodes);
-/* RC_INVAL: C3. RC_NOMEM. */
+/* RC_INVAL: accept.C3. RC_NOMEM. */
 enum rc criteria_load(struct criteria *out, const char *path) MUST_CHECK;
-/* Parse text in memory, any bytes; messages begin with name. RC_INVAL: C3. RC_NOMEM. */
+/* Parse text in memory, any bytes; messages begin with name. RC_INVAL: accept.C3. RC_NOMEM. */
 enum rc criteria_parse(struct criteria *out, const char *name, const char *text, size_t n_bytes) MUST_CHECK;
 /* Apply "KEY=VALUE" settings, separated by commas or line ends, as in --criteria-set (struct opt_joined). RC_INVAL
  * names the setting; *c is then unchanged. */

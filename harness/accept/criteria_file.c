@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criteria_file.c - criteria as a commented YAML file, written and read to the same (C2), as a record, as help. */
+/* criteria_file.c - criteria as a commented YAML file, written and read to the same (accept.C2), as a record, as
+ * help. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * criteria_fuzz_test.c N - N damaged criteria files, the same ones on every run: each is refused with one printable
- * line that begins with file and line (C3), or holds values in their ranges that are written and read back to the same
- * (C2). Meant for the address sanitizer too.
+ * line that begins with file and line (accept.C3), or holds values in their ranges that are written and read back to
+ * the same (accept.C2). Meant for the address sanitizer too.
  */
 #include <stdio.h>
 #include <stdlib.h>

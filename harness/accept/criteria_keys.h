@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criteria_keys.h - the table of keys of a criteria file: one row for each member of struct criteria (C1). */
+/* criteria_keys.h - the table of keys of a criteria file: one row for each member of struct criteria (accept.C1). */
 #ifndef HARNESS_ACCEPT_CRITERIA_KEYS_H
 #define HARNESS_ACCEPT_CRITERIA_KEYS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criteria_test.c - criteria: their defaults, each wrong file's message (C3), and files that come back (C2). */
+/* criteria_test.c - criteria: their defaults, each wrong file's message (accept.C3), and files that come back
+ * (accept.C2). */
 #include "harness/accept/criteria.h"
 
 #include <setjmp.h>
@@ -55,7 +56,7 @@ static void defaults_are_sensible(void **state)
     assert_true(size[0] == 4096 && size[1] == 1048576);
 }
 
-/* base.K1, C1: every member but runs has a row, and stages can name each stage. */
+/* base.K1, accept.C1: every member but runs has a row, and stages can name each stage. */
 static void the_table_is_sound(void **state)
 {
     struct criteria c, again;
@@ -294,7 +295,7 @@ static void what_is_written_comes_back(void **state)
     assert_non_null(strstr(rc_message(), "no-such-folder/c.yaml"));
 }
 
-/* C1: every key is in the manifest and in the help. */
+/* accept.C1: every key is in the manifest and in the help. */
 static void records_and_help_have_every_key(void **state)
 {
     struct criteria c;

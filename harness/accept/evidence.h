@@ -8,7 +8,7 @@
  *       or two of four, blames nothing.
  *   E2  Repeats that contradict a bad value count. If the best quarter of them is farther above the value than noise
  *       explains, that distance is the uncertainty of the measurement (doubt). Repeats far below cause no doubt.
- *   E3  Noise has two parts: the differences between repeats of a typical measurement (the median of their variances),
+ *   -   Noise has two parts: the differences between repeats of a typical measurement (the median of their variances),
  *       and the differences between measurements beyond that, which no number of repeats averages out.
  *   E4  The probability of a deviation is the more lenient of two. The first is chance with that noise, by Student's t
  *       with the few degrees of freedom that a robust spread has. The second is chance with a fifth of the border of
@@ -22,8 +22,8 @@
 
 struct evidence {
     int n;           /* repeats measured */
-    double value;    /* E1; NaN: fewer than two */
-    double doubt;    /* E2: standard deviation of a repeat */
+    double value;    /* accept.E1; NaN: fewer than two */
+    double doubt;    /* accept.E2: standard deviation of a repeat */
     double variance; /* of repeats, divisor n - 1 */
 };
 
@@ -56,7 +56,7 @@ double spread_between(double *deviation, size_t n);
 double dof_between(size_t n, size_t n_parameters);
 /* Standard error of a value, due to its repeats. */
 double noise_error(const struct noise *noise, const struct evidence *e);
-/* E4: probability of a deviation this large, or larger; 1 up to the border. */
+/* accept.E4: probability of a deviation this large, or larger; 1 up to the border. */
 double noise_p(const struct noise *noise, const struct evidence *e, double deviation);
 /* Could more repeats still change on which side of the border the deviation is? */
 bool noise_is_open(const struct noise *noise, const struct evidence *e, double deviation);

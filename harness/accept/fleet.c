@@ -35,7 +35,7 @@ static void number_node(char name[ACCEPT_NAME_BYTES], int node)
     snprintf(name, ACCEPT_NAME_BYTES, "node%d", node);
 }
 
-/* Where this rank is. D4: in virtual time no fact of this machine. */
+/* Where this rank is. accept.D4: in virtual time no fact of this machine. */
 static enum rc find_seat(struct seat *out, struct world *w, bool node_per_rank)
 {
     struct world *group = NULL;
@@ -105,7 +105,7 @@ static void make_names_unique(struct fleet *f)
         }
 }
 
-/* S4. Where the system does not tell its kernel, a node has one of its own. */
+/* accept.S4. Where the system does not tell its kernel, a node has one of its own. */
 static bool share_kernel(const struct seat *a, const struct seat *b)
 {
     return a->node == b->node || (a->kernel[0] && strcmp(a->kernel, b->kernel) == 0);

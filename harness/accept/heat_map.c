@@ -64,7 +64,7 @@ static bool is_worse(enum pair_figure of, double x, double y)
     return of == PAIR_RATE ? x < y : x > y;
 }
 
-/* M2 */
+/* accept.M2 */
 static void fill_cells(struct map *m, const double *pair)
 {
     const size_t n = (size_t)m->of->n_nodes;
@@ -155,7 +155,7 @@ static void draw_grid(const struct map *m)
         draw_numbers(m);
 }
 
-/* --- what is blamed (M4) --- */
+/* --- what is blamed (accept.M4) --- */
 
 static void frame(const struct map *m, int from, int to)
 {

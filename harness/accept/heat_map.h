@@ -21,9 +21,9 @@ enum { HEAT_MAP_MOST_CELLS = 128, HEAT_MAP_WIDTH_PX = 1150, HEAT_MAP_HEIGHT_PX =
 /* SVG of a tournament with repeats, in memory that the caller frees; NULL: no pair was measured.
  * RC_NOMEM. */
 enum rc heat_map_svg(char **out, size_t *n_bytes, const struct acceptance *a, enum pair_figure of) MUST_CHECK;
-/* Class of a ratio (M1): 0, the best, to HEAT_MAP_N_CLASSES - 1; -1: not a number. */
+/* Class of a ratio (accept.M1): 0, the best, to HEAT_MAP_N_CLASSES - 1; -1: not a number. */
 int heat_map_class(enum pair_figure of, double ratio);
-/* Nodes that share a row (M2). */
+/* Nodes that share a row (accept.M2). */
 int heat_map_group(int n_nodes);
 
 #endif

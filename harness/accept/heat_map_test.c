@@ -213,7 +213,7 @@ static void names_are_text_and_are_cut(void **state)
     acceptance_close(&a);
 }
 
-/* 2 to 512: every pair is in the picture, a slow one in its cell (M2). */
+/* 2 to 512: every pair is in the picture, a slow one in its cell (accept.M2). */
 static void fleets_of_any_number_have_a_map_M2(void **state)
 {
     static const int n_nodes[] = { 2, 3, 16, 17, 64, 65, 128, 129, 300, 512 };

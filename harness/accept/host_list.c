@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* F2: the place of the first name with its prefix, for each. by[n] is room. */
+/* accept.H2: the place of the first name with its prefix, for each. by[n] is room. */
 static void find_groups(struct host *host, struct host **by, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -88,7 +88,7 @@ static bool has_leading_zero(const struct host *h)
     return h->n_digits > 1 && h->name[h->n_prefix] == '0';
 }
 
-/* Is b the next number after a, in a range that begins with first (F1)? */
+/* Is b the next number after a, in a range that begins with first (accept.H1)? */
 static bool is_next(const struct host *first, const struct host *a, const struct host *b)
 {
     return b->group == a->group && b->number == a->number + 1 &&

@@ -3,9 +3,9 @@
  * host_list.h - folds host names in Slurm's format: "host[1-3,7],other".
  *
  * Invariants
- *   F1  Only the digits at the end of a name are folded. Leading zeros stay: host08, host09, host10 are host[08-10],
+ *   H1  Only the digits at the end of a name are folded. Leading zeros stay: host08, host09, host10 are host[08-10],
  *       and host8 differs from host08.
- *   F2  Each name occurs once. Prefixes are in the order of their first names; the numbers of a prefix increase.
+ *   H2  Each name occurs once. Prefixes are in the order of their first names; the numbers of a prefix increase.
  */
 #ifndef HARNESS_ACCEPT_HOST_LIST_H
 #define HARNESS_ACCEPT_HOST_LIST_H

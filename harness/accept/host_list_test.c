@@ -39,7 +39,7 @@ static void numbers_become_ranges(void **state)
     folds("7 8", "[7-8]");
 }
 
-static void leading_zeros_stay_F1(void **state)
+static void leading_zeros_stay_H1(void **state)
 {
     (void)state;
     folds("host08 host09 host10 host11", "host[08-11]");
@@ -52,7 +52,7 @@ static void leading_zeros_stay_F1(void **state)
     folds("n00 n01 n02", "n[00-02]");
 }
 
-static void prefixes_keep_their_order_and_names_are_once_F2(void **state)
+static void prefixes_keep_their_order_and_names_are_once_H2(void **state)
 {
     (void)state;
     folds("z1 a1 z2 a2", "z[1-2],a[1-2]");
@@ -87,8 +87,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_become_ranges),
-        cmocka_unit_test(leading_zeros_stay_F1),
-        cmocka_unit_test(prefixes_keep_their_order_and_names_are_once_F2),
+        cmocka_unit_test(leading_zeros_stay_H1),
+        cmocka_unit_test(prefixes_keep_their_order_and_names_are_once_H2),
         cmocka_unit_test(too_many_digits_are_no_number),
         cmocka_unit_test(what_is_no_name_is_told_P5),
     };

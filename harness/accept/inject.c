@@ -252,7 +252,7 @@ void inject_after_compute(const struct inject *i, struct world *w, uint64_t elap
 {
     double ratio = 1;
 
-    if (!i) /* N1 */
+    if (!i) /* accept.N1 */
         return;
     for (int k = 0; k < i->n_faults; k++)
         if (i->fault[k].kind == FAULT_SLOW_RANK && i->fault[k].a == w->rank)
@@ -272,7 +272,7 @@ void inject_after_receive(const struct inject *i, struct world *w, int from, int
 {
     double ratio = 1;
 
-    if (!i || from == to) /* N1; what stays on a node crosses none of its links */
+    if (!i || from == to) /* accept.N1; what stays on a node crosses none of its links */
         return;
     for (int k = 0; k < i->n_faults; k++)
         if (is_on_way(&i->fault[k], from, to))

@@ -58,7 +58,7 @@ static void miss_stage(struct acceptance *a, enum accept_stage s)
     add_only_row(a, s, OUTCOME_NO_DATA);
 }
 
-/* J2: rows from `first` on of a stage that was not run to its end. What is bad already stays bad. */
+/* accept.J2: rows from `first` on of a stage that was not run to its end. What is bad already stays bad. */
 static void doubt_rows(struct acceptance *a, int first, const char *why)
 {
     for (int i = first; i < a->n_criteria; i++)
@@ -140,7 +140,8 @@ out:
     return rc;
 }
 
-/* D2: a test without its end is no verdict; stages that were skipped on request do not count, rows of others do. */
+/* accept.D2: a test without its end is no verdict; stages that were skipped on request do not count, rows of others
+ * do. */
 static enum accept_outcome whole_outcome(const struct acceptance *a)
 {
     bool has[N_OUTCOMES] = { false };

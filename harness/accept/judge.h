@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.h - the verdict: a row for each criterion, findings, and the outcome of each stage and of the test (D2). Pure.
+ * judge.h - the verdict: a row for each criterion, findings, and the outcome of each stage and of the test (accept.D2).
+ * Pure.
  *
  * Invariants
  *   J1  Every stage has at least one row. The row of a stage that was left out is "skipped". A stage that was requested
@@ -14,7 +15,7 @@
  *       finding names the rank; the node, if all of its ranks or all of its pairs break it; the fleet, if all nodes do.
  *       For facts of the preflight, each node that breaks a limit or differs from the majority is a finding
  *       (preflight_rows.h); the fleet is one if all nodes break the limit with the same value.
- *   J5  A value without a limit is measured but not judged: its row has OUTCOME_NO_LIMIT, and does not count as passed.
+ *   -   A value without a limit is measured but not judged: its row has OUTCOME_NO_LIMIT, and does not count as passed.
  *   J6  The verdict is "no data", never a pass, if the noise stage shows a disturbed machine: on half of the ranks,
  *       other work took more than DISTURBED_RATIO of the time (or most_detour_ratio, if that is larger).
  */

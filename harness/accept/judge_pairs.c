@@ -11,7 +11,7 @@
 /* With up to three nodes a slow one cannot be found: half of a node's pairs, or all, are with one that may be slow. */
 enum { MOST_UNJUDGED = 3 };
 
-/* out := why the pairs are too few to pass; "": they are not (J2). */
+/* out := why the pairs are too few to pass; "": they are not (accept.J2). */
 static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, const struct worst *w)
 {
     const struct acceptance *a = j->a;
@@ -175,7 +175,7 @@ out:
     return rc;
 }
 
-/* J4 */
+/* accept.J4 */
 static enum rc find_breakers(struct acceptance *a, struct pair_limit *l, const struct worst *w)
 {
     const struct tournament *t = &a->tournament;

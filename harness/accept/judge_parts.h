@@ -28,8 +28,8 @@ judge_stage_fn judge_late;
 
 /* Set outcome and reason of the row. */
 void row_end(struct criterion *row, enum accept_outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Compare a value with its limit, above 0; the row ends by J3. who: "the worst of 8 ranks, rank 3 on host1". A NaN
- * value is no data. Returns whether it passes. */
+/* Compare a value with its limit, above 0; the row ends by accept.J3. who: "the worst of 8 ranks, rank 3 on host1". A
+ * NaN value is no data. Returns whether it passes. */
 bool row_limit(struct criterion *row, double measured, double limit, bool at_least, const char *unit, const char *who);
 /* A row that depends on the findings from index `first`. no_data: reason for no data; well: text if nothing is found.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_rank_orders_test.c - the row of orders of ranks, by hand (D2, J2, J3). */
+/* judge_rank_orders_test.c - the row of orders of ranks, by hand (accept.D2, J2, J3). */
 #include "harness/accept/suite/judge_kit.h"
 
 static void set_order(struct fixture *f, int kind, int same_as, double ratio)

@@ -33,7 +33,7 @@ static int fewest_repeats(const struct acceptance *a, const struct rank_metric *
     return fewest;
 }
 
-/* out := why the values of a metric are too few to pass; "": they are not (J2). */
+/* out := why the values of a metric are too few to pass; "": they are not (accept.J2). */
 static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, int metric, const struct worst *w)
 {
     const struct acceptance *a = j->a;
@@ -156,7 +156,7 @@ static double worst_of(const struct rank_limit *l, const struct acceptance *a, i
     return worst;
 }
 
-/* J4 */
+/* accept.J4 */
 static enum rc name_breakers(struct acceptance *a, const struct rank_limit *l, double worst)
 {
     enum rc rc = RC_OK;
@@ -308,7 +308,7 @@ static const char *say_steps(char out[64], const struct judging *j, const struct
     return out;
 }
 
-/* J2: what too few steps say is no pass. at: the training whose steps are the fewest of those compared. */
+/* accept.J2: what too few steps say is no pass. at: the training whose steps are the fewest of those compared. */
 static void doubt_few_steps(struct judging *j, struct criterion *row, const struct scaled_training *at)
 {
     if ((row->outcome == OUTCOME_PASS || row->outcome == OUTCOME_NO_LIMIT) &&

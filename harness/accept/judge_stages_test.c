@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_stages_test.c - rows of pairs of nodes and of the stages that have no rank metric, by hand (D2, J2, J4). */
+/* judge_stages_test.c - rows of pairs of nodes and of the stages that have no rank metric, by hand (accept.D2, J2,
+ * J4). */
 #include "harness/accept/suite/judge_kit.h"
 
 /* --- pairs --- */
@@ -21,7 +22,7 @@ static void a_slow_node_fails(void **state)
     assert_outcomes(f, ACCEPT_PAIRWISE, OUTCOME_FAIL, OUTCOME_FAIL);
 }
 
-/* J4 */
+/* accept.J4 */
 static void pairs_below_the_limit_are_named(void **state)
 {
     struct fixture *f = *state;
@@ -65,7 +66,7 @@ static void latency_has_a_limit(void **state)
     assert_finding(f, 0, SUBJECT_LINK, 3, 4e-5, 3e-5);
 }
 
-/* D2 */
+/* accept.D2 */
 static void vacuous_tournaments_are_no_data(void **state)
 {
     struct fixture *f = *state;
@@ -249,7 +250,7 @@ static void training_is_judged_at_all_nodes(void **state)
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
 }
 
-/* J2: a training that its limit of time cut short, to `trained` steps, of which all are measured, in n_parts. */
+/* accept.J2: a training that its limit of time cut short, to `trained` steps, of which all are measured, in n_parts. */
 static void cut_training(struct fixture *f, uint64_t trained, int n_parts)
 {
     static const int metric[] = { METRIC_STEP_COMPUTE, METRIC_STEP_WAIT };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_sums_test.c - rows and findings of sums, and of what workers pull, that are wrong; by hand (D2, D3). */
+/* judge_sums_test.c - rows and findings of sums, and of what workers pull, that are wrong; by hand (accept.D2, D3). */
 #include "harness/accept/suite/judge_kit.h"
 
 static void add_wrong(struct fixture *f, size_t n_bytes, int rank, uint64_t n_wrong)
@@ -16,7 +16,7 @@ static void add_wrong_pull(struct fixture *f, int rank, uint64_t n_wrong)
     assert_int_equal(acceptance_add_wrong_sum(&f->a, &w), RC_OK);
 }
 
-/* D3: of few ranks each has its finding; where most got something wrong, whose it was is not known. */
+/* accept.D3: of few ranks each has its finding; where most got something wrong, whose it was is not known. */
 static void wrong_sums_fail(void **state)
 {
     struct fixture *f = *state;
@@ -80,7 +80,8 @@ static void wrong_sums_of_a_rank_are_one(void **state)
     f->a.n_wrong_sums = 0;
 }
 
-/* D3: what one worker of seven pulls wrongly is its own fault; what most do may be the server's, which is rank 6. */
+/* accept.D3: what one worker of seven pulls wrongly is its own fault; what most do may be the server's, which is rank
+ * 6. */
 static void wrong_pulls_fail(void **state)
 {
     struct fixture *f = *state;

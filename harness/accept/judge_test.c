@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_test.c - the verdict over all stages, and rows of what ranks measured, by hand (D1 to D3, J1 to J4). */
+/* judge_test.c - the verdict over all stages, and rows of what ranks measured, by hand (accept.D1 to D3, J1 to J4). */
 #include "harness/accept/suite/judge_kit.h"
 
 /* --- the whole --- */
@@ -27,7 +27,7 @@ static void a_healthy_fleet_passes(void **state)
     assert_true(row_of(f, "slow nodes and links")->n_samples == 12 * N_REPEATS);
 }
 
-/* J1, D2: skipped on request is no hindrance, nothing but that is no pass. */
+/* accept.J1, D2: skipped on request is no hindrance, nothing but that is no pass. */
 static void stages_left_out_are_skipped(void **state)
 {
     struct fixture *f = *state;
@@ -75,7 +75,7 @@ static void a_stage_that_was_not_run_is_no_data(void **state)
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_NO_DATA); /* stopped: no pass, whatever the rows say */
 }
 
-/* A3 of accept.h: what is on disk when the process is killed. Regression: a test that a signal stopped said FAIL. */
+/* accept.A3: what is on disk when the process is killed. Regression: a test that a signal stopped said FAIL. */
 static void a_partial_test_is_no_verdict(void **state)
 {
     struct fixture *f = *state;
@@ -113,7 +113,7 @@ static void a_lost_rank_is_the_first_finding(void **state)
     assert_int_equal(f->a.finding[1].a, 2);
 }
 
-/* J2: what was measured before the end can fail, but not pass. */
+/* accept.J2: what was measured before the end can fail, but not pass. */
 static void a_stage_that_was_ended_does_not_pass(void **state)
 {
     struct fixture *f = *state;
@@ -166,7 +166,7 @@ static void an_outlier_fails(void **state)
     assert_int_equal(f->a.stage[ACCEPT_TRAINING].outcome, OUTCOME_FAIL);
 }
 
-/* J6. Of half of the ranks: one alone is an outlier. Regression: a machine of which others took 91 % passed. */
+/* accept.J6. Of half of the ranks: one alone is an outlier. Regression: a machine of which others took 91 % passed. */
 static void a_busy_machine_never_passes(void **state)
 {
     struct fixture *f = *state;
@@ -219,7 +219,7 @@ static void a_rank_below_the_limit_is_named(void **state)
     assert_finding(f, 1, SUBJECT_RANK, 2, 0.02, 0.01);
 }
 
-/* J3 */
+/* accept.J3 */
 static void an_interval_that_holds_the_limit_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -236,7 +236,7 @@ static void an_interval_that_holds_the_limit_is_said(void **state)
                "limit");
 }
 
-/* J4: nobody twice, a whole node as one, the whole fleet as one. */
+/* accept.J4: nobody twice, a whole node as one, the whole fleet as one. */
 static void breakers_are_named_as_what_they_are(void **state)
 {
     struct fixture *f = *state;
@@ -257,7 +257,7 @@ static void breakers_are_named_as_what_they_are(void **state)
     assert_finding(f, 0, SUBJECT_FLEET, 0, 5e9, 9e9);
 }
 
-/* D1, J2 */
+/* accept.D1, J2 */
 static void values_that_are_missing_are_no_data(void **state)
 {
     struct fixture *f = *state;

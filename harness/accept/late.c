@@ -100,7 +100,7 @@ static struct late total_of(const struct counts *c)
     return sum;
 }
 
-/* L1: of the node's pairs but the worst, and of those that do not meet it. */
+/* accept.L1: of the node's pairs but the worst, and of those that do not meet it. */
 static void node_parts(const struct counts *c, int node, const struct late *total, struct late *own,
                        struct late *others)
 {
@@ -120,7 +120,7 @@ static void node_parts(const struct counts *c, int node, const struct late *tota
     *others = without(total, &all);
 }
 
-/* The probability that own are late so often by chance; 1 where L2 forbids blame. */
+/* The probability that own are late so often by chance; 1 where accept.L2 forbids blame. */
 static double chance_of(const struct late *own, const struct late *others)
 {
     if (own->n_late < LEAST_LATE || (own->repeats & (own->repeats - 1)) == 0 || others->n_rounds == 0)
@@ -203,7 +203,7 @@ enum rc late_find(struct acceptance *a, const struct blame_terms *terms)
     struct counts c = { .n = a->n_nodes };
     enum rc rc = RC_OK;
 
-    if (!late_is_known(t) || n < 3) /* L3 */
+    if (!late_is_known(t) || n < 3) /* accept.L3 */
         return RC_OK;
     c.pair = calloc(n * n, sizeof *c.pair);
     c.is_out = calloc(n, sizeof *c.is_out);

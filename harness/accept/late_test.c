@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late_test.c - who loses messages, from made-up late round trips (L1-L3), and the row of the verdict. */
+/* late_test.c - who loses messages, from made-up late round trips (accept.L1-L3), and the row of the verdict. */
 #include "harness/accept/late.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
  * matches.h - which matches of a round of a tournament (bench/circle.h) are played at the same time. Pure.
  *
  * Invariants
- *   M1  Two simultaneous matches share no node, as in a round, and no kernel: nodes that are namespaces of one machine
+ *   K1  Two simultaneous matches share no node, as in a round, and no kernel: nodes that are namespaces of one machine
  *       would compete for its cores.
- *   M2  All wanted matches of a round are played, each in one of its turns.
+ *   K2  All wanted matches of a round are played, each in one of its turns.
  */
 #ifndef HARNESS_ACCEPT_MATCHES_H
 #define HARNESS_ACCEPT_MATCHES_H

@@ -28,7 +28,7 @@ static void set_up(struct tournament_of *t, int n_nodes, int n_kernels)
     t->m = (struct matches){ n_nodes, t->wanted, t->kernel, t->scratch };
 }
 
-/* M1, M2 of one round; returns its turns. */
+/* accept.K1, K2 of one round; returns its turns. */
 static int look(struct tournament_of *t, int round)
 {
     const int n = t->m.n_nodes, n_turns = match_turns(t->turn, &t->m, round);
@@ -48,7 +48,7 @@ static int look(struct tournament_of *t, int round)
     return n_turns;
 }
 
-static void kernels_are_never_shared_M1(void **state)
+static void kernels_are_never_shared_K1(void **state)
 {
     static struct tournament_of t;
 
@@ -66,7 +66,7 @@ static void kernels_are_never_shared_M1(void **state)
         }
 }
 
-static void unwanted_matches_have_no_turn_M2(void **state)
+static void unwanted_matches_have_no_turn_K2(void **state)
 {
     static struct tournament_of t;
     int n_turns = 0;
@@ -83,8 +83,8 @@ static void unwanted_matches_have_no_turn_M2(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_are_never_shared_M1),
-                                        cmocka_unit_test(unwanted_matches_have_no_turn_M2) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_are_never_shared_K1),
+                                        cmocka_unit_test(unwanted_matches_have_no_turn_K2) };
 
     return cmocka_run_group_tests_name("matches", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
  * for a least effect of 0.1: 0.01 of the time for lost time, 1 ms for the longest detour.
  *
  * If ranks wait for each other, the rank that computes long is the cause and waits least. Ranks that wait are victims,
- * and are not blamed (D3 of acceptance.h).
+ * and are not blamed (accept.D3 of acceptance.h).
  */
 #ifndef HARNESS_ACCEPT_OUTLIERS_H
 #define HARNESS_ACCEPT_OUTLIERS_H

@@ -82,7 +82,7 @@ enum rc rank_order_by_switches(int *node, const char (*switches)[RANK_ORDER_SWIT
 
 enum { MOST_SWEEPS = 1000 }; /* more than any fleet takes: an end where roundings let costs fall for ever */
 
-/* cost_s[n * n] := O3; false: a pair was not measured. */
+/* cost_s[n * n] := accept.O3; false: a pair was not measured. */
 static bool find_costs(double *cost_s, const struct tournament *t, double n_bytes)
 {
     const int n = t->n_nodes;

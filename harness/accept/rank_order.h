@@ -33,11 +33,11 @@ enum { RANK_ORDER_SWITCHES_BYTES = 256 };
 void rank_order_of_nodes(int *out, const struct acceptance *a, const int *node);
 /* out[n_ranks] := RANK_ORDER_SPREAD: the first rank of each node, then the second of each that has one, ... */
 void rank_order_spread(int *out, const struct acceptance *a);
-/* O2. node[n_nodes] := the order of nodes; switches[n_nodes]: names from the top level down, separated by dots:
+/* accept.O2. node[n_nodes] := the order of nodes; switches[n_nodes]: names from the top level down, separated by dots:
  * "spine.leaf3". RC_NOMEM. */
 enum rc rank_order_by_switches(int *node, const char (*switches)[RANK_ORDER_SWITCHES_BYTES], int n_nodes) MUST_CHECK;
-/* O3. node[n_nodes] := the order of nodes, for messages of n_bytes. *is_known := false: a pair was not measured, and
- * node is unchanged. RC_NOMEM. */
+/* accept.O3. node[n_nodes] := the order of nodes, for messages of n_bytes. *is_known := false: a pair was not measured,
+ * and node is unchanged. RC_NOMEM. */
 enum rc rank_order_shortest(int *node, bool *is_known, const struct tournament *t, double n_bytes,
                             double least_gain_ratio) MUST_CHECK;
 /* Slurm's name for the order: "block" (pack) or "cyclic" (spread); NULL: neither. */

@@ -89,7 +89,7 @@ static void without_figures_there_is_no_file(void **state)
     assert_null(strstr(kit_read(k, "report.html"), "Orders of ranks"));
 }
 
-/* P5: of a part of the ranks there is no order. */
+/* accept.P5: of a part of the ranks there is no order. */
 static void a_strange_name_leaves_no_order(void **state)
 {
     const struct criteria criteria = { .name = "four" };

@@ -10,7 +10,7 @@
 
 enum { QUANTITY_BYTES = 64, SUBJECT_BYTES = 3 * ACCEPT_NAME_BYTES };
 
-/* "117.4 MB/s", "2.35 ms", "93.1 %", "0.52 % of the time", "12 cores"; NaN: "-". Four digits; html.W4 sorts it. */
+/* "117.4 MB/s", "2.35 ms", "93.1 %", "0.52 % of the time", "12 cores"; NaN: "-". Four digits; report.W4 sorts it. */
 void quantity_text(char *out, size_t n_bytes, double value, const char *unit);
 /* "at least 100 MB/s"; no limit: "-". */
 void limit_text(char *out, size_t n_bytes, const struct criterion *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage_compute.c - how fast each rank multiplies matrices and streams through its memory, in turns (stages.S4).
+ * stage_compute.c - how fast each rank multiplies matrices and streams through its memory, in turns (accept.S4).
  *
  * A repeat is as much of both on every rank, about WORK_S each by the speed of rank 0. In virtual time it is a product
  * and a stream, and exact.

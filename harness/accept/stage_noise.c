@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stage_noise.c - what the operating system and others take from a rank: the same work over and over (fixed-work
- * quanta), where all that a quantum takes longer than the rank's shortest one is a detour. In turns (stages.S4).
+ * quanta), where all that a quantum takes longer than the rank's shortest one is a detour. In turns (accept.S4).
  *
  * A repeat is its part of noise_s. In virtual time a quantum is work of noise_quantum_s, at most SIM_QUANTA of them,
  * each of a step of its own, for which the cluster's jitter is drawn.

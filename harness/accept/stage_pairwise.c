@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage_pairwise.c - a tournament of all nodes (stages.S3): of every two the latency, and the rate in either direction.
+ * stage_pairwise.c - a tournament of all nodes (accept.S3): of every two the latency, and the rate in either direction.
  *
  * The first rank of each node plays for it, in a world of players alone, whose ranks are nodes. The others wait for the
  * end of each repeat, asleep.

@@ -37,7 +37,7 @@ static void find_gpus(char out[NODE_TEXT_BYTES], const struct stage_env *env)
     }
 }
 
-/* D4: of a simulated node what the description says. */
+/* accept.D4: of a simulated node what the description says. */
 static void read_facts(struct node_facts *out, const struct stage_env *env)
 {
     struct world *w = env->world;

@@ -30,7 +30,7 @@ struct fleet { /* equal on all ranks; owned */
     int *node_of_rank; /* [n_ranks] */
     int *first_rank;   /* [n_nodes] */
     int *n_node_ranks; /* [n_nodes] */
-    int *turn_of_rank; /* [n_ranks]: S4; ranks with equal turns may compute simultaneously */
+    int *turn_of_rank; /* [n_ranks]: accept.S4; ranks with equal turns may compute simultaneously */
     int n_turns;
     struct accept_node *node; /* [n_nodes] */
 };
@@ -69,9 +69,9 @@ typedef enum rc stage_fn(struct stage_env *env);
 stage_fn stage_preflight, stage_compute, stage_noise, stage_pairwise, stage_collectives, stage_ps, stage_training,
     stage_integrity, stage_soak;
 
-/* S2: true if rank 0 wants to continue (wants, read on rank 0 only), no rank's process has received a signal, and the
- * stage is within its time limit. Equal on all ranks. If rank 0 wants to continue and may not, env->ended has the
- * reason, and out->stop_signal a signal. Collective over env->world; no rank returns before all have called.
+/* accept.S2: true if rank 0 wants to continue (wants, read on rank 0 only), no rank's process has received a signal,
+ * and the stage is within its time limit. Equal on all ranks. If rank 0 wants to continue and may not, env->ended has
+ * the reason, and out->stop_signal a signal. Collective over env->world; no rank returns before all have called.
  * RC_PEER, RC_NOMEM. */
 enum rc stage_goes_on(struct stage_env *env, bool wants, bool *out) MUST_CHECK;
 /* The same over a part of env->world whose rank 0 is rank 0 of env->world. */

@@ -143,7 +143,7 @@ static void first_ranks_play_for_their_nodes(void **state)
         assert_int_equal(run.accepted.node_of_rank[2 * node + 1], node);
     }
     assert_string_equal(run.accepted.node[3].name, "node3");
-    assert_string_equal(run.accepted.node[3].kernel, ""); /* D4 */
+    assert_string_equal(run.accepted.node[3].kernel, ""); /* accept.D4 */
     assert_int_equal(run.fleet.n_turns, 1);
     assert_rates(&run, 3, never_slow);
     kit_close(&run);
@@ -354,7 +354,7 @@ static void a_killed_rank_ends_the_stage(void **state)
     kit_close(&run);
 }
 
-/* Nothing else can happen then, and the simulation says so (sim_engine.h, G3). */
+/* Nothing else can happen then, and the simulation says so (world.E3). */
 static void a_stalled_rank_is_a_timeout(void **state)
 {
     struct kit_run run = simulation(5, stage_pairwise);
@@ -365,7 +365,7 @@ static void a_stalled_rank_is_a_timeout(void **state)
     kit_close(&run);
 }
 
-/* D4: of nothing else. */
+/* accept.D4: of nothing else. */
 static void preflight_tells_of_the_description(void **state)
 {
     struct kit_run run = simulation(5, stage_preflight);

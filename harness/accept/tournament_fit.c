@@ -70,7 +70,7 @@ static bool is_healthy(const struct tournament_fit *f, int from, int to)
     return !fitted_side(f, from, SIDE_SENDS)->is_blamed && !fitted_side(f, to, SIDE_RECEIVES)->is_blamed;
 }
 
-/* F1; NaN: fewer than two pairs. Peers that are blamed are left out, where others are. */
+/* accept.F1; NaN: fewer than two pairs. Peers that are blamed are left out, where others are. */
 static double best_tenth_of_side(const struct tournament_fit *f, int node, int side, bool healthy_peers)
 {
     size_t n = 0;
@@ -126,7 +126,7 @@ static bool is_small(const struct tournament_fit *f)
     return f->n_nodes - 1 < PAIRS_PER_SIDE * 2; /* n (n - 1) pairs of 2 n sides; without direction half of both */
 }
 
-/* F3 */
+/* accept.F3 */
 static double side_limit(const struct tournament_fit *f, int node, int side)
 {
     const double value = fitted_side(f, node, side)->value;
@@ -134,7 +134,7 @@ static double side_limit(const struct tournament_fit *f, int node, int side)
     return isnan(value) || (is_small(f) && value > f->fleet) ? f->fleet : value;
 }
 
-/* F2 */
+/* accept.F2 */
 static double expected_of_pair(const struct tournament_fit *f, int from, int to)
 {
     const double sends = side_limit(f, from, SIDE_SENDS), receives = side_limit(f, to, SIDE_RECEIVES);
@@ -184,7 +184,7 @@ static void fit_pairs(struct tournament_fit *f)
         }
     if (n >= 3)
         middle = robust_median(f->scratch, n);
-    if (is_small(f)) /* F3 */
+    if (is_small(f)) /* accept.F3 */
         n = healthy_pairs(f, f->scratch);
     noise_add_between(&f->noise, f->scratch, n, is_small(f) ? 1 : (size_t)n_parameters);
     for (int i = 0; i < f->n_nodes; i++)
@@ -270,7 +270,7 @@ static enum rc fit_until_stable(struct tournament_fit *f)
     bool changed = true;
     enum rc rc = RC_OK;
 
-    for (int round = 0; changed && round < MOST_ROUNDS; round++) { /* F4 */
+    for (int round = 0; changed && round < MOST_ROUNDS; round++) { /* accept.F4 */
         fit_sides(f);
         fit_fleet(f);
         fit_pairs(f);

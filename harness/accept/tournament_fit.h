@@ -47,7 +47,7 @@ struct tournament_fit {
     struct evidence *evidence; /* [n_nodes][n_nodes] */
     struct fitted *pair;       /* [n_nodes][n_nodes] */
     struct fitted *side;       /* [n_nodes][N_SIDES] */
-    double fleet;              /* F4: the middle of pairs of nodes that are not blamed */
+    double fleet;              /* accept.F4: the middle of pairs of nodes that are not blamed */
     double side_fleet[N_SIDES], side_between, side_dof;
     struct noise noise; /* of pairs */
     size_t n_tests;

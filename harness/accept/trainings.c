@@ -65,7 +65,7 @@ static double slow_ratio(const struct inject *i, int rank)
     return ratio;
 }
 
-/* R3. rank: of this rank in the part, where a job knows it by that number. */
+/* accept.R3. rank: of this rank in the part, where a job knows it by that number. */
 static void order_faults(struct train_job *job, const struct stage_env *env, const struct training_order *order,
                          int rank)
 {
@@ -113,7 +113,7 @@ struct prepared { /* of a rank */
     char message[ACCEPT_TEXT_BYTES / 2];
 };
 
-/* R2: of the lowest rank that could not. mine: of this rank. */
+/* accept.R2: of the lowest rank that could not. mine: of this rank. */
 static enum rc agree(bool *all_can, struct stage_env *env, const struct training_order *order, enum rc mine)
 {
     struct prepared own = { .rc = mine }, *all = calloc((size_t)env->world->n_ranks, sizeof *all);

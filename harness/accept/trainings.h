@@ -4,7 +4,7 @@
  * train` would type them, a separate job, ranks, and summary.
  *
  * Invariants
- *   R1  The part is the ranks of the first nodes, in their order or in another one that begins with rank 0. So rank 0
+ *   -   The part is the ranks of the first nodes, in their order or in another one that begins with rank 0. So rank 0
  *       of the test is rank 0 of each training, and has its result. All other ranks wait, asleep.
  *   R2  A training that cannot be prepared (an unknown model, too little memory on a rank) is not an error: nothing
  *       runs, and rank 0 has the reason.
@@ -26,14 +26,14 @@ struct training_order {
     uint64_t n_steps;
     const char *more; /* further options, separated by blanks; "": none */
     bool computes;    /* parameters are wanted, so cpu replaces a no-data (timing only) backend */
-    bool flips;       /* R3: with flipped bits */
-    bool loses;       /* R3: with the ranks that are lost in this stage, in the middle of the steps */
+    bool flips;       /* accept.R3: with flipped bits */
+    bool loses;       /* accept.R3: with the ranks that are lost in this stage, in the middle of the steps */
     /* Of the stage's progress: where this part begins and ends. */
     double from_ratio, to_ratio;
 };
 
 struct part_training_run { /* of one rank; owned: part_training_close() */
-    bool has_run;          /* equal on all ranks; false: R2 */
+    bool has_run;          /* equal on all ranks; false: accept.R2 */
     int n_ranks;
     struct train_job job;
     struct train_result result;   /* on rank 0, as is */

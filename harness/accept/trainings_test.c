@@ -321,7 +321,7 @@ static void a_flip_is_named_in_threads(void **state)
     kit_close(&run);
 }
 
-/* D2, S1 */
+/* accept.D2, S1 */
 static void one_rank_has_no_data(void **state)
 {
     struct kit_run run = kit_in_threads(1);
@@ -341,7 +341,7 @@ static void one_rank_has_no_data(void **state)
     kit_close(&run);
 }
 
-/* R2: no error, and the reason. */
+/* accept.R2: no error, and the reason. */
 static void what_cannot_train_is_no_data(void **state)
 {
     struct kit_run run = kit_in_threads(2);

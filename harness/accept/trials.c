@@ -138,7 +138,7 @@ enum rc self_test_plan(struct trial *trial, const struct self_test_terms *t)
                         t->n_ranks, t->n_nodes);
     for (int i = 0; i < t->n_trials; i++) {
         trial[i] = (struct trial){ .seed = t->seed + (uint64_t)i };
-        if (i % (n_kinds + 1) == 0) /* T1 */
+        if (i % (n_kinds + 1) == 0) /* accept.T1 */
             continue;
         const enum fault_kind first = kind[turn++ % n_kinds];
         const int n_wanted = 1 + draw_below(&d, t->n_faults);
@@ -172,7 +172,7 @@ static bool is_of_late(const struct finding *f)
     return f->metric && strcmp(f->metric, "late_ratio") == 0;
 }
 
-/* Is it this fault, by its own name (T2)? */
+/* Is it this fault, by its own name (accept.T2)? */
 static bool names(const struct acceptance *a, const struct finding *f, const struct fault *fault)
 {
     switch (fault->kind) {
@@ -196,7 +196,7 @@ static bool names(const struct acceptance *a, const struct finding *f, const str
     return false;
 }
 
-/* Does a fault explain the finding, whatever it is called (T3)? */
+/* Does a fault explain the finding, whatever it is called (accept.T3)? */
 static bool explains(const struct acceptance *a, const struct fault *fault, const struct finding *f)
 {
     int node[2];

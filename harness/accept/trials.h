@@ -39,7 +39,7 @@ struct trial {
 
 struct trial_result {
     int n_faults[FAULT_N_KINDS], n_found[FAULT_N_KINDS];
-    int n_false;          /* T3 */
+    int n_false;          /* accept.T3 */
     int n_subjects;       /* healthy nodes and ranks: those that could be blamed falsely */
     double found_after_s; /* until the end of the stage that found the last of the faults; NaN: not all were found */
     bool could_test;      /* the verdict was not "no data", and only injected faults lost ranks */

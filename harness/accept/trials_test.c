@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trials_test.c - which faults are drawn (T1), and what counts as found (T2) or as a false alarm (T3). */
+/* trials_test.c - which faults are drawn (accept.T1), and what counts as found (accept.T2) or as a false alarm
+ * (accept.T3). */
 #include "harness/accept/trials.h"
 
 #include <math.h>
@@ -180,7 +181,7 @@ static void a_slow_rank_is_a_rank_T2(void **state)
     add(&a, ACCEPT_COMPUTE, SUBJECT_RANK, 5, 2);
     r = self_test_score(&rank, &a);
     assert_true(r.n_found[FAULT_SLOW_RANK] == 1 && r.found_after_s == 2);
-    add(&a, ACCEPT_COMPUTE, SUBJECT_RANK, 0, 0); /* T3 */
+    add(&a, ACCEPT_COMPUTE, SUBJECT_RANK, 0, 0); /* accept.T3 */
     assert_int_equal(self_test_score(&rank, &a).n_false, 1);
     acceptance_close(&a);
 }

@@ -61,17 +61,17 @@ struct key_table {
 
 /* Index of the key with that name; -1: none. */
 int key_find(const struct key_table *t, const char *name);
-/* The value as text, to the last digit (K2). */
+/* The value as text, to the last digit (base.K2). */
 void key_format(const struct key *k, const void *object, char *out, size_t n_bytes);
 /* Value of a WHOLE, COUNT, REAL or CHOICE, in the unit of the key. */
 double key_number(const struct key *k, const void *object);
-/* RC_INVAL (K3) "is "TEXT"; use ...": a message to follow place and key; *object is then unchanged. */
+/* RC_INVAL (base.K3) "is "TEXT"; use ...": a message to follow place and key; *object is then unchanged. */
 enum rc key_set(const struct key *k, void *object, const char *text) MUST_CHECK;
 /* "a whole number from 0 to 10" */
 void key_range(const struct key *k, char *out, size_t n_bytes);
 /* Its default as text, also with a kind. */
 const char *key_default(const struct key *k);
-/* Sets every member of *object that has a key to its default. RC_INVAL: K1 is broken. */
+/* Sets every member of *object that has a key to its default. RC_INVAL: base.K1 is broken. */
 enum rc key_set_defaults(const struct key_table *t, void *object) MUST_CHECK;
 /* Has the value an effect, given the other values of *object? */
 bool key_matters(const struct key_table *t, const void *object, int key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_table_test.c - keys of each type from text and back (K1 to K3), settings, and files that are written and read. */
+/* key_table_test.c - keys of each type from text and back (base.K1 to K3), settings, and files that are written and
+ * read. */
 #include "harness/base/key_table.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
  *     --reducer ring --ring.segment-bytes 256Ki
  *
  * Invariants
- *   U1  Only a module's own file and the list of its kind name the module. Other code learns its properties from caps,
+ *   -   Only a module's own file and the list of its kind name the module. Other code learns its properties from caps,
  *       needs_world, refuses_world and its hooks (lint: module_names).
  *   U2  An option of a module is spelled --NAME.OPTION. It is refused if the run does not use the module.
  *   U3  A kind's list has at least one module; names are unique in a kind, and so are NAME.OPTION over all kinds.
@@ -70,7 +70,7 @@ struct module_kind {
     const char *default_list;           /* of an option that takes several: "a,b"; NULL: likewise */
 };
 
-/* The name of module i of the kind, built in or not (U4); NULL after the last. Cannot fail. */
+/* The name of module i of the kind, built in or not (base.U4); NULL after the last. Cannot fail. */
 const char *module_name(const struct module_kind *kind, int i);
 /* RC_INVAL names the nearest name; RC_UNSUPPORTED: known, but not built in; the message has the reason. */
 enum rc module_find(const struct module **out, const struct module_kind *kind, const char *name) MUST_CHECK;
@@ -98,7 +98,8 @@ int module_opt_groups(struct opt_group *group, const struct module_kind *const *
 /* The struct of this module's options; NULL: no options. */
 const void *module_options(const union module_values *from, const struct module_kind *const *kinds,
                            const struct module *module);
-/* U2. used[i]: the module in use of kinds[i], NULL: none. RC_INVAL names the option and the module in use instead. */
+/* base.U2. used[i]: the module in use of kinds[i], NULL: none. RC_INVAL names the option and the module in use
+ * instead. */
 enum rc module_refuse_unused(const struct opt_group *group, int n_groups, const struct module_kind *const *kinds,
                              const struct module *const *used) MUST_CHECK;
 

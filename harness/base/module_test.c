@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module_test.c - modules of two made-up kinds: found, refused, laid out, asked (U2 to U4). */
+/* module_test.c - modules of two made-up kinds: found, refused, laid out, asked (base.U2 to U4). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void names_are_found_and_wrong_ones_explained(void **state)
     (void)state;
     assert_int_equal(module_find(&m, &colour_kind, "green"), RC_OK);
     assert_ptr_equal(m, &green);
-    assert_int_equal(module_find(&m, &colour_kind, "blue"), RC_UNSUPPORTED); /* U4 */
+    assert_int_equal(module_find(&m, &colour_kind, "blue"), RC_UNSUPPORTED); /* base.U4 */
     assert_string_equal(rc_message(), "colour blue: no blue was there");
     assert_int_equal(module_find(&m, &colour_kind, "gren"), RC_INVAL);
     assert_names(rc_message(), "colour gren: ... green ... red, green, blue");
@@ -159,7 +159,7 @@ static void options_are_spelled_by_module_and_laid_out(void **state)
     assert_string_equal(rc_message(), "--tall.width: needs a value");
 }
 
-static void options_of_unused_modules_are_refused(void **state) /* U2 */
+static void options_of_unused_modules_are_refused(void **state) /* base.U2 */
 {
     const struct module *const both[] = { &red, &tall }, *const others[] = { &green, &flat },
                                *const none[] = { NULL, NULL };

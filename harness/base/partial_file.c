@@ -26,7 +26,8 @@ static enum rc open_it(struct atomic_file *f, int flags)
 
     if (fd < 0)
         return rc_raise(RC_INVAL, "%s: cannot be written: %s", f->temporary_path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) { /* G3; where there are no locks, nobody is asked */
+    /* base.G3; where there are no locks, nobody is asked */
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(fd);
         return rc_raise(RC_INVAL, "%s: another process is writing it", f->temporary_path);
     }
@@ -136,7 +137,7 @@ enum rc partial_file_replace(struct atomic_file *f, const char *bytes, size_t n_
         kept.temporary_path = NULL;
         FAIL(RC_NOMEM, "%s: no memory for a name", f->temporary_path);
     }
-    (void)unlink(kept.temporary_path); /* of a process that was killed here: this one has the lock (G3) */
+    (void)unlink(kept.temporary_path); /* of a process that was killed here: this one has the lock (base.G3) */
     TRY(open_it(&kept, O_CREAT | O_EXCL));
     const int to = fileno(kept.stream);
     if (fstat(fileno(f->stream), &about) != 0 || fchmod(to, about.st_mode & 0777) != 0 ||

@@ -21,7 +21,7 @@
 /* Starts an empty PATH.partial. RC_INVAL: it exists already, or cannot be made. */
 enum rc partial_file_open(struct atomic_file *out, const char *path) MUST_CHECK;
 /* Continues with PATH.partial; if it does not exist, with PATH, which then becomes it. out->stream is at its beginning,
- * for reading. RC_INVAL: neither exists, or both do, or another process writes it (G3). */
+ * for reading. RC_INVAL: neither exists, or both do, or another process writes it (base.G3). */
 enum rc partial_file_reopen(struct atomic_file *out, const char *path) MUST_CHECK;
 /* Keeps the first n_bytes of it. RC_IO. */
 enum rc partial_file_cut(struct atomic_file *f, uint64_t n_bytes) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partial_file_test.c - files that grow by whole pieces: partial_file.h G1 to G4. */
+/* partial_file_test.c - files that grow by whole pieces: partial_file.h base.G1 to G4. */
 #include "harness/base/partial_file.h"
 
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static const char *text_of(struct place *p, const char *path)
     return p->text;
 }
 
-/* G1: where it cannot be put in place, nothing is lost. */
+/* base.G1: where it cannot be put in place, nothing is lost. */
 static void what_cannot_be_put_in_place_stays(void **state)
 {
     struct place *p = *state;
@@ -84,7 +84,7 @@ static void what_cannot_be_put_in_place_stays(void **state)
     assert_int_equal(rmdir(p->path), 0);
 }
 
-/* G2 */
+/* base.G2 */
 static void pieces_become_the_file(void **state)
 {
     struct place *p = *state;
@@ -100,7 +100,7 @@ static void pieces_become_the_file(void **state)
     assert_null(text_of(p, p->partial));
 }
 
-/* G1, G4: killed after a piece; a part of another one is cut off; G3: the lock is gone with the process. */
+/* base.G1, G4: killed after a piece; a part of another one is cut off; base.G3: the lock is gone with the process. */
 static void a_killed_process_leaves_its_pieces(void **state)
 {
     struct place *p = *state;
@@ -154,7 +154,7 @@ static void left_and_taken_up_again(void **state)
     assert_null(text_of(p, p->partial));
 }
 
-/* G5: other bytes under the same name and lock; as it was, it has another name. */
+/* base.G5: other bytes under the same name and lock; as it was, it has another name. */
 static void what_it_holds_is_replaced(void **state)
 {
     struct place *p = *state;
@@ -188,7 +188,7 @@ static void what_it_holds_is_replaced(void **state)
     assert_string_equal(text_of(p, p->path), "f\n");
 }
 
-/* G3, and what cannot be gone on with. */
+/* base.G3, and what cannot be gone on with. */
 static void what_is_refused(void **state)
 {
     struct place *p = *state;
@@ -237,7 +237,7 @@ static void a_full_disk_leaves_no_part(void **state)
     assert_string_equal(text_of(p, p->partial), "1\n2\n");
 }
 
-/* G1: a crash of the machine does not lose its name, nor those of folders made for it. */
+/* base.G1: a crash of the machine does not lose its name, nor those of folders made for it. */
 static void its_name_is_written(void **state)
 {
     struct place *p = *state;

@@ -9,9 +9,9 @@
  * the other ranks are blocked waiting for it.
  *
  * Rules for a function body that acquires anything
- *   R1  declare every owned pointer at the top, initialised to NULL;
- *   R2  one label, `out:`, reached on success and on failure;
- *   R3  every release function accepts NULL, and nulls what it is given.
+ *   -   declare every owned pointer at the top, initialised to NULL;
+ *   -   one label, `out:`, reached on success and on failure;
+ *   -   every release function accepts NULL, and nulls what it is given.
  */
 #ifndef HARNESS_BASE_RC_H
 #define HARNESS_BASE_RC_H

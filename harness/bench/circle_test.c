@@ -11,7 +11,7 @@
 
 enum { MAX_PLAYERS = 256 };
 
-/* O1, O2 of n players. */
+/* bench.O1, O2 of n players. */
 static void play(int n)
 {
     static int met[MAX_PLAYERS][MAX_PLAYERS];

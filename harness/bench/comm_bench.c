@@ -16,14 +16,14 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-#define REPEAT_S 1e-3 /* B1 */
+#define REPEAT_S 1e-3 /* bench.B1 */
 
 struct bench { /* of this rank */
     struct comm_repeats r;
     struct comm_pace pace; /* its series: series_of() */
     struct world *host;
     int n_hosts;
-    struct compute *cpu;                        /* B7: what works on copies in host memory; else NULL */
+    struct compute *cpu;                        /* bench.B7: what works on copies in host memory; else NULL */
     struct comm_lane lane[COMM_MOST_LANES + 1]; /* the ceiling last */
     struct comm_lane_env env[2];                /* of private memory; of shared */
     struct comm_lane_state state[COMM_MOST_LANES + 1];
@@ -67,7 +67,7 @@ static void choose_ceiling(struct bench *b)
         return;
     b->lane[b->n_lanes].name = b->n_hosts > 1 ? "link" : "memory";
     b->lane[b->n_lanes].kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS;
-    for (int i = 0; i < b->n_lanes && b->n_hosts == 1; i++) /* B6 */
+    for (int i = 0; i < b->n_lanes && b->n_hosts == 1; i++) /* bench.B6 */
         b->is_shared[b->n_lanes] |= b->is_shared[i];
     b->index[b->n_lanes++] = b->r.terms->n_lanes;
 }
@@ -95,7 +95,7 @@ size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
     return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares) + rotated_bytes;
 }
 
-/* B7 */
+/* bench.B7 */
 static enum rc open_device_memory(struct bench *b, size_t n_bytes)
 {
     struct comm_repeats *r = &b->r;
@@ -215,7 +215,7 @@ static void plan(struct bench *b, struct compute *compute)
     comm_pace_init(&b->pace, &terms->plan, b->r.is_virtual);
 }
 
-/* B8: a rank of such a lane has two threads at work, its own or the one that calls for it, and the library's. */
+/* bench.B8: a rank of such a lane has two threads at work, its own or the one that calls for it, and the library's. */
 static enum rc choose_waits(struct bench *b, bool *have_cores)
 {
     struct comm_repeats *r = &b->r;
@@ -273,7 +273,7 @@ out:
     return rc;
 }
 
-/* --- a device of each rank (B7) --- */
+/* --- a device of each rank (bench.B7) --- */
 
 struct seat {
     char device[COMPUTE_DEVICE_ID_BYTES], kernel[HOST_KERNEL_BYTES];
@@ -393,7 +393,7 @@ out:
     return rc;
 }
 
-/* B2: the i-th repeat of all. */
+/* bench.B2: the i-th repeat of all. */
 static enum rc take_turns(struct bench *b, int i)
 {
     enum rc rc = RC_OK;

@@ -12,7 +12,7 @@
  *       hot memory only the result of a repeat's last call is checked. Checking and filling are not timed.
  *   B4  Memory rotates (comm_memory.h): no call finds its data in a cache smaller than rotated_bytes, neither from an
  *       earlier call nor from filling. rotated_bytes 0: the same memory every time (hot).
- *   B5  In virtual time a repeat is one call, and there are SERIES_SIM_REPEATS. The copy of out of place, sums and
+ *   -   In virtual time a repeat is one call, and there are SERIES_SIM_REPEATS. The copy of out of place, sums and
  *       ceilings are charged.
  *   B6  The memory ceiling is measured on the blocks that ranks share, if any lane has its data there, else on private
  *       blocks. So the kind of memory makes no difference between it and the algorithms that can reach it.
@@ -50,10 +50,10 @@ struct comm_terms {        /* equal on all ranks, except progress; borrowed */
     int n_lanes; /* at most COMM_MOST_LANES */
     const struct transport_ops *transport;
     int timeout_ms;
-    size_t rotated_bytes; /* B4, of a host */
+    size_t rotated_bytes; /* bench.B4, of a host */
     enum comm_memory_choice memory;
     bool out_of_place;      /* measure out of place too */
-    bool waits_as_it_suits; /* lanes of a library with threads sleep if its threads need the cores (B8) */
+    bool waits_as_it_suits; /* lanes of a library with threads sleep if its threads need the cores (bench.B8) */
     bool leaves_out; /* skip a lane that cannot open for these ranks (RC_UNSUPPORTED, RC_INVAL); false: an error */
 };
 
@@ -75,12 +75,12 @@ struct comm_row { /* one lane at one size */
 struct comm_results {     /* on rank 0 */
     struct comm_row *row; /* size by size, lane by lane, the ceiling last; owned */
     int n_rows, n_lanes, n_ranks, n_hosts;
-    bool is_virtual, is_hollow, has_ceiling, is_on_device; /* B7 */
+    bool is_virtual, is_hollow, has_ceiling, is_on_device; /* bench.B7 */
     enum comm_lane_kind ceiling;                           /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
     int n_link_streams;                  /* its streams from one host to others at once; maximum over hosts */
     bool is_shared[COMM_MOST_LANES + 1]; /* is the memory of a lane shared? */
     bool spins[COMM_MOST_LANES + 1];     /* do the ranks of a lane spin while they wait? */
-    bool threads_have_cores;             /* a library's threads, in addition to the ranks (collective.A11) */
+    bool threads_have_cores;             /* a library's threads, in addition to the ranks (exchange.A11) */
     enum pages pages;                    /* of that memory; of shared memory if there is any */
     size_t rotated_bytes;                /* per rank */
     int n_sizes_done;
@@ -88,9 +88,9 @@ struct comm_results {     /* on rank 0 */
     char why_not[COMM_MOST_LANES][COMM_REASON_BYTES]; /* why a lane was skipped; "": it was not */
 };
 
-/* compute: with the host's memory, a device's (B7), or no data. A signal or the end of the budget leaves fewer sizes,
- * noted in out. Collective. Errors: RC_NOMEM; those of transports and collectives. Also after an error out holds what
- * was measured; free it with comm_results_close(). */
+/* compute: with the host's memory, a device's (bench.B7), or no data. A signal or the end of the budget leaves fewer
+ * sizes, noted in out. Collective. Errors: RC_NOMEM; those of transports and collectives. Also after an error out holds
+ * what was measured; free it with comm_results_close(). */
 enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *compute,
                    const struct comm_terms *terms) MUST_CHECK;
 void comm_results_close(struct comm_results *r); /* accepts zeroed ones */

@@ -161,8 +161,8 @@ static size_t block_of(const struct job *job, int i)
     return (size_t)(job->call[i].data[0] - first) * sizeof(float) / N_BYTES;
 }
 
-/* Y2, B4: ten blocks fill what a rank rotates; each call has the one behind that of the call before, whosever that was,
- * the ceiling's among them. */
+/* bench.Y2, B4: ten blocks fill what a rank rotates; each call has the one behind that of the call before, whosever
+ * that was, the ceiling's among them. */
 static void memory_rotates(void **state)
 {
     struct comm_lane lane[N_LANES];
@@ -219,14 +219,14 @@ static void shared_memory_is_in_the_share(void **state)
             assert_int_equal(job.call[i].offset_bytes[0] == SIZE_MAX, !shared);
             assert_int_equal(job.call[i].offset_bytes[0], job.call[i].offset_bytes[1]);
         }
-        for (int l = 0; l <= N_LANES; l++) /* the ceiling's, too: B6 */
+        for (int l = 0; l <= N_LANES; l++) /* the ceiling's, too: bench.B6 */
             assert_int_equal(job.results.is_shared[l], shared);
         assert_int_equal(row_of(&job, 0)->figure[0].n_wrong, 0);
         close_job(&job);
     }
 }
 
-/* B2: behind the warm-up, in each turn all lanes have a repeat in each placement, and they begin by turns. */
+/* bench.B2: behind the warm-up, in each turn all lanes have a repeat in each placement, and they begin by turns. */
 static void lanes_take_turns(void **state)
 {
     struct comm_lane lane[N_LANES];
@@ -248,7 +248,7 @@ static void lanes_take_turns(void **state)
     close_job(&job);
 }
 
-/* B3: one element of each call of one lane, on one rank, which is not rank 0. */
+/* bench.B3: one element of each call of one lane, on one rank, which is not rank 0. */
 static void what_is_wrong_is_counted(void **state)
 {
     struct comm_lane lane[N_LANES];
@@ -330,7 +330,7 @@ out:
     return rc;
 }
 
-/* B1 */
+/* bench.B1 */
 static void the_slowest_rank_counts(void **state)
 {
     const struct world_ops *threads = NULL;

@@ -29,7 +29,7 @@ struct comm_rotation { /* of one size */
     int n_blocks;
 };
 
-/* Y2. rotated_bytes: for this rank; 0: one block, which stays in the caches. Pure. */
+/* bench.Y2. rotated_bytes: for this rank; 0: one block, which stays in the caches. Pure. */
 struct comm_rotation comm_rotation_of(size_t n_bytes, size_t rotated_bytes);
 size_t comm_rotation_bytes(struct comm_rotation r);
 
@@ -50,9 +50,9 @@ enum rc comm_memory_open(struct comm_memory *m, struct world *host, size_t n_byt
 enum rc comm_memory_open_device(struct comm_memory *m, struct compute *device, bool is_its_own,
                                 size_t n_bytes) MUST_CHECK;
 void comm_memory_close(struct comm_memory *m); /* of a zeroed one, too */
-/* Y1. Block i of the rotation; i grows without limit. NULL if the memory is not open. */
+/* bench.Y1. Block i of the rotation; i grows without limit. NULL if the memory is not open. */
 float *comm_memory_block(const struct comm_memory *m, struct comm_rotation r, size_t i);
-/* Y3. Reads all of m. Cannot fail. */
+/* bench.Y3. Reads all of m. Cannot fail. */
 void comm_memory_walk(const struct comm_memory *m);
 
 #endif

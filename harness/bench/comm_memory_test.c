@@ -30,7 +30,7 @@ static void rotations_fill_what_was_asked_for(void **state)
     assert_int_equal(hot.n_blocks, 1);
 }
 
-/* Y1, Y2: each block once, then the first again; none overlaps another, all are in the memory. */
+/* bench.Y1, Y2: each block once, then the first again; none overlaps another, all are in the memory. */
 static void blocks_take_turns(void **state)
 {
     const struct comm_rotation r = comm_rotation_of(100, 1000);

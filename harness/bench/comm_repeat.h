@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_repeat.h - the state of a rank while it measures, and one repeat of a lane (comm_bench.B1, B3, B4). */
+/* comm_repeat.h - the state of a rank while it measures, and one repeat of a lane (bench.B1, B3, B4). */
 #ifndef HARNESS_BENCH_COMM_REPEAT_H
 #define HARNESS_BENCH_COMM_REPEAT_H
 
@@ -12,7 +12,7 @@ struct comm_repeats { /* for this rank */
     const struct comm_terms *terms;
     struct world *world;
     struct transport *line;              /* aligns ranks; NULL in virtual time, which uses world_barrier() */
-    enum wait_policy wait, library_wait; /* of lanes in general; of lanes with COLL_THREADS (B8) */
+    enum wait_policy wait, library_wait; /* of lanes in general; of lanes with COLL_THREADS (bench.B8) */
     bool is_virtual, is_hollow;
     struct comm_values values;
     struct compute *device; /* data starts and ends in its memory; NULL: no device */
@@ -36,7 +36,7 @@ struct comm_repeat_result { /* on rank 0: of all ranks; elsewhere of this rank a
     uint64_t n_wrong;
 };
 
-/* How ranks wait in the repeats of a lane (B8). */
+/* How ranks wait in the repeats of a lane (bench.B8). */
 enum wait_policy comm_repeat_wait(const struct comm_repeats *r, const struct comm_lane *lane);
 int comm_repeat_most_calls(const struct comm_repeats *r);
 /* Is its result checked? */

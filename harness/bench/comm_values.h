@@ -3,8 +3,8 @@
  * comm_values.h - the inputs of ranks to a measured collective, and the check of its results.
  *
  * Invariants
- *   V1  Values are whole numbers below 64, so sums are exact in any order: results are compared bit by bit.
- *   V2  They repeat after COMM_VALUES_PERIOD elements, a prime. Two chunks of an array differ, unless their distance is
+ *   -   Values are whole numbers below 64, so sums are exact in any order: results are compared bit by bit.
+ *   -   They repeat after COMM_VALUES_PERIOD elements, a prime. Two chunks of an array differ, unless their distance is
  *       a multiple of that. Ranks, and consecutive calls, have different values at the same place: stale data from an
  *       earlier call is detected as wrong.
  *   V3  Elements that are not part of a rank's input are COMM_POISON before the call.
@@ -33,7 +33,7 @@ enum rc comm_values_open(struct comm_values *v, enum comm_type type, int rank, i
 void comm_values_close(struct comm_values *v); /* accepts a zeroed one */
 /* The part of an array of n_elems that is this rank's input: all, its chunk, or none. For sendrecv: all. */
 struct range comm_values_own_part(const struct comm_values *v, size_t n_elems);
-/* data[n_elems] := this rank's input to this call, surrounded by poison (V3). */
+/* data[n_elems] := this rank's input to this call, surrounded by poison (bench.V3). */
 void comm_values_fill(const struct comm_values *v, float *data, size_t n_elems, uint64_t call);
 void comm_values_poison(float *data, size_t n_elems);
 /* Number of wrong elements in data[n_elems] after this call; for a reduce-scatter only this rank's chunk counts.

@@ -150,7 +150,7 @@ static void old_and_moved_results_are_wrong(void **state)
     }
 }
 
-/* V3 */
+/* bench.V3 */
 static void what_is_not_brought_is_poison(void **state)
 {
     struct group gather = open_group(COMM_ALLGATHER, 4, 0), spread = open_group(COMM_BROADCAST, 4, 2);

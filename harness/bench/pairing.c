@@ -37,7 +37,7 @@ static int pairs_count(int n)
     return n * (n - 1) / 2;
 }
 
-/* How many turns it takes until all have met (Q3). */
+/* How many turns it takes until all have met (bench.Q3). */
 static long all_turns(const struct pairing *p, enum link_class of)
 {
     if (of == LINK_WITHIN)

@@ -28,8 +28,8 @@ static void look(struct seen *seen, const struct pairing *p, enum link_class of)
                 continue;
             assert_true(other < p->n_ranks && other != r);
             assert_int_equal(pairing_peer(p, of, turn, other), r);
-            assert_true((p->host[r] == p->host[other]) == (of == LINK_WITHIN));  /* Q1 */
-            assert_true(++n_of_host[p->host[r]] <= (of == LINK_WITHIN ? 2 : 1)); /* Q2 */
+            assert_true((p->host[r] == p->host[other]) == (of == LINK_WITHIN));  /* bench.Q1 */
+            assert_true(++n_of_host[p->host[r]] <= (of == LINK_WITHIN ? 2 : 1)); /* bench.Q2 */
             seen->n_pairs += r < other;
             seen->hosts_met[p->host[r]][p->host[other]] = seen->has_played[r] = 1;
             if (r < MAX_SEEN && other < MAX_SEEN)

@@ -16,7 +16,7 @@ static struct xfer message(const struct ping_pong *g, int peer, uint32_t tag, si
     return x;
 }
 
-/* End x[n]: wait, or once one has failed (*rc), only end the rest, as they are in the caller's frame (transport.T3). */
+/* End x[n]: wait, or once one has failed (*rc), only end the rest, as they are in the caller's frame (net.T3). */
 static void end_all(enum rc *rc, char why[RC_MESSAGE_BYTES], const struct ping_pong *g, struct xfer *x, int n)
 {
     for (int i = 0; i < n; i++) {

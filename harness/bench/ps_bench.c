@@ -11,7 +11,7 @@
 #include "harness/world/world.h"
 #include "ps/ps.h"
 
-#define REPEAT_S 2e-3 /* N2 */
+#define REPEAT_S 2e-3 /* bench.N2 */
 
 struct bench { /* of this rank */
     struct ps_repeats r;
@@ -70,7 +70,7 @@ out:
     return rc;
 }
 
-/* N3: the i-th repeat of all. */
+/* bench.N3: the i-th repeat of all. */
 static enum rc take_turns(struct bench *b, int i)
 {
     enum rc rc = RC_OK;

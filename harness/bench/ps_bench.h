@@ -4,7 +4,7 @@
  * side by side.
  *
  * Invariants
- *   N1  The measured code is ps/ as in runs: a worker calls ps_post() and ps_complete(), a server serves, and applies
+ *   -   The measured code is ps/ as in runs: a worker calls ps_post() and ps_complete(), a server serves, and applies
  *       pushes as plain SGD. Consistency is async.
  *   N2  A call moves one array per worker, in chunks, as many at once as ps allows; each chunk is on all servers, in
  *       equal parts. A repeat is a number of consecutive calls (one long call, or as many short calls as take about 2
@@ -16,7 +16,7 @@
  *       worker returns the number of its pushes; with several workers, a number between its own pushes and those of
  *       all. After the last call worker 0 fetches the servers' parameters, which must match all pushes. Not timed.
  *   N6  Arrays rotate as in comm_memory.h: call i uses block i of the model, which has all blocks.
- *   N7  In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and there is no warm-up.
+ *   -   In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and there is no warm-up.
  */
 #ifndef HARNESS_BENCH_PS_BENCH_H
 #define HARNESS_BENCH_PS_BENCH_H
@@ -38,12 +38,12 @@ struct ps_terms {          /* equal on all ranks, except progress; borrowed */
     size_t partition_bytes; /* maximum size of a chunk; 0: the array is one chunk */
     const struct transport_ops *transport;
     int timeout_ms;
-    size_t rotated_bytes; /* N6, per host */
+    size_t rotated_bytes; /* bench.N6, per host */
 };
 
 struct ps_figure {
     double time_s, low_s, high_s; /* per call: median over repeats, and its interval (measure/median.h) */
-    double p50_s, p99_s;          /* N4 */
+    double p50_s, p99_s;          /* bench.N4 */
     uint64_t n_latencies;
     int n_repeats, n_calls; /* n_calls: per repeat */
 };

@@ -16,7 +16,7 @@
  *       receives its part with a header.
  *   X2  Blocks rotate like those of the parameters. With two-copy, copies go from and to these blocks; a shared block
  *       has space for as many messages as may be in transit.
- *   X3  A server echoes in a separate task, next to the server of ps/; it sleeps while no message arrives.
+ *   -   A server echoes in a separate task, next to the server of ps/; it sleeps while no message arrives.
  */
 #ifndef HARNESS_BENCH_PS_ECHO_H
 #define HARNESS_BENCH_PS_ECHO_H
@@ -38,7 +38,7 @@ struct ps_echo_env { /* equal on all ranks, borrowed during open */
     int n_workers, n_servers; /* ranks: workers first */
     size_t n_frames;          /* chunks per call */
     size_t n_part_bytes;      /* size of a chunk's part at each server, without its header */
-    size_t n_blocks;          /* X2 */
+    size_t n_blocks;          /* bench.X2 */
     int n_in_flight;          /* chunks */
     int timeout_ms;
     bool is_hollow;
@@ -48,7 +48,7 @@ enum ps_echo_kind ps_echo_kind_of(const struct transport_ops *transport, const s
 const char *ps_echo_kind_text(enum ps_echo_kind kind);
 /* Collective. Errors: RC_NOMEM; those of its transport. A server's task starts to serve. */
 enum rc ps_echo_open(struct ps_echo **out, const struct ps_echo_env *env) MUST_CHECK;
-/* A worker: X1. */
+/* A worker: bench.X1. */
 enum rc ps_echo_call(struct ps_echo *e) MUST_CHECK;
 /* Worker: no further calls. Server: wait until all workers have ended. */
 enum rc ps_echo_end(struct ps_echo *e) MUST_CHECK;

@@ -198,7 +198,7 @@ static enum rc call(struct ps_repeats *r, enum ps_lane lane, size_t block)
 
 /* --- what is wrong --- */
 
-/* N5: elements of param[n_elems] that are not minus a whole number from least to most. Pure. */
+/* bench.N5: elements of param[n_elems] that are not minus a whole number from least to most. Pure. */
 static uint64_t count_outside(const float *param, size_t n_elems, uint64_t least, uint64_t most)
 {
     uint64_t n_wrong = 0;
@@ -273,7 +273,7 @@ out:
     return rc;
 }
 
-/* N5: what all workers have pushed is what the servers hold; of worker 0. */
+/* bench.N5: what all workers have pushed is what the servers hold; of worker 0. */
 static uint64_t count_final(const struct ps_repeats *r)
 {
     uint64_t n_wrong = 0;

@@ -55,7 +55,7 @@ enum rc ps_repeats_serve(struct ps_repeats *r) MUST_CHECK;
 
 /* *time_s: time of a call, of the slowest worker; on worker 0. */
 enum rc ps_repeat_run(double *time_s, struct ps_repeats *r, enum ps_lane lane, int n_calls, bool is_kept) MUST_CHECK;
-/* N4, over all workers, on worker 0. */
+/* bench.N4, over all workers, on worker 0. */
 enum rc ps_repeats_latency(struct ps_latency *out, struct ps_repeats *r, enum ps_lane lane) MUST_CHECK;
 /* End the calls of this size. *n_wrong: over all workers, on worker 0. */
 enum rc ps_repeats_end(uint64_t *n_wrong, struct ps_repeats *r) MUST_CHECK;

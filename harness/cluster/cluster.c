@@ -19,7 +19,7 @@ void cluster_default(struct cluster *out)
 {
     *out = (struct cluster){ .seed = 1 };
     const enum rc rc = key_set_defaults(&cluster_key_table, out);
-    assert(rc == RC_OK); /* B2: tested */
+    assert(rc == RC_OK); /* cluster.B2: tested */
     (void)rc;
     snprintf(out->name, sizeof out->name, "default");
     out->assumed = (UINT64_C(1) << CLUSTER_N_KEYS) - 2; /* but not its name */

@@ -20,7 +20,7 @@ static enum rc convert(struct cluster *c, struct cluster_sources *sources, const
     if (key_file_line(file, key) == 0)
         return RC_OK;
     key_file_comment(file, key, comment, sizeof comment);
-    if (strncmp(comment, "assumed", strlen("assumed")) != 0) /* B3 */
+    if (strncmp(comment, "assumed", strlen("assumed")) != 0) /* cluster.B3 */
         c->assumed &= ~(UINT64_C(1) << key);
     if (sources)
         snprintf(sources->text[key], sizeof sources->text[key], "%s", comment);
@@ -102,7 +102,7 @@ static void write_key(FILE *to, const struct cluster *c, int key, const char *so
 {
     static const char assumed[] = "assumed";
     char comment[CLUSTER_SOURCE_BYTES + sizeof assumed + 2];
-    const bool adds = c->assumed >> key & 1 && strncmp(source, assumed, strlen(assumed)) != 0; /* B3 */
+    const bool adds = c->assumed >> key & 1 && strncmp(source, assumed, strlen(assumed)) != 0; /* cluster.B3 */
 
     snprintf(comment, sizeof comment, "%s%s%s", adds ? assumed : "", adds && source[0] ? ": " : "", source);
     key_write_value(to, &cluster_keys[key], c, comment);

@@ -3,7 +3,7 @@
  * cluster_keys.h - the table of the keys of a cluster description, one row per key.
  *
  * Invariants
- *   B1  The parser, --cluster-set, `info --cluster` and the records use only this table.
+ *   -   The parser, --cluster-set, `info --cluster` and the records use only this table.
  *   B2  The default of a key is text, parsed by the same code as the user's values.
  *   B3  A value that is not given, or whose source begins with "assumed", has its bit in cluster.assumed.
  */

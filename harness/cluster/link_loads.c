@@ -52,7 +52,7 @@ void link_loads_add(struct link_loads *l, int from, int to, uint64_t n_bytes)
     const int n = topology_path(l->topology, from, to, path);
     const double handling_s = topology_message_s(l->topology, from, to);
 
-    for (int i = 0; i < n; i++) /* Q1 */
+    for (int i = 0; i < n; i++) /* cluster.Q1 */
         if (path[i].is_shared) {
             struct link_load *load = &l->load[path[i].kind][path[i].index];
             load->n_bytes += n_bytes;

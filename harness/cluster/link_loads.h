@@ -37,7 +37,7 @@ void link_loads_close(struct link_loads *l); /* accepts a zeroed one */
 void link_loads_add(struct link_loads *l, int from, int to, uint64_t n_bytes);
 /* Add `seconds` of computing by the server of this rank. */
 void link_loads_serve(struct link_loads *l, int rank, double seconds);
-/* Q2. kind: an enum topology_link_kind or load_kind. */
+/* cluster.Q2. kind: an enum topology_link_kind or load_kind. */
 struct link_load link_loads_busiest(const struct link_loads *l, int kind);
 /* Bytes sent by the network cards of all hosts. */
 uint64_t link_loads_network_bytes(const struct link_loads *l);

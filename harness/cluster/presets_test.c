@@ -245,7 +245,7 @@ static void errors_in_text_name_the_line(void **state)
     assert_int_equal(c.assumed & 1u << cluster_key_find("hosts_count"), 0); /* given, if without a source */
 }
 
-/* B2, and every value there and back. */
+/* cluster.B2, and every value there and back. */
 static void the_table_is_sound(void **state)
 {
     struct cluster c, again;

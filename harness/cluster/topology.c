@@ -192,7 +192,7 @@ bool topology_sender_waits(const struct topology *t, int from, int to, double n_
     return eager_bytes > 0 && n_bytes > eager_bytes && is_spoken(t, from, to);
 }
 
-/* Add the limit of the process of rank, if it has one (D4). */
+/* Add the limit of the process of rank, if it has one (cluster.D4). */
 static int add_process(const struct topology *t, int rank, struct topology_link *out)
 {
     const double limit_bytes_per_s = topology_protocol(t).process_bytes_per_s;
@@ -203,7 +203,7 @@ static int add_process(const struct topology *t, int rank, struct topology_link 
     return 1;
 }
 
-/* Add the copy between device and host of rank, if it makes one (D3). */
+/* Add the copy between device and host of rank, if it makes one (cluster.D3). */
 static int add_stage(const struct topology *t, int rank, enum topology_link_kind kind, struct topology_link *out)
 {
     const struct cluster *c = &t->cluster;
@@ -214,7 +214,7 @@ static int add_stage(const struct topology *t, int rank, enum topology_link_kind
     return 1;
 }
 
-/* One way of the card that rank uses (D2). */
+/* One way of the card that rank uses (cluster.D2). */
 static struct topology_link nic_link(const struct topology *t, int rank, enum topology_link_kind kind)
 {
     const struct cluster *c = &t->cluster;
@@ -226,7 +226,7 @@ static struct topology_link nic_link(const struct topology *t, int rank, enum to
                                    (c->link_latency_s + p.latency_s) / 2, true };
 }
 
-/* Add what the card that rank uses carries both ways, if that is less than one way and the other (D2). */
+/* Add what the card that rank uses carries both ways, if that is less than one way and the other (cluster.D2). */
 static int add_both_ways(const struct topology *t, int rank, struct topology_link *out)
 {
     if (!is_half(t))

@@ -62,7 +62,7 @@ int topology_host(const struct topology *t, int slot); /* of the cluster */
 int topology_group(const struct topology *t, int slot);
 int topology_host_rank(const struct topology *t, int rank); /* among the job's ranks in its slot */
 int topology_n_host_ranks(const struct topology *t, int slot);
-int topology_nic(const struct topology *t, int rank); /* index of its card within its host (D1) */
+int topology_nic(const struct topology *t, int rank); /* index of its card within its host (cluster.D1) */
 /* Slowdown of the cards of a slot: slow_link_ratio for the drawn slots of workers, else 1. */
 double topology_slow_ratio(const struct topology *t, int slot);
 

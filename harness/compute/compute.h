@@ -229,7 +229,7 @@ struct pool_grad {
 /* Mean cross-entropy over B rows of logits(B,K). hollow and gemm_only: mean_loss NaN, n_correct 0. */
 struct softmax_xent {
     size_t B, K;
-    double *mean_loss; /* host; filled by the next sync (C4) */
+    double *mean_loss; /* host; filled by the next sync (compute.C4) */
     size_t
         *n_correct; /* host, likewise: rows whose largest logit, the first of equals, is the label; NULL: not wanted */
     float *dlogits; /* (B,K) = weight d mean_loss / d logits; NULL: none */
@@ -264,7 +264,7 @@ enum rc precision_find(enum precision *out, const char *name) MUST_CHECK;
 struct compute_env {                                       /* a zeroed one is valid */
     void (*charge)(void *arg, double flops, double bytes); /* NULL: real time passes by itself */
     void (*pass)(void *arg, uint64_t ns);                  /* NULL: nothing; replay uses it for recorded time */
-    void (*tick)(void *arg);                               /* NULL: nothing; C6 */
+    void (*tick)(void *arg);                               /* NULL: nothing; compute.C6 */
     void *arg;
     int n_threads; /* threads that share the work of each call, including the caller; 0: 1 */
     bool may_spin; /* threads may spin: each has a core */
@@ -284,15 +284,15 @@ struct compute_backend {
     struct module module;
     bool touches_memory;        /* false: arrays may be NULL and keep what they hold */
     bool host_memory;           /* the host can read and write memory of this backend */
-    bool bits_at_any_alignment; /* C1, for GEMMs and convolutions */
+    bool bits_at_any_alignment; /* compute.C1, for GEMMs and convolutions */
     const char *device_kind;    /* "CPU" or "GPU", for closing lines */
 
     /* RC_UNSUPPORTED: this machine lacks the precision or the device (the message says why). */
     enum rc (*open)(struct compute **out, const struct compute_env *env);
     void (*close)(struct compute **c);
 
-    /* n_bytes of memory from a multiple of COMPUTE_ALIGN_BYTES on (C1), zeroed, every page touched; RC_NOMEM names
-     * needed and available.
+    /* n_bytes of memory from a multiple of COMPUTE_ALIGN_BYTES on (compute.C1), zeroed, every page touched; RC_NOMEM
+     * names needed and available.
      * hollow: NULL. */
     enum rc (*memory_open)(struct compute *c, void **out, size_t n_bytes);
     void (*memory_close)(struct compute *c, void **memory);
@@ -330,7 +330,7 @@ struct compute_backend {
     /* Optional (may be NULL): start the calls made so far, if they would otherwise start only with a later call. Does
      * not wait. */
     void (*start)(struct compute *c);
-    /* Optional (may be NULL): wait for all calls; report failures (C4). */
+    /* Optional (may be NULL): wait for all calls; report failures (compute.C4). */
     enum rc (*sync)(struct compute *c);
     /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, after the calls made so far. Does not wait. */
     void (*record_event)(struct compute *c, int k);
@@ -381,7 +381,7 @@ struct compute_backend {
     /* For backends with host_memory: used by collectives in shared memory. Each operand is read once, each result
      * written once. */
     void (*sum_arrays)(struct compute *c, const struct sum_arrays *op);
-    /* For backends with host_memory: conversion for messages of 16 bits (narrow.h, H1 and H2); format: not WIRE_F32. to
+    /* For backends with host_memory: conversion for messages of 16 bits (compute.H1 and H2); format: not WIRE_F32. to
      * = from; arrays do not overlap. */
     void (*narrow)(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
     /* to = from, or with add to += from. */
@@ -421,13 +421,13 @@ enum rc compute_find(const struct compute_backend **out, const char *name) MUST_
 enum rc compute_open(struct compute **out, const struct compute_backend *ops, const struct compute_env *env) MUST_CHECK;
 void compute_close(struct compute **c); /* NULL-safe, nulls */
 bool compute_takes_packed(const struct compute *c);
-/* C2, C4. */
+/* compute.C2, C4. */
 enum rc compute_sync(struct compute *c) MUST_CHECK;
 /* Let ns pass, for a workload of recorded times. Cannot fail. */
 void compute_pass(struct compute *c, uint64_t ns);
-void compute_tick(struct compute *c); /* C6 */
+void compute_tick(struct compute *c); /* compute.C6 */
 
-/* C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
+/* compute.C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
 /* Does it have separate memory that the host cannot access? */
 static inline bool compute_has_own_memory(const struct compute_backend *b)
 {

@@ -2,9 +2,9 @@
 /*
  * compute_operations.c - the wrappers every caller of an operation goes through: see compute.h.
  *
- * Each asserts shapes, lists its arrays, and calls the backend. The list counts the work (C2), and reports reads and
- * writes to ThreadSanitizer. Counting reads no array and does not check for NULL: a call counts the same on every
- * backend.
+ * Each asserts shapes, lists its arrays, and calls the backend. The list counts the work (compute.C2), and reports
+ * reads and writes to ThreadSanitizer. Counting reads no array and does not check for NULL: a call counts the same on
+ * every backend.
  *
  * ThreadSanitizer does not see the loops of the GEMM libraries. Except in the tests of this module, it does not see
  * those of cpu/ either: they are compiled without it. Checks per element take ten times as long as checks per array

@@ -39,7 +39,7 @@ static const struct compute_backend *backend_found(const char *name)
     return b;
 }
 
-/* C3 is not checked for a GPU emulated on the CPU: the emulation allocates. */
+/* compute.C3 is not checked for a GPU emulated on the CPU: the emulation allocates. */
 static struct compute_suite_options options_for(const struct compute_backend *b, enum precision precision)
 {
     const bool is_device = compute_has_own_memory(b);
@@ -51,7 +51,7 @@ static struct compute_suite_options options_for(const struct compute_backend *b,
                                                is_device && GRADMARK_CUDA_ON_HOST ? NULL : test_allocations };
 }
 
-/* C1 to C5: suite/compute_suite.h. Skipped where the backend says that it has no such precision or device. */
+/* compute.C1 to C5: suite/compute_suite.h. Skipped where the backend says that it has no such precision or device. */
 static void pass_suite(enum precision precision)
 {
     const struct compute_backend *b = backend_found(wanted);
@@ -111,7 +111,7 @@ static void control_passes(void **state)
     assert_int_equal(mutant_failures(stderr), 0);
 }
 
-/* C1 of products in a backend whose GEMMs round otherwise at another alignment. */
+/* compute.C1 of products in a backend whose GEMMs round otherwise at another alignment. */
 static void emulated_gemms_are_judged(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void precisions_are_found(void **state)
     assert_non_null(strstr(rc_message(), "no precision \"amp\"; there are fp32, tf32 and bf16"));
 }
 
-/* C3 is the suite's; that its counter counts is seen here. */
+/* compute.C3 is the suite's; that its counter counts is seen here. */
 static void allocations_are_counted(void **state)
 {
     const size_t before = test_allocations();
@@ -206,7 +206,7 @@ static void count_tick(void *arg)
     ++*(int *)arg;
 }
 
-/* C6: pages of large memory are touched for long. Host memory of the cpu backend; every page is zero. */
+/* compute.C6: pages of large memory are touched for long. Host memory of the cpu backend; every page is zero. */
 static void opening_memory_ticks(void **state)
 {
     const size_t n_bytes = (size_t)100 << 20;
@@ -245,7 +245,7 @@ static void note_pass(void *arg, uint64_t ns)
     p->n_ticks_before = p->n_ticks;
 }
 
-/* C6: also a rank that only lets recorded time pass gives a sign of life, before it does. */
+/* compute.C6: also a rank that only lets recorded time pass gives a sign of life, before it does. */
 static void passing_time_ticks(void **state)
 {
     struct passed passed = { 0 };

@@ -54,7 +54,7 @@ static inline float f32_of_bits(uint32_t bits)
     return x;
 }
 
-/* H1. Below 2^-14 the sum with 0.5 rounds at 2^-24. */
+/* compute.H1. Below 2^-14 the sum with 0.5 rounds at 2^-24. */
 static inline uint16_t f16_of_f32(float x)
 {
     const uint32_t bits = f32_bits(x), magnitude = bits & F32_MAGNITUDE, sign = (bits >> 16) & 0x8000u;
@@ -67,7 +67,7 @@ static inline uint16_t f16_of_f32(float x)
     return (uint16_t)(sign | (magnitude < F32_INFINITY ? finite : other));
 }
 
-/* H2. A denormal number is the difference of two normal ones. */
+/* compute.H2. A denormal number is the difference of two normal ones. */
 static inline float f32_of_f16(uint16_t half)
 {
     const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
@@ -79,7 +79,7 @@ static inline float f32_of_f16(uint16_t half)
     return f32_of_bits(sign | (magnitude < 0x7c00u ? finite : other));
 }
 
-/* H1 */
+/* compute.H1 */
 static inline uint16_t bf16_of_f32(float x)
 {
     const uint32_t bits = f32_bits(x), magnitude = bits & F32_MAGNITUDE, sign = (bits >> 16) & 0x8000u;
@@ -90,7 +90,7 @@ static inline uint16_t bf16_of_f32(float x)
     return (uint16_t)(sign | (magnitude < F32_INFINITY ? finite : other));
 }
 
-/* H2 */
+/* compute.H2 */
 static inline float f32_of_bf16(uint16_t half)
 {
     return f32_of_bits((uint32_t)half << 16);

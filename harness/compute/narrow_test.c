@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * narrow_test.c - H1 and H2 over all 65,536 values of both formats, the middles between neighbours and the floats
- * beside these; then every build of the loops that this CPU can run, against the functions.
+ * narrow_test.c - compute.H1 and H2 over all 65,536 values of both formats, the middles between neighbours and the
+ * floats beside these; then every build of the loops that this CPU can run, against the functions.
  */
 #include <math.h>
 #include <setjmp.h>

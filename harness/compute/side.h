@@ -8,7 +8,7 @@
  *     side stream                   the library's work, then mark() --------
  *
  * Invariants
- *   I1  Nothing waits for the device except close() and functions that say so. reached() tells the host if it can wait
+ *   -   Nothing waits for the device except close() and functions that say so. reached() tells the host if it can wait
  *       for the device without waiting for the library. Work on the side stream may depend on other ranks, and so may
  *       never end.
  *   I2  Work queued on stream() after follow() sees the same writes as the compute's get() would now. These are the
@@ -34,10 +34,10 @@ struct compute_side_ops { /* of a backend with COMPUTE_SIDE */
     void *(*stream)(struct compute_side *s);
     /* Make the compute's device the current one of this thread, for the library. */
     void (*enter)(struct compute_side *s);
-    void (*follow)(struct compute_side *s);               /* I2 */
+    void (*follow)(struct compute_side *s);               /* compute.I2 */
     void (*mark)(struct compute_side *s, size_t mark);    /* after the work queued on the stream so far */
-    bool (*reached)(struct compute_side *s, size_t mark); /* true too if the device has failed (I4) */
-    void (*lead)(struct compute_side *s, size_t mark);    /* I3 */
+    bool (*reached)(struct compute_side *s, size_t mark); /* true too if the device has failed (compute.I4) */
+    void (*lead)(struct compute_side *s, size_t mark);    /* compute.I3 */
 };
 
 struct compute_side { /* first member of each backend's struct */

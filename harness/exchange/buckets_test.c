@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets_test.c - which segments form a bucket, where a bucket is cut (B1 to B3), and the queue of chunks. */
+/* buckets_test.c - which segments form a bucket, where a bucket is cut (exchange.B1 to B3), and the queue of chunks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ static void too_many_chunks_are_refused(void **state)
     assert_null(b.chunk);
 }
 
-/* B1, B2 of any layout and any options. */
+/* exchange.B1, B2 of any layout and any options. */
 static void chunks_cover_every_parameter_once_B2(void **state)
 {
     (void)state;

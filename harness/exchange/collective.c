@@ -142,7 +142,7 @@ enum rc collective_require_narrow(const struct module_kind *kind, const struct c
                     others[0] ? others : "none");
 }
 
-/* Every page is touched (A4). */
+/* Every page is touched (exchange.A4). */
 static enum rc open_halves(uint16_t **out, const struct collective_ops *ops, const struct collective_env *env)
 {
     const size_t n_bytes = env->max_elems * sizeof **out;

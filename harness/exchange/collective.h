@@ -71,24 +71,24 @@ enum collective_type { /* each a bit of an algorithm's caps */
 };
 
 enum collective_caps {                            /* beside types */
-                       COLL_DEVICE = 1u << 8,     /* A7 */
-                       COLL_SHARED = 1u << 9,     /* A8 */
-                       COLL_OPAQUE = 1u << 10,    /* A9 */
+                       COLL_DEVICE = 1u << 8,     /* exchange.A7 */
+                       COLL_SHARED = 1u << 9,     /* exchange.A8 */
+                       COLL_OPAQUE = 1u << 10,    /* exchange.A9 */
                        COLL_REFERENCE = 1u << 11, /* for comparisons only; not to be chosen for many bytes */
-                       COLL_NARROW = 1u << 12,    /* A10 */
+                       COLL_NARROW = 1u << 12,    /* exchange.A10 */
                        COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
                                                      takes twice as long for the bytes of the critical path */
-                       COLL_THREADS = 1u << 14,   /* A11 */
+                       COLL_THREADS = 1u << 14,   /* exchange.A11 */
                        COLL_TWO_BUFFERS = 1u
                                           << 15, /* an allreduce may read what a rank brings elsewhere (call.input) */
-                       COLL_ONE_HOST = 1u << 16, /* A12 */
+                       COLL_ONE_HOST = 1u << 16, /* exchange.A12 */
 };
 
 struct collective_call { /* the same on every rank */
     enum collective_type type;
     int root; /* broadcast: the rank that has the data; ignored by other types */
     size_t n_elems;
-    enum wire_format wire; /* A10: of allreduce; else WIRE_F32 */
+    enum wire_format wire; /* exchange.A10: of allreduce; else WIRE_F32 */
     const float *input;    /* COLL_TWO_BUFFERS, allreduce: this rank's input, read only; NULL: it is in data */
 };
 
@@ -98,21 +98,21 @@ struct collective_group { /* the members, which costs depend on */
 };
 
 struct collective_env {             /* borrowed; outlives the collective */
-    const struct module_kind *kind; /* the list of the algorithm: errors name others of it (A6) */
+    const struct module_kind *kind; /* the list of the algorithm: errors name others of it (exchange.A6) */
     struct transport *transport;
     struct compute *compute; /* works in host memory, or no-data; COLL_DEVICE: the device's, with COMPUTE_SIDE */
     int timeout_ms;          /* per message; 0: no limit */
     const void *opts;        /* of the algorithm's module (its option table fills them); NULL: their defaults */
     unsigned types;          /* the types that will run: memory is allocated for these */
-    bool narrow;             /* A10: calls may have 16 bits: allocates max_elems of these, beside data */
+    bool narrow;             /* exchange.A10: calls may have 16 bits: allocates max_elems of these, beside data */
     size_t max_elems;
     size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else ignored */
     struct share *const
-        *share; /* A8: [n_shares], of the transport's ranks on each host; the same number on all ranks */
+        *share; /* exchange.A8: [n_shares], of the transport's ranks on each host; the same number on all ranks */
     int n_shares;
 };
 
-struct collective_group_ops { /* A7 */
+struct collective_group_ops { /* exchange.A7 */
     enum rc (*begin)(struct collective *c);
     enum rc (*end)(struct collective *c, size_t group);
     /* Waits for the results of the group, at most env.timeout_ms. */
@@ -141,8 +141,8 @@ struct collective_ops {
 
     /* Allocates for env->types and env->max_elems. Collective. */
     enum rc (*open)(struct collective **out, const struct collective_env *env);
-    /* A1 to A5. call: checked by the wrapper. After an error data is undefined, the transport is dead (T6), and the
-     * caller aborts the group. */
+    /* exchange.A1 to A5. call: checked by the wrapper. After an error data is undefined, the transport is dead (T6),
+     * and the caller aborts the group. */
     enum rc (*run)(struct collective *c, const struct collective_call *call, float *data);
     /* What run() sends, adds and copies on `rank` of the group. opts: as in collective_env; call: of a type that it
      * has. Pure. */
@@ -174,7 +174,7 @@ enum rc collective_find(const struct collective_ops **out, const struct module_k
 const char *collective_type_name(enum collective_type type);
 /* The maximum of each kind of cost. */
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
-/* predict and critical_path of algorithms whose costs are zeros (A7, A9). */
+/* predict and critical_path of algorithms whose costs are zeros (exchange.A7, A9). */
 struct collective_cost collective_no_cost(const void *opts, const struct collective_call *call, int rank,
                                           const struct collective_group *group);
 struct collective_cost collective_no_path(const void *opts, const struct collective_call *call,
@@ -182,25 +182,25 @@ struct collective_cost collective_no_path(const void *opts, const struct collect
 /* The cost of two sequential parts. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
 /* The cost of the elements of messages: sent; received over data or added to it; rounded by the rank that has the sum
- * (A10). Its bytes are those sent. */
+ * (exchange.A10). Its bytes are those sent. */
 struct collective_cost collective_send_cost(size_t n_elems, enum wire_format wire);
 struct collective_cost collective_receive_cost(size_t n_elems, enum wire_format wire, bool adds);
 struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wire);
-/* A6, for all of types (bits). */
+/* exchange.A6, for all of types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
 
-/* RC_INVAL: A12 forbids n_ranks ranks with n_host_ranks on each host. n_host_ranks 0: not known, RC_OK. */
+/* RC_INVAL: exchange.A12 forbids n_ranks ranks with n_host_ranks on each host. n_host_ranks 0: not known, RC_OK. */
 enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
                                int n_host_ranks) MUST_CHECK;
 
-/* RC_UNSUPPORTED: A10; the message names the algorithms that have it. */
+/* RC_UNSUPPORTED: exchange.A10; the message names the algorithms that have it. */
 enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops) MUST_CHECK;
 
-/* A6, A10; RC_NOMEM. */
+/* exchange.A6, A10; RC_NOMEM. */
 enum rc collective_open(struct collective **out, const struct collective_ops *ops,
                         const struct collective_env *env) MUST_CHECK;
-/* Errors: A6. RC_INVAL: a type or a wire format that it was not opened for; a format that the type does not have; more
- * than max_elems; no such root. */
+/* Errors: exchange.A6. RC_INVAL: a type or a wire format that it was not opened for; a format that the type does not
+ * have; more than max_elems; no such root. */
 enum rc collective_check(const struct collective *c, const struct collective_call *call) MUST_CHECK;
 /* Errors: those of collective_check(): data is untouched and no message was sent. Other errors: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
@@ -209,7 +209,7 @@ void collective_close(struct collective **c); /* NULL-safe, nulls */
 const struct collective_ops *collective_chosen(const struct collective *c, const struct collective_call *call);
 /* The reason; "": there was no choice. */
 void collective_explain(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes);
-/* A7, with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
+/* exchange.A7, with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
 enum rc collective_begin(struct collective *c) MUST_CHECK;
 enum rc collective_end(struct collective *c, size_t group) MUST_CHECK;
 enum rc collective_wait(struct collective *c, size_t group) MUST_CHECK;

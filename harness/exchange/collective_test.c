@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective_test.c - A6 and the other checks that algorithms share, on made-up ones that only count their calls. */
+/* collective_test.c - exchange.A6 and the other checks that algorithms share, on made-up ones that only count their
+ * calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -249,7 +249,7 @@ enum rc communicator_wait(struct communicator *c, size_t *chunk)
     return rc;
 }
 
-/* Y4; a rank that failed ends the communicator, too: join does not wait for long. */
+/* exchange.Y4; a rank that failed ends the communicator, too: join does not wait for long. */
 enum rc communicator_failure(struct communicator *c, enum rc rc)
 {
     if (!c->task)

@@ -9,8 +9,8 @@
  *       most_posted chunks are posted and not completed. A chunk is posted as soon as it is there, and one is completed
  *       when no other can be posted. post() and complete() can read what the worker wrote before submit(); the worker
  *       can read what they wrote after the chunk was handed back.
- *   Y3  is_ordered: the communicators of all workers take the chunks in the order of worker 0's (E6): before each chunk
- *       its number is sent down a binary tree of the workers, one message each.
+ *   Y3  is_ordered: the communicators of all workers take the chunks in the order of worker 0's (exchange.E6): before
+ *       each chunk its number is sent down a binary tree of the workers, one message each.
  *   Y4  An error of post() or complete() ends the communicator; wait() and finish() report it unchanged.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
@@ -33,7 +33,7 @@ struct communicator_env { /* borrowed; outlives the communicator */
     bool by_priority, is_ordered;
     struct transport *transport; /* is_ordered: the communicator owns it until finish() or close() */
     int n_workers, timeout_ms;
-    size_t most_posted; /* Y2, at least 1; is_ordered: 1 */
+    size_t most_posted; /* exchange.Y2, at least 1; is_ordered: 1 */
     /* Both on the communicator. complete: the chunk that was posted first; *out: its number. */
     enum rc (*post)(void *arg, size_t chunk);
     enum rc (*complete)(void *arg, size_t *out);

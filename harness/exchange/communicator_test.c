@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator_test.c CASE - Y2, Y3: which chunk a communicator takes, and when, by the clock of the sim world.
+ * communicator_test.c CASE - exchange.Y2, Y3: which chunk a communicator takes, and when, by the clock of the sim
+ * world.
  *
  * Four segments are four chunks, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
  * and 1000 us; the work on each takes what the case says, which passes of several at once. One simulation a
@@ -120,7 +121,7 @@ static enum rc submit_all(const struct communicator_case *c, struct world *w, st
             world_pause(w, at_ns - now_ns);
         communicator_submit(communicator, k);
     }
-    for (size_t k = 0; k < N_CHUNKS; k++) { /* Y2: as they were posted */
+    for (size_t k = 0; k < N_CHUNKS; k++) { /* exchange.Y2: as they were posted */
         TRY(communicator_wait(communicator, &chunk));
         if (w->rank == 0 && chunk != c->want[k].chunk)
             FAIL(RC_MISMATCH, "chunk %zu was handed back where %zu was posted", chunk, c->want[k].chunk);

@@ -15,7 +15,7 @@
  * (Seide et al., 1-bit SGD, Interspeech 2014; Lin et al., Deep Gradient Compression, ICLR 2018; that training converges
  * as without: Karimireddy et al., ICML 2019.) The gradient becomes `sent`. So a mode gets values that its messages hold
  * exactly, and can find pairs again: the elements that are not zero. If messages round sums in transfer (collective.h,
- * A10), no residual has the difference.
+ * exchange.A10), no residual has the difference.
  *
  * Invariants
  *   R1  sent + residual is `given`, exactly. If `given` is larger than 16 bits can hold, only to the precision of
@@ -60,7 +60,8 @@ struct collective_call compression_call(const struct compression *c, size_t n_el
 /* Bytes of a worker's residual for n_params. */
 size_t compression_residual_bytes(const struct compression *c, size_t n_params);
 
-/* R1, R3. grad[n_elems] becomes `sent`; NULL, both: no data. Charges compute, which is synced. Allocates nothing. */
+/* exchange.R1, R3. grad[n_elems] becomes `sent`; NULL, both: no data. Charges compute, which is synced. Allocates
+ * nothing. */
 enum rc compression_apply(const struct compression *c, struct compute *compute, float *grad, float *residual,
                           size_t n_elems) MUST_CHECK;
 /* Finds the pairs of sent[n_elems], ascending, at most n_most; returns their number. */

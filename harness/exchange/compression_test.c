@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compression_test.c - names, sizes, and R1 to R3 on made-up gradients: what is sent, and what stays. */
+/* compression_test.c - names, sizes, and exchange.R1 to R3 on made-up gradients: what is sent, and what stays. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,7 +162,7 @@ static void check_feedback(const struct compression *c, size_t n_most)
         n_sent = 0;
         for (size_t i = 0; i < N; i++) {
             const float given = random_value(step, i) + before[i];
-            assert_true((double)grad[i] + (double)residual[i] == (double)given); /* R1 */
+            assert_true((double)grad[i] + (double)residual[i] == (double)given); /* exchange.R1 */
             n_sent += grad[i] != 0.0f;
             if (c->kind == COMPRESSION_FP16)
                 assert_true(grad[i] == f32_of_f16(f16_of_f32(given)));
@@ -171,7 +171,7 @@ static void check_feedback(const struct compression *c, size_t n_most)
             if (c->kind == COMPRESSION_TOPK)
                 assert_true(grad[i] == 0.0f || residual[i] == 0.0f);
         }
-        assert_true(n_sent <= n_most && n_sent > n_most * 9 / 10); /* R3 */
+        assert_true(n_sent <= n_most && n_sent > n_most * 9 / 10); /* exchange.R3 */
     }
     compute_close(&compute);
 }

@@ -71,7 +71,7 @@ static struct compute *updating_compute(const struct exchange *x)
     return x->overlaps && !x->is_staged && !x->is_queued ? x->side : x->env.compute;
 }
 
-/* E7 */
+/* exchange.E7 */
 static enum rc open_undo(struct exchange *x)
 {
     enum rc rc = RC_OK;
@@ -85,7 +85,7 @@ out:
     return rc;
 }
 
-/* E9 */
+/* exchange.E9 */
 static enum rc open_residual(struct exchange *x)
 {
     if (!x->exchanges || !has_memory(x) || x->env.opts.compression.kind == COMPRESSION_NONE)
@@ -98,7 +98,7 @@ bool exchange_has_periods(const struct exchange *x)
     return x->has_servers && x->exchanges && periods_are_on(&x->env.opts.periods);
 }
 
-/* E10 */
+/* exchange.E10 */
 static enum rc open_accrued(struct exchange *x)
 {
     if (!exchange_has_periods(x) || x->env.opts.periods.push_every <= 1 || !has_memory(x))
@@ -106,7 +106,7 @@ static enum rc open_accrued(struct exchange *x)
     return exchange_memory_open_copy(&x->memory, &x->accrued, "gradients since the last push");
 }
 
-/* E12 */
+/* exchange.E12 */
 static enum rc open_posted(struct exchange *x)
 {
     const struct server_mode *servers = x->env.mode->servers;
@@ -294,7 +294,7 @@ static enum rc share_moment(struct exchange *x, const struct initial_state *from
             moment.slice[i] =
                 (struct initial_slice){ x->slice[i].server,
                                         x->slice[i].moments + (size_t)k * x->placement.n_elems[x->slice[i].server] };
-    if (x->shard.world) { /* E14: the file that each rank goes on from has all of it */
+    if (x->shard.world) { /* exchange.E14: the file that each rank goes on from has all of it */
         compute_put(x->optimizer.compute, x->optimizer.moment[k], own, n_params * sizeof *own);
         return RC_OK;
     }
@@ -314,7 +314,7 @@ static enum rc share_state(struct exchange *x, const struct initial_state *from)
     enum rc rc = RC_OK;
 
     x->n_updates_before = from->state.n_updates;
-    if (!x->env.compute->ops->touches_memory || world_is_guest(x->env.world)) /* E15 */
+    if (!x->env.compute->ops->touches_memory || world_is_guest(x->env.world)) /* exchange.E15 */
         return RC_OK;
     if (!x->is_worker)
         TRY(open_slices(x, n_moments));
@@ -329,9 +329,9 @@ out:
     return rc;
 }
 
-/* transport.T13. The longest message is of the longest chunk, or with servers the state of one. A collective is at most
+/* net.T13. The longest message is of the longest chunk, or with servers the state of one. A collective is at most
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
- * chunk that is under way; with replicas what it forwards of all workers, and its HELD (replica.R6), wait at a
+ * chunk that is under way; with replicas what it forwards of all workers, and its HELD (ps.R6), wait at a
  * neighbour. */
 static struct transport_plan transport_plan(const struct exchange *x, int n_ranks, const int *host)
 {
@@ -360,7 +360,7 @@ static struct transport_plan transport_plan(const struct exchange *x, int n_rank
                                     .has_guests = env->opts.n_guests > 0 };
 }
 
-/* E14: the ranks that have the same shard, beside all workers. */
+/* exchange.E14: the ranks that have the same shard, beside all workers. */
 static enum rc open_shard_transport(struct exchange *x)
 {
     const struct world *w = x->shard.world;
@@ -384,7 +384,8 @@ static enum rc open_mode(struct exchange *x)
 
     TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));
     TRY(open_shard_transport(x));
-    x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
+    /* exchange.E7: all stop, not the neighbours alone */
+    x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS;
     x->transport->log = x->log;
     if (x->log) {
         x->log->array = env->opts.average_every > 0 && !x->is_staged ? x->param : exchange_pushed(x);

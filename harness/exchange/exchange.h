@@ -51,7 +51,7 @@
  *       after another: chunks are independent.
  *  E13  With opts.n_batches N the run is elastic: it has N batches, which are assigned while it runs. Before each step
  *       a worker takes one (exchange_next_batch()); it waits for one that was not assigned ahead. The batches of a lost
- *       worker are assigned again, so that each parameter counts the gradient of each batch once (leases.B4).
+ *       worker are assigned again, so that each parameter counts the gradient of each batch once (ps.B4).
  *       Without overlap and periods, which delay gradients, and only with consistency async.
  *  E14  With env.shard the parameters from shard.first_elem on are shards: different ones on the ranks of this world,
  *       each the same on all ranks of its shard.world. Their gradients are summed over that world, all others over this
@@ -64,7 +64,7 @@
  *       compression, shared memory and undo.
  *  E15  With opts.n_guests up to n_guests more workers may join the running run as late joiners (world.W9). Other
  *       ranks agree in exchange_open() and start(). For a late joiner, the servers check its layout (ps/layout.h) when
- *       it joins, and it gets their parameters. It may join, leave and be lost like any other worker (leases.B8).
+ *       it joins, and it gets their parameters. It may join, leave and be lost like any other worker (ps.B8).
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -82,19 +82,19 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
-    bool overlap;  /* E1 */
+    bool overlap;  /* exchange.E1 */
     bool priority; /* the waiting chunk that the next forward pass needs first goes first; else the oldest */
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */
-    struct compression compression;  /* E9 */
-    uint64_t average_every;          /* E8; 0: gradients are averaged in every step */
-    struct periods periods;          /* of a mode with servers, E10 */
-    uint64_t stop_at;                /* likewise, E11; 0: nowhere */
-    uint64_t n_batches;              /* likewise, E13; 0: each worker has the same number of batches */
-    int n_guests;                    /* with n_batches, E15 */
+    struct compression compression;  /* exchange.E9 */
+    uint64_t average_every;          /* exchange.E8; 0: gradients are averaged in every step */
+    struct periods periods;          /* of a mode with servers, exchange.E10 */
+    uint64_t stop_at;                /* likewise, exchange.E11; 0: nowhere */
+    uint64_t n_batches;              /* likewise, exchange.E13; 0: each worker has the same number of batches */
+    int n_guests;                    /* with n_batches, exchange.E15 */
     int n_replicas;                  /* likewise: standbys of each server (sync_mode.h) */
-    int n_in_flight;                 /* E12; 0: one */
+    int n_in_flight;                 /* exchange.E12; 0: one */
     bool shared_memory;              /* other workers of its host can map a worker's parameters and gradients */
 };
 
@@ -107,7 +107,7 @@ struct gradient_flip {
     size_t elem_index;
 };
 
-struct exchange_shard {  /* E14 */
+struct exchange_shard {  /* exchange.E14 */
     struct world *world; /* of the ranks with the same shard; part of env.world, in its order */
     size_t first_elem;   /* where a segment begins; 0: all parameters are shards */
 };
@@ -128,11 +128,12 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     float
         weight; /* weight of this worker's gradient (with average_every: of its parameters) in the mean of all; 0: 1 */
     struct optimizer_rule optimizer;
-    const struct gradient_flip *flip;          /* NULL: none; lent during open() */
-    const struct exchange_shard *shard;        /* NULL: all workers have the same parameters; lent during open() */
-    bool forward_only;                         /* nothing is exchanged or updated; there are no gradients */
-    int timeout_ms;                            /* per message; 0: no limit */
-    bool keeps_undo;                           /* E7; only in a synchronous mode with memory, else nothing is kept */
+    const struct gradient_flip *flip;   /* NULL: none; lent during open() */
+    const struct exchange_shard *shard; /* NULL: all workers have the same parameters; lent during open() */
+    bool forward_only;                  /* nothing is exchanged or updated; there are no gradients */
+    int timeout_ms;                     /* per message; 0: no limit */
+    /* exchange.E7; only in a synchronous mode with memory, else nothing is kept */
+    bool keeps_undo;
     bool timeline;                             /* record spans (exchange_ring) */
     bool messages;                             /* record messages (exchange_messages) */
     void (*on_push)(void *arg, uint64_t step); /* sync_env.on_push; NULL: nothing */
@@ -164,11 +165,11 @@ struct exchange_cost {
     uint32_t applied_count;   /* ps: messages whose gradient was applied */
     uint32_t refused_count;   /* ps: messages whose gradient was refused because it was not finite */
     uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and chunks */
-    bool keeps_gradient;      /* E10: it is pushed with that of a later step */
-    bool is_last;             /* E11: this worker must begin no further step */
+    bool keeps_gradient;      /* exchange.E10: it is pushed with that of a later step */
+    bool is_last;             /* exchange.E11: this worker must begin no further step */
 };
 
-/* The initial state of all ranks: rank 0's, except for shards (E14), where each rank has its own. Lent during
+/* The initial state of all ranks: rank 0's, except for shards (exchange.E14), where each rank has its own. Lent during
  * start(). */
 struct initial_state {
     float *running; /* of a worker: float[n_running] in memory of the compute (workload_state); NULL: none */
@@ -178,8 +179,8 @@ struct initial_state {
 };
 
 /* Allocates memory and makes the plan; collective over world. Errors: RC_INVAL if mode and ranks do not fit;
- * RC_MISMATCH if a rank has another plan (E3), which the message names; RC_NOMEM; RC_UNSUPPORTED if memory cannot be
- * shared. */
+ * RC_MISMATCH if a rank has another plan (exchange.E3), which the message names; RC_NOMEM; RC_UNSUPPORTED if memory
+ * cannot be shared. */
 enum rc exchange_open(struct exchange **out, const struct exchange_env *env) MUST_CHECK;
 /* float[n_params], for operations of the compute; NULL on servers and in no-data runs; no gradients if forward_only. */
 float *exchange_param(const struct exchange *x);
@@ -187,28 +188,28 @@ float *exchange_grad(const struct exchange *x);
 /* Collective, once: sends rank 0's parameters (which it has written to exchange_param()) and initial state to all
  * ranks, and opens the mode. No virtual time passes. */
 enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
-/* E15, for a late joiner, after start(): as server_mode.join(); the parameters are those of the servers. */
+/* exchange.E15, for a late joiner, after start(): as server_mode.join(); the parameters are those of the servers. */
 enum rc exchange_join(struct exchange *x, bool *is_over) MUST_CHECK;
-/* E13, for a worker, between two steps: as server_mode.next_batch(). */
+/* exchange.E13, for a worker, between two steps: as server_mode.next_batch(). */
 enum rc exchange_next_batch(struct exchange *x, uint64_t *out, bool *is_over) MUST_CHECK;
 /* Begins a step of a worker. lr: the step's rate. Zeroes the cost. */
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr) MUST_CHECK;
 /* world_check(), for a worker that does not wait; if the communicator's work failed, its error. */
 enum rc exchange_check(struct exchange *x) MUST_CHECK;
-/* Does it work beside the caller (E1)? Then a step begins before the last one's parameters are there: the forward pass
- * awaits them, and the caller awaits all of them only after the last step. */
+/* Does it work beside the caller (exchange.E1)? Then a step begins before the last one's parameters are there: the
+ * forward pass awaits them, and the caller awaits all of them only after the last step. */
 bool exchange_overlaps(const struct exchange *x);
 /* Is it useful to submit segments one by one, while others are being computed? Else submit all at once. */
 bool exchange_wants_segments(const struct exchange *x);
 /* For a worker of a mode with MODE_COLLECTIVE, between two steps. true: from the next step on gradients are not
  * exchanged, and each worker updates by its own; false: they are exchanged again. Equal on all workers. Used to measure
- * the cost of the exchange; parameters then differ between workers. Not with E6's order by priority, which is sent in
- * every step, nor with average_every. */
+ * the cost of the exchange; parameters then differ between workers. Not with exchange.E6's order by priority, which is
+ * sent in every step, nor with average_every. */
 void exchange_leave_out(struct exchange *x, bool is_left_out);
 /* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). s NULL: all gradients are final
  * since now_ns, by the world's clock, no segment was submitted, and the caller has synced the compute. */
 enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns) MUST_CHECK;
-/* E2. Syncs the compute before it waits. */
+/* exchange.E2. Syncs the compute before it waits. */
 enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
 /* *now_ns: the caller's last reading of the clock; on return, the last reading here. Inline, a step reads the clock
  * only four times; a reading costs 40 ns of a step that may take 6 us. */
@@ -226,10 +227,10 @@ enum rc exchange_final(struct exchange *x, struct optimizer_state *state) MUST_C
  * only final() may follow. *n_steps: steps since start() that every parameter here has gone through. Errors: of the
  * communicator's end, if it had done all its work. */
 enum rc exchange_stop(struct exchange *x, uint64_t *n_steps) MUST_CHECK;
-/* After stop(): parameters and optimiser's state := those after n_steps steps (E7). RC_INVAL: a chunk has gone through
- * fewer, or through two more; nothing is changed then. */
+/* After stop(): parameters and optimiser's state := those after n_steps steps (exchange.E7). RC_INVAL: a chunk has gone
+ * through fewer, or through two more; nothing is changed then. */
 enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps) MUST_CHECK;
-/* Body of a server rank (S4). step_ns: measured time of a step; 0: not known. */
+/* Body of a server rank (exchange.S4). step_ns: measured time of a step; 0: not known. */
 enum rc exchange_serve(struct exchange *x, uint64_t step_ns) MUST_CHECK;
 /* For a server rank, after serve(): facts about its work. */
 struct server_facts exchange_served(const struct exchange *x);
@@ -259,7 +260,7 @@ void exchange_close(struct exchange **x); /* NULL-safe, nulls */
 /* The memory of the parameters; servers: MEMORY_NONE. Reads /proc: slow. */
 struct exchange_memory_facts exchange_memory_of(const struct exchange *x);
 
-/* Bytes of host copies (E4) that a worker needs for n_params. Pure. */
+/* Bytes of host copies (exchange.E4) that a worker needs for n_params. Pure. */
 size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collective_ops *collective,
                               const struct compute_backend *compute, size_t n_params);
 /* Bytes in host memory that a worker needs for env.keeps_undo. Pure. */

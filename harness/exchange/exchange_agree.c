@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_agree.c - do all ranks exchange in the same way? (exchange.h, E3, E6, E9) Before the first step. */
+/* exchange_agree.c - do all ranks exchange in the same way? (exchange.E3, E6, E9) Before the first step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct way { /* in which a rank exchanges */
     char mode[NAME_BYTES], collective[NAME_BYTES];
 };
 
-/* E14: chunks of a shard are not those of others. */
+/* exchange.E14: chunks of a shard are not those of others. */
 static bool is_common(const struct exchange *x, size_t k)
 {
     return !x->shard.world || x->buckets.chunk[k].offset_elems < x->shard.first_elem;
@@ -98,7 +98,7 @@ static enum rc compare(int rank, const struct way *its, const struct way *first)
     if (its->overlap != first->overlap || its->priority != first->priority)
         return rc_raise(RC_MISMATCH, "rank %d has overlap %s and priority %s, rank 0 %s and %s: " MUST_BE_EQUAL, rank,
                         on_off(its->overlap), on_off(its->priority), on_off(first->overlap), on_off(first->priority));
-    if (its->n_ordered != first->n_ordered) /* E14 */
+    if (its->n_ordered != first->n_ordered) /* exchange.E14 */
         return rc_raise(RC_MISMATCH,
                         "rank %d has a shard of another number of chunks than rank 0, %llu in all and not %llu: with "
                         "overlap and priority worker 0 orders those of all",
@@ -123,7 +123,7 @@ static bool has_same_servers(const struct way *its, const struct way *first)
            its->n_replicas == first->n_replicas && its->n_in_flight == first->n_in_flight;
 }
 
-/* E14: and those that have the same shard cut it alike. */
+/* exchange.E14: and those that have the same shard cut it alike. */
 static enum rc compare_shards(const struct exchange *x)
 {
     const uint64_t own = buckets_digest(&x->buckets);

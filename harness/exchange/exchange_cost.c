@@ -52,7 +52,8 @@ static uint64_t in_proportion(uint64_t part_ns, uint64_t share_ns, uint64_t whol
 
 void cost_add_chunk(struct cost_account *a, const struct chunk_times *t, bool updates_at_server)
 {
-    const uint64_t exchange_ns = t->exchanged_ns - t->start_ns, oldest_ns = t->exchanged_ns - t->oldest_ns; /* X2 */
+    /* exchange.X2 */
+    const uint64_t exchange_ns = t->exchanged_ns - t->start_ns, oldest_ns = t->exchanged_ns - t->oldest_ns;
     const uint64_t exposed = exposed_ns(a, t->oldest_ns, t->exchanged_ns);
     /* Where in the exchange the server waited and updated is not known: of what is exposed it has its share. */
     const uint64_t update_ns = updates_at_server ? in_proportion(t->at_server.apply_ns, exposed, exchange_ns) : 0;

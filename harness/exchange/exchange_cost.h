@@ -22,7 +22,7 @@
 struct chunk_times {       /* of one chunk in one step, on the worker's clock */
     uint64_t submitted_ns; /* its bucket was ready; without a timeline 0 */
     uint64_t start_ns;     /* its exchange began */
-    uint64_t oldest_ns;    /* from then on no earlier chunk is outstanding (X2); start_ns, if one at a time */
+    uint64_t oldest_ns;    /* from then on no earlier chunk is outstanding (exchange.X2); start_ns, if one at a time */
     uint64_t exchanged_ns; /* it ended */
     uint64_t update_ns;    /* its update began */
     uint64_t applied_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_cost_test.c - X1: what lies in a wait of the worker is exposed, the rest hidden; times made up. */
+/* exchange_cost_test.c - exchange.X1: what lies in a wait of the worker is exposed, the rest hidden; times made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,8 +158,8 @@ static void an_update_may_come_later(void **state)
     check(&a, 310, 50, 50, 0, 50);
 }
 
-/* X2: 100-600 and 150-1000 at once; the second counts since 600, for 400 of its 850, and so does its server: of 340 in
- * the update 160, of 85 in the queue 40. */
+/* exchange.X2: 100-600 and 150-1000 at once; the second counts since 600, for 400 of its 850, and so does its server:
+ * of 340 in the update 160, of 85 in the queue 40. */
 static void what_is_at_once_counts_once(void **state)
 {
     const struct chunk_times first = {

@@ -62,13 +62,13 @@ struct exchange_memory_facts {
     char reason[200]; /* why the first choice was not possible; "": it was */
 };
 
-/* Does the mode work on copies in host memory? E4. collective: NULL, the mode has none. Pure. */
+/* Does the mode work on copies in host memory? exchange.E4. collective: NULL, the mode has none. Pure. */
 bool exchange_memory_is_staged(const struct sync_mode *mode, const struct collective_ops *collective,
                                const struct compute_backend *compute);
 /* If shared memory is wanted: collective over env->world, including servers; else local to a worker. *out is written on
  * errors too: close it. RC_NOMEM, RC_UNSUPPORTED (why), RC_PEER. */
 enum rc exchange_memory_open(struct exchange_memory *out, const struct exchange_memory_env *env) MUST_CHECK;
-/* N5. */
+/* exchange.N5. */
 void exchange_memory_close_gradients(struct exchange_memory *m);
 void exchange_memory_close(struct exchange_memory *m); /* accepts a zeroed one, zeroes */
 /* Opens one more array in host memory, for put() and get() of the compute. RC_NOMEM: "WHAT: ...". */

@@ -19,13 +19,13 @@ struct chunk_state {  /* of a worker */
     bool is_left_out; /* from the step in which it was submitted: exchange_leave_out() */
     float lr;         /* of the step in which it was submitted */
     uint32_t step;
-    unsigned push_pull; /* E10: of that step, enum push_pull */
+    unsigned push_pull; /* exchange.E10: of that step, enum push_pull */
     uint64_t n_updates; /* so far; for the task that updates */
     struct chunk_times times;
 };
 
 struct posted {         /* chunks that are posted and not completed; for the task that exchanges */
-    size_t most_chunks; /* maximum at once, E12; at least 1; on servers as on workers */
+    size_t most_chunks; /* maximum at once, exchange.E12; at least 1; on servers as on workers */
     size_t *chunk;      /* [most_chunks]: number n is in n modulo most_chunks */
     size_t n_posted, n_completed;
     uint64_t last_ns; /* when the last one was completed */
@@ -35,12 +35,12 @@ struct exchange {
     struct exchange_env env;
     bool is_worker, has_servers; /* the rank; the mode */
     bool exchanges;              /* something crosses between ranks in this run */
-    bool is_staged;              /* the mode works on copies in host memory (E4) */
-    bool is_queued;              /* its collective works on the device (E1): is_staged is false */
-    bool overlaps;               /* E1 */
+    bool is_staged;              /* the mode works on copies in host memory (exchange.E4) */
+    bool is_queued;              /* its collective works on the device (exchange.E1): is_staged is false */
+    bool overlaps;               /* exchange.E1 */
     bool flips;                  /* env.flip is set; its copy: */
     struct gradient_flip flip;
-    bool keeps_undo;  /* E7 */
+    bool keeps_undo;  /* exchange.E7 */
     bool is_left_out; /* exchange_leave_out(), of chunks to come */
     struct buckets buckets;
     struct placement placement;        /* of a mode with servers */
@@ -55,15 +55,17 @@ struct exchange {
     struct exchange_memory memory;
     struct share *share[EXCHANGE_N_SHARES]; /* of memory; NULL if it has none */
     float *param, *grad;                    /* in memory */
-    float *host_param, *host_grad; /* for the mode to read and write: the same, or copies in host memory (E4) */
-    float *undo_param, *undo_moment[OPTIMIZER_MAX_MOMENTS]; /* E7: in host memory; NULL: the optimiser has fewer */
+    /* for the mode to read and write: the same, or copies in host memory (exchange.E4) */
+    float *host_param, *host_grad;
+    /* exchange.E7: in host memory; NULL: the optimiser has fewer */
+    float *undo_param, *undo_moment[OPTIMIZER_MAX_MOMENTS];
     struct slice {
         int server;
         float *param, *moments;
     } slice[2];                /* a server's, until the mode is open: its own; with replicas also the previous one's */
     uint64_t n_updates_before; /* of the training that this run continues */
-    float *residual;           /* E9: of a worker, in host memory; NULL: no compression, or no data */
-    float *accrued;            /* E10: likewise, since the last push; NULL: every step pushes */
+    float *residual;           /* exchange.E9: of a worker, in host memory; NULL: no compression, or no data */
+    float *accrued;            /* exchange.E10: likewise, since the last push; NULL: every step pushes */
     unsigned push_pull;        /* of the step that has begun: enum push_pull */
     struct period_counts counts; /* of steps begun */
     uint64_t sent_bytes;         /* of a worker, counted by the task that exchanges */
@@ -76,7 +78,7 @@ struct exchange {
     struct cost_account cost;
     float lr;         /* of this step */
     size_t n_begun;   /* steps of this run */
-    bool is_averaged; /* E8: the parameters of all workers are equal since the last step */
+    bool is_averaged; /* exchange.E8: the parameters of all workers are equal since the last step */
     uint32_t step;
     struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue belongs to the task that
                                                  exchanges */
@@ -94,22 +96,22 @@ enum rc exchange_post(void *arg, size_t k) MUST_CHECK;
 enum rc exchange_complete(void *arg, size_t *out) MUST_CHECK;
 /* The array that is pushed, or summed. */
 float *exchange_pushed(const struct exchange *x);
-/* E8: averages all chunks if a stopped run has not done so. */
+/* exchange.E8: averages all chunks if a stopped run has not done so. */
 enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
-/* E10: pushes the rest if a stopped run ends between two pushes. */
+/* exchange.E10: pushes the rest if a stopped run ends between two pushes. */
 enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
 
 /* --- others --- */
 
-/* exchange.c: E10. */
+/* exchange.c: exchange.E10. */
 bool exchange_has_periods(const struct exchange *x);
-/* exchange_agree.c: checks that every rank has the plan of rank 0 (E3), takes its chunks in the same order (E6), and
- * sends them in the same form (E9). RC_MISMATCH names the rank that differs. Collective. */
+/* exchange_agree.c: checks that every rank has the plan of rank 0 (exchange.E3), takes its chunks in the same order
+ * (exchange.E6), and sends them in the same form (exchange.E9). RC_MISMATCH names the rank that differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
 /* exchange_flip.c: applies env.flip if it is in chunk k, which is about to be updated; which was pulled. */
 enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
 void exchange_flip_pulled(struct exchange *x, size_t k);
-/* exchange_undo.c: E7: chunk k is about to be updated. */
+/* exchange_undo.c: exchange.E7: chunk k is about to be updated. */
 void exchange_keep_chunk(struct exchange *x, size_t k);
 
 #endif

@@ -10,7 +10,7 @@
  * With overlap the communicator posts and completes, while the caller computes. Without it await() does. A chunk is
  * done when the caller has seen that it is complete, and has counted its cost.
  *
- * Variants: sums on the device (E1), local SGD (E8), steps that do not push or pull (E10).
+ * Variants: sums on the device (exchange.E1), local SGD (exchange.E8), steps that do not push or pull (exchange.E10).
  */
 #include <assert.h>
 
@@ -71,7 +71,8 @@ static void note_queued(struct exchange *x, size_t k)
     x->last_start_ns = t->start_ns;
 }
 
-/* If several are outstanding, the oldest is shown (X2). When its messages were posted is a fact of its span. */
+/* If several are outstanding, the oldest is shown (exchange.X2). When its messages were posted is a fact of its
+ * span. */
 static void note_exchanged(const struct exchange *x, size_t k)
 {
     const struct chunk_times *t = &x->state[k].times;
@@ -126,7 +127,7 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     return RC_OK;
 }
 
-/* E1: the chunks of bucket b are summed on the device, behind their gradients. */
+/* exchange.E1: the chunks of bucket b are summed on the device, behind their gradients. */
 static enum rc queue_on_device(struct exchange *x, size_t b)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
@@ -153,7 +154,7 @@ static enum rc add_segment(struct exchange *x, const struct segment *s, size_t *
     *out = x->buckets.bucket_of[buckets_segment_at(&x->buckets, s->offset_elems)];
     if (!x->is_queued)                     /* else the device waits for it */
         TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
-    if (x->is_staged)                      /* E4 */
+    if (x->is_staged)                      /* exchange.E4 */
         TRY(compute_fetch(x->env.compute, x->host_grad + s->offset_elems, x->grad + s->offset_elems,
                           s->n_elems * sizeof(float)));
     assert(x->n_missing[*out] > 0);
@@ -231,7 +232,8 @@ float *exchange_pushed(const struct exchange *x)
     return accrues(x) ? x->accrued : x->host_grad;
 }
 
-/* E10: the gradient is added to those since the last push; without a pull the worker makes a step of its own. */
+/* exchange.E10: the gradient is added to those since the last push; without a pull the worker makes a step of its
+ * own. */
 static enum rc keep_gradient(struct exchange *x, size_t k)
 {
     const struct range chunk = x->buckets.chunk[k];
@@ -253,7 +255,7 @@ out:
     return rc;
 }
 
-/* E9 */
+/* exchange.E9 */
 static enum rc compress(struct exchange *x, struct range chunk)
 {
     const struct compression *c = &x->env.opts.compression;
@@ -272,7 +274,7 @@ static struct chunk_work work_of(const struct exchange *x, size_t k, unsigned pu
     return (struct chunk_work){ k, push_pull, x->state[k].lr, x->host_param, exchange_pushed(x) };
 }
 
-/* Bytes that this rank has sent, E14. */
+/* Bytes that this rank has sent, exchange.E14. */
 static uint64_t moved_bytes(const struct exchange *x)
 {
     const uint64_t n_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
@@ -426,8 +428,8 @@ out:
     return rc;
 }
 
-/* E1: the sum of chunk k is there, for later calls of the compute. The device sums one after the other: a chunk begins
- * when the one before it has ended, as far as the host can see. */
+/* exchange.E1: the sum of chunk k is there, for later calls of the compute. The device sums one after the other: a
+ * chunk begins when the one before it has ended, as far as the host can see. */
 static enum rc complete_on_device(struct exchange *x, size_t k)
 {
     const uint64_t sent_bytes = x->transport->moved.bytes_sent;
@@ -451,7 +453,7 @@ out:
     return rc;
 }
 
-/* --- local SGD (E8): parameters are averaged, seldom, in place of gradients --- */
+/* --- local SGD (exchange.E8): parameters are averaged, seldom, in place of gradients --- */
 
 static bool averages_now(const struct exchange *x)
 {
@@ -593,7 +595,7 @@ out:
     return rc;
 }
 
-/* E1: without overlap nothing that was submitted is on the device yet. */
+/* exchange.E1: without overlap nothing that was submitted is on the device yet. */
 static enum rc queue_submitted(struct exchange *x)
 {
     enum rc rc = RC_OK;

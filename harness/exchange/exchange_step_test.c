@@ -44,7 +44,7 @@ struct noted { /* the mode */
 
 static struct plan *plan_of_mode; /* of the run that is made */
 
-/* E12 */
+/* exchange.E12 */
 static int most_at_once(const struct plan *p)
 {
     const int wanted = p->opts.n_in_flight > 0 ? p->opts.n_in_flight : 1;
@@ -132,7 +132,8 @@ static void check_params(struct plan *p, const float *param, int step)
 {
     for (int g = 0; g < N_CHUNKS; g++)
         for (size_t i = 0; i < layout[g].n_elems; i++)
-            p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_CHUNKS - 1 - g); /* E2 */
+            /* exchange.E2 */
+            p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_CHUNKS - 1 - g);
 }
 
 static enum rc work(struct plan *p, struct world *w, struct exchange *x, struct compute *c)
@@ -302,7 +303,7 @@ static void an_error_ends_it(void **state)
         }
 }
 
-/* E10: a step that neither pushes nor pulls posts nothing; the last one pushes, and pulls no more. */
+/* exchange.E10: a step that neither pushes nor pulls posts nothing; the last one pushes, and pulls no more. */
 static void steps_without_messages_post_nothing(void **state)
 {
     struct plan p = { .opts = { .periods = { 3, 3 }, .n_in_flight = 3 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_undo.c - back to the last common step, after a rank was lost (E7): before a chunk is updated, its old
- * parameters and optimiser's state are copied to the host; each chunk counts its updates.
+ * exchange_undo.c - back to the last common step, after a rank was lost (exchange.E7): before a chunk is updated, its
+ * old parameters and optimiser's state are copied to the host; each chunk counts its updates.
  */
 #include "harness/exchange/exchange_state.h"
 #include "harness/world/world.h"

@@ -28,7 +28,7 @@ struct initial_array {
 
 /* Collective. RC_NOMEM. */
 enum rc initial_broadcast(struct world *w, const struct initial_array *a) MUST_CHECK;
-/* The same for parameters in shared memory (exchange_memory.h, N3): the array is sent once to each host, and there each
+/* The same for parameters in shared memory (exchange.N3): the array is sent once to each host, and there each
  * worker copies it from the first one's. */
 enum rc initial_broadcast_shared(const struct exchange_memory *m, const struct initial_array *a) MUST_CHECK;
 

@@ -64,7 +64,7 @@ struct cutter { /* the cuts go here one after the other */
     bool keeps;       /* else they are counted */
 };
 
-/* The next parameters go to server s. G3: a neighbour of its last range becomes part of it. */
+/* The next parameters go to server s. exchange.G3: a neighbour of its last range becomes part of it. */
 static void cut(struct cutter *c, int s, struct range part)
 {
     struct placement *p = c->p;

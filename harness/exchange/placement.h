@@ -66,7 +66,8 @@ enum rc placement_parse(struct placement_opts *out, const char *text) MUST_CHECK
 /* Writes it as text, cut to out[n_bytes]; PLACEMENT_TEXT_BYTES are enough. */
 void placement_text(char *out, size_t n_bytes, const struct placement_opts *opts);
 /* segment[n_segments]: in forward order, without gaps. n_servers 0: nothing is placed. Errors: RC_INVAL if a server
- * would be empty (G4; names how many servers are possible), or there are more than PLACEMENT_MAX_RANGES; RC_NOMEM. */
+ * would be empty (exchange.G4; names how many servers are possible), or there are more than PLACEMENT_MAX_RANGES;
+ * RC_NOMEM. */
 enum rc placement_open(struct placement *out, const struct placement_opts *opts, const struct segment *segment,
                        size_t n_segments, int n_servers) MUST_CHECK;
 void placement_close(struct placement *p); /* accepts a zeroed one, leaves it zeroed */

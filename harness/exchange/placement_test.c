@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement_test.c - which parameters are on which server (G1 to G4), the hottest one, and names of the options. */
+/* placement_test.c - which parameters are on which server (exchange.G1 to G4), the hottest one, and names of the
+ * options. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +88,7 @@ static void tensors_in_turn(void **state)
     placement_close(&p);
 }
 
-/* 40 elements each: 40 + 40 + 40 + 24. Neighbours on the only server are one range (G3). */
+/* 40 elements each: 40 + 40 + 40 + 24. Neighbours on the only server are one range (exchange.G3). */
 static void chunks_in_turn(void **state)
 {
     static const size_t first[] = { 0, 40, 80, 40, 0, 0 }, second[] = { 40, 40, 120, 24, 0, 0 },
@@ -139,7 +140,8 @@ static size_t make_layout(struct segment out[9], uint64_t seed, size_t *n_params
     return n;
 }
 
-/* Each parameter is in one slice (G1), where gather and scatter find it; any part of them is one range of the slice. */
+/* Each parameter is in one slice (exchange.G1), where gather and scatter find it; any part of them is one range of the
+ * slice. */
 static void check_copies(const struct placement *p, struct range part)
 {
     float all[270], back[270], slice[270];
@@ -191,7 +193,7 @@ static void every_parameter_is_on_one_server_G1(void **state)
         check_copies(&p, (struct range){ 0, n_params });
         check_copies(&p, (struct range){ begin, rng_u64(5, RNG_TEST, i) % (n_params - begin + 1) });
         for (int s = 0; s < n_servers && opts.kind != PLACEMENT_SPLIT; s++)
-            assert_true(p.n_elems[s] > 0); /* G4 */
+            assert_true(p.n_elems[s] > 0); /* exchange.G4 */
         placement_close(&p);
         n_checked++;
     }
@@ -207,7 +209,7 @@ static void digests_tell_placements_apart(void **state)
     for (int i = 0; i < 5; i++) {
         struct placement p = placed(kinds[i], 3), again = placed(kinds[i], 3);
         digest[i] = placement_digest(&p);
-        assert_true(digest[i] == placement_digest(&again)); /* G2 */
+        assert_true(digest[i] == placement_digest(&again)); /* exchange.G2 */
         for (int k = 0; k < i; k++)
             assert_true(digest[i] != digest[k]);
         placement_close(&p);

@@ -12,7 +12,7 @@
  * Invariants
  *   S1  Order on a worker: open; then in every step each chunk once, by sum() or by post() and complete(), in an order
  *       that is the same on every worker of a synchronous mode; with servers then final once; then close. One task at
- *       a time calls (task.h, K6). At most `most_in_flight` chunks are posted and not completed.
+ *       a time calls (world.K6). At most `most_in_flight` chunks are posted and not completed.
  *   S2  After sum() returned RC_OK, the elements of that chunk are the sum over workers (env.shard: over those that
  *       have the chunk). After complete() param holds, for that chunk, the values for the next step, at most
  *       `staleness` updates older than the newest, made by the rule of env.consistency (consistency.h).
@@ -81,7 +81,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     uint64_t stop_at;               /* likewise: updates of this run; 0: no limit (exchange.E11) */
     uint64_t n_batches;             /* likewise: of this run, which next_batch() assigns (exchange.E13), only with
                                        async; 0: no assignment */
-    struct compression compression; /* S6 */
+    struct compression compression; /* exchange.S6 */
     struct optimizer_rule optimizer;
     const float *slice_param; /* a server's slice (placement.h), in host memory, lent during open; NULL: no data */
     struct optimizer_state slice_state; /* likewise: float[n_moments][of the slice]; NULL: a new training */
@@ -199,11 +199,11 @@ static inline bool mode_exchanges(const struct module *mode)
 struct collective_mode {
     unsigned types; /* the collectives that it calls: enum collective_type */
 
-    /* S2, for chunk k of env.buckets. grad: float[n_params] in host memory, or NULL (no data); the elements of other
-     * chunks are neither read nor written. */
+    /* exchange.S2, for chunk k of env.buckets. grad: float[n_params] in host memory, or NULL (no data); the elements of
+     * other chunks are neither read nor written. */
     enum rc (*sum)(struct sync *s, size_t k, float *grad);
     /* Both replace sum() if the collective has COLL_DEVICE; for whole buckets. queue() does not wait: it sums bucket b
-     * of grad, float[n_params] in memory of the compute, after earlier calls of the compute (collective.A7). wait():
+     * of grad, float[n_params] in memory of the compute, after earlier calls of the compute (exchange.A7). wait():
      * later calls of the compute see the sum. Buckets are queued in the same order on every worker. */
     enum rc (*queue)(struct sync *s, size_t b, float *grad);
     enum rc (*wait)(struct sync *s, size_t b);
@@ -240,8 +240,8 @@ struct server_mode {
 
     /* --- on a server --- */
 
-    /* Its body, S4. step_ns: measured time of a step, 0: not known. A server waits on, despite timeout_ms, while its
-     * workers are silent no longer than some steps. */
+    /* Its body, exchange.S4. step_ns: measured time of a step, 0: not known. A server waits on, despite timeout_ms,
+     * while its workers are silent no longer than some steps. */
     enum rc (*serve)(struct sync *s, uint64_t step_ns);
     /* After serve(): facts about its work. */
     void (*served)(const struct sync *s, struct server_facts *out);

@@ -6,7 +6,7 @@
  * sliders of a lesson. All of it is built into the program, and written into the page with the samples.
  *
  * Invariant
- *   I1  A path on the page equals that of the command which the page shows beside it, step by step
+ *   -   A path on the page equals that of the command which the page shows beside it, step by step
  *       (harness/verbs/interactive_browser_test).
  */
 #ifndef HARNESS_LABS_INTERACTIVE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parts.h - the progress of a lab. A part is a training or a picture. Each is named on stderr when it begins
- * (report/progress.h). See lab.B3.
+ * (report/progress.h). See labs.B3.
  */
 #ifndef HARNESS_LABS_PARTS_H
 #define HARNESS_LABS_PARTS_H
@@ -24,7 +24,7 @@ void parts_expect(const struct lab_env *env, int n_trainings, int n_pictures);
 void parts_begin(const struct lab_env *env, const char *what);
 /* The stream on which a lab prints; the redrawn line is erased there. */
 FILE *parts_text(const struct lab_env *env);
-/* All parts are done. RC_BUG: their number is not the one that the lab announced (lab.B3). */
+/* All parts are done. RC_BUG: their number is not the one that the lab announced (labs.B3). */
 enum rc parts_close(struct lab_parts *p) MUST_CHECK;
 /* Instead of parts_close(), if the lab failed: erases the redrawn line and prints nothing. */
 void parts_abandon(struct lab_parts *p);

@@ -32,7 +32,7 @@
  *   I5  One thread, the one that called gm_init(), makes all calls on a job and on objects opened from it. A plain
  *       MPI_Init() is enough. Arrays need only the alignment of float; no two arguments of a call overlap.
  *   I6  *out is written only on success. Close functions accept a pointer to NULL, and set the pointer to NULL.
- *   I7  The ranks compare each collective call after gm_init(): the function, n (or n_params), op, root and n_servers;
+ *   -   The ranks compare each collective call after gm_init(): the function, n (or n_params), op, root and n_servers;
  *       for gm_ps_open() also the rule and the consistency. If these differ, the job fails with GM_MISMATCH at once.
  *       The message names what two ranks called. A rank whose part of the call needs nothing from other ranks may
  *       return GM_OK; its next call fails. Not compared: lr, the rule of a gm_sgd, and the calls of workers and servers

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gradmark_comm_test.c CASE - libgradmark in an MPI that this program initialises: by MPI_Init() alone, in parts of its
- * ranks, with a rank that fails, after which MPI goes on (I1, I2), or does not come; servers that wait for nobody, or
- * for who is too far behind. Under mpiexec, of 4 ranks.
+ * ranks, with a rank that fails, after which MPI goes on (lib.I1, I2), or does not come; servers that wait for nobody,
+ * or for who is too far behind. Under mpiexec, of 4 ranks.
  */
 #include <gradmark.h>
 #include <mpi.h>

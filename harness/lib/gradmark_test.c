@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gradmark_test.c [CASE] - libgradmark through its public header alone, by one rank, under mpiexec or gradmark launch:
- * values of collectives, W ranks are the big batch (I4), and what is refused (I2). The exit code tells. Cases of
- * processes of gradmark launch alone, where a rank fails, or does not come.
+ * values of collectives, W ranks are the big batch (lib.I4), and what is refused (lib.I2). The exit code tells. Cases
+ * of processes of gradmark launch alone, where a rank fails, or does not come.
  */
 #include <gradmark.h>
 #include <math.h>
@@ -196,7 +196,7 @@ static int train_together(struct gm_job *job, const char *name, size_t batch, fl
     return n_failures;
 }
 
-/* I4. */
+/* lib.I4. */
 static int big_batch(struct gm_job *job, const char *name, float lr, float momentum, int n_servers)
 {
     enum { BATCH = 12 };
@@ -361,7 +361,7 @@ static void pause_ms(long ms)
 }
 
 /* Rank 1 sums another length than the others: every rank hears of it, and the library ends no process, however long it
- * continues (I1): a rank of train is ended after 2.5 s. */
+ * continues (lib.I1): a rank of train is ended after 2.5 s. */
 static int one_fails(void)
 {
     static float x[4096];

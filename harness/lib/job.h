@@ -26,12 +26,12 @@ struct gm_job {
     size_t max_elems;                  /* of collective */
     uint64_t n_combined, n_broadcasts; /* calls so far, for gm_note() */
     int timeout_ms;                    /* of a wait for another rank */
-    bool has_failed;                   /* I2 */
+    bool has_failed;                   /* lib.I2 */
     bool is_of_gang;                   /* the processes were started by gradmark launch alone */
     FILE *notes;                       /* NULL: none yet */
 };
 
-/* I2: call after a collective call that ended with rc; reports a failure to the other ranks. */
+/* lib.I2: call after a collective call that ended with rc; reports a failure to the other ranks. */
 enum rc job_ended(struct gm_job *job, enum rc rc);
 /* RC_INVAL: job is NULL. RC_PEER: it has failed. */
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;

@@ -24,7 +24,7 @@ struct comparing {
     struct xfer *sent;                       /* [n_sent] of n_ranks */
     struct received received[MOST_RECEIVED]; /* [n_received], of which n_compared are compared */
     int n_sent, n_received, n_compared;
-    struct xfer *held, **held_end; /* receives that wait for the comparison (G3), in posting order */
+    struct xfer *held, **held_end; /* receives that wait for the comparison (lib.G3), in posting order */
 };
 
 static struct comparing *self(struct transport *t)

@@ -7,7 +7,7 @@
  * neighbours in this ring differ too. One of them detects it, and the failure of the job reaches all other ranks. The
  * root of a broadcast, which sends to all ranks, sends its signature to all.
  *
- *   G1  A call is compared with the call of the same sequence number on another rank.
+ *   -   A call is compared with the call of the same sequence number on another rank.
  *   G2  The messages of a collective follow the signatures at once, so this adds no latency. The first wait for one of
  *       these messages also waits for the signatures before it.
  *   G3  No receive of a collective is posted before that. So no message arrives that is longer than its buffer: Open
@@ -39,7 +39,7 @@ struct signature {
     size_t n; /* elements, as the caller counts them */
 };
 
-/* A transport for collectives, over one of `inner`, that compares signatures (G2). Collective over w. */
+/* A transport for collectives, over one of `inner`, that compares signatures (lib.G2). Collective over w. */
 enum rc signature_transport_open(struct transport **out, const struct transport_ops *inner, struct world *w) MUST_CHECK;
 
 /* Call before the messages of a call, on a transport opened above. Does not wait. */

@@ -13,14 +13,14 @@ struct disturbance disturbance_of_host(const struct window_load *host, double ow
     struct disturbance d = DISTURBANCE_NOT_KNOWN;
 
     assert(n_used_cores > 0);
-    if (host->n_host_cores == 0 || !(host->window_s >= DISTURBANCE_MIN_S)) /* D4, D3 */
+    if (host->n_host_cores == 0 || !(host->window_s >= DISTURBANCE_MIN_S)) /* measure.D4, D3 */
         return d;
     d.frequency_hz = host->frequency_hz;
     d.steal_ratio = host->steal_ratio;
     d.others_cores = host->busy_cores - own_cores;
-    if (d.others_cores < 0) /* D1 */
+    if (d.others_cores < 0) /* measure.D1 */
         d.others_cores = 0;
-    d.taken_ratio = (d.others_cores + d.steal_ratio * host->n_host_cores) / n_used_cores; /* D2 */
+    d.taken_ratio = (d.others_cores + d.steal_ratio * host->n_host_cores) / n_used_cores; /* measure.D2 */
     d.taken_limit_ratio = DISTURBED_RATIO + DISTURBANCE_GRAIN_S * (n_used_cores + 1) / (n_used_cores * host->window_s);
     return d;
 }
@@ -45,7 +45,7 @@ struct disturbance disturbance_worse(const struct disturbance *a, const struct d
 
 bool disturbance_is_too_much(const struct disturbance *d)
 {
-    return d->taken_ratio > d->taken_limit_ratio; /* D4: not where either is NaN */
+    return d->taken_ratio > d->taken_limit_ratio; /* measure.D4: not where either is NaN */
 }
 
 const char *disturbance_word(const struct disturbance *d)

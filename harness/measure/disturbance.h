@@ -38,9 +38,9 @@ struct window_load { /* while a process trained */
 
 struct disturbance {          /* of a host, or of the worst host; NaN: not known */
     double steal_ratio;       /* of the time of its cores */
-    double others_cores;      /* D1 */
-    double taken_ratio;       /* D2 */
-    double taken_limit_ratio; /* D3 */
+    double others_cores;      /* measure.D1 */
+    double taken_ratio;       /* measure.D2 */
+    double taken_limit_ratio; /* measure.D3 */
     double frequency_hz;
 };
 
@@ -52,7 +52,7 @@ struct disturbance disturbance_of_host(const struct window_load *host, double ow
 /* Combine two hosts: the worse value of each figure. Taken and its limit are those of the host that exceeds its limit
  * by more. */
 struct disturbance disturbance_worse(const struct disturbance *a, const struct disturbance *b);
-/* D3, D4 */
+/* measure.D3, D4 */
 bool disturbance_is_too_much(const struct disturbance *d);
 /* "yes", "no", "not_known". */
 const char *disturbance_word(const struct disturbance *d);

@@ -50,7 +50,7 @@ static void the_quantile_has_its_tail(void **state)
     assert_true(isinf(student_t_975(0.001)));
 }
 
-/* I2, in fractions: mean, standard error and effective number of short series. */
+/* measure.I2, in fractions: mean, standard error and effective number of short series. */
 static void short_series(void **state)
 {
     static const struct {

@@ -33,9 +33,9 @@ struct percentiles {
 void histogram_init(struct histogram *h);
 /* Count one value. O(1), no allocation: may be called between two clock reads. */
 void histogram_add(struct histogram *h, uint64_t value);
-/* H3 */
+/* measure.H3 */
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* H1, H2; 0 < percent <= 100. NaN: empty. */
+/* measure.H1, H2; 0 < percent <= 100. NaN: empty. */
 double histogram_percentile(const struct histogram *h, double percent);
 struct percentiles histogram_percentiles(const struct histogram *h);
 

@@ -50,7 +50,7 @@ struct contrast compare_independent(const double *first, size_t n_first, const d
     const struct logs a = logs_of(first, n_first), b = logs_of(second, n_second);
     const double difference = a.mean - b.mean;
     c.ratio = exp(difference);
-    if (n_first < 2 || n_second < 2) /* D2 */
+    if (n_first < 2 || n_second < 2) /* measure.A2 */
         return c;
     const double error = sqrt(a.square_error + b.square_error);
     if (error < ROUNDING) { /* no spread: what differs at all differs for sure */

@@ -58,7 +58,7 @@ static double autocovariance(const struct series *s, size_t lag)
     return sum / (double)s->n_blocks;
 }
 
-/* I2: n_blocks x the variance of the mean = -g0 + 2 (G0 + G1 + ...), where the sums of neighbours
+/* measure.I2: n_blocks x the variance of the mean = -g0 + 2 (G0 + measure.G1 + ...), where the sums of neighbours
  * Gm = g(2m) + g(2m + 1) are taken as long as they are positive. */
 static double long_run_variance(const struct series *s, double g0)
 {
@@ -76,7 +76,7 @@ static double long_run_variance(const struct series *s, double g0)
 
 static struct interval without_ends(double mean, double n_effective)
 {
-    return (struct interval){ .mean = mean, .low = NAN, .high = NAN, .n_effective = n_effective }; /* I4 */
+    return (struct interval){ .mean = mean, .low = NAN, .high = NAN, .n_effective = n_effective }; /* measure.I4 */
 }
 
 static struct interval around(double mean, double half, double n_effective)
@@ -102,7 +102,7 @@ struct interval interval_autocorrelated(const double *x, size_t n)
     double n_effective = long_run > g0 ? n_blocks * g0 / long_run : n_blocks;
     double error = sqrt(g0 / (n_effective - 1));
 
-    if (n_effective < 2) /* fewer than two independent values: I4 */
+    if (n_effective < 2) /* fewer than two independent values: measure.I4 */
         return without_ends(s.mean, n_effective);
     struct interval result = around(s.mean, student_t_975(n_effective - 1) * error, n_effective);
     if (s.per_block > 1) /* in values, not blocks */
@@ -117,7 +117,7 @@ struct interval interval_of_launches(const double *x, size_t n)
     double mean = mean_of(x, n);
     if (n < 2)
         return without_ends(mean, (double)n);
-    double error = sqrt(mean_square(x, n, mean) / (double)(n - 1)); /* I1: of the mean */
+    double error = sqrt(mean_square(x, n, mean) / (double)(n - 1)); /* measure.I1: of the mean */
     return around(mean, student_t_975((double)(n - 1)) * error, (double)n);
 }
 

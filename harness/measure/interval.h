@@ -15,17 +15,17 @@
 #include <stddef.h>
 
 struct interval {
-    double mean, low, high; /* low, high NaN: I4 */
-    double n_effective;     /* I2; the number of values under I3 */
+    double mean, low, high; /* low, high NaN: measure.I4 */
+    double n_effective;     /* measure.I2; the number of values under measure.I3 */
 };
 
 /* 0.975 quantile of Student's t with dof > 0 degrees of freedom (real dof allowed); error < 1e-4
  * relative for dof >= 1. */
 double student_t_975(double dof);
 
-/* I2 over x[n] in time order. n < 4: I4. O(n * lags), lags <= n / 2. */
+/* measure.I2 over x[n] in time order. n < 4: measure.I4. O(n * lags), lags <= n / 2. */
 struct interval interval_autocorrelated(const double *x, size_t n);
-/* I3 over x[n], any order. n < 2: I4. */
+/* measure.I3 over x[n], any order. n < 2: measure.I4. */
 struct interval interval_of_launches(const double *x, size_t n);
 /* Interval of scale / X, given one of X > 0; high is infinite when x.low is not above 0. */
 struct interval interval_reciprocal(struct interval x, double scale);

@@ -53,7 +53,7 @@ static enum rc parts_open(struct parts *p, const struct losses *in)
     return RC_OK;
 }
 
-/* G2: does a loss of the last part, or the test loss, fail to be finite? Then *first is the first that does. */
+/* measure.G2: does a loss of the last part, or the test loss, fail to be finite? Then *first is the first that does. */
 static bool is_broken(size_t *first, const struct losses *in)
 {
     const size_t n_tenth = in->n / 10, n_least = in->n < LEARNING_PART ? in->n : LEARNING_PART;
@@ -83,15 +83,15 @@ static enum learning_why why_of(const struct parts *p, const struct losses *in)
     const double first = sorted_median(p->first, p->n), last = sorted_median(p->last, p->n);
     const double half = p->last_one.high - p->last_one.mean;
 
-    if (p->share_higher >= LEARNING_SHARE) /* G4 */
+    if (p->share_higher >= LEARNING_SHARE) /* measure.G4 */
         return !in->is_short || last > LEARNING_FAR * first ? LEARNING_ROSE : LEARNING_TOO_SHORT;
-    if (isnan(in->chance)) /* G7 */
+    if (isnan(in->chance)) /* measure.G7 */
         return p->share_lower >= LEARNING_SHARE ? LEARNING_FELL : LEARNING_TOO_NOISY;
-    if (is_below(p, in->chance)) /* G5 */
+    if (is_below(p, in->chance)) /* measure.G5 */
         return LEARNING_FELL;
-    if (in->is_short && last <= LEARNING_FAR * in->chance) /* G8 */
+    if (in->is_short && last <= LEARNING_FAR * in->chance) /* measure.G8 */
         return LEARNING_TOO_SHORT;
-    if (p->last_one.mean >= in->chance || half <= LEARNING_NOISE * in->chance) /* G6 */
+    if (p->last_one.mean >= in->chance || half <= LEARNING_NOISE * in->chance) /* measure.G6 */
         return LEARNING_AT_CHANCE;
     return in->test >= (1 - LEARNING_NOISE) * in->chance ? LEARNING_AT_CHANCE : LEARNING_TOO_NOISY;
 }
@@ -105,13 +105,13 @@ static enum learned learned_of(enum learning_why why)
 
 enum rc learning_judge(struct learning *out, const struct losses *in)
 {
-    struct learning l = { .why = LEARNING_NO_LOSS, .first = NAN, .last = NAN }; /* G1 */
+    struct learning l = { .why = LEARNING_NO_LOSS, .first = NAN, .last = NAN }; /* measure.G1 */
     struct parts p = { 0 };
     enum rc rc = RC_OK;
 
-    if (in->is_training && is_broken(&l.first_broken_loss, in)) /* G2 */
+    if (in->is_training && is_broken(&l.first_broken_loss, in)) /* measure.G2 */
         l.why = LEARNING_NOT_FINITE;
-    else if (in->is_training && in->n < LEARNING_MIN_LOSSES) /* G3 */
+    else if (in->is_training && in->n < LEARNING_MIN_LOSSES) /* measure.G3 */
         l.why = LEARNING_TOO_SHORT;
     else if (in->is_training) {
         TRY(parts_open(&p, in));

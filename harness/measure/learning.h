@@ -52,8 +52,8 @@ struct losses {          /* of a run; borrowed */
     size_t n;
     double chance;    /* loss of random guessing; NaN: not known */
     double test;      /* after the last step, over a test set; NaN: no test */
-    bool is_training; /* G1 */
-    bool is_short;    /* G8 */
+    bool is_training; /* measure.G1 */
+    bool is_short;    /* measure.G8 */
 };
 
 struct learning {

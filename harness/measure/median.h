@@ -13,7 +13,7 @@
 #include "harness/measure/interval.h"
 
 /* Sorts x[n]; mean is the median. At least 95 %: the narrowest such pair. n < 6: no pair reaches that; low and high are
- * NaN (interval.I4). n 0: mean, low and high are NaN. O(n log n). Cannot fail. */
+ * NaN (measure.I4). n 0: mean, low and high are NaN. O(n log n). Cannot fail. */
 struct interval median_interval(double *x, size_t n);
 
 #endif

@@ -10,9 +10,9 @@
 #include "harness/measure/sorted.h"
 #include "harness/measure/student.h"
 
-static const double FAR_ERRORS = 0.9 /* C3 */, ROUNDING = 1e-12;
+static const double FAR_ERRORS = 0.9 /* measure.C3 */, ROUNDING = 1e-12;
 
-/* C3; NaN: no memory. */
+/* measure.C3; NaN: no memory. */
 static double hodges_lehmann(const double *x, size_t n)
 {
     const size_t n_averages = n * (n + 1) / 2;

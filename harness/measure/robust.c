@@ -114,7 +114,7 @@ enum rc robust_q_values(double *q, const double *p, size_t n, size_t n_tests)
     for (size_t i = 0; i < n; i++)
         ranked[i] = (struct ranked_p){ p[i], i };
     qsort(ranked, n, sizeof *ranked, by_p);
-    for (size_t k = n; k-- > 0;) { /* M4, from the largest p: equal p get equal q, in whatever order */
+    for (size_t k = n; k-- > 0;) { /* measure.M4, from the largest p: equal p get equal q, in whatever order */
         const double here = ranked[k].p * (double)n_tests / (double)(k + 1);
         least = here < least ? here : least;
         q[ranked[k].index] = least;

@@ -26,24 +26,25 @@
 
 /* Reorders x[n]; none is NaN; n 0: NaN. O(n log n). Cannot fail. */
 double robust_median(double *x, size_t n);
-/* Replaces x[n] by their distances from `middle`; returns their median, scaled as in M1; n 0: NaN. Cannot fail. */
+/* Replaces x[n] by their distances from `middle`; returns their median, scaled as in measure.M1; n 0: NaN. Cannot
+ * fail. */
 double robust_spread(double *x, size_t n, double middle);
 enum { ROBUST_FEW = 32 };
-/* M3. Of x[n], 2 <= n <= ROBUST_FEW. O(n^2 log n). Cannot fail. */
+/* measure.M3. Of x[n], 2 <= n <= ROBUST_FEW. O(n^2 log n). Cannot fail. */
 double robust_spread_of_few(const double *x, size_t n);
-/* M3; 0: n < 3. */
+/* measure.M3; 0: n < 3. */
 double robust_dof_of_few(size_t n);
 /* (x - middle) / spread, with a spread of at least `floor`; 0 if all of these are 0. */
 double robust_z(double x, double middle, double spread, double floor);
-/* M2; 0: n < 2. */
+/* measure.M2; 0: n < 2. */
 double robust_dof(size_t n);
 /* P(Z > z) of a standard normal Z; relative error < 1e-12. */
 double normal_upper_tail(double z);
 /* P(T > deviation / spread) of Student's t; dof INFINITY: normal. Without spread: 0 if deviation > 0, else 1. dof 0:
  * 1. */
 double robust_upper_tail(double deviation, double spread, double dof);
-/* M4. q[n] := q of p[n], the smallest of n_tests >= n values; values of 1 may be omitted from p. q may be p. O(n log
- * n). RC_NOMEM. */
+/* measure.M4. q[n] := q of p[n], the smallest of n_tests >= n values; values of 1 may be omitted from p. q may be p.
+ * O(n log n). RC_NOMEM. */
 enum rc robust_q_values(double *q, const double *p, size_t n, size_t n_tests) MUST_CHECK;
 
 #endif

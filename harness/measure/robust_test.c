@@ -109,7 +109,7 @@ static void m4_false_discovery_rates(void **state)
     assert_int_equal(robust_q_values(q, NULL, 0, 0), RC_OK);
 }
 
-/* M2, M3: of n normal values, how often a value's tail is at most 0.005. */
+/* measure.M2, M3: of n normal values, how often a value's tail is at most 0.005. */
 static double exceeded_ratio(int n, bool is_few)
 {
     enum { N_SETS = 4000, MOST = 16 };

@@ -68,7 +68,7 @@ static size_t mser_cut(const double *x, size_t n_blocks)
     return cut;
 }
 
-/* S2: of the windows of n_start blocks behind the first n_start, nearly all are on one side of those. */
+/* measure.S2: of the windows of n_start blocks behind the first n_start, nearly all are on one side of those. */
 static bool start_differs(const double *x, size_t n_start, size_t n_blocks)
 {
     const size_t n_windows = n_blocks - 2 * n_start + 1;
@@ -88,7 +88,7 @@ static bool start_differs(const double *x, size_t n_start, size_t n_blocks)
     return fmax((double)n_above, (double)n_below) >= WINDOWS_BEYOND_RATIO * (double)n_windows;
 }
 
-/* MSER-5 with what it is accepted for (S1, S2, S4). */
+/* MSER-5 with what it is accepted for (measure.S1, S2, S4). */
 static struct steady warmup_of(const double *x, size_t n)
 {
     const size_t n_blocks = n / BLOCK;
@@ -158,7 +158,7 @@ static bool find_late_shift(struct level_shift *out, size_t *first, const double
 
 enum shift { SHIFT_NONE, SHIFT_SWITCH, SHIFT_DRIFT };
 
-/* S1, S3, in y[n]. */
+/* measure.S1, S3, in y[n]. */
 static enum shift find_shift(struct level_shift *out, const double *y, size_t n)
 {
     const size_t n_least = n / 10 > MIN_LEVEL_SPANS ? n / 10 : MIN_LEVEL_SPANS;

@@ -28,10 +28,10 @@
 #define STEADY_RULE "mser5"
 
 enum steady_state {
-    STEADY_TOO_SHORT, /* S4: nothing is cut */
+    STEADY_TOO_SHORT, /* measure.S4: nothing is cut */
     STEADY_REACHED,   /* after n_warmup values */
-    STEADY_NONE,      /* S1: nothing is cut */
-    STEADY_SWITCH,    /* S3: two levels after n_warmup values */
+    STEADY_NONE,      /* measure.S1: nothing is cut */
+    STEADY_SWITCH,    /* measure.S3: two levels after n_warmup values */
 };
 
 struct steady {

@@ -3,7 +3,7 @@
  * steps.c - rounds, costs and losses out of step stamps.
  *
  * Completions are taken from all workers in the order of time (struct merge). The first boundary of a
- * round is the latest first start (E3); every n_workers completions later the next one begins. In a
+ * round is the latest first start (measure.E3); every n_workers completions later the next one begins. In a
  * synchronous mode round r is step r of every worker, because no worker completes step r + 1 before
  * everybody has completed step r; so one rule serves all modes. (Overlapped: step r + 1, and nobody completes
  * step r + 2 before everybody has completed step r + 1, whose gradients it waits for.)
@@ -61,13 +61,13 @@ static enum rc check_order(const struct steps *in)
     return RC_OK;
 }
 
-struct window { /* E3, the rounds it consists of */
+struct window { /* measure.E3, the rounds it consists of */
     uint64_t from_ns, to_ns;
     uint64_t *boundary_ns; /* [n_rounds + 1]; boundary_ns[0] = from_ns */
     size_t n_rounds;
 };
 
-/* E3: between the first and the last step of overlapped runs. */
+/* measure.E3: between the first and the last step of overlapped runs. */
 static void find_window(struct window *w, const struct steps *in)
 {
     const bool is_between = in->overlapped && in->n_steps > 2;
@@ -155,7 +155,7 @@ static void merge_fini(struct merge *m)
 
 /* --- rounds --- */
 
-/* E2: fill w->boundary_ns, at most one round per step. */
+/* measure.E2: fill w->boundary_ns, at most one round per step. */
 static enum rc find_rounds(struct window *w, const struct steps *in)
 {
     struct merge m = { 0 };
@@ -189,7 +189,7 @@ static double loss_weight(const struct steps *in, size_t worker)
     return in->batch_count ? batch_of(in, worker) / (double)in->batch_per_worker_count : 1.0;
 }
 
-/* E1: what a step that ends in the window counts for, over one of the mean batch all of which was applied. */
+/* measure.E1: what a step that ends in the window counts for, over one of the mean batch all of which was applied. */
 static double counted_ratio(const struct window *w, const struct steps *in)
 {
     double n_steps = 0, n_samples = 0, n_late = 0;
@@ -208,7 +208,7 @@ static double counted_ratio(const struct window *w, const struct steps *in)
     return applied * n_samples / (n_steps * (double)in->batch_per_worker_count);
 }
 
-/* E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
+/* measure.E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
 static enum rc find_throughput(struct steps_summary *out, struct window *w, const struct steps *in)
 {
     const double samples_per_round = (double)in->n_workers * (double)in->batch_per_worker_count;
@@ -268,8 +268,8 @@ static uint64_t take(uint64_t *left, uint64_t part)
     return taken;
 }
 
-/* E4, of all steps of a worker together: overlapped, what ran at the border of two steps may count for the second. What
- * was measured at the server comes first; the wait for the latest worker is a part of the exchange. */
+/* measure.E4, of all steps of a worker together: overlapped, what ran at the border of two steps may count for the
+ * second. What was measured at the server comes first; the wait for the latest worker is a part of the exchange. */
 static void find_rest(struct costs *sum)
 {
     uint64_t left = sum->whole_ns - sum->compute_ns;
@@ -343,8 +343,8 @@ static void report_costs(struct steps_summary *out, const struct costs *sum, con
     out->step_p99_s = p.p99 * 1e-9;
 }
 
-/* E5: steady steps are those that ended in the steady rounds. Their sums for each worker in costs[n_workers], zeroed by
- * the caller; single ones in whole_ns. */
+/* measure.E5: steady steps are those that ended in the steady rounds. Their sums for each worker in costs[n_workers],
+ * zeroed by the caller; single ones in whole_ns. */
 static enum rc find_costs(struct costs *costs, struct histogram *whole_ns, const struct window *w,
                           const struct steps *in)
 {

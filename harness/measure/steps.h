@@ -71,14 +71,14 @@ struct steps {                      /* borrowed */
 };
 
 struct steps_summary {
-    size_t n_rounds;                                     /* whole rounds inside E3 */
-    struct steady steady;                                /* E5, of the rounds' durations: values are rounds */
+    size_t n_rounds;                                     /* whole rounds inside measure.E3 */
+    struct steady steady;                                /* measure.E5, of the rounds' durations: values are rounds */
     struct interval throughput_samples_per_s;            /* within this run, autocorrelation-aware */
-    double step_mean_s, step_min_s, step_max_s;          /* E5, over workers and steady steps */
-    double step_p50_s, step_p95_s, step_p99_s;           /* E5, likewise (histogram.h, H1, H2) */
-    double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
-    double rest_s;                                       /* E4, likewise */
-    double exposed_s, hidden_s;                          /* E4: communication */
+    double step_mean_s, step_min_s, step_max_s;          /* measure.E5, over workers and steady steps */
+    double step_p50_s, step_p95_s, step_p99_s;           /* measure.E5, likewise (measure.H1, H2) */
+    double compute_s, wait_s, wire_s, server_s, apply_s; /* measure.E4, means over steady steps */
+    double rest_s;                                       /* measure.E4, likewise */
+    double exposed_s, hidden_s;                          /* measure.E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
     double staleness_mean_count;                         /* over all steps with staleness: step_has_staleness() */
     uint32_t staleness_max_count;
@@ -87,17 +87,17 @@ struct steps_summary {
 
 /* Fill out; scratch is allocated and freed inside. O(N log n_workers) for N steps of all workers. RC_INVAL: n_steps or
  * n_workers is 0, or a worker's stamps go back in time; RC_NOMEM; out is unchanged then. Without a whole round inside
- * E3, throughput is NaN, and costs cover all steps. */
+ * measure.E3, throughput is NaN, and costs cover all steps. */
 enum rc steps_summarise(struct steps_summary *out, const struct steps *in) MUST_CHECK;
 
-struct step_parts { /* E4, E5: of one worker; NaN: it has no steady step */
+struct step_parts { /* measure.E4, E5: of one worker; NaN: it has no steady step */
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
     double exposed_s, hidden_s;
 };
 /* out[in->n_workers] := each worker's parts, over the summary's steps. Errors: as steps_summarise(). */
 enum rc steps_worker_parts(struct step_parts *out, const struct steps *in) MUST_CHECK;
 
-/* Communication in one step of a worker: exposed (E4; not below 0), and hidden. */
+/* Communication in one step of a worker: exposed (measure.E4; not below 0), and hidden. */
 double steps_exposed_s(const struct step_stamp *s);
 double steps_hidden_s(const struct step_stamp *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_held_test.c - what servers do to steps: E4 where they hold answers back, that is wait, of each worker and of
- * all; E1 where they drop gradients; staleness where they refuse them. */
+/* steps_held_test.c - what servers do to steps: measure.E4 where they hold answers back, that is wait, of each worker
+ * and of all; measure.E1 where they drop gradients; staleness where they refuse them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -30,7 +30,7 @@ void byte_ring_put(struct byte_ring *r, const void *from, size_t n_bytes)
     const size_t offset = (size_t)(r->n_own % r->n_bytes), n_end = r->n_bytes - offset;
     const size_t n_first = n_bytes < n_end ? n_bytes : n_end;
 
-    assert(n_bytes <= r->n_bytes - (size_t)(r->n_own - r->n_other)); /* R2 */
+    assert(n_bytes <= r->n_bytes - (size_t)(r->n_own - r->n_other)); /* net.R2 */
     if (from && n_first > 0)
         memcpy(r->bytes + offset, from, n_first);
     if (from && n_bytes > n_first)
@@ -40,14 +40,14 @@ void byte_ring_put(struct byte_ring *r, const void *from, size_t n_bytes)
 
 void byte_ring_publish(struct byte_ring *r)
 {
-    atomic_store_explicit(&r->shared->n_written, r->n_own, memory_order_release); /* R3 */
+    atomic_store_explicit(&r->shared->n_written, r->n_own, memory_order_release); /* net.R3 */
 }
 
 bool byte_ring_want_room(struct byte_ring *r, bool wants)
 {
     if (atomic_load_explicit(&r->shared->wants_room, memory_order_relaxed) == (uint32_t)wants)
         return false;
-    atomic_store(&r->shared->wants_room, wants); /* R5: sequentially consistent with byte_ring_free() */
+    atomic_store(&r->shared->wants_room, wants); /* net.R5: sequentially consistent with byte_ring_free() */
     return true;
 }
 
@@ -74,13 +74,13 @@ const unsigned char *byte_ring_next(struct byte_ring *r, size_t *n_bytes)
 
 void byte_ring_take(struct byte_ring *r, size_t n_bytes)
 {
-    assert(n_bytes <= (size_t)(r->n_other - r->n_own)); /* R2 */
+    assert(n_bytes <= (size_t)(r->n_other - r->n_own)); /* net.R2 */
     r->n_own += n_bytes;
 }
 
 bool byte_ring_free(struct byte_ring *r)
 {
-    atomic_store(&r->shared->n_freed, r->n_own); /* R4, and R5: before the look at wants_room */
+    atomic_store(&r->shared->n_freed, r->n_own); /* net.R4, and R5: before the look at wants_room */
     return atomic_load(&r->shared->wants_room) != 0;
 }
 

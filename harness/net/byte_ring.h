@@ -3,7 +3,7 @@
  * byte_ring.h - bytes from one rank to another through memory that both map. Private to transport shm. Cannot fail.
  *
  * Invariants
- *   R1  One end puts, one end takes, each used by one thread. Neither waits here or holds anything that the other
+ *   -   One end puts, one end takes, each used by one thread. Neither waits here or holds anything that the other
  *       needs: if an end dies at any moment, the other keeps what was published, and room that was freed.
  *   R2  Positions count bytes from the beginning: freed <= taken <= written <= freed + n_bytes.
  *   R3  Bytes are taken in the order in which they were put, after byte_ring_publish() and not before.
@@ -47,7 +47,7 @@ size_t byte_ring_room(struct byte_ring *r);
 /* from[n_bytes], at most byte_ring_room(); from NULL: bytes of any value. */
 void byte_ring_put(struct byte_ring *r, const void *from, size_t n_bytes);
 void byte_ring_publish(struct byte_ring *r);
-/* R5: sets whether the writer wants room. Call before reading the room. True: it was different until now. */
+/* net.R5: sets whether the writer wants room. Call before reading the room. True: it was different until now. */
 bool byte_ring_want_room(struct byte_ring *r, bool wants);
 void byte_ring_cut(struct byte_ring *r);
 
@@ -56,7 +56,7 @@ void byte_ring_cut(struct byte_ring *r);
 /* The next bytes that are contiguous; *n_bytes 0: none. Lent until byte_ring_free() after their byte_ring_take(). */
 const unsigned char *byte_ring_next(struct byte_ring *r, size_t *n_bytes);
 void byte_ring_take(struct byte_ring *r, size_t n_bytes);
-/* R4. True: the writer wants room, and there is some now (R5). */
+/* net.R4. True: the writer wants room, and there is some now (net.R5). */
 bool byte_ring_free(struct byte_ring *r);
 /* Does the writer want room? */
 bool byte_ring_is_wanted(struct byte_ring *r);

@@ -71,7 +71,7 @@ static enum rc create_beside(int *fd, char **temporary, const char *path)
     return rc_raise(RC_INVAL, "%s: cannot be written: %s", path, strerror(error));
 }
 
-/* K2: link() makes no name that is there already. */
+/* net.K2: link() makes no name that is there already. */
 static enum rc put_in_place(const char *temporary, const char *path, bool replaces)
 {
     if ((replaces ? rename(temporary, path) : link(temporary, path)) == 0)
@@ -138,7 +138,7 @@ static bool parse(struct curve_keys *out, const char *text)
            strcmp(derived, out->public_text) == 0;
 }
 
-/* K1 */
+/* net.K1 */
 static enum rc check_rights(FILE *file, const char *path)
 {
     struct stat about;

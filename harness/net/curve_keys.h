@@ -36,9 +36,10 @@ struct curve_keys { /* zeroed: none */
 enum rc curve_check(void) MUST_CHECK;
 /* A new pair. RC_UNSUPPORTED as curve_check(). */
 enum rc curve_keys_make(struct curve_keys *out) MUST_CHECK;
-/* Writes a new file at path; with replaces an existing one is replaced; K2. RC_INVAL names path and reason, RC_IO. */
+/* Writes a new file at path; with replaces an existing one is replaced; net.K2. RC_INVAL names path and reason,
+ * RC_IO. */
 enum rc curve_keys_write(const char *path, const struct curve_keys *keys, bool replaces) MUST_CHECK;
-/* RC_INVAL names path and fault, K1. RC_UNSUPPORTED as curve_check(). */
+/* RC_INVAL names path and fault, net.K1. RC_UNSUPPORTED as curve_check(). */
 enum rc curve_keys_read(struct curve_keys *out, const char *path) MUST_CHECK;
 /* Overwrites the pair with zeros. Cannot fail. */
 void curve_keys_wipe(struct curve_keys *keys);

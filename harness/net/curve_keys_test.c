@@ -200,7 +200,7 @@ static void files_that_are_none_are_refused_K1(void **state)
     expect_refused(k->folder, "cannot be read");
 }
 
-/* K3 */
+/* net.K3 */
 static void no_message_has_a_secret_in_it_K3(void **state)
 {
     const struct kit *k = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inproc_hold_test.c - a rank that holds a message and does not go on: its sender's timed wait ends all the same, its
- * transport can be closed, and the message can be released after that (T3).
+ * transport can be closed, and the message can be released after that (net.T3).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * message_log.h - every message that a transport has moved: its peer, times, and place in an array. The wrappers of one
- * transport add to it (transport.h, T14). It allocates as it grows.
+ * transport add to it (net.T14). It allocates as it grows.
  */
 #ifndef HARNESS_NET_MESSAGE_LOG_H
 #define HARNESS_NET_MESSAGE_LOG_H

@@ -105,7 +105,7 @@ out:
     return rc;
 }
 
-/* The memory is freed at once: MPI must not know of it (M1). */
+/* The memory is freed at once: MPI must not know of it (net.M1). */
 static enum rc wait_xfer(struct transport *t, bool receives, int peer, size_t n_bytes)
 {
     unsigned char *bytes = calloc(1, n_bytes);
@@ -344,7 +344,7 @@ static int run_drill(struct drill *d, bool has_tasks)
     d->n_failures += EXPECT(n_ones == n_ranks);
     mpi_watch.n_isends = 0;
     d->n_failures += EXPECT(world_run(&world_mpi, &opts, 0, ring_body, &d->n_failures) == RC_OK);
-    d->n_failures += EXPECT(mpi_watch.n_isends == 0); /* M2 */
+    d->n_failures += EXPECT(mpi_watch.n_isends == 0); /* net.M2 */
     d->n_failures += EXPECT(mpi_watch.n_comms == n_before && mpi_watch.n_requests == 0);
     if (d->n_failures > 0)
         fprintf(stderr, "rank %d: %s, way %d, failing rank %d, late rank %d, tasks %d\n", mpi_watch.rank, d->wait->name,

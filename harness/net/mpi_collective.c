@@ -25,7 +25,7 @@ struct mpi_collective {
     struct mpi_lock *lock;
     MPI_Comm comm;
     int *n_each, *at; /* [n_ranks]: elements of each rank's chunk, and its first one */
-    enum rc failed;   /* X3 */
+    enum rc failed;   /* net.X3 */
     char why[RC_MESSAGE_BYTES];
 };
 
@@ -103,7 +103,7 @@ static enum rc still_works(const struct mpi_collective *m)
     return m->failed == RC_OK ? RC_OK : rc_raise(m->failed, "%s", m->why);
 }
 
-/* X3 */
+/* net.X3 */
 static enum rc remember(struct mpi_collective *m, enum rc rc)
 {
     if (rc != RC_OK && m->failed == RC_OK) {
@@ -125,7 +125,7 @@ static enum rc wait_for(struct mpi_collective *m, const struct call *c, MPI_Requ
         TRY_MPI(m->lock, MPI_Test(request, &done, MPI_STATUS_IGNORE));
         if (done)
             break;
-        TRY(transport_check(m->env.transport, -1)); /* T10 */
+        TRY(transport_check(m->env.transport, -1)); /* net.T10 */
         TRY(world_check_losses(m->world));
         if (limit_ns > 0 && wait_clock_ns() - started_ns >= limit_ns)
             FAIL(RC_TIMEOUT, "%s of %d elements: not done after %d ms", c->what, c->n_elems, m->env.timeout_ms);
@@ -216,7 +216,7 @@ out:
     return rc;
 }
 
-/* --- calls on an array of any length (X2) --- */
+/* --- calls on an array of any length (net.X2) --- */
 
 typedef enum rc call_fn(struct mpi_collective *m, const struct call *c);
 

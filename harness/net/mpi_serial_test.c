@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_serial_test.c [attached] - the suites of worlds and transports, with a look at each call of MPI (mpi_lock.h, L1
+ * mpi_serial_test.c [attached] - the suites of worlds and transports, with a look at each call of MPI (world.J1
  * to L3). attached: in an MPI of this program's own.
  *
  * The functions below replace MPI's for this program, and call those that MPI has for the purpose (PMPI). In a run with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_transport_loss_test.c die|hang - the mpi transport of four processes, of which rank 2 is lost: T6, T10, T12.
+ * mpi_transport_loss_test.c die|hang - the mpi transport of four processes, of which rank 2 is lost: net.T6, T10, T12.
  * Started by loss_launch_test, which counts the ranks that end well.
  */
 #include <stdio.h>

@@ -144,7 +144,7 @@ static void end_recv(struct xfer *x, enum shm_state state)
     atomic_store_explicit(&x->state, state, memory_order_relaxed);
 }
 
-/* Is a message of n_bytes too long for x (T9)? Ends x then, else prepares it. */
+/* Is a message of n_bytes too long for x (net.T9)? Ends x then, else prepares it. */
 static bool is_refused(struct xfer *x, size_t n_bytes)
 {
     if (n_bytes > xfer_n_bytes(x)) {
@@ -174,7 +174,7 @@ void shm_in_post(struct shm_in *in, struct xfer *x)
     for (struct shm_arrival **link = &s->early.first; *link; link = &(*link)->next) {
         if ((*link)->tag != x->tag)
             continue;
-        struct shm_arrival *a = arrivals_take(&s->early, link); /* T4: older than all that come */
+        struct shm_arrival *a = arrivals_take(&s->early, link); /* net.T4: older than all that come */
         if (a->is_whole)
             deliver(in, x, a);
         else
@@ -202,7 +202,7 @@ static struct xfer **find_recv(struct sender *s, uint32_t tag)
     return link;
 }
 
-/* N1: does a message with this head stay where it is? */
+/* net.N1: does a message with this head stay where it is? */
 static bool is_left(struct sender *s, const struct shm_head *head, bool for_any)
 {
     if ((head->tag & TAG_ANY) || *find_recv(s, head->tag))
@@ -233,7 +233,7 @@ static void end_message(struct shm_in *in, struct sender *s)
 static enum rc begin_message(struct shm_in *in, int peer, const struct shm_head *head)
 {
     struct sender *s = &in->from[peer];
-    struct xfer **link = find_recv(s, head->tag); /* none has TAG_ANY (T8) */
+    struct xfer **link = find_recv(s, head->tag); /* none has TAG_ANY (net.T8) */
     struct xfer *x = *link ? xfer_queue_take(&s->recvs, link) : NULL;
     enum rc rc = RC_OK;
 

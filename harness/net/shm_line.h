@@ -39,7 +39,7 @@ static inline size_t shm_padded(size_t n_bytes)
     return (n_bytes + BYTE_RING_LINE - 1) & ~(size_t)(BYTE_RING_LINE - 1);
 }
 
-/* Lines are shorter the more ranks a host has, and no longer than the plan can use (T13). Pure. */
+/* Lines are shorter the more ranks a host has, and no longer than the plan can use (net.T13). Pure. */
 struct shm_geometry shm_geometry_of(int n_ranks, const struct transport_plan *plan);
 
 struct shm_line_parts {

@@ -85,7 +85,7 @@ static void a_long_message_goes_through_a_short_ring_N2(void **state)
 
     (void)state;
     shm_out_post(&p->out, &tx);
-    assert_int_equal(tx.state, SHM_POSTED); /* O1: no more than a ring ahead */
+    assert_int_equal(tx.state, SHM_POSTED); /* net.M1: no more than a ring ahead */
     assert_int_equal(p->out.n_done, RING_BYTES - 64);
     shm_in_post(p->in, &rx);
     assert_true(take(p));
@@ -133,7 +133,7 @@ static void early_messages_wait_for_their_receives_T4(void **state)
     pair_close(p);
 }
 
-/* N1: it is copied once, by who receives it, unless another one behind it is awaited or wants its room. */
+/* net.N1: it is copied once, by who receives it, unless another one behind it is awaited or wants its room. */
 static void an_early_message_stays_while_it_may(void **state)
 {
     struct pair *p = pair_open();
@@ -169,7 +169,7 @@ static void an_early_message_stays_while_it_may(void **state)
     pair_close(p);
 }
 
-static void a_message_for_any_rank_is_lent_where_it_is_O3(void **state)
+static void a_message_for_any_rank_is_lent_where_it_is_M3(void **state)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, ANY_BYTES, TAG_ANY | 1);
@@ -196,8 +196,8 @@ static void a_message_for_any_rank_is_lent_where_it_is_O3(void **state)
     pair_close(p);
 }
 
-/* T2: who holds what it was lent, and waits for more, gets it. */
-static void who_holds_messages_gets_more_O3(void **state)
+/* net.T2: who holds what it was lent, and waits for more, gets it. */
+static void who_holds_messages_gets_more_M3(void **state)
 {
     enum { N = 12 };
     struct pair *p = pair_open();
@@ -284,7 +284,7 @@ static void what_is_too_long_goes_nowhere_T9(void **state)
     pair_close(p);
 }
 
-/* T3 */
+/* net.T3 */
 static void a_receive_that_is_given_up_is_not_written_again(void **state)
 {
     struct pair *p = pair_open();
@@ -318,7 +318,7 @@ static void a_receive_that_is_given_up_is_not_written_again(void **state)
     pair_close(p);
 }
 
-/* T3: the sender's memory is its own again, and the receiver learns that the rest does not come. */
+/* net.T3: the sender's memory is its own again, and the receiver learns that the rest does not come. */
 static void a_send_that_is_given_up_is_cut(void **state)
 {
     struct pair *p = pair_open();
@@ -370,8 +370,8 @@ int main(void)
         cmocka_unit_test(a_long_message_goes_through_a_short_ring_N2),
         cmocka_unit_test(early_messages_wait_for_their_receives_T4),
         cmocka_unit_test(an_early_message_stays_while_it_may),
-        cmocka_unit_test(a_message_for_any_rank_is_lent_where_it_is_O3),
-        cmocka_unit_test(who_holds_messages_gets_more_O3),
+        cmocka_unit_test(a_message_for_any_rank_is_lent_where_it_is_M3),
+        cmocka_unit_test(who_holds_messages_gets_more_M3),
         cmocka_unit_test(values_are_added_piece_by_piece),
         cmocka_unit_test(what_is_too_long_goes_nowhere_T9),
         cmocka_unit_test(a_receive_that_is_given_up_is_not_written_again),

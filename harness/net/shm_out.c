@@ -17,7 +17,7 @@ void shm_out_init(struct shm_out *o, const struct shm_geometry *g, const struct 
     xfer_queue_init(&o->queue);
 }
 
-/* O4 */
+/* net.M4 */
 static void publish(struct shm_out *o)
 {
     byte_ring_publish(&o->ring);
@@ -34,7 +34,7 @@ static void end_first(struct shm_out *o)
     atomic_store_explicit(&x->state, SHM_DONE, memory_order_relaxed);
 }
 
-/* n_bytes of message x from offset_bytes on, from both its parts (T11). */
+/* n_bytes of message x from offset_bytes on, from both its parts (net.T11). */
 static void put(struct byte_ring *ring, const struct xfer *x, size_t offset_bytes, size_t n_bytes)
 {
     const size_t n_left = offset_bytes < x->n_head_bytes ? x->n_head_bytes - offset_bytes : 0;
@@ -51,7 +51,7 @@ static void put_head(struct shm_out *o, const struct xfer *x)
     const size_t n_bytes = xfer_n_bytes(x);
     struct shm_head head = { .n_bytes = n_bytes, .tag = x->tag, .unit = -1 };
 
-    if ((x->tag & TAG_ANY) && n_bytes >= SHM_UNITS_LEAST_BYTES) /* O3 */
+    if ((x->tag & TAG_ANY) && n_bytes >= SHM_UNITS_LEAST_BYTES) /* net.M3 */
         head.unit = unit_runs_take(&o->runs, n_bytes);
     if (head.unit >= 0)
         xfer_copy_out(o->units + (size_t)head.unit * o->runs.unit_bytes, x);
@@ -91,7 +91,7 @@ bool shm_out_push(struct shm_out *o)
         return false;
     while (o->queue.first && push_some(o))
         is_some = true;
-    if (o->queue.first) { /* byte_ring.R5: ask, then look again */
+    if (o->queue.first) { /* net.R5: ask, then look again */
         const bool is_new = byte_ring_want_room(&o->ring, true);
         while (o->queue.first && push_some(o))
             is_some = true;

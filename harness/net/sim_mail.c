@@ -206,11 +206,11 @@ static void hand_over(struct port *p, struct channel *c, struct sim_message *m)
 {
     struct xfer *x;
 
-    if (!p->open || sim_gone(p->rank) || sim_failed(p->rank)) { /* N3 */
+    if (!p->open || sim_gone(p->rank) || sim_failed(p->rank)) { /* net.S3 */
         free(m);
         return;
     }
-    if (m->tag & TAG_ANY) { /* T8 */
+    if (m->tag & TAG_ANY) { /* net.T8 */
         sim_queue_put(&p->any, m);
         sim_wake(p->rank, &p->any);
         return;
@@ -234,7 +234,7 @@ void sim_message_arrived(struct sim_transfer *transfer)
     m->receipt = NULL;
     m->arrived = true;
     m->arrived_ns = sim_now_ns(p->rank);
-    while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */
+    while (c->flying.first && c->flying.first->arrived) { /* net.T4: not before its predecessors */
         p->fabric->n_flying--;
         hand_over(p, c, sim_queue_take(&c->flying));
     }

@@ -14,10 +14,10 @@
  * State of a send:     SENT, or AWAITED (priv: its receipt), which complete() waits for -> ENDED
  *
  * Invariants
- *   N1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
+ *   S1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
  *       leaks nothing.
- *   N2  Other ranks run only inside sim_wait, which is the last step of a change.
- *   N3  A message to a rank that closed, ended or died, or after a failure, is dropped.
+ *   S2  Other ranks run only inside sim_wait, which is the last step of a change.
+ *   S3  A message to a rank that closed, ended or died, or after a failure, is dropped.
  */
 #ifndef HARNESS_NET_SIM_MAIL_H
 #define HARNESS_NET_SIM_MAIL_H
@@ -60,7 +60,7 @@ struct channel {
     struct channel *next; /* in its bucket */
     int source;
     uint32_t tag;
-    struct sim_queue flying;                 /* in transit, in posting order; one that overtook waits here (T4) */
+    struct sim_queue flying;                 /* in transit, in posting order; one that overtook waits here (net.T4) */
     struct sim_queue here;                   /* arrived, not yet requested */
     struct xfer *posted_first, *posted_last; /* waiting receives */
 };
@@ -73,7 +73,7 @@ struct port {
     struct channel **bucket;
     size_t n_buckets, n_channels;
     struct sim_queue any;  /* arrived with TAG_ANY */
-    struct sim_queue lent; /* matched or lent, and not yet freed (N1) */
+    struct sim_queue lent; /* matched or lent, and not yet freed (net.S1) */
 };
 
 struct fabric {

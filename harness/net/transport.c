@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport.c - the list of transports, and wrappers that count (T5) and refuse (T6, T7, T8, T13). */
+/* transport.c - the list of transports, and wrappers that count (net.T5) and refuse (net.T6, T7, T8, T13). */
 #include "harness/net/transport.h"
 
 #include <stdlib.h>
@@ -120,11 +120,11 @@ enum rc transport_peer_error(const struct transport *t, int peer)
 static enum rc remember(struct transport *t, enum rc rc)
 {
     if (rc != RC_OK)
-        t->dead = rc; /* T6 */
+        t->dead = rc; /* net.T6 */
     return rc;
 }
 
-/* Is rc, just raised, an error of one peer (T6)? Keeps the message. */
+/* Is rc, just raised, an error of one peer (net.T6)? Keeps the message. */
 static bool is_of_peer(struct transport *t, enum rc rc)
 {
     char message[RC_MESSAGE_BYTES];
@@ -188,7 +188,7 @@ static enum rc remember_of(struct transport *t, int peer, enum rc rc)
     return remember(t, rc);
 }
 
-/* T6: the error that this transport, or transfers with `peer`, ended with before; -1: the transport alone. */
+/* net.T6: the error that this transport, or transfers with `peer`, ended with before; -1: the transport alone. */
 static enum rc refuse_dead(struct transport *t, int peer)
 {
     const char *name = t->ops->module.name;
@@ -212,13 +212,14 @@ static enum rc refuse(struct transport *t, const struct xfer *x, bool receives)
         return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->module.name,
                         t->world->rank, x->peer, t->world->n_ranks);
     TRY(refuse_dead(t, x->peer));
-    if (x->n_hollow_bytes > 0 && !(t->ops->module.caps & TR_HOLLOW)) /* T7 */
+    if (x->n_hollow_bytes > 0 && !(t->ops->module.caps & TR_HOLLOW)) /* net.T7 */
         return rc_raise(RC_UNSUPPORTED, "transport %s: carries real bytes only, %zu hollow ones were posted",
                         t->ops->module.name, x->n_hollow_bytes);
-    if (!receives && t->most_message_bytes > 0 && xfer_n_bytes(x) + x->n_hollow_bytes > t->most_message_bytes) /* T13 */
+    /* net.T13 */
+    if (!receives && t->most_message_bytes > 0 && xfer_n_bytes(x) + x->n_hollow_bytes > t->most_message_bytes)
         return rc_raise(RC_INVAL, "transport %s: a message of %zu bytes, where the plan's longest has %zu",
                         t->ops->module.name, xfer_n_bytes(x) + x->n_hollow_bytes, t->most_message_bytes);
-    if (receives && (x->tag & TAG_ANY)) /* T8 */
+    if (receives && (x->tag & TAG_ANY)) /* net.T8 */
         return rc_raise(RC_INVAL, "transport %s: tag %#x is received by recv_message only", t->ops->module.name,
                         x->tag);
     if (x->add && !(t->ops->module.caps & TR_ADD))
@@ -236,7 +237,7 @@ enum rc transport_send(struct transport *t, struct xfer *x)
     x->receives = false;
     x->posted_ns = t->log ? world_now_ns(t->world) : 0;
     TRY(remember_of(t, x->peer, t->ops->post_send(t, x)));
-    t->moved.msgs_sent++; /* T5 */
+    t->moved.msgs_sent++; /* net.T5 */
     t->moved.bytes_sent += xfer_n_bytes(x) + x->n_hollow_bytes;
 out:
     return rc;
@@ -255,7 +256,7 @@ out:
     return rc;
 }
 
-/* End x, which cannot end well any more (T3). */
+/* End x, which cannot end well any more (net.T3). */
 static enum rc end_refused(struct transport *t, struct xfer *x)
 {
     char message[RC_MESSAGE_BYTES];
@@ -267,7 +268,7 @@ static enum rc end_refused(struct transport *t, struct xfer *x)
     return rc_raise(why, "%s", message);
 }
 
-/* T14 */
+/* net.T14 */
 static void note_transfer(struct transport *t, const struct xfer *x)
 {
     const struct logged_message m = { .start_ns = x->posted_ns,
@@ -282,7 +283,7 @@ static void note_transfer(struct transport *t, const struct xfer *x)
     message_log_add(t->log, &m, x->ptr);
 }
 
-/* T14: of any rank. */
+/* net.T14: of any rank. */
 static void note_message(struct transport *t, const struct message *m)
 {
     const uint64_t now_ns = world_now_ns(t->world);
@@ -326,13 +327,13 @@ enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx
         rc = transport_wait(t, rx, timeout_ms);
     if (rc == RC_OK)
         return transport_wait(t, tx, timeout_ms);
-    /* Both are ended whatever happened (T3); the first error is reported. */
+    /* Both are ended whatever happened (net.T3); the first error is reported. */
     snprintf(first_message, sizeof first_message, "%s", rc_message());
     (void)!transport_wait(t, sent ? tx : rx, DO_NOT_WAIT);
     return rc_raise(rc, "%s", first_message);
 }
 
-/* Move the border between head and ptr to n_head_bytes, or to the end of a shorter message (T11). */
+/* Move the border between head and ptr to n_head_bytes, or to the end of a shorter message (net.T11). */
 static enum rc divide(struct message *m, size_t n_head_bytes)
 {
     const size_t n_bytes = m->n_head_bytes + m->n_bytes;
@@ -369,7 +370,7 @@ static enum rc next_message(struct transport *t, struct message *out, int timeou
             return out->peer >= 0 ? remember_of(t, out->peer, rc) : remember(t, rc);
         if (out->peer < 0 || (transport_peer_error(t, out->peer) == RC_OK && !world_is_lost(t->world, out->peer)))
             return RC_OK;
-        transport_release(t, out); /* T6, T12 */
+        transport_release(t, out); /* net.T6, T12 */
     }
 }
 
@@ -383,7 +384,7 @@ enum rc transport_recv_divided(struct transport *t, struct message *out, size_t 
     TRY(next_message(t, out, timeout_ms));
     if (out->peer < 0) {
         (void)transport_loss_due(t);
-        t->n_lost_told = t->n_lost_here; /* T12 */
+        t->n_lost_told = t->n_lost_here; /* net.T12 */
         goto out;
     }
     rc = remember(t, divide(out, n_head_bytes));

@@ -75,8 +75,8 @@ enum transport_caps {
 struct xfer {              /* one message; lives in the caller's frame; zero it first */
     void *ptr;             /* the body */
     size_t n_bytes;        /* of ptr. send: length; recv: capacity, then the length received */
-    size_t n_hollow_bytes; /* T7; recv: then the hollow length received */
-    void *head;            /* T11; a send only reads it */
+    size_t n_hollow_bytes; /* net.T7; recv: then the hollow length received */
+    void *head;            /* net.T11; a send only reads it */
     size_t n_head_bytes;   /* of head, as n_bytes is for ptr; 0: the message has no header */
     int peer;
     uint32_t tag;
@@ -94,7 +94,7 @@ struct xfer {              /* one message; lives in the caller's frame; zero it 
 struct message {     /* lent by the transport until transport_release() */
     const void *ptr; /* the body; aligned to 8 bytes if n_head_bytes is a multiple of 8, or as it is at the sender */
     size_t n_bytes;
-    const void *head; /* T11 */
+    const void *head; /* net.T11 */
     size_t n_head_bytes;
     size_t n_hollow_bytes;
     int peer;
@@ -124,7 +124,7 @@ struct transport_ops {
     enum rc (*check_host)(const struct module *world, const char *interface);
     /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
     enum rc (*open)(struct transport **out, struct world *w);
-    /* Optional (may be NULL): default open(). The same with T13; plan is lent during the call. */
+    /* Optional (may be NULL): default open(). The same with net.T13; plan is lent during the call. */
     enum rc (*open_planned)(struct transport **out, struct world *w, const struct transport_plan *plan);
     enum rc (*post_send)(struct transport *t, struct xfer *x);
     enum rc (*post_recv)(struct transport *t, struct xfer *x);
@@ -133,7 +133,7 @@ struct transport_ops {
     /* The oldest message with a TAG_ANY tag, from any rank; memory lent until release. It is divided into head and ptr
      * as its sender did, or not at all (the wrapper divides it for the caller). DO_NOT_WAIT: RC_OK with out->ptr NULL
      * and out->peer -1 if no message is there, and the transport stays usable; the same from a wait once
-     * transport_loss_due() (T12). */
+     * transport_loss_due() (net.T12). */
     enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
     void (*release)(struct transport *t, struct message *m); /* nulls m */
     /* Optional (may be NULL): default false with TR_COPIES, else true. transport_sends_lent(). */
@@ -148,15 +148,15 @@ struct transport { /* first member of each implementation's struct */
     const struct transport_ops *ops;
     struct world *world; /* borrowed; outlives the transport */
     struct traffic moved;
-    enum rc dead;            /* T6 */
-    bool fails_together;     /* T6; set by the owner after open, before the first transfer, as is log */
-    struct message_log *log; /* T14; borrowed; NULL: none */
+    enum rc dead;            /* net.T6 */
+    bool fails_together;     /* net.T6; set by the owner after open, before the first transfer, as is log */
+    struct message_log *log; /* net.T14; borrowed; NULL: none */
     bool uses_tcp, encrypts; /* set by open: it has TCP connections; they are encrypted */
     /* for the wrappers: */
-    size_t most_message_bytes;   /* T13; 0: any */
-    enum rc *peer_error;         /* [world->n_ranks]: T6, of each peer; NULL: no errors */
+    size_t most_message_bytes;   /* net.T13; 0: any */
+    enum rc *peer_error;         /* [world->n_ranks]: net.T6, of each peer; NULL: no errors */
     int n_lost_run, n_lost_here; /* losses seen: in the run, and among ranks of the world */
-    int n_lost_told;             /* T12: losses reported, of n_lost_here */
+    int n_lost_told;             /* net.T12: losses reported, of n_lost_here */
 };
 
 /* The transports: option --transport. If several are possible, the first is chosen. */
@@ -172,10 +172,10 @@ const char *transport_auto(const struct module *world, unsigned wanted_caps);
 enum rc transport_check_host(const struct transport_ops *ops, const struct module *world,
                              const char *interface) MUST_CHECK;
 
-/* All calls go through these wrappers, which count, and check T1-T8, T11 and T13. Opening is collective over w, for the
- * main task, which may have other tasks then. */
+/* All calls go through these wrappers, which count, and check net.T1-T8, net.T11 and T13. Opening is collective over w,
+ * for the main task, which may have other tasks then. */
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;
-/* T13 */
+/* net.T13 */
 enum rc transport_open_planned(struct transport **out, const struct transport_ops *ops, struct world *w,
                                const struct transport_plan *plan) MUST_CHECK;
 enum rc transport_send(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
@@ -206,17 +206,17 @@ uint64_t transport_n_strangers(const struct transport *t);
 
 /* --- for transports --- */
 
-/* T10, replaces world_check(): RC_OK while a wait for `peer` (-1: any rank) may continue. Cheap. */
+/* net.T10, replaces world_check(): RC_OK while a wait for `peer` (-1: any rank) may continue. Cheap. */
 enum rc transport_check(struct transport *t, int peer) MUST_CHECK;
-/* T12: must a wait for any rank end without a message? Cheap. */
+/* net.T12: must a wait for any rank end without a message? Cheap. */
 bool transport_loss_due(struct transport *t);
-/* T6, T10, T12: `inner`, to which `outer` forwards its calls, must wait like outer. Call it before each call. */
+/* net.T6, T10, T12: `inner`, to which `outer` forwards its calls, must wait like outer. Call it before each call. */
 static inline void transport_follow(struct transport *inner, const struct transport *outer)
 {
     inner->fails_together = outer->fails_together;
     inner->n_lost_told = outer->n_lost_told;
 }
-/* T6: the result of later calls with this peer; RC_OK: it works. */
+/* net.T6: the result of later calls with this peer; RC_OK: it works. */
 enum rc transport_peer_error(const struct transport *t, int peer);
 
 #endif

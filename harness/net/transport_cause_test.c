@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_cause_test.c - T6: what is told of a connection that ends before its rank is known to have failed. */
+/* transport_cause_test.c - net.T6: what is told of a connection that ends before its rank is known to have failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

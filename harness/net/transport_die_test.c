@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_die_test.c WORLD TRANSPORT wait|message - T10, W5: rank 1 dies while the others wait for it without a
+ * transport_die_test.c WORLD TRANSPORT wait|message - net.T10, W5: rank 1 dies while the others wait for it without a
  * limit. In threads, world_run() must name it; in mpi the job ends, which the caller checks.
  */
 #include <stdatomic.h>

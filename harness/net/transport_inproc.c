@@ -5,8 +5,8 @@
  * A posted send waits, as a struct xfer of the sender's transport, in the receiver's inbox; the receiver copies
  * (or adds) straight out of the sender's buffer and marks it done: one pass over memory, no
  * scratch. Every wait first serves the receives this rank has posted, so no order of complete()
- * calls can deadlock (T2). A rank that is lost (world.W8) leaves its sends behind, and they outlive its stack; what was
- * copied is good if the sender is not lost even then.
+ * calls can deadlock (net.T2). A rank that is lost (world.W8) leaves its sends behind, and they outlive its stack; what
+ * was copied is good if the sender is not lost even then.
  *
  * State of a send:  POSTED -> TAKEN (under the inbox lock, by the receiver) -> DONE (by the receiver)
  * State of a recv:  POSTED -> DONE | TOO_LONG | LOST (by its own thread)
@@ -255,7 +255,7 @@ static void end_send(struct hub *hub, int reader, struct xfer *send)
 
 static enum state deliver(struct xfer *recv, const struct xfer *send)
 {
-    if (xfer_n_bytes(send) > xfer_n_bytes(recv)) {          /* T9 */
+    if (xfer_n_bytes(send) > xfer_n_bytes(recv)) {          /* net.T9 */
         recv->priv = (void *)(uintptr_t)xfer_n_bytes(send); /* complete() names both lengths */
         return STATE_TOO_LONG;
     }
@@ -272,7 +272,7 @@ static bool has_elder(const struct inproc *t, const struct xfer *recv)
     return false;
 }
 
-/* Serve every posted receive whose message is here, oldest first (T4): a message that comes between our looks for
+/* Serve every posted receive whose message is here, oldest first (net.T4): a message that comes between our looks for
  * an elder and for a younger receive is the elder's. */
 static void progress(struct inproc *t)
 {
@@ -326,7 +326,7 @@ static bool wait_for_reader(struct inproc *t, int r)
     }
 }
 
-/* T3: remove x from its queue. If the receiver reads x now, wait until it has, or is believed no longer. */
+/* net.T3: remove x from its queue. If the receiver reads x now, wait until it has, or is believed no longer. */
 static void withdraw(struct inproc *t, struct xfer *x)
 {
     struct inbox *inbox = x->receives ? NULL : &t->hub->inbox[x->peer];
@@ -356,7 +356,7 @@ static enum rc wait_ring(struct inproc *t, int peer, uint32_t seen, uint64_t sta
     enum rc rc;
 
     *expired = timeout_ms == DO_NOT_WAIT || waited_ns >= limit_ns;
-    TRY(transport_check(&t->base, peer)); /* T10 */
+    TRY(transport_check(&t->base, peer)); /* net.T10 */
     if (!*expired)
         doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, world_may_spin(t->base.world),
                       limit_ns - waited_ns < WAIT_SLICE_NS ? limit_ns - waited_ns : WAIT_SLICE_NS);
@@ -421,7 +421,7 @@ static enum rc inproc_recv_message(struct transport *t, struct message *out, int
             return RC_OK;
         }
         TRY(wait_ring(self(t), -1, seen, started_ns, timeout_ms, &expired));
-        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* T12 */
+        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* net.T12 */
             return RC_OK;
         if (expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);

@@ -3,14 +3,14 @@
  * transport_mpi.c - messages as MPI point-to-point messages, polled with a backoff.
  *
  * Two communicators of its own: one for messages with a named sender and tag, one for TAG_ANY
- * messages, so that neither kind can take the other's (T8). A posted xfer is one MPI request, kept
+ * messages, so that neither kind can take the other's (net.T8). A posted xfer is one MPI request, kept
  * in a pooled struct op; lengths over INT_MAX travel as a derived type, still as one message. A header with a body
  * is put together before it is sent, and divided after it came, each by one copy into pooled memory: a derived type
  * would have to be made and freed for every message.
  *
  * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
- * memory must stay mapped until the group is aborted, which T6 asks for anyway. A receive would be
+ * memory must stay mapped until the group is aborted, which net.T6 asks for anyway. A receive would be
  * written to: if it does not end soon, the group is aborted here. In a caller's MPI nobody is killed, and with
  * ON_LOSS_REPORT nobody is waited for who is lost: there every message passes through pooled memory, one more copy on
  * each side, and such a request is left to the world with it (mpi_attach.h), or to MPI until the process ends.
@@ -157,7 +157,7 @@ static void cancel(struct mpi *t, struct op *op)
     mpi_lock_give(t->lock);
 }
 
-/* T3, where the memory is the op's. Of a lost peer MPI is asked nothing: it may not know yet, or any more. */
+/* net.T3, where the memory is the op's. Of a lost peer MPI is asked nothing: it may not know yet, or any more. */
 static void withdraw_to_world(struct mpi *t, struct op *op)
 {
     const bool is_lost = world_is_lost(t->base.world, op->peer);
@@ -173,7 +173,7 @@ static void withdraw_to_world(struct mpi *t, struct op *op)
     world_mpi_leave(t->base.world, &op->left);
 }
 
-/* T3: cancel an op that is not complete. */
+/* net.T3: cancel an op that is not complete. */
 static void withdraw(struct mpi *t, struct op *op)
 {
     const uint64_t started_ns = wait_clock_ns();
@@ -342,7 +342,7 @@ static enum rc test_until(struct mpi *t, int peer, MPI_Request *request, size_t 
             return RC_OK;
         if (started_ns == 0)
             started_ns = wait_clock_ns();
-        TRY(transport_check(&t->base, peer)); /* T10 */
+        TRY(transport_check(&t->base, peer)); /* net.T10 */
         if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
             return RC_OK;
         mpi_lock_pause(lock, &backoff, max_sleep_ns);
@@ -361,7 +361,7 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
     if (!op)
         return rc_raise(RC_INVAL, "transport mpi: peer %d, tag %u: waited for, but not posted", x->peer, x->tag);
     x->priv = NULL;
-    if (t->dead != RC_OK || transport_peer_error(t, x->peer) != RC_OK) { /* T6 */
+    if (t->dead != RC_OK || transport_peer_error(t, x->peer) != RC_OK) { /* net.T6 */
         withdraw(self(t), op);
         return rc_raise(t->dead != RC_OK ? t->dead : transport_peer_error(t, x->peer),
                         "transport mpi: used after an error");
@@ -370,7 +370,7 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
     if (rc == RC_OK && !done)
         rc = rc_raise(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                       x->receives ? "receive" : "send", timeout_ms);
-    else if (rc == RC_MISMATCH) { /* T9; the standard does not promise the longer length in status */
+    else if (rc == RC_MISMATCH) { /* net.T9; the standard does not promise the longer length in status */
         const size_t n_bytes = bytes_of(self(t), &status);
         if (n_bytes != SIZE_MAX && n_bytes > op->capacity_bytes)
             (void)rc_raise(rc, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu", x->peer,
@@ -478,7 +478,7 @@ static enum rc mpi_recv_message(struct transport *t, struct message *out, int ti
             TRY(receive_matched(self(t), &matched, &probed, out, timeout_ms));
             break;
         }
-        TRY(transport_check(t, -1)); /* T10 */
+        TRY(transport_check(t, -1)); /* net.T10 */
         if (timeout_ms == DO_NOT_WAIT || transport_loss_due(t))
             break;
         if (started_ns == 0)

@@ -8,8 +8,8 @@
  *
  * A rank sleeps on the bell in its own block, which others ring for a piece and, where it waits for room, for room. A
  * wait takes what has come and writes what there is room for, for whatever transfer: no order of complete() calls can
- * deadlock (T2), and nobody waits for a bell of a rank that has gone (T10). The memory and its end, after
- * whatever death: world/share.h, H7 and H8; shared memory holds bytes and counts, no pointer and no lock.
+ * deadlock (net.T2), and nobody waits for a bell of a rank that has gone (net.T10). The memory and its end, after
+ * whatever death: world.H7 and H8; shared memory holds bytes and counts, no pointer and no lock.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -189,13 +189,13 @@ struct pause { /* of a wait */
 };
 
 /* Until the next ring of the bell behind `seen`, at most to the limit; without sleep where there is more to do.
- * RC_PEER: T10. */
+ * RC_PEER: net.T10. */
 static enum rc wait_ring(struct shm *t, struct pause *p, uint32_t seen, bool is_more)
 {
     const uint64_t limit_ns = p->timeout_ms > 0 ? (uint64_t)p->timeout_ms * 1000000u : UINT64_MAX;
     enum rc rc;
 
-    TRY(transport_check(&t->base, p->peer)); /* T10 */
+    TRY(transport_check(&t->base, p->peer)); /* net.T10 */
     if (p->started_ns == 0)
         p->started_ns = wait_clock_ns();
     const uint64_t waited_ns = wait_clock_ns() - p->started_ns;
@@ -267,7 +267,7 @@ static enum rc shm_recv_message(struct transport *base, struct message *out, int
         if (out->peer >= 0)
             TRY(raise_cut(out->peer));
         TRY(wait_ring(t, &pause, seen, is_some));
-        if ((pause.is_expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* T12 */
+        if ((pause.is_expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* net.T12 */
             return RC_OK;
         if (pause.is_expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);

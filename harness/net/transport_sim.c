@@ -5,7 +5,7 @@
  * A send is eager: its payload is copied and starts to travel when it is posted, so complete() of a
  * send ends at once (the memory is the sender's again) and never waits for the link. Where the description of the
  * cluster says that senders wait for long messages, it ends when the message has arrived, received or not. A wait
- * without limit that nothing can end is RC_TIMEOUT (sim_engine.h, G3). Polling with DO_NOT_WAIT takes no virtual time:
+ * without limit that nothing can end is RC_TIMEOUT (world.E3). Polling with DO_NOT_WAIT takes no virtual time:
  * a loop that polls must pause in between.
  */
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     atomic_store_explicit(&x->state, m->receipt ? MAIL_AWAITED : MAIL_SENT, memory_order_relaxed);
     rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->transfer);
     if (rc == RC_OK)
-        return RC_OK; /* N2 */
+        return RC_OK; /* net.S2 */
     p->fabric->n_flying--;
     sim_queue_take_out(&m->channel->flying, m);
     port_trim(to, m->channel);
@@ -137,7 +137,7 @@ static enum rc unpack(struct port *p, struct xfer *x)
     const size_t n_room_bytes = xfer_n_bytes(x);
     enum rc rc = RC_OK;
 
-    if (m->n_bytes > n_room_bytes) /* T9 */
+    if (m->n_bytes > n_room_bytes) /* net.T9 */
         rc = rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes; the receiver has room for %zu",
                       m->source, m->tag, m->n_bytes, n_room_bytes);
     else
@@ -148,7 +148,7 @@ static enum rc unpack(struct port *p, struct xfer *x)
     return rc;
 }
 
-/* Take a receive back that no message came for (T3). */
+/* Take a receive back that no message came for (net.T3). */
 static void withdraw(struct port *p, struct xfer *x)
 {
     struct channel *c = x->priv;
@@ -170,7 +170,7 @@ static uint64_t deadline_ns(struct port *p, int timeout_ms)
     return timeout_ms > 0 ? sim_now_ns(p->rank) + (uint64_t)timeout_ms * 1000000u : SIM_NEVER;
 }
 
-/* Sleep until `what` may have come. *expired: it did not, in time. RC_PEER (T10). */
+/* Sleep until `what` may have come. *expired: it did not, in time. RC_PEER (net.T10). */
 static enum rc wait_for(struct port *p, int peer, const void *what, int timeout_ms, uint64_t limit_ns, bool *expired)
 {
     enum rc rc;
@@ -230,7 +230,7 @@ static enum rc sim_recv_message(struct transport *t, struct message *out, int ti
     enum rc rc = RC_OK;
 
     while ((m = sim_queue_take(&p->any)) == NULL) {
-        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* T12 */
+        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* net.T12 */
             return RC_OK;
         if (expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);

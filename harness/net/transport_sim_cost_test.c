@@ -34,7 +34,7 @@ static enum rc one_message_body(struct transport *t, struct seen *seen)
         const double start_ns = now_ns(t);
         if (t->world->rank == 0) {
             TRY(send_to(t, 1, 5, NULL, 0, lengths[i]));
-            seen->n_failures += now_ns(t) != start_ns; /* T1: not held up by the link */
+            seen->n_failures += now_ns(t) != start_ns; /* net.T1: not held up by the link */
         } else {
             TRY(receive_from(t, 0, 5, NULL, 0));
             seen->at_ns[i] = now_ns(t) - start_ns;
@@ -88,7 +88,7 @@ static enum rc ping_pong_body(struct transport *t, struct seen *seen)
         }
     }
     seen->at_ns[t->world->rank] = now_ns(t);
-    seen->n_failures += t->moved.bytes_sent != 100000 || t->moved.bytes_recv != 100000; /* T5, T7 */
+    seen->n_failures += t->moved.bytes_sent != 100000 || t->moved.bytes_recv != 100000; /* net.T5, T7 */
 out:
     return rc;
 }
@@ -187,7 +187,7 @@ out:
     return rc;
 }
 
-/* Many ranks between one wait and the next: G1 and N2, or the sums of messages would be wrong. */
+/* Many ranks between one wait and the next: G1 and net.S2, or the sums of messages would be wrong. */
 static void ring_of_512(void **state)
 {
     static struct seen seen;

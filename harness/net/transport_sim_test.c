@@ -33,7 +33,7 @@ static enum rc order_body(struct transport *t, struct seen *seen)
     struct xfer second = { .ptr = &got[1], .n_bytes = sizeof got[1], .peer = 1, .tag = 7 };
     TRY(transport_recv(t, &first));
     TRY(transport_recv(t, &second));
-    TRY(transport_wait(t, &second, SECOND_MS)); /* T2: ended in the other order */
+    TRY(transport_wait(t, &second, SECOND_MS)); /* net.T2: ended in the other order */
     seen->at_ns[0] = now_ns(t);
     TRY(transport_wait(t, &first, SECOND_MS));
     seen->n_failures += now_ns(t) != seen->at_ns[0];
@@ -110,11 +110,11 @@ static enum rc timeout_body(struct transport *t, struct seen *seen)
     note(t, seen, transport_wait(t, &x, 3));
     seen->at_ns[0] = now_ns(t);
     memset(reused, 0x5a, sizeof reused);
-    memcpy((void *)&x, reused, sizeof x); /* T3: x is ours again, for anything */
+    memcpy((void *)&x, reused, sizeof x); /* net.T3: x is ours again, for anything */
     world_pause(t->world, 50000000);
     seen->n_failures += got != -1 || memcmp((void *)&x, reused, sizeof x) != 0;
     x = (struct xfer){ .peer = 1 };
-    seen->rc[1] = transport_recv(t, &x); /* T6 */
+    seen->rc[1] = transport_recv(t, &x); /* net.T6 */
 out:
     return rc;
 }
@@ -230,7 +230,7 @@ out:
     return rc;
 }
 
-/* N1, N3: what was on its way to the dead, and what it had opened, is dropped and not leaked. */
+/* net.S1, S3: what was on its way to the dead, and what it had opened, is dropped and not leaked. */
 static void a_dead_rank_ends_every_wait_T10(void **state)
 {
     static struct seen seen;
@@ -260,7 +260,7 @@ out:
     return rc;
 }
 
-static void a_deadlock_is_a_timeout_G3(void **state)
+static void a_deadlock_is_a_timeout_E3(void **state)
 {
     static struct seen seen;
 
@@ -360,7 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_message_at_the_deadline_is_not_lost),
         cmocka_unit_test(a_long_message_is_a_mismatch_T9),
         cmocka_unit_test(a_dead_rank_ends_every_wait_T10),
-        cmocka_unit_test(a_deadlock_is_a_timeout_G3),
+        cmocka_unit_test(a_deadlock_is_a_timeout_E3),
         cmocka_unit_test(close_abandons_what_is_left),
         cmocka_unit_test(tags_are_kept_apart),
         cmocka_unit_test(other_worlds_are_refused),

@@ -6,7 +6,7 @@
  * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to
  * (zmq_outbox.h): at the first message, or over ipc:// in open(), which then removes the folder of the socket again, so
  * that nothing of a run is left behind, however it ends. Posting a send copies the message once, into a ZeroMQ message
- * that the library owns from then on, but for long bodies that are lent (zmq_outbox.O5); a send is done when the window
+ * that the library owns from then on, but for long bodies that are lent (net.O5); a send is done when the window
  * of its peer let it through, and what is lent has come back. A receive is
  * complete when the inbox has set its state to INBOX_DONE.
  *
@@ -149,7 +149,7 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
     int slice_ms = ZMQ_SLICE_MS, from = FROM_NOBODY;
     enum rc rc;
 
-    TRY(transport_check(&t->base, wait->peer)); /* T10 */
+    TRY(transport_check(&t->base, wait->peer)); /* net.T10 */
     TRY(tend(t, NULL, NULL));
     if (wait->timeout_ms == DO_NOT_WAIT) {
         wait->expired = true;
@@ -175,7 +175,7 @@ out:
     return rc;
 }
 
-/* T3, after an error: what is still lent is not read any more, as its peer's connection is dropped with it. */
+/* net.T3, after an error: what is still lent is not read any more, as its peer's connection is dropped with it. */
 static void take_back(struct zmq *t, struct xfer *x)
 {
     const uint64_t started_ns = wait_clock_ns();
@@ -263,7 +263,7 @@ enum rc zmq_recv_message(struct transport *base, struct message *out, int timeou
             out->peer = broken;
             TRY(inbox_check(t->inbox, broken));
         }
-        if ((wait.expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* T12 */
+        if ((wait.expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* net.T12 */
             break;
         if (t->has_guests)
             TRY(zmq_take_guests(t));

@@ -396,8 +396,8 @@ out:
     free(bytes);
 }
 
-/* T4 over TCP connections that are cut while messages are on them, by either end: they are made again, and no message
- * is lost, comes twice or out of order. */
+/* net.T4 over TCP connections that are cut while messages are on them, by either end: they are made again, and no
+ * message is lost, comes twice or out of order. */
 static void case_cut(struct suite *s)
 {
     enum { N_ROUNDS = 160, CUT_EVERY = 40, MOST_BYTES = 300000 };

@@ -16,7 +16,7 @@ static void take_back(struct unit_runs *r)
 {
     if (atomic_load_explicit(&r->shared->given, memory_order_relaxed) == 0)
         return;
-    uint64_t given = atomic_exchange_explicit(&r->shared->given, 0, memory_order_acquire); /* U2 */
+    uint64_t given = atomic_exchange_explicit(&r->shared->given, 0, memory_order_acquire); /* net.U2 */
 
     for (int i = 0; given != 0; i++, given >>= 1)
         if (given & 1)
@@ -32,7 +32,7 @@ int unit_runs_take(struct unit_runs *r, size_t n_bytes)
     take_back(r);
     for (int i = 0; i + (int)n <= N_UNITS; i++)
         if ((r->used & units_of(i, n)) == 0) {
-            r->used |= units_of(i, n); /* U1 */
+            r->used |= units_of(i, n); /* net.U1 */
             r->n_units[i] = (uint8_t)n;
             return i;
         }
@@ -41,5 +41,5 @@ int unit_runs_take(struct unit_runs *r, size_t n_bytes)
 
 void unit_runs_give(struct unit_runs_shared *shared, int first)
 {
-    (void)atomic_fetch_or_explicit(&shared->given, UINT64_C(1) << first, memory_order_release); /* U2 */
+    (void)atomic_fetch_or_explicit(&shared->given, UINT64_C(1) << first, memory_order_release); /* net.U2 */
 }

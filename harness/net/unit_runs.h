@@ -6,7 +6,7 @@
  * Invariants
  *   U1  No unit is in two runs at once. A run is used from unit_runs_take() until it was given back, once.
  *   U2  The reader's accesses to a run, until it gave it back, have ended before the owner takes its units again.
- *   U3  One thread takes, one gives back; neither waits. The lowest free run is taken: it is in the caches.
+ *   -   One thread takes, one gives back; neither waits. The lowest free run is taken: it is in the caches.
  */
 #ifndef HARNESS_NET_UNIT_RUNS_H
 #define HARNESS_NET_UNIT_RUNS_H

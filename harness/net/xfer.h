@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xfer.h - header and body of a message (T11): copied together, and copied out again. Only for transports.
+ * xfer.h - header and body of a message (net.T11): copied together, and copied out again. Only for transports.
  *
  * Cannot fail; allocates nothing.
  */

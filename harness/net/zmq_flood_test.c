@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zmq_flood_test.c - strangers who do all they can on a real socket, while a rank of the run sends: its messages come,
- * no other one does, and memory stays bounded (zmq_gate.Z2, Z3).
+ * no other one does, and memory stays bounded (net.Z2, Z3).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@
 #include "harness/net/zmq_inbox.h"
 
 enum { LIMIT_MS = 20000, N_ATTACKERS = 3, N_HELD = 48, N_MESSAGES = 400, MOST_BYTES = 1 << 20, SEND_MS = 200 };
-/* What strangers may make of memory: all that Z3 lets them hold, with the library's own for each connection. */
+/* What strangers may make of memory: all that net.Z3 lets them hold, with the library's own for each connection. */
 enum { MOST_GROWTH_BYTES = N_ATTACKERS * (N_HELD + 1) * (MOST_BYTES + (1 << 17)) };
 
 enum kind { KIND_SILENT, KIND_NOISE, KIND_LONG_COMMAND, KIND_TOO_LONG, KIND_PARTS, N_KINDS };
@@ -261,7 +261,7 @@ static void under_attack(bool encrypts)
     for (int i = 0; i < N_ATTACKERS; i++)
         assert_int_equal(pthread_join(thread[i], NULL), 0);
     push_one(&k, N_MESSAGES, bytes);
-    assert_int_equal(inbox_n_dropped(k.in), 0); /* Z2: not one of their frames */
+    assert_int_equal(inbox_n_dropped(k.in), 0); /* net.Z2: not one of their frames */
     for (int i = 0; i < LIMIT_MS && zmq_gate_n_outside(k.gate) < atomic_load(&n_connections) / 2; i++)
         (void)zmq_poll(NULL, 0, 1);
     print_message("%s: %llu connections and %.1f MB of strangers, %d messages; memory grew by %.1f MB of %.1f\n",

@@ -157,7 +157,7 @@ static void answer_request(struct zmq_gate *g)
     (void)zmq_send(g->zap, "", 0, 0);
 }
 
-/* Z4. An event has two parts: what it is, and an address. */
+/* net.Z4. An event has two parts: what it is, and an address. */
 static void count_event(struct zmq_gate *g)
 {
     char part[ZAP_PART_BYTES];
@@ -179,7 +179,7 @@ static void *gate_main(void *arg)
     zmq_pollitem_t item[N_SLOTS] = { { .socket = g->asked, .events = ZMQ_POLLIN },
                                      { .socket = g->monitor, .events = ZMQ_POLLIN },
                                      { .socket = g->zap, .events = ZMQ_POLLIN } };
-    int n_items = N_SLOTS - 1; /* Z1 */
+    int n_items = N_SLOTS - 1; /* net.Z1 */
     char asked = 0;
 
     while (asked != ASK_STOP) {

@@ -51,7 +51,7 @@ void zmq_gate_leave(struct zmq_gate *g);
 enum rc zmq_gate_admit(struct zmq_gate *g, const char *const pass[], int n_passes) MUST_CHECK;
 /* socket will connect to a listener whose gate has this pass, and encrypts like g, the gate of its owner. RC_IO. */
 enum rc zmq_gate_enter(const struct zmq_gate *g, void *socket, const char *pass) MUST_CHECK;
-/* Z4, so far. Any thread. */
+/* net.Z4, so far. Any thread. */
 uint64_t zmq_gate_n_outside(const struct zmq_gate *g);
 void zmq_gate_close(struct zmq_gate **g); /* Call after the guarded socket was closed. NULL-safe, nulls */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmq_gate_test.c - who gets in at a gate and who does not, and that what goes over its connections is encrypted: Z1,
- * Z2, Z4. (Z3, memory under floods: zmq_flood_test.c.)
+ * zmq_gate_test.c - who gets in at a gate and who does not, and that what goes over its connections is encrypted:
+ * net.Z1, Z2, Z4. (net.Z3, memory under floods: zmq_flood_test.c.)
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -114,7 +114,7 @@ static void await_outside(struct kit *k, uint64_t n_least)
     }
 }
 
-/* Z2, Z4. What comes next is of a rank that is in, which connects when this one was turned away. */
+/* net.Z2, Z4. What comes next is of a rank that is in, which connects when this one was turned away. */
 static void stays_outside(struct kit *k, void *push)
 {
     k->n_strangers++;

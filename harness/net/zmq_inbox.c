@@ -22,7 +22,7 @@ struct sender {
     uint64_t n_received, n_acknowledged;
     uint64_t n_told, n_untold_bytes; /* of n_received it was told of n_told; the others have so many bytes */
     uint64_t n_waiting;              /* in pending and any */
-    bool is_overfull;                /* I3; then it is broken, too */
+    bool is_overfull;                /* net.I3; then it is broken, too */
     bool broken, was_named;          /* a frame did not come; inbox_broken_sender() has returned it */
     uint64_t gap_end;                /* the frame that came in its place */
     struct xfer *posted, **posted_end;
@@ -189,7 +189,7 @@ static void deliver(struct inbox *in, struct xfer *x, struct arrival *a)
 
     const size_t n_bytes = a->n_bytes + a->n_body_bytes;
 
-    if (n_bytes > xfer_n_bytes(x)) { /* T9 */
+    if (n_bytes > xfer_n_bytes(x)) { /* net.T9 */
         state = INBOX_TOO_LONG;
         x->priv = (void *)(uintptr_t)n_bytes;
     } else if (a->n_body_bytes > 0)
@@ -228,7 +228,7 @@ void inbox_withdraw(struct inbox *in, struct xfer *x)
         }
 }
 
-/* I1: is the message numbered so to be dropped? */
+/* net.I1: is the message numbered so to be dropped? */
 static bool is_not_due(struct inbox *in, struct sender *from, uint64_t sequence)
 {
     if (from->broken || sequence == from->n_received)
@@ -243,7 +243,7 @@ static bool is_not_due(struct inbox *in, struct sender *from, uint64_t sequence)
 
 static void append_waiting(struct inbox *in, struct sender *from, struct arrivals *to, struct arrival *a)
 {
-    if (in->limits.most_waiting > 0 && from->n_waiting >= in->limits.most_waiting) { /* I3 */
+    if (in->limits.most_waiting > 0 && from->n_waiting >= in->limits.most_waiting) { /* net.I3 */
         from->broken = from->is_overfull = true;
         in->n_broken++;
         inbox_end(in, a);
@@ -263,7 +263,7 @@ static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
     }
     from->n_received++;
     from->n_untold_bytes += a->n_bytes + a->n_body_bytes;
-    if (a->tag & TAG_ANY) { /* T8 */
+    if (a->tag & TAG_ANY) { /* net.T8 */
         append_waiting(in, from, &in->any, a);
         return;
     }

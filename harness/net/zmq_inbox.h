@@ -3,16 +3,16 @@
  * zmq_inbox.h - the messages that arrive at one rank over ZeroMQ, checked and sorted. Private to transport_zmq.c.
  *
  * Frames from outside the group are dropped and counted. The rest go to the oldest posted receive
- * of their sender and tag, or wait until one is posted (T4); TAG_ANY ones wait for inbox_take_any (T8).
+ * of their sender and tag, or wait until one is posted (net.T4); TAG_ANY ones wait for inbox_take_any (net.T8).
  * One thread.
  *
  * Invariants
- *   I1  A gap in a sender's sequence, because a connection was lost, ends messages from that sender (transport.T6).
+ *   I1  A gap in a sender's sequence, because a connection was lost, ends messages from that sender (net.T6).
  *       If senders reconnect, a frame out of sequence is dropped instead: it has come already, or is sent again
- *       (zmq_outbox.O3).
+ *       (net.O3).
  *   I2  A part longer than most_message_bytes and a head is not read: ZeroMQ ends its connection, and takes no memory
  *       for it. From a stranger's connection at most RECEIVED_MARK frames wait to be read. This does not apply if no
- *       stranger can connect (is_private): there zmq_outbox.O1 is the bound, and ZeroMQ drops messages that wait beyond
+ *       stranger can connect (is_private): there net.O1 is the bound, and ZeroMQ drops messages that wait beyond
  *       its mark when the other end of an ipc:// connection closes.
  *   I3  At most most_waiting messages of one sender wait here; another one ends messages from it.
  *   I4  inbox_owes() is true once half a window of a sender has come, or many bytes, that no frame has acknowledged.
@@ -36,7 +36,7 @@ struct inbox;
 enum inbox_state {
     INBOX_POSTED = 1,
     INBOX_DONE,
-    INBOX_TOO_LONG, /* T9; x->priv: the length; the capacities are unchanged */
+    INBOX_TOO_LONG, /* net.T9; x->priv: the length; the capacities are unchanged */
 };
 
 struct arrival { /* one frame, received and not yet consumed */
@@ -53,11 +53,11 @@ struct arrival { /* one frame, received and not yet consumed */
 };
 
 struct inbox_limits {          /* zeros: no limits */
-    size_t most_message_bytes; /* I2 */
-    bool is_private;           /* I2 */
-    uint64_t most_waiting;     /* I3 */
-    uint64_t window;           /* I4: of zmq_outbox.h; 0: no acknowledgements */
-    bool reconnects;           /* I1 */
+    size_t most_message_bytes; /* net.I2 */
+    bool is_private;           /* net.I2 */
+    uint64_t most_waiting;     /* net.I3 */
+    uint64_t window;           /* net.I4: of zmq_outbox.h; 0: no acknowledgements */
+    bool reconnects;           /* net.I1 */
     int silence_ms;            /* with reconnects: zmq_set_keepalive() */
     struct zmq_gate *gate;     /* the gate for peers: zmq_gate.h; borrowed; NULL: any peer may connect */
 };
@@ -86,7 +86,7 @@ enum rc inbox_receive(struct inbox *in, int timeout_ms, int *from) MUST_CHECK;
 uint64_t inbox_n_received(const struct inbox *in, int sender);
 /* Number of our messages whose receipt it has reported. */
 uint64_t inbox_n_acknowledged(const struct inbox *in, int sender);
-/* I4 */
+/* net.I4 */
 bool inbox_owes(const struct inbox *in, int sender);
 /* A frame to this sender acknowledges all its messages so far. */
 void inbox_note_told(struct inbox *in, int sender);
@@ -95,7 +95,7 @@ void inbox_note_told(struct inbox *in, int sender);
 enum rc inbox_take_any(struct inbox *in, struct arrival **out) MUST_CHECK;
 void inbox_end(struct inbox *in, struct arrival *a);
 
-/* RC_PEER once a frame of this sender was lost in transfer; RC_MISMATCH: I3. */
+/* RC_PEER once a frame of this sender was lost in transfer; RC_MISMATCH: net.I3. */
 enum rc inbox_check(const struct inbox *in, int sender) MUST_CHECK;
 /* A sender with such an error that was not returned before; -1: none. */
 int inbox_broken_sender(struct inbox *in);

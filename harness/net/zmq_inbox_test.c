@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_inbox_test.c - numbers that are not due, frames that are too long, messages that nobody awaits, and what is owed:
- * I1 to I4. (A gap where nobody reconnects: transport_zmq_test.c.) */
+ * net.I1 to I4. (A gap where nobody reconnects: transport_zmq_test.c.) */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -426,7 +426,7 @@ out:
     return rc;
 }
 
-/* Another connection than the first was made: all that is not acknowledged goes again (O3). */
+/* Another connection than the first was made: all that is not acknowledged goes again (net.O3). */
 static void begin_again(struct outbox *o, struct peer *p)
 {
     o->n_reconnected++;

@@ -48,11 +48,11 @@ struct outbox_env {
     void *context; /* of ZeroMQ; borrowed */
     int rank, n_ranks;
     unsigned char token[FRAME_TOKEN_BYTES];
-    uint64_t window;             /* O1; >= 1 */
-    bool reconnects;             /* O3 */
+    uint64_t window;             /* net.O1; >= 1 */
+    bool reconnects;             /* net.O3 */
     bool is_eager;               /* outbox_attach() will connect */
-    bool is_copying;             /* O5: between threads ZeroMQ releases a message when its receiver does */
-    int silence_ms;              /* O4 */
+    bool is_copying;             /* net.O5: between threads ZeroMQ releases a message when its receiver does */
+    int silence_ms;              /* net.O4 */
     uint64_t (*now_ns)(void);    /* the clock of silence_ms; NULL: wait_clock_ns() */
     const struct zmq_gate *gate; /* this rank's, if peers have one: zmq_gate.h; borrowed; NULL: no gates */
 };
@@ -71,26 +71,26 @@ struct outbox_sent {         /* a posted message */
     uint64_t number;         /* for outbox_is_handed() */
     struct frame_lent *lent; /* NULL: it was copied */
 };
-/* Queues the message of x, copied, or (O5) with its body in place, and hands over what the window allows. Never blocks.
- * RC_PEER: the peer has closed its end (O4). RC_NOMEM, RC_IO. */
+/* Queues the message of x, copied, or (net.O5) with its body in place, and hands over what the window allows. Never
+ * blocks. RC_PEER: the peer has closed its end (net.O4). RC_NOMEM, RC_IO. */
 enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, struct outbox_sent *out) MUST_CHECK;
-/* O5: would a body of n_body_bytes be lent? */
+/* net.O5: would a body of n_body_bytes be lent? */
 bool outbox_sends_lent(const struct outbox *o, size_t n_body_bytes);
-/* O5: is the body of x the caller's again? Then *lent is NULL. */
+/* net.O5: is the body of x the caller's again? Then *lent is NULL. */
 bool outbox_take_back(struct outbox *o, struct frame_lent **lent);
-/* O5, after an error of a transfer with the peer: drops all that is queued for it, and its connection. */
+/* net.O5, after an error of a transfer with the peer: drops all that is queued for it, and its connection. */
 void outbox_drop(struct outbox *o, int peer);
 bool outbox_is_handed(const struct outbox *o, int peer, uint64_t number);
 /* The peer has received n_acknowledged of our messages. An impossible number is ignored. */
 void outbox_note_acknowledged(struct outbox *o, int peer, uint64_t n_acknowledged);
-/* Sends an acknowledgement. If the connection does not take it, it is owed (O3), or the peer has closed and needs
+/* Sends an acknowledgement. If the connection does not take it, it is owed (net.O3), or the peer has closed and needs
  * none. */
 enum rc outbox_acknowledge(struct outbox *o, int peer, uint64_t n_received) MUST_CHECK;
 
 /* Hands over what has waited, and tends connections; an acknowledgement that is owed repeats the count of the last
  * frame to that peer. Call it often in each wait. RC_NOMEM, RC_IO: it may be called again. */
 enum rc outbox_tend(struct outbox *o) MUST_CHECK;
-/* RC_PEER: O4. Before it reports a missing connection, checks whether one was made since the last call. */
+/* RC_PEER: net.O4. Before it reports a missing connection, checks whether one was made since the last call. */
 enum rc outbox_check(struct outbox *o, int peer) MUST_CHECK;
 uint64_t outbox_n_reconnected(const struct outbox *o);
 

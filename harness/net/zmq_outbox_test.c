@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_outbox_test.c - windows, acknowledgements, and connections that are lost and made again (O1, O3, O4): one rank's
- * outbox, and a PULL socket of the test in place of its peer. */
+/* zmq_outbox_test.c - windows, acknowledgements, and connections that are lost and made again (net.O1, O3, O4): one
+ * rank's outbox, and a PULL socket of the test in place of its peer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,7 +198,7 @@ static void window(bool reconnects)
     outbox_note_acknowledged(p.outbox, PEER, 1); /* old */
     expect(&p, WINDOW, 2);
     expect_none(&p);
-    assert_int_equal(outbox_acknowledge(p.outbox, PEER, 17), RC_OK); /* no window holds it back (O2) */
+    assert_int_equal(outbox_acknowledge(p.outbox, PEER, 17), RC_OK); /* no window holds it back (net.O2) */
     expect_acknowledgement(&p, 17);
     assert_false(outbox_is_handed(p.outbox, PEER, WINDOW + 2));
     outbox_note_acknowledged(p.outbox, PEER, WINDOW + 2);

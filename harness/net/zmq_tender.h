@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zmq_tender.h - a thread that tends an outbox every 50 ms. So messages lost with a connection are sent again even
- * while the rank computes, or waits for something else (zmq_outbox.O3). Private to transport_zmq.c.
+ * while the rank computes, or waits for something else (net.O3). Private to transport_zmq.c.
  *
  * Every other thread that uses the outbox, or a socket of it, holds the lock. No thread waits while it holds the lock.
  */

@@ -92,7 +92,7 @@ out:
     return rc;
 }
 
-/* G2 */
+/* report.G2 */
 static enum rc add_folder(crypto_hash_sha256_state *d, const char *folder)
 {
     struct dirent **entry = NULL;

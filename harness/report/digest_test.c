@@ -40,7 +40,7 @@ static void digest_is(const char *dir, const char *name, const char *expected)
     assert_string_equal(sha256, expected);
 }
 
-/* G1, G2: what a data set is read from counts, and nothing beside it. */
+/* report.G1, G2: what a data set is read from counts, and nothing beside it. */
 static void bytes_names_and_sizes_count(void **state)
 {
     char *dir = *state, first[DIGEST_BYTES], second[DIGEST_BYTES];
@@ -58,7 +58,7 @@ static void bytes_names_and_sizes_count(void **state)
     assert_string_not_equal(first, second);
 }
 
-/* G1: behind what is read the size counts. Files with a hole. */
+/* report.G1: behind what is read the size counts. Files with a hole. */
 static void a_large_file_counts_by_its_beginning_and_size(void **state)
 {
     char *dir = *state, path[PATH_BYTES], sha256[2][DIGEST_BYTES];

@@ -114,7 +114,7 @@ static bool has_plain_name(const char *variable)
     return n_bytes < NAME_BYTES && variable[n_bytes] == '=';
 }
 
-/* N1 */
+/* report.N1 */
 static bool is_recorded(const char *variable)
 {
     if (!has_plain_name(variable) || begins_with_one(variable, launchers_own, N_OF(launchers_own)))
@@ -122,7 +122,7 @@ static bool is_recorded(const char *variable)
     return is_single(variable) || begins_with_one(variable, families, N_OF(families));
 }
 
-/* N2 */
+/* report.N2 */
 static bool may_be_secret(const char *name, const char *value)
 {
     char upper[NAME_BYTES];
@@ -146,7 +146,7 @@ static int compare_names(const char *a, const char *b)
     return order != 0 ? order : (n_a > n_b) - (n_a < n_b);
 }
 
-/* N3, N4. Of two of the same name the first counts, as for getenv(). */
+/* report.N3, N4. Of two of the same name the first counts, as for getenv(). */
 static void keep(struct kept *k, const char *variable)
 {
     size_t at = 0;

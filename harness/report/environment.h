@@ -18,7 +18,7 @@
 
 enum { ENVIRONMENT_VALUE_BYTES = 256, ENVIRONMENT_MAX_VARIABLES = 128 };
 
-/* Sets environment, a child with a key for each variable, and environment_left_out_count (N3).
+/* Sets environment, a child with a key for each variable, and environment_left_out_count (report.N3).
  *   variables  "NAME=value", NULL-terminated, as environ
  * If there is no memory for the child, environment is null. */
 void environment_record(struct record *r, char *const *variables);

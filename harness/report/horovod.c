@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* horovod.c - V1: population deviations (divisor n) and 1.4826 x the median absolute deviation. */
+/* horovod.c - report.V1: population deviations (divisor n) and 1.4826 x the median absolute deviation. */
 #include "harness/report/horovod.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* horovod_test.c - V1: the lines letter by letter, and through the patterns that parsers of them use. */
+/* horovod_test.c - report.V1: the lines letter by letter, and through the patterns that parsers of them use. */
 #include "harness/report/horovod.h"
 
 #include <math.h>

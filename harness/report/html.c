@@ -213,7 +213,7 @@ static bool number_of(const char *text, double *out, const char **behind)
     return true;
 }
 
-/* W4: does "2 of 10" count as a number in this column? */
+/* report.W4: does "2 of 10" count as a number in this column? */
 static bool has_shares_alone(const struct table *t, size_t column)
 {
     const char *behind;

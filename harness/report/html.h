@@ -34,12 +34,12 @@ enum rc html_open(struct html *page, const char *path, const char *title) MUST_C
  */
 enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style,
                        const char *script) MUST_CHECK;
-/* Put the page at its path (W3). RC_IO: nothing new is at path. */
+/* Put the page at its path (report.W3). RC_IO: nothing new is at path. */
 enum rc html_commit(struct html *page) MUST_CHECK;
 /* No-op if the page is not open or already committed. */
 void html_discard(struct html *page);
 
-/* Write text, escaped (W1). */
+/* Write text, escaped (report.W1). */
 void html_text(FILE *to, const char *text);
 /* <name class="as">text</name>, printf-style; as NULL: without class. name and as are constants of the program. Cut
  * after 1,023 bytes. */
@@ -48,7 +48,7 @@ void html_element(FILE *to, const char *name, const char *as, const char *fmt, .
 void html_lines(FILE *to, const char *as, const char *text);
 /* A link to a file beside the page. */
 void html_link(FILE *to, const char *href, const char *text);
-/* A sortable table (W4). Each rule of the table starts a group. caption: for readers who cannot see the page. */
+/* A sortable table (report.W4). Each rule of the table starts a group. caption: for readers who cannot see the page. */
 void html_table(FILE *to, const struct table *t, const char *caption);
 /* The picture at path with a caption; the extension of path says SVG, PNG or GIF. *n_bytes := bytes added to the page.
  * Errors: RC_INVAL, RC_IO if it cannot be read; RC_UNSUPPORTED if it needs more than most_bytes in the page. Then

@@ -56,7 +56,7 @@ static int n_of(const char *text, const char *part)
     return n;
 }
 
-/* --- W1 --- */
+/* --- report.W1 --- */
 
 static void text_is_escaped(void **state)
 {
@@ -129,7 +129,7 @@ static void any_text_comes_back(void **state)
     }
 }
 
-/* --- W2, W3 --- */
+/* --- report.W2, W3 --- */
 
 /* The digest of what is between <name> and </name>, as a policy admits it. */
 static void digest_of(char out[64], const char *page, const char *name)
@@ -155,7 +155,7 @@ static void a_page_admits_its_own_parts_alone(void **state)
     snprintf(path, sizeof path, "%s", kit_path(k, "report.html"));
     assert_int_equal(html_open(&page, path, "a </title><script>x</script> & b"), RC_OK);
     html_element(page.file.stream, "p", NULL, "<script>alert(1)</script>");
-    assert_int_equal(access(path, F_OK), -1); /* W3 */
+    assert_int_equal(access(path, F_OK), -1); /* report.W3 */
     assert_int_equal(html_commit(&page), RC_OK);
     const char *text = kit_read(k, "report.html");
     assert_non_null(text);
@@ -221,7 +221,7 @@ static void a_page_that_is_given_up_leaves_nothing(void **state)
     html_discard(&page);
 }
 
-/* --- W4 --- */
+/* --- report.W4 --- */
 
 /* The cells of a row, one after the other, each but the last ended by a |; "": a rule. */
 static void fill_row(struct table *t, const char *cells)

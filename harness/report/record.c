@@ -109,7 +109,7 @@ void record_i64(struct record *r, const char *key, int64_t value)
 
 void record_f64(struct record *r, const char *key, double value)
 {
-    set(r, key, isfinite(value) ? json_real(value) : json_null()); /* O1 */
+    set(r, key, isfinite(value) ? json_real(value) : json_null()); /* report.O1 */
 }
 
 void record_bool(struct record *r, const char *key, bool value)
@@ -144,7 +144,7 @@ void record_f64_array(struct record *r, const char *key, const double *value, si
     json_t *array = json_array();
 
     for (size_t i = 0; array && i < n; i++)
-        if (json_array_append_new(array, isfinite(value[i]) ? json_real(value[i]) : json_null()) != 0) { /* O1 */
+        if (json_array_append_new(array, isfinite(value[i]) ? json_real(value[i]) : json_null()) != 0) { /* report.O1 */
             json_decref(array);
             array = NULL;
         }
@@ -313,7 +313,7 @@ static enum rc commit_to_stdout(struct report *rep)
 
 enum rc report_commit(struct report *rep)
 {
-    if (rep->target == TARGET_FILE) /* O2 */
+    if (rep->target == TARGET_FILE) /* report.O2 */
         return atomic_file_commit(&rep->file);
     if (rep->target == TARGET_STDOUT && rep->memory)
         return commit_to_stdout(rep);

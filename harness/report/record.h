@@ -51,7 +51,7 @@ enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64
 /* Append the lines of such a stream: text[n_bytes]. */
 enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes) MUST_CHECK;
 enum rc report_write(struct report *rep, const struct record *r) MUST_CHECK;
-/* Put the file at its path (O2). RC_IO: short write or failed rename, nothing at path. */
+/* Put the file at its path (report.O2). RC_IO: short write or failed rename, nothing at path. */
 enum rc report_commit(struct report *rep) MUST_CHECK;
 void report_close(struct report **rep); /* NULL-safe, nulls; discards uncommitted records */
 
@@ -59,7 +59,7 @@ void report_close(struct report **rep); /* NULL-safe, nulls; discards uncommitte
 enum rc record_write_file(const struct record *r, const char *path) MUST_CHECK;
 
 /* For JSON files that contain more than records: print one record and a line feed to a stream; make a JSON string with
- * quotes of text (O1), which the caller frees. RC_NOMEM, RC_IO. */
+ * quotes of text (report.O1), which the caller frees. RC_NOMEM, RC_IO. */
 enum rc record_print(const struct record *r, FILE *to) MUST_CHECK;
 enum rc record_quote(char **out, const char *text) MUST_CHECK;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_options_test.c - options of every type in a record, and a report that is used in another order than O2's. */
+/* record_options_test.c - options of every type in a record, and a report that is used in another order than
+ * report.O2's. */
 #include "harness/report/record.h"
 
 #include <math.h>

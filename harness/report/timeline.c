@@ -3,7 +3,7 @@
  * timeline.c - gathers the packed spans of all ranks, and writes the file.
  *
  * The file is written as it goes, an event a line: a million events need no more memory than one. Numbers are whole
- * numbers and never pass through a double (L2).
+ * numbers and never pass through a double (report.L2).
  */
 #include "harness/report/timeline.h"
 
@@ -28,13 +28,13 @@ struct events {
 /* --- the file --------------------------------------------------------------------------------------------------------
  */
 
-/* L1 */
+/* report.L1 */
 static int pid_of(int rank)
 {
     return rank + 1;
 }
 
-/* L1: unique over the file, and the pid for a rank's first task. */
+/* report.L1: unique over the file, and the pid for a rank's first task. */
 static long long tid_of(const struct events *e, int rank, uint32_t task)
 {
     return (long long)task * e->n_numbers + pid_of(rank);
@@ -164,7 +164,7 @@ static void print_steps(FILE *to, const struct timeline_rank *rank, int n_ranks,
 }
 
 static enum rc print_other_data(FILE *to, const struct timeline_rank *rank, int n_ranks, bool is_virtual,
-                                const struct record *facts, struct world *w) /* L4 */
+                                const struct record *facts, struct world *w) /* report.L4 */
 {
     uint64_t n_spans = 0;
     enum rc rc = RC_OK;
@@ -191,7 +191,8 @@ static uint64_t earliest_ns(const struct timeline_rank *rank, int n_ranks)
     uint64_t zero_ns = UINT64_MAX;
 
     for (int r = 0; r < n_ranks; r++)
-        for (uint64_t t = 0, i = 0; t < rank[r].n_tasks; t++) { /* the first span of a task is its earliest: L3 */
+        /* the first span of a task is its earliest: report.L3 */
+        for (uint64_t t = 0, i = 0; t < rank[r].n_tasks; t++) {
             const uint64_t n_spans = timeline_task_at(&rank[r], (uint32_t)t).n_spans;
 
             if (n_spans > 0 && timeline_span_at(&rank[r], i).start_ns < zero_ns)
@@ -208,7 +209,7 @@ static enum rc write_file(const char *path, const struct timeline_rank *rank, in
     struct atomic_file file = { 0 };
     enum rc rc;
 
-    TRY(atomic_file_open(&file, path)); /* L5; short writes are found by its commit */
+    TRY(atomic_file_open(&file, path)); /* report.L5; short writes are found by its commit */
     struct events events = { file.stream, "", rank[n_ranks - 1].rank + 1, earliest_ns(rank, n_ranks), w };
     fputs("{\"displayTimeUnit\":\"ms\",", file.stream);
     TRY(print_other_data(file.stream, rank, n_ranks, is_virtual, facts, w));
@@ -263,7 +264,7 @@ static enum rc pack_mine(struct gathering *g, struct world *w, const struct time
     enum rc rc;
 
     child_host_name(host, sizeof host);
-    source.host = is_virtual ? NULL : host; /* L7 */
+    source.host = is_virtual ? NULL : host; /* report.L7 */
     g->n_bytes = calloc((size_t)w->n_ranks, sizeof *g->n_bytes);
     if (!g->n_bytes)
         FAIL(RC_NOMEM, "no memory for the timeline of %d ranks", w->n_ranks);

@@ -2,7 +2,7 @@
 /*
  * timeline_fuzz_test.c N - N times packed spans with random bytes changed, cut off or added, the same ones on every
  * run: each is refused as RC_MISMATCH, or can be written as a file that has no other spans than those in order that
- * nest (L3). Each lies in a block of its own: meant for the address sanitizer too.
+ * nest (report.L3). Each lies in a block of its own: meant for the address sanitizer too.
  */
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void complain(struct fuzz *f, int number, const char *what)
     f->n_failures++;
 }
 
-/* All that was taken can be read, and holds L3. */
+/* All that was taken can be read, and holds report.L3. */
 static void check_taken(struct fuzz *f, int number, const struct timeline_rank *r)
 {
     uint64_t i = 0;

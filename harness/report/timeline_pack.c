@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_pack.c - rings of one rank into bytes, and back on another rank, which checks all it reads (L6). */
+/* timeline_pack.c - rings of one rank into bytes, and back on another rank, which checks all it reads (report.L6). */
 #include "harness/report/timeline_pack.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct timeline_head) % 8 == 0 && sizeof(struct timeline_t
                    sizeof(struct timeline_name) % 8 == 0 && sizeof(struct timeline_span) == 56,
                "no padding, and spans that a malloc()ed block aligns");
 
-/* L3: the spans around the one that comes next. */
+/* report.L3: the spans around the one that comes next. */
 struct nesting {
     int depth;
     uint64_t start_ns;                   /* of the last one */
@@ -110,7 +110,7 @@ static size_t spans_offset_bytes(const struct timeline_head *h)
     return sizeof *h + h->n_tasks * sizeof(struct timeline_task) + h->n_names * sizeof(struct timeline_name);
 }
 
-/* L3. Of equal spans the one that was added last is around the other. */
+/* report.L3. Of equal spans the one that was added last is around the other. */
 static int by_start(const void *a, const void *b)
 {
     const struct timeline_span *x = a, *y = b;

@@ -43,7 +43,7 @@ struct timeline_span {
     uint32_t unused; /* 0 */
 };
 
-/* Report now and then that this rank, which works on n spans, is alive (world/peers.h, P1). w: may be NULL. */
+/* Report now and then that this rank, which works on n spans, is alive (world.P1). w: may be NULL. */
 static inline void timeline_tick(struct world *w, uint64_t n)
 {
     if (w && n % 1024 == 0)

@@ -160,7 +160,7 @@ static uint64_t n_ticks(const struct world *w)
     return atomic_load(&w->peers->seat[w->peers->own].n_ticks);
 }
 
-/* peers.P1: 100 times 1024 spans are packed in two passes, and written in two; the rest are calls of world.h. */
+/* world.P1: 100 times 1024 spans are packed in two passes, and written in two; the rest are calls of world.h. */
 static enum rc tick_body(struct world *w, void *arg)
 {
     enum { N_SPANS = 100 * 1024 };

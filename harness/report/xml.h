@@ -17,7 +17,7 @@
 /* Length of the well-formed UTF-8 sequence at text; 0: invalid. n_bytes: bytes left, at least 1. */
 size_t utf8_sequence_bytes(const char *text, size_t n_bytes);
 bool utf8_is_valid(const char *text);
-/* X1, X2: text escaped for use between tags and between quotes. */
+/* report.X1, X2: text escaped for use between tags and between quotes. */
 void xml_text(FILE *to, const char *text);
 /* ` name="text"`, with a blank before it. name is a constant of the program. */
 void xml_attribute(FILE *to, const char *name, const char *text);

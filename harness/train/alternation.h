@@ -10,7 +10,7 @@
  *
  * Invariants
  *   W1  The comparison is of the throughput of all workers in the two turns of a pair. A worker's throughput is its
- *       samples over its own time from the begin to the end of the turn. The interval is paired.C2's, over the ratios
+ *       samples over its own time from the begin to the end of the turn. The interval is measure.C2's, over the ratios
  *       of the pairs.
  *   W2  Manifest, summary and table mark such a run. Its parameters are of no use. Its throughput and efficiency mean
  *       nothing, because they mix both modes.
@@ -39,7 +39,7 @@ bool alternation_begins_turn(uint64_t turn_steps, size_t step);
 bool alternation_ends_turn(uint64_t turn_steps, size_t step);
 /* RC_INVAL: the option has no meaning in this job. The job's mode, collective and steps are known. */
 enum rc alternation_check(const struct train_job *job) MUST_CHECK;
-/* W1: throughput with exchange over that without. n_pairs 0: the option is off, or the run stopped too early.
+/* train.W1: throughput with exchange over that without. n_pairs 0: the option is off, or the run stopped too early.
  * RC_NOMEM. */
 enum rc alternation_compare(struct comparison *out, const struct train_job *job,
                             const struct train_result *r) MUST_CHECK;

@@ -137,7 +137,7 @@ static void the_ratio_is_that_of_steps(void **state)
     assert_int_equal(summary.exchange_keeps.n_pairs, 2);
     if (!(fabs(summary.exchange_keeps.ratio / (without_ns / with_ns) - 1) < 1e-4))
         fail_msg("%g of turns, %g of steps", summary.exchange_keeps.ratio, without_ns / with_ns);
-    assert_true(isnan(summary.efficiency_ratio) && isnan(summary.bound_ratio)); /* W2 */
+    assert_true(isnan(summary.efficiency_ratio) && isnan(summary.bound_ratio)); /* train.W2 */
     train_result_free(&result);
     train_job_free(&job);
 }

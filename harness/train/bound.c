@@ -494,7 +494,7 @@ void train_find_efficiency(struct train_summary *s, const struct train_job *job,
         s->efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
             global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
                 ? (double)NAN
-                : throughput / (train_n_counted(job, r) * s->baseline_samples_per_s); /* F2 */
+                : throughput / (train_n_counted(job, r) * s->baseline_samples_per_s); /* train.F2 */
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s->efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
 }

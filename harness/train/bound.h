@@ -21,7 +21,7 @@
 #include "harness/report/record.h"
 #include "harness/train/train.h"
 
-/* B3; false for NaN. */
+/* train.B3; false for NaN. */
 bool train_bound_failed(double bound_ratio);
 /* Fill baseline and efficiency of *s, which has its throughput. With stages and shards the baseline is as many ranks,
  * each computing the whole network at the profile's times; NaN without a profile. Pure. */
@@ -33,7 +33,7 @@ void train_find_efficiency(struct train_summary *s, const struct train_job *job,
  *   - workers have unequal batches and do not wait for each other: each has another step time
  * Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
-/* Record the limits that set the bound (B1), and those measured before and after the run; null: not measured. */
+/* Record the limits that set the bound (train.B1), and those measured before and after the run; null: not measured. */
 void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s);
 /* Record the ratio, its interval, and whether the bound failed (null: there is no bound). */
 void record_bound(struct record *r, const struct train_summary *s);

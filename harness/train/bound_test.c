@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bound_test.c - what a run could have done at most, of made-up runs (result_kit.c) whose figures are known by hand:
- * invariants B1 to B3 of bound.h.
+ * invariants train.B1 to B3 of bound.h.
  */
 #include "harness/train/bound.h"
 

@@ -225,7 +225,7 @@ enum rc checkpoint_load(struct checkpoint *out, const char *path)
     crypto_hash_sha256_update(&hash, header, n_header_bytes);
     crypto_hash_sha256_update(&hash, (const unsigned char *)c.param, n_floats(&c) * sizeof(float));
     crypto_hash_sha256_final(&hash, digest);
-    if (memcmp(digest, stored, sizeof digest) != 0) /* K2 */
+    if (memcmp(digest, stored, sizeof digest) != 0) /* train.K2 */
         FAIL(RC_INVAL, "%s: corrupt, its SHA-256 does not match", path);
     *out = c;
     c = (struct checkpoint){ 0 };

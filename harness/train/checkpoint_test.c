@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkpoint_test.c - what save writes load reads; every other file is refused, with a reason (K1, K2). The linker puts
- * fsync and rename of this file before the system's: a disk that fails.
+ * checkpoint_test.c - what save writes load reads; every other file is refused, with a reason (train.K1, K2). The
+ * linker puts fsync and rename of this file before the system's: a disk that fails.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  *
  *   order        of the loop: begin, gradients, all awaited, step by step; final once. S1: in every step each chunk
  *                once, as many at once as --in-flight says; S4: each server serves once
- *   allocation   E5, A4, L2: a worker allocates nothing from its second begin to its last step's end, a server nothing
- *   allocation_is_noticed   the same with an exchange that allocates: must be caught
+ *   allocation   E5, A4, train.L2: a worker allocates nothing from its second begin to its last step's end, a server
+ *   nothing allocation_is_noticed   the same with an exchange that allocates: must be caught
  *
  *   overlap, overlap_allocation   order and allocation with a communicator: gradients by segments, parameters awaited
  *

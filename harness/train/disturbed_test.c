@@ -151,7 +151,7 @@ static void what_nobody_told_is_not_known(void **state)
     made_free(&m);
 }
 
-/* L4 */
+/* train.L4 */
 static void simulations_tell_nothing(void **state)
 {
     json_t *record[MAX_RECORDS];

@@ -232,7 +232,7 @@ void record_elastic(struct record *r, const struct train_job *job, const struct 
                  n_lost(job, result, &b) * job->opts.batch);
 }
 
-/* --- how fast it was (V1) --- */
+/* --- how fast it was (train.V1) --- */
 
 static uint64_t first_start_ns(const struct steps *in)
 {
@@ -300,7 +300,7 @@ void rank_note_round(void *arg, size_t round, uint64_t ended_ns)
     ((const struct rank *)arg)->round_ns[round] = ended_ns;
 }
 
-/* V4: is this rank alone to go, before `step`? */
+/* train.V4: is this rank alone to go, before `step`? */
 static bool leaves_now(const struct rank *r, size_t step)
 {
     const struct train_drill *d = &r->job->drill;
@@ -389,7 +389,7 @@ out:
     return rc;
 }
 
-/* V4: this process alone got a signal, and its rank is none that can leave. */
+/* train.V4: this process alone got a signal, and its rank is none that can leave. */
 static void tell_why_all_stop(const struct rank *r)
 {
     const bool is_process = r->world->ops->module.caps & WORLD_LAUNCHED;

@@ -7,21 +7,21 @@
  *
  * Invariants
  *   V1  Throughput counts all batches, also those of workers that joined later or were lost. It is measured over the
- *       time in which each W batches were completed, as the work queue has it (leases.B11): the first server's, or its
+ *       time in which each W batches were completed, as the work queue has it (ps.B11): the first server's, or its
  *       replacement's. W is the number of workers at the start, even if it changes. A round is a number of samples, so
  *       it takes less time with more workers. The interval therefore describes a rate that may change; the report lists
  *       which workers came and left, and when. Costs of a step, losses and step records cover the remaining workers
  *       among these W. They cover as many steps as the slowest of them has completed.
  *   V2  The run has completed as many steps as have all their batches in every part of the parameters. A checkpoint of
  *       a stopped run records this number; a run that resumes from it takes each missing batch.
- *   V3  The time a worker spends requesting a batch is in no step's time. It requests one if none was assigned ahead,
+ *   -   The time a worker spends requesting a batch is in no step's time. It requests one if none was assigned ahead,
  *       as at its first step and when few batches are left (ps/recovery/leases.h).
  *   V4  A worker other than worker 0 may get SIGINT, SIGTERM or SIGHUP alone (a process, in worlds that it may leave:
  *       world_leave()). It then completes its current batch, informs the servers and leaves. The other workers
  *       continue, and its exit is a success. The signal stops the whole run if it is for worker 0, for a server, for a
  *       process of threads or mpi, or from the run's launcher. Each worker then completes its current batch, so workers
- *       may end with different numbers of steps (stop.Z4).
- *   V5  A worker that joins (exchange.E15, world.W9) runs with the same options as the other workers, and compares all
+ *       may end with different numbers of steps (world.Z4).
+ *   -   A worker that joins (exchange.E15, world.W9) runs with the same options as the other workers, and compares all
  *       that must be equal with rank 0. It does not probe and writes no report: its work is in the work queue.
  */
 #ifndef HARNESS_TRAIN_ELASTIC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_shard_test.c - an exchange of parameters that all workers have and of shards (exchange.h, E14): values known
+ * exchange_shard_test.c - an exchange of parameters that all workers have and of shards (exchange.E14): values known
  * beforehand, and who is found to have another plan.
  *
  * usage: exchange_shard_test

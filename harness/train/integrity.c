@@ -262,7 +262,7 @@ out:
     return rc;
 }
 
-/* Y1 */
+/* train.Y1 */
 static bool is_due(const struct rank *r, size_t step)
 {
     const uint64_t every = r->job->opts.verify_every, n_done = r->job->resume.steps_count + step + 1;

@@ -20,12 +20,12 @@
 
 struct network;
 
-/* Y3: hash of the bits of x[n]. */
+/* train.Y3: hash of the bits of x[n]. */
 uint64_t integrity_hash(const float *x, size_t n);
-/* Y2: judge hash[n_ranks][n_segments]; fills n_corruptions and corruption[] of *out. */
+/* train.Y2: judge hash[n_ranks][n_segments]; fills n_corruptions and corruption[] of *out. */
 void integrity_judge(struct train_checks *out, const uint64_t *hash, int n_ranks, size_t n_segments,
                      uint64_t step_index);
-/* Y4, for a job whose numbers are known. RC_INVAL. */
+/* train.Y4, for a job whose numbers are known. RC_INVAL. */
 enum rc integrity_check(const struct train_job *job) MUST_CHECK;
 /* Set job->segment_name if --verify-every is given. n: NULL: not a network. RC_NOMEM. */
 enum rc integrity_name_segments(struct train_job *job, const struct network *n) MUST_CHECK;

@@ -27,7 +27,7 @@ enum { EXIT_SKIPPED = 77 };
 
 /* --- the judgement --- */
 
-/* Y3: each bit of each element counts, and so does its place. */
+/* train.Y3: each bit of each element counts, and so does its place. */
 static void every_bit_counts(void **state)
 {
     float x[5] = { 1.0f, -2.0f, 0.0f, 4.0f, 0.5f };
@@ -91,7 +91,7 @@ static void assert_corruption(const struct train_checks *c, int i, int rank, int
     assert_int_equal(c->corruption[i].step_index, 41);
 }
 
-/* Y2 */
+/* train.Y2 */
 static void the_majority_is_right(void **state)
 {
     struct train_checks c = judged("111 111 111", 3);
@@ -317,7 +317,7 @@ static void a_slow_rank_changes_no_bit(void **state)
     end(&slow);
 }
 
-/* Y4, and what a drill cannot do. */
+/* train.Y4, and what a drill cannot do. */
 static void what_cannot_be_is_refused(void **state)
 {
     static const struct {

@@ -89,9 +89,9 @@ uint64_t job_first_sample(const struct train_job *job, int worker, size_t step)
 {
     if (job->omitted & OMIT_SHARD)
         return (job->resume.steps_count + (uint64_t)step) * job->opts.batch;
-    if (job->split_opts.kind != SPLIT_IID) /* V1 */
+    if (job->split_opts.kind != SPLIT_IID) /* train.J1 */
         return (job->resume.steps_count + (uint64_t)step) * job_batch_of(job, worker);
-    return samples_before(job, step) + (uint64_t)worker * job->opts.batch; /* L1 */
+    return samples_before(job, step) + (uint64_t)worker * job->opts.batch; /* train.L1 */
 }
 
 uint64_t job_batch_stride(const struct train_job *job, int worker)

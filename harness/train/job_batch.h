@@ -10,9 +10,9 @@
  * --split: which samples each worker has, and how many per round.
  *
  * Invariants
- *   V1  Without --split, or with iid, samples go to workers in turn (train.L1). Otherwise worker r has a separate part
+ *   J1  Without --split, or with iid, samples go to workers in turn (train.L1). Otherwise worker r has a separate part
  *       (data/split.h). Step t of the training takes samples t B_r ... (t + 1) B_r of that part.
- *   V2  A round has W B samples for any split. With unequal:... worker r has B_r of them, by its share, so all workers
+ *   J2  A round has W B samples for any split. With unequal:... worker r has B_r of them, by its share, so all workers
  *       reach the end of their parts together. Updates by the mean gradient use the mean over samples: a worker's
  *       gradient has weight B_r / B.
  */
@@ -27,12 +27,12 @@ enum rc job_split_check_resume(const struct train_job *job) MUST_CHECK;
 size_t job_batch_of(const struct train_job *job, int worker);
 /* The largest B_r. */
 size_t job_most_batch(const struct train_job *job);
-/* Index of a step's first sample of this run: within the worker's part if it has one (V1), else in the whole data
+/* Index of a step's first sample of this run: within the worker's part if it has one (train.J1), else in the whole data
  * set. */
 uint64_t job_first_sample(const struct train_job *job, int worker, size_t step);
 /* Distance from there to the first sample of the next step. */
 uint64_t job_batch_stride(const struct train_job *job, int worker);
-/* Weight of a worker's gradient in the mean (V2): 1 unless parts are unequal. */
+/* Weight of a worker's gradient in the mean (train.J2): 1 unless parts are unequal. */
 float job_weight_of(const struct train_job *job, int worker);
 
 enum { SPLIT_TEXT_BYTES = 320 };
@@ -47,7 +47,7 @@ enum rc job_split_load(char *out, size_t n_bytes, const struct train_job *job,
 
 /*
  * --accumulate M: a worker computes its batch in M micro-batches and adds up their gradients
- * (workload.h, M8). The update is that of the whole batch; the memory is that of one micro-batch.
+ * (models.M8). The update is that of the whole batch; the memory is that of one micro-batch.
  */
 
 /* Check --accumulate, for a job whose batch is known. RC_INVAL: a worker's batch has no M equal parts (names valid M);
@@ -75,13 +75,13 @@ void job_batch_text(char *out, size_t n_bytes, const struct train_job *job);
  *       --tune-lr).
  */
 
-/* F1: set job->opts.batch of a job whose workers are known. RC_INVAL: N / W is not whole or exceeds the limit of a
- * worker, or --batch was given too. */
+/* train.F1: set job->opts.batch of a job whose workers are known. RC_INVAL: N / W is not whole or exceeds the limit of
+ * a worker, or --batch was given too. */
 enum rc global_batch_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 /* resolved: the outcome of resolving something. If it is an error about --batch, the message adds where that value came
  * from. */
 enum rc global_batch_explain(const struct train_job *job, enum rc resolved) MUST_CHECK;
-/* Does the job divide a global batch among several workers, so that its probe gives no baseline (F2)? */
+/* Does the job divide a global batch among several workers, so that its probe gives no baseline (train.F2)? */
 bool global_batch_is_shared(const struct train_job *job);
 /* "strong" or "weak", as written to a summary and read back from it. */
 const char *scaling_text(bool is_strong);

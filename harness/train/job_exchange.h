@@ -98,7 +98,7 @@ void record_periods_of_rank(struct record *r, const struct train_job *job, const
  *   O2  --priority auto: on if --overlap auto resolved to on; else off. It is also off where it is impossible: with
  *       --alternate-exchange, and with shards that have different numbers of chunks (exchange.E14).
  *   O3  An explicit on or off is obeyed or refused, as if auto did not exist.
- *   O4  All workers make the same choice, from facts that all of them know.
+ *   -   All workers make the same choice, from facts that all of them know.
  */
 
 /* Set may_overlap and overlap_reason of a job that is otherwise prepared. RC_NOMEM. */

@@ -118,7 +118,7 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
 }
 
 /* Of the servers of this host. With --replicas 1 each has two slices; where servers of other hosts are lost, one after
- * the other, those here may come to have all of them: two times each, or one server alone once (replica.R9). */
+ * the other, those here may come to have all of them: two times each, or one server alone once (ps.R9). */
 static size_t servers_bytes(const struct train_job *job, size_t n_here, size_t server_bytes)
 {
     const size_t n_all = (size_t)job->n_servers;

@@ -21,7 +21,7 @@ static bool is_unbuilt(enum rc rc)
     return rc == RC_UNSUPPORTED;
 }
 
-/* O1: what stands in the way before any world; "": nothing. */
+/* train.O1: what stands in the way before any world; "": nothing. */
 static void what_stands_in_the_way(void **state)
 {
     static const struct {
@@ -71,7 +71,7 @@ static void what_stands_in_the_way(void **state)
     }
 }
 
-/* O1 to O3 */
+/* train.O1 to O3 */
 static void hosts_decide(void **state)
 {
     static const struct {

@@ -82,7 +82,7 @@ static void seldom_is_means_of_what_each_did(void **state)
     train_result_free(&none);
 }
 
-/* L3 */
+/* train.L3 */
 static void resumed(void **state)
 {
     static const char way[] = "--model lenet --mode allreduce --workers 2 --batch 8 --momentum 0 --average-every 4";

@@ -4,7 +4,7 @@
  *
  *   none        the others do all their steps
  *   ps          its servers drop a lost worker, the others do all their steps (with --elastic the lost one's, too);
- *               with replicas (replica.R9) the next server takes the place of a lost one, and a new replica is
+ *               with replicas (ps.R9) the next server takes the place of a lost one, and a new replica is
  *               made; else its part of the parameters is gone, and the run ends
  *   allreduce   the others go back to the last step that all have done
  *
@@ -197,7 +197,7 @@ out:
 enum rc rank_end(struct rank *r, enum rc trained)
 {
     const bool reports = r->job->on_loss == ON_LOSS_REPORT;
-    uint64_t n_own = 0, n_done = r->n_begun; /* the same of all workers (stop.Z1); servers begin none */
+    uint64_t n_own = 0, n_done = r->n_begun; /* the same of all workers (world.Z1); servers begin none */
     enum rc rc;
 
     TRY(reports ? end_steps(r, trained, &n_own) : trained);

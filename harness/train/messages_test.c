@@ -163,7 +163,7 @@ static uint64_t n_sent_of_all(const char *way)
     return n;
 }
 
-/* communicator.Y3: the order of chunks is static, and nobody is told, but where priority changes it: then each of the 5
+/* exchange.Y3: the order of chunks is static, and nobody is told, but where priority changes it: then each of the 5
  * goes down the tree of workers, in every step. */
 static void order_is_told_with_priority_alone(void **state)
 {

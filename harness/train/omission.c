@@ -109,7 +109,7 @@ void omission_resume_text(char *out, size_t n_bytes, const struct train_job *job
         }
 }
 
-/* O2 of one omission; NULL: it means something. */
+/* train.M2 of one omission; NULL: it means something. */
 static const char *why_not(const struct train_job *job, enum omission o)
 {
     const bool is_synchronous = job->mode->module.caps & MODE_SYNCHRONOUS;

@@ -11,8 +11,8 @@
  *               that of its last worker
  *
  * Invariants
- *   O1  Manifest, summary and table of such a run state that it is for lessons, and what it omits.
- *   O2  A step that a run would not do anyway cannot be omitted.
+ *   M1  Manifest, summary and table of such a run state that it is for lessons, and what it omits.
+ *   M2  A step that a run would not do anyway cannot be omitted.
  */
 #ifndef HARNESS_TRAIN_OMISSION_H
 #define HARNESS_TRAIN_OMISSION_H
@@ -39,11 +39,11 @@ const char *omission_name(int i);
 enum rc omission_parse(unsigned *out, const char *list, const char *option) MUST_CHECK;
 /* "broadcast, shard"; "" for an empty set. */
 void omission_text(char *out, size_t n_bytes, unsigned set);
-/* O1: "LEFT OUT: broadcast, shard; ..."; "" if nothing is omitted. */
+/* train.M1: "LEFT OUT: broadcast, shard; ..."; "" if nothing is omitted. */
 void omission_mark(char *out, size_t n_bytes, const struct train_job *job);
 /* "--resume c continues", with c what this run saves; or that no run can resume it; "": it saves nothing. */
 void omission_resume_text(char *out, size_t n_bytes, const struct train_job *job);
-/* O2, for a job whose mode, workers, scaling and compute are known; job->omitted is set. RC_INVAL. */
+/* train.M2, for a job whose mode, workers, scaling and compute are known; job->omitted is set. RC_INVAL. */
 enum rc omission_check(const struct train_job *job) MUST_CHECK;
 
 #endif

@@ -164,7 +164,7 @@ static void without_rank_0_the_last_one_saves(void **state)
     train_result_free(&r);
 }
 
-/* L3: what all workers have in common is in a checkpoint, and the run goes on to the same bits. */
+/* train.L3: what all workers have in common is in a checkpoint, and the run goes on to the same bits. */
 static void goes_on_without(const char *omitted)
 {
     char path[] = "/tmp/omission_test.XXXXXX", way[256];

@@ -82,7 +82,7 @@ static void weighted_means_are_the_big_batch(void **state)
     train_result_free(&one);
 }
 
-/* L3, V1: 12 steps, a checkpoint, 12 more: the bits of 24. */
+/* train.L3, J1: 12 steps, a checkpoint, 12 more: the bits of 24. */
 static void goes_on_in_its_part(const char *split)
 {
     char options[320], path[] = "/tmp/parts_test.XXXXXX";

@@ -411,7 +411,7 @@ static bool is_virtual(const struct train_job *job)
     return job->world->module.caps & WORLD_VIRTUAL_TIME;
 }
 
-/* In sim, how this machine holds the memory is not the simulated one's (L4). */
+/* In sim, how this machine holds the memory is not the simulated one's (train.L4). */
 static void record_exchange_memory(struct record *r, const struct train_job *job, const struct exchange_memory_facts *m)
 {
     const bool is_real = !is_virtual(job);
@@ -422,7 +422,7 @@ static void record_exchange_memory(struct record *r, const struct train_job *job
     record_text(r, "exchange_shared_reason", is_real && m->reason[0] ? m->reason : NULL);
 }
 
-/* K1 */
+/* train.P1 */
 static void record_place(struct record *r, const struct train_job *job, int number, bool is_worker)
 {
     const int S = job->opts.stages > 1 ? (int)job->opts.stages : 1, n_behind = number - job->n_workers;

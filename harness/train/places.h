@@ -6,8 +6,8 @@
  * gathered there, and each rank has a separate record.
  *
  * Invariants
- *   K1  In a worker's record, worker_index and stage_index are those of its rank (stages.G1). shard_index is its
- *       shard of its stage (shard.H1): 0 if the stage is not split. With data parallelism alone they are its rank,
+ *   P1  In a worker's record, worker_index and stage_index are those of its rank (train.G1). shard_index is its
+ *       shard of its stage (train.H1): 0 if the stage is not split. With data parallelism alone they are its rank,
  *       0 and 0. A server's record has only the stage.
  */
 #ifndef HARNESS_TRAIN_PLACES_H
@@ -22,8 +22,8 @@
 enum rc places_gather(struct train_result *whole, struct world *pipe, const struct train_job *job,
                       const struct train_result *own) MUST_CHECK;
 void places_free(struct train_result *r); /* frees what places_gather() allocated */
-/* Write a record of kind "rank" for each rank of each stage (K1). A worker's has the parts of its mean step, over the
- * same steps as the summary. RC_NOMEM; as report_write(). */
+/* Write a record of kind "rank" for each rank of each stage (train.P1). A worker's has the parts of its mean step, over
+ * the same steps as the summary. RC_NOMEM; as report_write(). */
 enum rc places_write_ranks(struct report *to, const struct train_job *job, const struct train_result *r,
                            const struct train_summary *s) MUST_CHECK;
 

@@ -261,7 +261,7 @@ void rank_choose_flight(struct rank *r)
  *
  * auto, for a run by itself: all ranks spin where every host has a core for each thread of its workers, and for each
  * rank, servers included; else all sleep. Threads of a worker are those of --threads, one that exchanges beside
- * computing, and one of a library that has its own (collective.A11). Threads of a pool do not count beside a server:
+ * computing, and one of a library that has its own (exchange.A11). Threads of a pool do not count beside a server:
  * while their worker waits for it they have nothing to do. compare chooses spin or sleep for all points that it
  * compares (campaign/wait.c).
  * spin: a server spins only where it has a core too; on a worker's it takes time from who gives it work.

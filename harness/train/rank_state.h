@@ -78,7 +78,7 @@ struct rank {            /* everything one rank owns while it trains */
     } slowed;
 
     /* What hooks have found out */
-    bool is_leaving;   /* it leaves early (elastic.h, V4), or joined late */
+    bool is_leaving;   /* it leaves early (train.V4), or joined late */
     bool is_over;      /* elastic run: no batch is left for this rank */
     bool is_corrupted; /* a check found different parameters; equal on all workers */
 
@@ -93,7 +93,7 @@ struct rank {            /* everything one rank owns while it trains */
     uint64_t least_forward_ns, least_backward_ns; /* of a stage's micro-batches, without these three; 0: none */
 };
 
-/* Its number in the whole run (G1). */
+/* Its number in the whole run (train.G1). */
 int rank_number(const struct rank *r);
 /* Set this rank's phase. The rank fails here if fault injection says so. step: of this run. */
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);

@@ -30,7 +30,7 @@
 
 /* --- did the run learn? --- */
 
-/* Short (measure/learning.h, G8): a worker saw fewer samples of each class. */
+/* Short (measure.G8): a worker saw fewer samples of each class. */
 enum { MIN_SAMPLES_PER_CLASS = 100 };
 /* Staleness that is worth a word, in updates. */
 enum { MANY_UPDATES_LATE = 4 };
@@ -211,7 +211,7 @@ size_t recorded_n_to_target(const struct train_summary *s)
 
 bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_t n_steps)
 {
-    return step < n_to_target || step % record_every == 0 || step + 1 == n_steps; /* Y1, Y2 */
+    return step < n_to_target || step % record_every == 0 || step + 1 == n_steps; /* train.R1, R2 */
 }
 
 enum rc recorded_communication(struct record *r, const struct steps *steps, size_t step)
@@ -497,7 +497,7 @@ static void record_memory(struct record *r, const struct train_job *job)
     record_u64(r, "exchange_bytes", m->exchange_bytes);
     record_u64(r, "server_bytes", m->server_bytes);
     record_u64(r, "host_bytes", m->host_bytes);
-    if (is_virtual(job) || m->available_bytes == SIZE_MAX) /* L4 */
+    if (is_virtual(job) || m->available_bytes == SIZE_MAX) /* train.L4 */
         record_null(r, "available_bytes");
     else
         record_u64(r, "available_bytes", m->available_bytes);
@@ -560,7 +560,7 @@ enum rc train_manifest(struct record **out, const struct train_job *job)
         record_child(r, "cluster", &cluster);
     }
     TRY(digest_record(r, job->input, job->n_inputs));
-    manifest_fill(r, is_virtual(job)); /* L4 */
+    manifest_fill(r, is_virtual(job)); /* train.L4 */
     *out = r;
     r = NULL;
 out:

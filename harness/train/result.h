@@ -10,9 +10,9 @@
 /*
  * Which steps of a run are recorded, and which values of each worker.
  *
- *   Y1  Up to the round in which the target loss was reached, every step is recorded, so that a curve shows how it was
+ *   R1  Up to the round in which the target loss was reached, every step is recorded, so that a curve shows how it was
  *       reached.
- *   Y2  After it, or if no target was reached: one of every --record-every steps, and the last step.
+ *   R2  After it, or if no target was reached: one of every --record-every steps, and the last step.
  */
 
 /* Rounds up to the one that reached the target loss; 0: not reached, or no target. O(rounds x workers x log steps) over
@@ -31,7 +31,7 @@ void recorded_input_of_rank(struct record *r, const struct train_job *job, const
 
 /* --- how a run proceeded, in its summary next to its figures --- */
 
-/* What --omit omitted; null: nothing (omission.O1). */
+/* What --omit omitted; null: nothing (train.M1). */
 void record_for_lessons(struct record *r, const struct train_job *job);
 /* The transport of the gradients, and who on the network can read them; null: no one, as none are sent. */
 void record_transport(struct record *r, const struct train_job *job, const struct train_result *result);
@@ -72,7 +72,7 @@ void record_cluster(struct record *r, const struct cluster *c);
 enum rc train_judge_learning(struct train_summary *s, const struct train_job *job,
                              const struct train_result *r) MUST_CHECK;
 
-/* --- losses.c: ranks that are absent at the end: lost (world.W8), or left in order (elastic.h, V4) --- */
+/* --- losses.c: ranks that are absent at the end: lost (world.W8), or left in order (train.V4) --- */
 
 /* Write one record for each lost rank. An elastic run also gets one for each worker that joined or left. */
 enum rc losses_write(struct report *to, const struct train_job *job, const struct train_result *r) MUST_CHECK;

@@ -303,7 +303,7 @@ static void ps_summary(void **state)
     made_free(&m);
 }
 
-/* Simulated time under its own name; nothing of this machine (L4). */
+/* Simulated time under its own name; nothing of this machine (train.L4). */
 #define SIM_FACTS                                                                                                \
     ", 'params_count': 5000, 'running_means_and_variances_count': 0, 'flops_per_sample_count': 0, 'dataset': "   \
     "'digits', 'train_samples_count': 1438, 'test_samples_count': 359, 'input_sha256': {}, 'planned_memory': "   \

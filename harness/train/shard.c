@@ -250,7 +250,7 @@ enum rc job_shard_paste(float *whole, const float *own, const struct train_job *
     return move_params((float *)(uintptr_t)own, whole, job, number, false);
 }
 
-/* H3 */
+/* train.H3 */
 static enum rc cut_checkpoint(struct checkpoint *own, const struct checkpoint *whole, const struct train_job *job,
                               int number)
 {

@@ -13,8 +13,8 @@
  *       --shard-dense 1 except for rounding: gradients are the same sums in another order.
  *   H3  A checkpoint holds the whole network, without shards. A run resumes from it with any --shard-dense.
  *   H4  Only the main task sends and awaits messages within a group. With --overlap on, only the communicator sends and
- *       awaits gradients. Each has a separate transport (world.W6, task.K6). Within a step the main task waits for main
- *       tasks at the same point, and for chunks of the step before; the communicator waits for chunks submitted
+ *       awaits gradients. Each has a separate transport (world.W6, world.K6). Within a step the main task waits for
+ *       main tasks at the same point, and for chunks of the step before; the communicator waits for chunks submitted
  *       earlier. So no two ranks wait for each other. The bits are those without overlap.
  */
 #ifndef HARNESS_TRAIN_SHARD_H
@@ -69,7 +69,7 @@ struct rank_move { /* equal on both sides except peer and sends */
     int timeout_ms;
 };
 
-/* x: float[n] on both sides. The receiver requests each message, so that no message arrives unexpected (transport.T13).
+/* x: float[n] on both sides. The receiver requests each message, so that no message arrives unexpected (net.T13).
  * Errors: those of the transport. */
 enum rc rank_move(const struct rank_move *how, float *x, size_t n) MUST_CHECK;
 /* A message with n_elems of x, or with no data (hollow). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard_overlap_test.c - --shard-dense with --overlap on (shard.h, H4; exchange.h, E14): the bits of a run without
+ * shard_overlap_test.c - --shard-dense with --overlap on (train.H4; exchange.E14): the bits of a run without
  * overlap, whatever ranks wait for, in threads and sim; what is refused.
  *
  * usage: shard_overlap_test [NUMBER]; with one: these options in sim

@@ -76,7 +76,7 @@ static void shards_train_as_the_whole(void **state)
         }
 }
 
-/* H3: 3 steps one way, 3 the other, against 6. */
+/* train.H3: 3 steps one way, 3 the other, against 6. */
 static void checkpoints_are_of_the_whole(void **state)
 {
     static const char *const cut[] = { "", "--shard-dense 2", "--shard-dense 4" };
@@ -109,7 +109,7 @@ static void checkpoints_are_of_the_whole(void **state)
     (void)unlink(path);
 }
 
-/* L3: with the same shards the bits are those of a run that never stopped. */
+/* train.L3: with the same shards the bits are those of a run that never stopped. */
 static void a_sharded_run_goes_on_alike(void **state)
 {
     char path[] = "/tmp/gradmark-shard.XXXXXX";

@@ -4,9 +4,9 @@
  * this file before the system's: a slow disk.
  *
  *   chunks   what is given to the disk at once is little, with a sign of life before each
- *   alive    so it is in a run: rank 0 ticks (peers.P1) while it writes
+ *   alive    so it is in a run: rank 0 ticks (world.P1) while it writes
  *   stopped  a signal that comes meanwhile ends the run behind it, with a checkpoint that is whole
- *   apart    L2: no step of a worker that waits for others contains it, nor one of worker 0
+ *   apart    train.L2: no step of a worker that waits for others contains it, nor one of worker 0
  *
  * WAY: how gradients are exchanged (ways). One training a process, as in sim and mpi. The exit code tells; in mpi that
  * of each rank.
@@ -199,7 +199,7 @@ static int check_apart(const struct train_result *r, const char *path)
     return n_failures;
 }
 
-/* The step that begins next is the last, and saved, too (stop.Z1); it contains neither save. */
+/* The step that begins next is the last, and saved, too (world.Z1); it contains neither save. */
 static int check_stopped(const struct train_result *r, const char *path)
 {
     struct checkpoint saved = { 0 };

@@ -257,7 +257,7 @@ double job_stages_bubble_ratio(const struct train_job *job)
 }
 
 /*
- * The ranks of one pipeline, and how tensors get from stage to stage (models/engine/stage.h, P3).
+ * The ranks of one pipeline, and how tensors get from stage to stage (models.P3).
  *
  * Each tensor is a message: its tag says which way it goes and of which micro-batch it is, so that those of two
  * directions and of later micro-batches wait for nobody.

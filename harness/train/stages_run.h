@@ -9,11 +9,11 @@
 struct stage_figures { /* of worker 0 of one stage */
     int32_t number, first_node, end_node;
     uint64_t n_params, n_state;
-    uint64_t n_planned_held;    /* micro-batches that it holds at most (stage.P2), planned */
+    uint64_t n_planned_held;    /* micro-batches that it holds at most (models.P2), planned */
     uint64_t n_held;            /* held at most; 0: it computed nothing (replay, no data) */
     struct train_memory memory; /* as planned, with n_planned_held activations; zeros: not counted, none is used */
     double flops_ratio;         /* share of the network's */
-    double cost_ratio;          /* balanced by this (stages.h, G2): over the mean of all stages */
+    double cost_ratio;          /* balanced by this (train.G2): over the mean of all stages */
     uint64_t passed_bytes;      /* of a micro-batch, to the next stage; 0: it is the last */
     struct stage_limits limits;
     double shards_bytes;    /* activations between its shards, per step; 0: no shards */
@@ -39,7 +39,7 @@ struct train_stages_run {
     bool is_written, is_saved;     /* results had to be written; the checkpoint is written */
 };
 
-/* G1. rank: in the whole world. */
+/* train.G1. rank: in the whole world. */
 int train_stage_of_rank(const struct train_job *job, int rank);
 /* Prepare the jobs of a zeroed run whose groups and n_stages are set. launcher: of the ranks of this run. RC_INVAL,
  * RC_UNSUPPORTED, RC_NOMEM. */

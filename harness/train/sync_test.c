@@ -63,7 +63,8 @@ static void one_worker_is_single(struct suite *s, const char *model)
     train_result_free(&single);
 }
 
-/* Synchronous modes average: 4 workers x batch 8 are 1 worker x batch 32 but for rounding; L1: of the same samples. */
+/* Synchronous modes average: 4 workers x batch 8 are 1 worker x batch 32 but for rounding; train.L1: of the same
+ * samples. */
 static void workers_are_a_larger_batch(struct suite *s, const char *model)
 {
     char options[256];

@@ -124,7 +124,7 @@ static inline size_t train_worker_bytes(const struct train_memory *m)
 struct train_drill { /* fault injection: a server fails as it receives the first push of the step */
     int rank;        /* -1: none */
     bool hangs;      /* it stalls; else it ends ... */
-    bool leaves;     /* ... or leaves in order, as it does for a signal (elastic.h, V4) */
+    bool leaves;     /* ... or leaves in order, as it does for a signal (train.V4) */
     enum peer_phase phase;
     bool is_drawn;     /* the step is drawn from the seed and the rank */
     uint64_t step;     /* of the whole training, one that this run does; PHASE_STEP */
@@ -133,7 +133,7 @@ struct train_drill { /* fault injection: a server fails as it receives the first
 
 /* Fault injection that does not stop the rank. */
 struct train_faults {
-    int flip_rank;      /* -1: none; integrity.h, Y3 */
+    int flip_rank;      /* -1: none; train.Y3 */
     uint64_t flip_step; /* of the whole training, one that this run does */
     int slow_rank;      /* -1: none */
     double slow_ratio;  /* share of its normal compute speed */
@@ -335,7 +335,7 @@ struct train_rank_info {
 
 struct train_loss { /* a rank that is absent at the end (world.W8) */
     int rank;
-    bool has_left;         /* it was not lost, but left in order (elastic.h, V4) */
+    bool has_left;         /* it was not lost, but left in order (train.V4) */
     bool was_seen;         /* its last action is known: */
     struct peer_duty duty; /* its step: of the whole training */
     char why[192];
@@ -348,7 +348,7 @@ struct train_saves { /* --save-every: checkpoints written between steps, by rank
     char why[192];  /* reason of the first failure; "": none */
 };
 
-struct train_corruption { /* integrity.h, Y2 */
+struct train_corruption { /* train.Y2 */
     int rank;             /* its parameters differ from most workers' */
     int other_rank;       /* one that differs from it, if no majority agrees; -1: a majority does */
     uint64_t step_index;  /* of the whole training: the check after it found the corruption */
@@ -383,7 +383,7 @@ struct train_result {        /* on rank 0, of the remaining ranks (all ranks exc
     int n_losses;
     struct step_stamp *stamp; /* [n_workers][n_steps] */
     float *lr;                /* [n_steps] */
-    uint64_t *round_ns;       /* [n_rounds], for --elastic: elastic.h, V1; else NULL */
+    uint64_t *round_ns;       /* [n_rounds], for --elastic: train.V1; else NULL */
     size_t n_rounds;
     float *trajectory;                        /* [n_ranks][n_steps + 1][n_params]; NULL: --trajectory is not given */
     struct logged_message *message;           /* rank after rank; within a rank, in the order in which they ended */
@@ -422,7 +422,7 @@ struct train_result {        /* on rank 0, of the remaining ranks (all ranks exc
     char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
-/* Steps that are entirely complete: r->n_steps; with --elastic see elastic.h, V2. */
+/* Steps that are entirely complete: r->n_steps; with --elastic see elastic.h, train.V2. */
 size_t train_n_whole_steps(const struct train_job *job, const struct train_result *r);
 /* Has the run completed its work? With --stop-at-step the count of updates decides, not the steps of any worker. Such a
  * run survives the loss of a worker (exchange.E11), so it is complete unless a signal stopped it. */
@@ -445,18 +445,18 @@ enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */
     struct steps steps;
     struct steps_summary measured;
-    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply; job_batch.h, F2 */
-    struct train_limits best;                              /* bound.h, B1 */
+    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply; train.F2 */
+    struct train_limits best;                              /* train.B1 */
     double bound_samples_per_s;                            /* NaN: no bound */
-    double bound_ratio, bound_low_ratio, bound_high_ratio; /* bound.h, B2 */
+    double bound_ratio, bound_low_ratio, bound_high_ratio; /* train.B2 */
     double seconds_to_target_loss;
     uint64_t samples_to_target_loss_count;
     struct learning learning;
-    struct comparison exchange_keeps;    /* alternation.h, W1; zeroed unless it is on */
+    struct comparison exchange_keeps;    /* train.W1; zeroed unless it is on */
     struct disturbance disturbance;      /* of the worst host */
     char not_learned[NOT_LEARNED_BYTES]; /* problem, likely reason, what to try; "" unless the run did not learn */
 };
-/* steps_summarise(); with --elastic elastic.h, V1. */
+/* steps_summarise(); with --elastic elastic.h, train.V1. */
 enum rc train_measure(struct steps_summary *out, const struct train_job *job, const struct train_result *r,
                       const struct steps *in) MUST_CHECK;
 enum rc train_summarise(struct train_summary *out, const struct train_job *job,

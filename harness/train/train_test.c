@@ -97,7 +97,7 @@ static void assert_same_state(const struct train_result *a, const struct train_r
         assert_true(a->final.state[i] == b->final.state[i]);
 }
 
-/* L3: 20 steps, a checkpoint, 20 more: the bits of 40. */
+/* train.L3: 20 steps, a checkpoint, 20 more: the bits of 40. */
 static void resume_is_bit_exact(const char *ways)
 {
     char options[512], folder[] = "gm_train_test.XXXXXX", path[64];

@@ -141,7 +141,7 @@ static enum rc add_lanes(struct run *run)
 
 /* --- all that can be wrong with the input --- */
 
-/* Options of reducers that are not measured (module.U2). */
+/* Options of reducers that are not measured (base.U2). */
 static enum rc check_modules(const struct verb_call *call, const struct run *run)
 {
     for (int g = 0; g < call->n_groups; g++) {
@@ -194,7 +194,7 @@ static enum rc check_ranks(const struct run *run)
     return RC_OK;
 }
 
-/* What has no meaning, or no measurement, where data is on a GPU (comm_bench.B7). */
+/* What has no meaning, or no measurement, where data is on a GPU (bench.B7). */
 static enum rc check_device(struct run *run, const struct verb_call *call)
 {
     const char *compute = run->machine.compute->module.name, *type = comm_type_name(run->terms.type);

@@ -34,7 +34,7 @@ static void cell_of(char out[KEY_BYTES / 2], const char *text)
             *c = ' ';
 }
 
-/* F2: the first columns of a row. */
+/* verbs.F2: the first columns of a row. */
 static void key_of(char out[KEY_BYTES], const struct report_about *about)
 {
     char device[KEY_BYTES / 2];
@@ -52,8 +52,8 @@ void roofs_write_head(FILE *to, const struct report_about *about, const char *mo
     fprintf(to, "%s%s\n%s%s\t%s\n", ROOFS_LINE, key, TITLE_LINE, model, cell);
 }
 
-/* F4. Wait until no other process has it, and take the folder; unlocked by close(). -1: it cannot be opened, or there
- * are no locks on its file system: then nobody is asked. */
+/* verbs.F4. Wait until no other process has it, and take the folder; unlocked by close(). -1: it cannot be opened, or
+ * there are no locks on its file system: then nobody is asked. */
 static int lock_folder(const char *dir)
 {
     const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

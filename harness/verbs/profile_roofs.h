@@ -16,14 +16,14 @@
 
 #define ROOFS_NAME "roofs" /* name of the table, so no chart can have it */
 
-/* Write the first lines of a chart's table: its roofs (F3), and the text of its title. */
+/* Write the first lines of a chart's table: its roofs (verbs.F3), and the text of its title. */
 void roofs_write_head(FILE *to, const struct report_about *about, const char *model, const char *machine);
 /* Call this before a long measurement: if dir/roofs.tsv exists, can rows be added to it? Errors: as roofs_add(). */
 enum rc roofs_check(const char *dir) MUST_CHECK;
-/* Add the measurements of a run to dir/roofs.tsv (F1). RC_MISMATCH: the file there is not such a table; RC_INVAL,
+/* Add the measurements of a run to dir/roofs.tsv (verbs.F1). RC_MISMATCH: the file there is not such a table; RC_INVAL,
  * RC_IO: it cannot be read or written. The file is then unchanged. */
 enum rc roofs_add(const char *dir, const struct layer_timing *m, const struct report_about *about) MUST_CHECK;
-/* Draw all charts in dir that have these roofs (F3). RC_UNSUPPORTED: no gnuplot; RC_MISMATCH: no such roofs in
+/* Draw all charts in dir that have these roofs (verbs.F3). RC_UNSUPPORTED: no gnuplot; RC_MISMATCH: no such roofs in
  * roofs.tsv; otherwise the error of the first chart that failed. */
 enum rc roofs_draw(const char *dir, const struct report_about *about) MUST_CHECK;
 

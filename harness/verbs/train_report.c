@@ -315,7 +315,7 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     return print_row(t, "of the bound", text);
 }
 
-/* Under strong scaling the run has no baseline of its own (global_batch.h, F2), and what its probe measured is told as
+/* Under strong scaling the run has no baseline of its own (train.F2), and what its probe measured is told as
  * what it is. */
 static enum rc print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
                                 const struct train_summary *s)

@@ -49,7 +49,7 @@ enum rc background_open(struct background **out, void (*fn)(void *arg), void *ar
         FAIL(RC_NOMEM, "no memory for a background thread");
     b->fn = fn;
     b->arg = arg;
-    stop_stack_init(&b->stack); /* H6 */
+    stop_stack_init(&b->stack); /* world.B3 */
     const int error = pthread_create(&b->id, NULL, background_main, b);
     if (error != 0)
         stop_stack_close(&b->stack);
@@ -72,7 +72,7 @@ void background_wait(struct background *b)
 {
     if (doorbell_seen(&b->end) == b->n_starts)
         return;
-    /* H4: `end` is rung once per run, so all runs are over when it was rung n_starts times. */
+    /* world.B1: `end` is rung once per run, so all runs are over when it was rung n_starts times. */
     for (uint32_t seen = doorbell_seen(&b->end); seen != b->n_starts; seen = doorbell_seen(&b->end)) {
         if (b->tick)
             b->tick(b->tick_arg);

@@ -4,10 +4,10 @@
  * shares the rank's memory and cores, and uses no world. Not used in sim.
  *
  * Invariants
- *   H4  fn runs once for each background_start(), never twice at a time, in the order of the starts.
- *   H5  What fn wrote can be read after background_wait() or background_close(); what the caller wrote before
+ *   B1  fn runs once for each background_start(), never twice at a time, in the order of the starts.
+ *   B2  What fn wrote can be read after background_wait() or background_close(); what the caller wrote before
  *       background_start() can be read in fn.
- *   H6  While the thread waits it sleeps in the kernel. Nothing allocates after open.
+ *   B3  While the thread waits it sleeps in the kernel. Nothing allocates after open.
  */
 #ifndef HARNESS_WORLD_BACKGROUND_H
 #define HARNESS_WORLD_BACKGROUND_H
@@ -20,7 +20,7 @@ struct background;
 
 /* Start the thread; it waits for background_start(). RC_NOMEM. */
 enum rc background_open(struct background **out, void (*fn)(void *arg), void *arg) MUST_CHECK;
-/* From now on the caller's waits call tick(arg) every 20 ms (peers.P1); NULL, as after open: no calls. */
+/* From now on the caller's waits call tick(arg) every 20 ms (world.P1); NULL, as after open: no calls. */
 void background_set_tick(struct background *b, void (*tick)(void *arg), void *arg);
 /* Run fn(arg) in the thread; waits first for the previous run to end. */
 void background_start(struct background *b);

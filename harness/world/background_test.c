@@ -22,7 +22,7 @@ enum { N_STARTS = 300 };
 struct counter {
     atomic_bool busy;
     atomic_int n_overlaps;
-    int n_runs, in, out; /* plain memory: visible to the other thread by start and wait (H5) */
+    int n_runs, in, out; /* plain memory: visible to the other thread by start and wait (world.B2) */
 };
 
 static void count(void *arg)
@@ -65,7 +65,7 @@ static int count_failures(start_fn *how)
     return n_failures + atomic_load(&c.n_overlaps);
 }
 
-/* H4 and H5. */
+/* world.B1 and B2. */
 static void every_start_is_one_run(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void mutants_are_caught(void **state)
     assert_true(count_failures(starts_with_old_input) > 0);
 }
 
-/* H4: a start waits for the run before; the close for the last one (H5). */
+/* world.B1: a start waits for the run before; the close for the last one (world.B2). */
 static void starts_wait_for_one_another(void **state)
 {
     struct counter c = { .in = 4 };
@@ -158,7 +158,7 @@ static void a_waiting_caller_ticks(void **state)
     background_close(&b);
 }
 
-/* H6. A thread that spun would never sleep in the kernel. */
+/* world.B3. A thread that spun would never sleep in the kernel. */
 static void idle_threads_sleep(void **state)
 {
     struct counter c = { .in = 0 };
@@ -174,7 +174,7 @@ static void idle_threads_sleep(void **state)
     assert_int_equal(c.n_runs, 2);
 }
 
-/* H6 */
+/* world.B3 */
 static void nothing_allocates_after_open(void **state)
 {
     struct counter c = { .in = 0 };

@@ -363,7 +363,7 @@ static void judge(struct peer_watch *w, int r, uint64_t gap_ns)
 
 int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
 {
-    const uint64_t most_ns = 2 * peer_watch_interval_ns(w); /* P5 */
+    const uint64_t most_ns = 2 * peer_watch_interval_ns(w); /* world.P5 */
     const uint64_t gap_ns = now_ns - w->looked_ns < most_ns ? now_ns - w->looked_ns : most_ns;
     int lost = -1;
 
@@ -377,7 +377,7 @@ int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_B
             lost = r;
             if (silent_ms > 0)
                 peer_silence_text(&w->seat[r], UINT64_C(1000000) * silent_ms, why, RC_MESSAGE_BYTES);
-            else /* P4 */
+            else /* world.P4 */
                 snprintf(why, RC_MESSAGE_BYTES, "ended before its work was done");
         }
     }

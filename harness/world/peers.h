@@ -37,7 +37,7 @@
 
 enum peer_state { PEER_ALIVE, PEER_SILENT, PEER_LOST, PEER_LEFT };
 
-/* The effect of the loss of a rank (P3, P4) on the other ranks: world.W8. */
+/* The effect of the loss of a rank (world.P3, P4) on the other ranks: world.W8. */
 enum on_loss {
     ON_LOSS_ABORT,  /* it is a failure of the run */
     ON_LOSS_REPORT, /* the other ranks continue */
@@ -82,7 +82,7 @@ struct peer_seat {                         /* of one rank; a zeroed one is valid
     _Atomic bool has_failed;    /* it ended the run (world_abort); set in mpi with ON_LOSS_REPORT */
     _Atomic int stop_signal;    /* the signal that stops the run (stop.h); 0: not shown to this rank */
     _Atomic int64_t n_begun;    /* steps that it has begun in this run */
-    _Atomic int64_t n_last;     /* seat 0: number of steps after which all ranks end (stop.Z1); 0: not decided */
+    _Atomic int64_t n_last;     /* seat 0: number of steps after which all ranks end (world.Z1); 0: not decided */
 };
 
 struct peer_view { /* a copy of a seat at one moment: what hosts send each other */
@@ -135,10 +135,10 @@ static inline void peer_tick(struct peer_seat *s)
 }
 
 void peer_set_duty(struct peer_seat *s, const struct peer_duty *duty);
-/* P4. state: PEER_LEFT or PEER_LOST. A lost rank stays lost. */
+/* world.P4. state: PEER_LEFT or PEER_LOST. A lost rank stays lost. */
 void peer_end(struct peer_seat *s, enum peer_state state);
 bool peer_is_lost(const struct peer_seat *s);
-/* P7; *out is set in every case. RC_NOMEM. */
+/* world.P7; *out is set in every case. RC_NOMEM. */
 enum rc peer_next(struct peers *p, struct peer_event *out) MUST_CHECK;
 /* What rank `number` of the run owes, or owed when it was lost; false: unknown here. */
 bool peer_duty_of(const struct peers *p, int number, struct peer_duty *out);
@@ -149,12 +149,12 @@ struct peer_view peer_view_of(const struct peer_seat *s);
 /* Shows in s a view from elsewhere. PEER_ALIVE ends a silence if takes_alive is true; else a watch ends it, by the
  * ticks. A rank that is lost or has left stays so. */
 void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive);
-/* Sets PEER_LOST, after a silence of silent_ms; 0: it has ended (P4). Not for a rank that has left. */
+/* Sets PEER_LOST, after a silence of silent_ms; 0: it has ended (world.P4). Not for a rank that has left. */
 void peer_show_lost(struct peer_seat *s, uint32_t silent_ms);
 /* Zeroed; NULL: no memory. Freed by free(). */
 struct peer_seat *peer_seats_alloc(int n_ranks);
 
-/* --- losses (P8) --- */
+/* --- losses (world.P8) --- */
 
 struct peer_loss;
 
@@ -199,8 +199,8 @@ enum rc peer_watch_open(struct peer_watch *w, const struct peer_opts *opts, stru
 void peer_watch_close(struct peer_watch *w); /* accepts a zeroed one */
 /* The sleep between two looks: an eighth of warn_ns, 1 ms to 250 ms. */
 uint64_t peer_watch_interval_ns(const struct peer_watch *w);
-/* Reads all seats: P2, P3. Returns the index of a lost rank that was not returned before, and the reason in `why`; -1:
- * none. */
+/* Reads all seats: world.P2, P3. Returns the index of a lost rank that was not returned before, and the reason in
+ * `why`; -1: none. */
 int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES]);
 
 /* Passes a line to opts->tell. */

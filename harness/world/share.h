@@ -11,7 +11,7 @@
  *       IPC namespaces. A group has its ranks in the world's order, and rank 0 leads. Hosts are numbered by their
  *       leader's rank in the world.
  *   H2  world_share_open() ends equally on all ranks of the group: with a share, or with the error of the first rank
- *       that failed. Only if a rank ends meanwhile (W4, W5), some may have the share and others RC_PEER.
+ *       that failed. Only if a rank ends meanwhile (world.W4, W5), some may have the share and others RC_PEER.
  *   H3  Memory is reserved on opening. If there is no room, that is RC_NOMEM; later no access fails or raises a signal.
  *       Blocks are zero at first. Their owner touched each page once, on its own NUMA node; every rank has mapped all.
  *   H4  peer[r] on every rank is the memory that is `mine` on rank r. A block starts at a multiple of 64 bytes, or of
@@ -20,8 +20,9 @@
  *       `seen` count was read. A ring releases, a wait acquires. If hand-overs of a fraction of a microsecond matter,
  *       use counts in the waiting rank's block, which others raise before they ring it: a rank that spins reads only
  *       these.
- *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks
- *       were stopped (K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8).
+ *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (world.W4, W5) or this rank's
+ *       tasks were stopped (world.K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost
+ *       (world.W8).
  *   H7  Closing is not collective and does not wait. A block stays mapped on its peers until they close, even if its
  *       owner has ended. In threads or sim, what a dead rank had open is freed when the run ends.
  *   H8  Nothing outlives the processes, even if they are killed at any moment. mpi, tcp: memory without a name
@@ -57,8 +58,8 @@ struct share { /* first member of each implementation's struct */
     enum share_kind kind;
     const char *reason;           /* SHARE_FILE: why not memfd; else NULL */
     struct doorbell *const *bell; /* [group->n_ranks]; for implementations */
-    const struct world *together; /* H6; NULL: the group. The owner may set a world of several hosts that includes the
-                                     group's ranks: all of them then end together; borrowed, outlives the share */
+    const struct world *together; /* world.H6; NULL: the group. The owner may set a world of several hosts with the
+                                    group's ranks: all of them then end together; borrowed, outlives the share */
 };
 
 struct share_ops {
@@ -72,7 +73,7 @@ struct share_ops {
 
 /* The ranks of w that share this rank's host, as a world; this host's number, and the number of hosts. Collective over
  * w; the owner closes *out with world_split_close(). out NULL: only the numbers, also allowed for a rank with other
- * tasks (K5). RC_PEER, RC_NOMEM. */
+ * tasks (world.K5). RC_PEER, RC_NOMEM. */
 enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_hosts) MUST_CHECK;
 
 /* Opens a block of n_bytes for each rank of a host group. Collective over it; for the main task; never on a measured
@@ -80,7 +81,7 @@ enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_
  * of this process is too small; RC_MISMATCH if the ranks pass different n_bytes; RC_INVAL if the ranks are on several
  * hosts; RC_UNSUPPORTED if the system refuses every way to share, with all reasons; RC_PEER. */
 enum rc world_share_open(struct world *group, size_t n_bytes, struct share **out) MUST_CHECK;
-/* No task of this rank uses the share any more; peers may (H7). NULL-safe, nulls. Cannot fail. */
+/* No task of this rank uses the share any more; peers may (world.H7). NULL-safe, nulls. Cannot fail. */
 void world_share_close(struct share **s);
 
 /* Ring the bell of rank `peer` of the group, which may be this one. Any task; never waits. */
@@ -88,7 +89,7 @@ void share_ring(struct share *s, int peer);
 /* Rings of this rank's bell so far. Read it, then test the condition, then share_wait() with it. */
 uint32_t share_seen(const struct share *s);
 /* Waits until this rank's bell was rung after `seen` was read, at most limit_ns: then RC_TIMEOUT. Spins, yields and
- * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all tasks. H6. */
+ * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all tasks. world.H6. */
 enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;
 
 /* The same until each of count[n], in this rank's block, has reached `wanted` (modulo 2^32). A rank that raises one

@@ -12,7 +12,7 @@
  * failed. The messages are those of rc_message(). RC_PEER, RC_NOMEM. */
 enum rc share_agree(struct world *group, enum rc own) MUST_CHECK;
 
-/* Checks the losses that end waits in s: H6. */
+/* Checks the losses that end waits in s: world.H6. */
 enum rc share_check_losses(const struct share *s) MUST_CHECK;
 
 /* --- ranks with one address space -------------------------------------------------------------------------------- */

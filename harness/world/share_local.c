@@ -3,7 +3,7 @@
  * share_local.c - shares of ranks in one address space: threads, and the actors of sim.
  *
  * A region holds the blocks and bells of one share. Rank 0 allocates it, each rank adds its block, and the last rank to
- * close frees it. The run has a list of its regions, for the ranks that died: nobody can close for them (H7).
+ * close frees it. The run has a list of its regions, for the ranks that died: nobody can close for them (world.H7).
  */
 #include <stdalign.h>
 #include <stdatomic.h>

@@ -24,7 +24,7 @@ enum rc span_ring_open(struct span_ring **out, const char *name, size_t n_spans)
     if (!ring)
         return rc_raise(RC_NOMEM, "no memory for %zu spans of task %s", n_spans, name);
     *ring = (struct span_ring){ .name = name, .n_spans = n_spans };
-    for (size_t i = 0; i < n_spans; i++) /* S2; not all zero, which a compiler may leave to pages not yet there */
+    for (size_t i = 0; i < n_spans; i++) /* world.S2; not all zero, which a compiler may leave to pages not yet there */
         ring->span[i] = (struct span){ .what = name, .segment = -1 };
     *out = ring;
     return RC_OK;

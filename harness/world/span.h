@@ -9,7 +9,7 @@
  *       numbers n_lost <= i < n_added; those before n_lost were overwritten.
  *   S2  Adding never fails, waits or allocates: span_ring_open() allocates all memory and writes to it once.
  *   S3  A ring belongs to one task. No other task reads or writes it before it is handed over, by an event or by
- *       world_join(), like a transport (task.h, K6).
+ *       world_join(), like a transport (world.K6).
  *   S4  Without a ring (NULL) nothing is recorded, and there is nothing to read: 0 spans added, 0 lost.
  *
  * Spans of a task nest or follow each other, because a task does one thing at a time: no two overlap only in part. A
@@ -39,9 +39,9 @@ struct span_ring;
 
 /* A ring of n_spans (at least 1) spans of the task `name`, a static string. RC_NOMEM. */
 enum rc span_ring_open(struct span_ring **out, const char *name, size_t n_spans) MUST_CHECK;
-/* Copy *s into the ring. S2, S4: cannot fail; ring may be NULL. */
+/* Copy *s into the ring. world.S2, S4: cannot fail; ring may be NULL. */
 void span_ring_add(struct span_ring *ring, const struct span *s);
-/* S1, S4. */
+/* world.S1, S4. */
 uint64_t span_ring_n_added(const struct span_ring *ring);
 uint64_t span_ring_n_lost(const struct span_ring *ring);
 /* Span number i, lent until it is overwritten; NULL: overwritten, or not added yet. Oldest first:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.c - see stop.h. How ranks agree (Z1): one that begins a step first shows that it has, and then looks whether the
- * run stops. One that decides first shows all others that the run stops, and then reads how far each is. These four are
- * sequentially consistent: whoever begins a step without having seen that the run stops is seen by who decides.
+ * stop.c - see stop.h. How ranks agree (world.Z1): one that begins a step first shows that it has, and then looks
+ * whether the run stops. One that decides first shows all others that the run stops, and then reads how far each is.
+ * These four are sequentially consistent: whoever begins a step without having seen that the run stops is seen by who
+ * decides.
  */
 #include "harness/world/stop.h"
 
@@ -29,7 +30,7 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
-/* The handler's, where it comes upon the thread that called stop_catch() (stop.Z5). */
+/* The handler's, where it comes upon the thread that called stop_catch() (world.Z5). */
 static unsigned char handler_stack[STOP_STACK_BYTES];
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -153,7 +154,7 @@ static bool has_ended(const struct peer_seat *s)
     return state == PEER_LOST || state == PEER_LEFT;
 }
 
-/* Z1. Whoever is first decides for all. */
+/* world.Z1. Whoever is first decides for all. */
 static int64_t decide(struct peers *p)
 {
     int64_t most = 1, decided = 0;
@@ -166,7 +167,7 @@ static int64_t decide(struct peers *p)
     return atomic_compare_exchange_strong(&p->seat[0].n_last, &decided, most) ? most : decided;
 }
 
-/* Z2: what the process of rank 0 decides. */
+/* world.Z2: what the process of rank 0 decides. */
 static enum rc await_decision(struct world *w, int64_t *n_last)
 {
     const struct peers *p = w->peers;
@@ -262,7 +263,7 @@ bool stop_look(struct peers *p)
     if (number == 0 || atomic_load(&p->seat[0].n_last) > 0)
         return false;
     show_stop(p, number);
-    if (!is_together) /* Z4: there is nothing to decide */
+    if (!is_together) /* world.Z4: there is nothing to decide */
         return false;
     if (!is_in_cell(p, p->own, 0))
         return true;

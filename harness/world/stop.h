@@ -13,7 +13,7 @@
  *   Z2  If all seats are in one memory (peers.cell is NULL) no rank waits for another to find that number. Else the
  *       process of rank 0 finds it, by the heartbeats between hosts. A rank that is about to begin a step waits for it,
  *       for some heartbeats.
- *   Z3  Without a signal, the start of a step costs one store and two loads of data that other ranks do not access.
+ *   -   Without a signal, the start of a step costs one store and two loads of data that other ranks do not access.
  *   Z4  STOP_AT_ONCE, for ranks that need not end after the same step: each ends before its next one.
  *       STOP_ALONE: a signal to the rank's process stops only that rank, unless its launcher stops the whole run
  *       (stop_by_launcher()); the other ranks do not see it.
@@ -59,11 +59,11 @@ bool stop_is_of_launcher(void);
 
 /* --- the ranks of a run --- */
 
-enum stop_rule { STOP_TOGETHER /* Z1 */, STOP_AT_ONCE, STOP_ALONE };
-/* The effect of a signal on this rank and the other ranks from now on; before that: Z1. Among all ranks of a run that
- * begin steps, either none or all have STOP_TOGETHER. */
+enum stop_rule { STOP_TOGETHER /* world.Z1 */, STOP_AT_ONCE, STOP_ALONE };
+/* The effect of a signal on this rank and the other ranks from now on; before that: world.Z1. Among all ranks of a run
+ * that begin steps, either none or all have STOP_TOGETHER. */
 void world_set_stop(struct world *w, enum stop_rule rule);
-/* Z4, for a rank that is about to begin a step: does the run stop? Other ranks then see that. */
+/* world.Z4, for a rank that is about to begin a step: does the run stop? Other ranks then see that. */
 bool world_stops_now(struct world *w);
 /* For a rank with STOP_ALONE: the signal that stops only this rank; 0: none. */
 int world_own_signal(const struct world *w);
@@ -78,11 +78,11 @@ enum rc world_begin_step(struct world *w, int64_t n_begun, bool *out) MUST_CHECK
 int world_stop_signal(const struct world *w);
 
 /* For a watcher whose seats are not all in one memory. Shows the signal of this process, or of any rank, to the ranks
- * of the same cell. In the cell of rank 0, finds the number of steps (Z1) once all ranks show the signal. Returns true
- * while that is in progress and needs a look soon. Cheap. */
+ * of the same cell. In the cell of rank 0, finds the number of steps (world.Z1) once all ranks show the signal. Returns
+ * true while that is in progress and needs a look soon. Cheap. */
 bool stop_look(struct peers *p);
 
-/* --- the stacks on which signal handlers run, in each thread that computes (Z5) --- */
+/* --- the stacks on which signal handlers run, in each thread that computes (world.Z5) --- */
 
 enum { STOP_STACK_BYTES = 1 << 16 };
 

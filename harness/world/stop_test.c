@@ -2,7 +2,7 @@
 /*
  * stop_test.c WORLD | process | stacks - ranks that go at their own pace, of which one receives a signal, end after the
  * same step; what a process does with the signals; and on which stack its handler runs in each kind of thread that
- * computes (stop.Z5). The exit code tells; in mpi that of each rank. The linker puts clock_gettime of this file,
+ * computes (world.Z5). The exit code tells; in mpi that of each rank. The linker puts clock_gettime of this file,
  * which the handler calls, before the system's: a signal while the handler of another one runs, and where it runs.
  */
 #include <sched.h>

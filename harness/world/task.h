@@ -11,8 +11,8 @@
  *   K2  Each task has its own error record (rc.h). world_join() returns fn's code and makes fn's message the
  *       caller's.
  *   K3  An event counts: n posts let n waits return, in any order. A post releases, a wait acquires.
- *   K4  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5); and when a task of
- *       this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait
+ *   K4  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (world.W4, W5); and when a task
+ *       of this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait
  *       for a message.
  *   K5  Collective operations, world_spawn(), world_join(), and opening and closing events are for the main task;
  *       world_split() for a main task without other tasks. All tasks are joined before the rank's body returns; those
@@ -68,17 +68,17 @@ struct task_ops {
 
 /* Start a task of this rank; the owner joins it. RC_NOMEM. */
 enum rc world_spawn(struct task **out, struct world *w, const struct task_opts *opts) MUST_CHECK;
-/* Waits for its end, which may take any time: K2. NULL-safe (RC_OK), nulls. */
+/* Waits for its end, which may take any time: world.K2. NULL-safe (RC_OK), nulls. */
 enum rc world_join(struct task **t) MUST_CHECK;
-/* Ends the waits of all tasks of this rank with RC_PEER and the reason (K4): for a rank that failed and must join its
- * tasks. Does nothing if it has only the main task; the first reason is kept. */
+/* Ends the waits of all tasks of this rank with RC_PEER and the reason (world.K4): for a rank that failed and must join
+ * its tasks. Does nothing if it has only the main task; the first reason is kept. */
 void world_stop_tasks(struct world *w, const char *why);
 
 /* An event of this rank without posts. name: for messages; a static string. RC_NOMEM. */
 enum rc event_open(struct event **out, struct world *w, const char *name) MUST_CHECK;
 /* Any task of the rank; never waits. */
 void event_post(struct event *e);
-/* Takes one post; waits for it at most limit_ns. RC_TIMEOUT: no post was taken. K4. */
+/* Takes one post; waits for it at most limit_ns. RC_TIMEOUT: no post was taken. world.K4. */
 enum rc event_wait(struct event *e, uint64_t limit_ns) MUST_CHECK;
 /* Takes one post if there is one; never waits, and does not check for failures. */
 bool event_try_wait(struct event *e);

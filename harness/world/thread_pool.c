@@ -4,7 +4,7 @@
  * run and another ends it.
  *
  * A run ends only when every thread has found the counter at the end: no thread of an earlier run can still
- * take a task when the next run begins (G5).
+ * take a task when the next run begins (world.T1).
  */
 #include "harness/world/thread_pool.h"
 
@@ -76,8 +76,9 @@ enum rc thread_pool_open(struct thread_pool **out, int n_threads, bool may_spin)
     for (int i = 1; i < n_threads; i++) {
         struct pool_thread *own = &pool->threads[i];
         *own = (struct pool_thread){ .pool = pool, .thread = i };
-        stop_stack_init(&own->stack);                                            /* G8 */
-        const int error = pthread_create(&own->id, NULL, pool_thread_main, own); /* G6: inherits the caller's cores */
+        stop_stack_init(&own->stack); /* world.T4 */
+        /* world.T2: inherits the caller's cores */
+        const int error = pthread_create(&own->id, NULL, pool_thread_main, own);
         if (error != 0)
             stop_stack_close(&own->stack);
         if (error != 0)

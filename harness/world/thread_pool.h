@@ -5,11 +5,11 @@
  * The threads are not ranks: they share the rank's memory and cores, and use no world. Not used in sim.
  *
  * Invariants
- *   G5  thread_pool_run() returns when every task 0 .. n_tasks-1 was run once. Which thread runs which task is not
+ *   T1  thread_pool_run() returns when every task 0 .. n_tasks-1 was run once. Which thread runs which task is not
  *       defined; tasks must not depend on one another.
- *   G6  Threads run on the cores of the thread that opened the pool.
- *   G7  Between runs the threads spin for about 100 us (where may_spin), then sleep in the kernel.
- *   G8  Nothing allocates after open.
+ *   T2  Threads run on the cores of the thread that opened the pool.
+ *   T3  Between runs the threads spin for about 100 us (where may_spin), then sleep in the kernel.
+ *   T4  Nothing allocates after open.
  */
 #ifndef HARNESS_WORLD_THREAD_POOL_H
 #define HARNESS_WORLD_THREAD_POOL_H

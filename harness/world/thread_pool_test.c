@@ -78,7 +78,7 @@ static int suite(run_fn *run, int n_threads, bool may_spin)
     return n_failures;
 }
 
-/* G5 */
+/* world.T1 */
 static void every_task_runs_once(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void see_cores(void *arg, int task, int thread)
         sched_yield();
 }
 
-/* G6 */
+/* world.T2 */
 static void threads_inherit_the_openers_cores(void **state)
 {
     struct cores_seen s = { .n_threads = 3 };
@@ -174,7 +174,7 @@ static void do_nothing(void *arg, int task, int thread)
     (void)arg, (void)task, (void)thread;
 }
 
-/* G7. A pool that went on spinning would never sleep in the kernel. */
+/* world.T3. A pool that went on spinning would never sleep in the kernel. */
 static void idle_threads_sleep(void **state)
 {
     struct thread_pool *pool = NULL;
@@ -188,7 +188,7 @@ static void idle_threads_sleep(void **state)
     thread_pool_close(&pool);
 }
 
-/* G8 */
+/* world.T4 */
 static void nothing_allocates_after_open(void **state)
 {
     struct thread_pool *pool = NULL;

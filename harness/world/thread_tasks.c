@@ -98,7 +98,7 @@ static void *task_main(void *arg)
     return NULL;
 }
 
-/* Of the main task, which is the only one that spawns (K5). */
+/* Of the main task, which is the only one that spawns (world.K5). */
 static void find_cores(struct thread_tasks *g)
 {
     if (g->knows_cores)
@@ -147,7 +147,7 @@ static enum rc thread_join(struct task *task)
     struct thread_task *t = (struct thread_task *)task, **link = &t->group->first;
     enum rc rc;
 
-    while (!atomic_load(&t->ended)) { /* in slices: the main task is not silent meanwhile (peers.P1) */
+    while (!atomic_load(&t->ended)) { /* in slices: the main task is not silent meanwhile (world.P1) */
         const uint32_t seen = doorbell_seen(&t->bell);
         world_tick(t->base.world);
         if (!atomic_load(&t->ended))

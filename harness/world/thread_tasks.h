@@ -19,7 +19,7 @@ struct thread_task;
 
 struct thread_tasks {           /* of one rank */
     _Atomic int n_running;      /* without the main task */
-    atomic_bool stopped;        /* K4 */
+    atomic_bool stopped;        /* world.K4 */
     pthread_t main;             /* the thread of the main task */
     pthread_mutex_t lock;       /* protects why */
     char why[RC_MESSAGE_BYTES]; /* the first reason; does not change once stopped is set */

@@ -176,7 +176,7 @@ static bool is_main_task(const struct world *w)
 
 void world_tick(struct world *w)
 {
-    if (w->peers && is_main_task(w)) /* P1 */
+    if (w->peers && is_main_task(w)) /* world.P1 */
         peer_tick(&w->peers->seat[w->peers->own]);
 }
 
@@ -245,7 +245,7 @@ uint64_t world_now_ns(struct world *w)
     return w->ops->now_ns(w);
 }
 
-/* In real time in slices, with a tick in each (P1). */
+/* In real time in slices, with a tick in each (world.P1). */
 void world_pause(struct world *w, uint64_t ns)
 {
     const bool is_sliced = w->peers && !(w->ops->module.caps & WORLD_VIRTUAL_TIME) && ns > WAIT_SLICE_NS;

@@ -37,14 +37,14 @@
  *       In a caller's MPI no rank is watched: there the time-outs of the transport end waits for its messages.
  *   W6  A rank may have several tasks (task.h). All rules for a rank's waits hold for the waits of all its tasks.
  *   W7  Ranks of one host can map each other's memory (share.h).
- *   W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends waits for that rank, and nothing else:
+ *   W8  With ON_LOSS_REPORT the loss of a rank (world.P3, P4) ends waits for that rank, and nothing else:
  *         - barrier, allgather, gather, broadcast, split, world_host_group() and world_share_open() end with RC_PEER on
  *           every other rank of every world with that rank: calls in progress and all later ones. The message names the
  *           rank by its number in the run, and says why it is lost. One operation ends equally on all ranks that are
  *           not lost: with RC_OK, or with RC_PEER (mpi: some may have had their result before the loss).
- *         - so does share_wait() in a share of such a world; transports end their waits as transport.T6 says.
+ *         - so does share_wait() in a share of such a world; transports end their waits as net.T6 says.
  *         - worlds without it, waits for events and tasks, and world_check() of the other ranks continue as before.
- *       tcp: before a body begins on every rank, a loss is a failure of the run (tcp/tcp_protocol.h, G4).
+ *       tcp: before a body begins on every rank, a loss is a failure of the run (world.G4).
  *       A rank that leaves early (world_leave()) is as lost to the other ranks, but it is not ended.
  *       A lost rank that continues gets RC_PEER from world_check() and all waits; an error that its body then returns
  *       is no failure. In fault injection (world_hang) it ends once it is lost. But a thread that does not end by
@@ -77,7 +77,7 @@
 #include "harness/cluster/link_loads.h"
 #include "harness/world/peers.h"
 
-struct guest_event {            /* a late joiner (W9) that has entered */
+struct guest_event {            /* a late joiner (world.W9) that has entered */
     int rank;                   /* its rank in the run: n_ranks or more */
     const unsigned char *bytes; /* its data from world_enter(); lent until the next call */
     size_t n_bytes;
@@ -98,7 +98,7 @@ enum world_caps {
     WORLD_VIRTUAL_TIME = 1u << 1,  /* now_ns is not a real clock (sim) */
     WORLD_LAUNCHED = 1u << 2,      /* its ranks are processes that a launcher started */
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
-    WORLD_GUESTS = 1u << 4,        /* processes may join a running run (W9) */
+    WORLD_GUESTS = 1u << 4,        /* processes may join a running run (world.W9) */
 };
 
 /* The cost of computing a simulation. */
@@ -113,10 +113,11 @@ struct world_cost {
 };
 
 #define WORLD_ENCRYPTIONS "auto|on|off"
-enum world_security { /* --encryption: which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
-                      SECURITY_AUTO, /* encrypted, except the loopback */
-                      SECURITY_OFF,  /* not encrypted: --encryption off */
-                      SECURITY_ON,   /* encrypted, including the loopback: --encryption on */
+/* --encryption: which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
+enum world_security {
+    SECURITY_AUTO, /* encrypted, except the loopback */
+    SECURITY_OFF,  /* not encrypted: --encryption off */
+    SECURITY_ON,   /* encrypted, including the loopback: --encryption on */
 };
 
 struct world_opts {
@@ -144,15 +145,16 @@ struct world_opts {
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: no limit */
-    int n_guests;                  /* W9: the maximum number of late joiners. Not 0: RC_UNSUPPORTED except in tcp */
-    int n_servers;                 /* W9: the last n_servers ranks are the servers that a late joiner enters */
-    const char *identity;          /* W9: text about the run from rank 0 to late joiners; borrowed; NULL: none */
+    /* world.W9: the maximum number of late joiners. Not 0: RC_UNSUPPORTED except in tcp */
+    int n_guests;
+    int n_servers;        /* world.W9: the last n_servers ranks are the servers that a late joiner enters */
+    const char *identity; /* world.W9: text about the run from rank 0 to late joiners; borrowed; NULL: none */
     /* mpi and tcp: run() calls it on each rank of the run, and on a late joiner, before anything depends on these
      * options, which may differ between processes. It may call collective operations. It ends equally on all ranks:
      * RC_INVAL ends run() with that before any body. NULL: nothing. */
     enum rc (*agree)(struct world *w, void *arg);
     void *agree_arg;
-    enum on_loss on_loss;  /* W8. RC_UNSUPPORTED if a world cannot report */
+    enum on_loss on_loss;  /* world.W8. RC_UNSUPPORTED if a world cannot report */
     int failure_exit_code; /* threads, mpi, tcp: exit code of a process that does not return from run(), because a rank
                               failed or does not end: world_abort() and watchers; 0: 1 */
 
@@ -182,8 +184,8 @@ struct world_ops {
      * library, whose caller cannot be a body. threads: the calling thread is the only rank. mpi: the ranks of
      * opts->mpi_comm. If that is NULL, those of MPI_COMM_WORLD; MPI is then initialised here, unless it is already, and
      * finalised by close(). tcp: the ranks of the group, once per process. It ends no process; world_abort() informs
-     * the other ranks, as in tcp and in a caller's MPI (W4). RC_TIMEOUT (opts->timeout_ms): other ranks did not arrive.
-     * Started operations are then left to MPI, which is not finalised, even if it was initialised here.
+     * the other ranks, as in tcp and in a caller's MPI (world.W4). RC_TIMEOUT (opts->timeout_ms): other ranks did not
+     * arrive. Started operations are then left to MPI, which is not finalised, even if it was initialised here.
      * No fault injection, no watch for silence, no report of losses. Collective; one thread makes all calls. */
     enum rc (*open)(struct world **out, const struct world_opts *opts);
     /* Collective. The failure of the world, as run() returns it; nulls in any case. */
@@ -217,13 +219,13 @@ struct world_ops {
     /* With ON_LOSS_REPORT (else the wrapper refuses): collective over the ranks of w that are not lost. The loss of one
      * of them does not end it while other ranks wait here. *out: a world of the ranks that took part and were not lost
      * when it was made, in w's order. All get the same one, which the lowest of them decides. Takes no virtual time.
-     * Its collectives work until one of its ranks is lost (W8). Transports may fail to open over it. Closed as a split
-     * is. Errors: RC_PEER if the run failed, or this rank is lost; RC_NOMEM. Compare MPI_Comm_shrink in User Level
-     * Failure Mitigation (Bland et al., EuroMPI 2012). */
+     * Its collectives work until one of its ranks is lost (world.W8). Transports may fail to open over it. Closed as a
+     * split is. Errors: RC_PEER if the run failed, or this rank is lost; RC_NOMEM. Compare MPI_Comm_shrink in User
+     * Level Failure Mitigation (Bland et al., EuroMPI 2012). */
     enum rc (*survivors)(struct world *w, struct world **out);
 
-    /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did, in mpi only in a caller's MPI (W5),
-     * and once the tasks of this rank were stopped (K4). Cheap: waits poll it. */
+    /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did, in mpi only in a caller's MPI
+     * (world.W5), and once the tasks of this rank were stopped (world.K4). Cheap: waits poll it. */
     enum rc (*check)(struct world *w);
     /* Record that this rank failed (message from rc_message()) and end the waits of all ranks. In mpi it
      * prints the message, ends all processes and does not return, except in a caller's MPI. */
@@ -238,7 +240,8 @@ struct world_ops {
     enum rc (*open_doors)(struct world *w, const void *welcome, size_t n_bytes);
     enum rc (*enter)(struct world *w, const void *own, size_t n_bytes);
     bool (*next_guest)(struct world *w, struct guest_event *out);
-    /* Optional (may be NULL): RC_UNSUPPORTED. This rank has done its part and leaves before the other ranks: W8. */
+    /* Optional (may be NULL): RC_UNSUPPORTED. This rank has done its part and leaves before the other ranks:
+     * world.W8. */
     enum rc (*leave)(struct world *w);
 };
 
@@ -272,8 +275,8 @@ struct world { /* first member of each implementation's struct */
     struct share_run *shares;     /* threads, sim: of the run; else NULL */
     struct peers *peers;          /* of this rank, the same in all its worlds; NULL: mpi, not watched */
     enum on_loss on_loss;         /* of the run */
-    struct peer_losses *losses;   /* of the run, P8; NULL: ON_LOSS_ABORT */
-    int n_guests;                 /* W9: in the run's own world; 0 in its parts */
+    struct peer_losses *losses;   /* of the run, world.P8; NULL: ON_LOSS_ABORT */
+    int n_guests;                 /* world.W9: in the run's own world; 0 in its parts */
     const char *identity;         /* late joiner: the run's; else NULL */
     const unsigned char *welcome; /* late joiner: rank 0's data from world_open_doors(); else NULL */
     size_t n_welcome_bytes;
@@ -301,7 +304,7 @@ struct launcher {
     int n_host_ranks; /* ranks on this host; 0: unknown */
     int host_rank;    /* this one's index among them; -1: unknown */
     bool is_by_hand;  /* each process has its own terminal: world tcp by lists of hosts */
-    bool lets_join;   /* other processes can get the data to join the run (W9) */
+    bool lets_join;   /* other processes can get the data to join the run (world.W9) */
 };
 struct launcher world_launcher(void);
 
@@ -327,9 +330,10 @@ enum rc world_survivors(struct world *w, struct world **out) MUST_CHECK;
 int world_lost_rank(const struct world *w);
 /* Is rank r of w lost? */
 bool world_is_lost(const struct world *w, int r);
-/* Signs of life of rank r so far, as far as they are known here (P1); 0 if they are not recorded. */
+/* Signs of life of rank r so far, as far as they are known here (world.P1); 0 if they are not recorded. */
 uint64_t world_n_ticks(const struct world *w, int r);
-/* RC_OK while no rank of w is lost; RC_PEER (raised, names the lowest lost rank). It ends collectives: W8. Cheap. */
+/* RC_OK while no rank of w is lost; RC_PEER (raised, names the lowest lost rank). It ends collectives: world.W8.
+ * Cheap. */
 enum rc world_check_losses(const struct world *w) MUST_CHECK;
 /* Raises RC_PEER: rank r of w is lost, and why. */
 enum rc world_raise_loss(const struct world *w, int r);
@@ -354,9 +358,9 @@ void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
 void world_hang(struct world *w);
 /* With ON_LOSS_REPORT, for a rank of the run's own world that is not rank 0 and has only its main task. It leaves
- * before the other ranks. To them it is lost from now on (W8), with WORLD_LEFT_WHY as the reason. It calls only closing
- * functions of the world after that, and its body returns RC_OK. Does not wait. Errors: RC_UNSUPPORTED if a process
- * cannot leave this world (mpi); RC_INVAL otherwise. */
+ * before the other ranks. To them it is lost from now on (world.W8), with WORLD_LEFT_WHY as the reason. It calls only
+ * closing functions of the world after that, and its body returns RC_OK. Does not wait. Errors: RC_UNSUPPORTED if a
+ * process cannot leave this world (mpi); RC_INVAL otherwise. */
 #define WORLD_LEFT_WHY "left the run"
 enum rc world_leave(struct world *w) MUST_CHECK;
 /* Can a rank of this world leave? */
@@ -364,7 +368,7 @@ static inline bool world_may_leave(const struct world *w)
 {
     return w->ops->leave && w->losses && w->rank != 0;
 }
-/* --- late joiners (W9) --- */
+/* --- late joiners (world.W9) --- */
 
 /* The number of possible peers of a message: ranks, then late joiners. */
 static inline int world_n_peers(const struct world *w)
@@ -386,13 +390,13 @@ enum rc world_enter(struct world *w, const void *own, size_t n_bytes) MUST_CHECK
 bool world_next_guest(struct world *w, struct guest_event *out);
 /* Is any rank or late joiner of the run lost? Cheap. */
 bool world_has_losses(const struct world *w);
-/* Shows that this rank is alive (P1): for work of many seconds without other calls of world.h. */
+/* Shows that this rank is alive (world.P1): for work of many seconds without other calls of world.h. */
 void world_tick(struct world *w);
 /* The same as a callback for a struct world; NULL: nothing. */
 void world_tick_callback(void *world);
 /* Sets what this rank owes from now on. */
 void world_set_duty(struct world *w, const struct peer_duty *duty);
-/* The next change of a rank's state (P7), by ranks of the whole run; peer -1: none. Never blocks. RC_NOMEM. */
+/* The next change of a rank's state (world.P7), by ranks of the whole run; peer -1: none. Never blocks. RC_NOMEM. */
 enum rc world_peer_next(struct world *w, struct peer_event *out) MUST_CHECK;
 
 #endif

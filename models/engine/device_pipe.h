@@ -4,10 +4,10 @@
  * Tensors are copied through the host's memory, from which messages are sent.
  *
  * Invariants
- *   V1  A passed tensor is in the host's memory before the pipe below gets it. A taken tensor is in the compute's
- *       memory when take() returns. So stage.P3 holds above as it does below. The same for gather() and scatter().
+ *   -   A passed tensor is in the host's memory before the pipe below gets it. A taken tensor is in the compute's
+ *       memory when take() returns. So models.P3 holds above as it does below. The same for gather() and scatter().
  *   V2  Each way has n_places host buffers in each direction. Between expect() and take(), or between pass() and
- *       passed(), a stage has at most as many tensors of a way as it holds micro-batches (stage.P2), or evaluates
+ *       passed(), a stage has at most as many tensors of a way as it holds micro-batches (models.P2), or evaluates
  *       batches at once.
  */
 #ifndef MODELS_ENGINE_DEVICE_PIPE_H

@@ -26,7 +26,7 @@ static const struct memory_item *item_of(const void *p)
     return *(const struct memory_item *const *)p;
 }
 
-/* Ties: by index in the array, so that there is only one order (B2). */
+/* Ties: by index in the array, so that there is only one order (models.B2). */
 static int by_index(const struct memory_item *a, const struct memory_item *b)
 {
     return (a > b) - (a < b);

@@ -34,7 +34,7 @@ static bool alive(const struct memory_item *it, int op)
     return it->first_op <= op && op <= it->last_op;
 }
 
-/* B1 by brute force: for each op, each pair. want: the true lifetimes. */
+/* models.B1 by brute force: for each op, each pair. want: the true lifetimes. */
 static int count_clashes(const struct memory_item *want, const struct memory_item *item, size_t n_items, int n_ops)
 {
     int n_clashes = 0;
@@ -81,7 +81,7 @@ static int check_plan(plan_fn *plan, const struct memory_item *want, size_t n_it
     memcpy(item, want, n_items * sizeof *item);
     memcpy(again, want, n_items * sizeof *item);
     for (size_t i = 0; i < n_items; i++)
-        again[i].offset_bytes = 64 * i; /* B2: what stood there before does not matter */
+        again[i].offset_bytes = 64 * i; /* models.B2: what stood there before does not matter */
     n_failures += plan(&sums, item, n_items) != RC_OK;
     n_failures += plan(&sums_again, again, n_items) != RC_OK;
     for (size_t i = 0; i < n_items; i++) {
@@ -218,7 +218,7 @@ static void check_program(const struct network *n, bool training, size_t batch)
     assert_int_equal(program_open(&p, n, training), RC_OK);
     assert_int_equal(program_plan(&p, batch), RC_OK);
     assert_int_equal(count_clashes(p.item, p.item, (size_t)p.n_buffers, p.n_ops), 0);
-    for (int i = 0; i < p.n_ops; i++) /* X1: lifetimes are those of the ops */
+    for (int i = 0; i < p.n_ops; i++) /* models.X1: lifetimes are those of the ops */
         for (int k = 0; k < N_OPERANDS; k++)
             if (p.op[i].v[k].buffer >= 0)
                 assert_true(alive(&p.item[p.op[i].v[k].buffer], i));

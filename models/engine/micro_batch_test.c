@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * micro_batch_test.c - gradients of networks in micro-batches (M8): what each of them gives alone, added up.
+ * micro_batch_test.c - gradients of networks in micro-batches (models.M8): what each of them gives alone, added up.
  *
  * usage: micro_batch_test
  */
@@ -40,7 +40,7 @@ static enum rc count_await(void *arg, struct segment s)
 {
     size_t *n_elems = arg;
 
-    assert_int_equal(s.offset_elems, *n_elems); /* M7: first segment first, each once */
+    assert_int_equal(s.offset_elems, *n_elems); /* models.M7: first segment first, each once */
     *n_elems += s.n_elems;
     return RC_OK;
 }
@@ -148,7 +148,7 @@ static void memory_is_that_of_a_micro_batch(void **state)
     network_fixture_close(&f);
 }
 
-/* M3: as many are ready where nothing is computed. */
+/* models.M3: as many are ready where nothing is computed. */
 static void as_many_are_ready_on_hollow(void **state)
 {
     const struct variant *v = network_variant_find("resnet8");

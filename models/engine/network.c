@@ -113,7 +113,7 @@ double network_train_flops(const struct network *n)
 
 enum { TICK_ELEMS = 1 << 18 }; /* some milliseconds of random numbers */
 
-/* Random numbers go by the place in the whole network (U2, network_shard.D1). */
+/* Random numbers go by the place in the whole network (models.U2, models.D1). */
 static void init_weight(const struct network *n, const struct node *d, uint64_t seed, float *param,
                         struct compute *ticks)
 {

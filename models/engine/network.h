@@ -47,7 +47,7 @@ struct node {
     int n_parts;
     struct window in;        /* of one image: B is 1. CONV, pools: kernel, stride, pad */
     int C_out, out_h, out_w; /* of the output */
-    int group;               /* output images per image of the batch: 1, or as in network_shard.h, D2 */
+    int group;               /* output images per image of the batch: 1, or as in models.D2 */
     enum node_norm norm;
     float epsilon; /* NORM_BATCH */
     bool relu;
@@ -82,7 +82,7 @@ struct network { /* owned; read only after open */
     int C_in;                 /* channels of the image */
     struct node *node;
     int n_nodes;
-    struct segment *segment;                      /* Y1 */
+    struct segment *segment;                      /* models.Y1 */
     char (*segment_name)[NETWORK_NAME_BYTES + 8]; /* "s0b0/proj/gamma"; suffixes w b gamma beta */
     int n_segments;
     size_t n_params;
@@ -124,8 +124,8 @@ double network_multiply_adds(const struct network *n);
  * the image. */
 double network_train_flops(const struct network *n);
 
-/* M1. weight: bell-shaped, mean 0, the node's initial_variance; bias, beta 0; gamma 1. ticks: compute to tick as a sign
- * of life, every 2^18 weights; may be NULL. */
+/* models.M1. weight: bell-shaped, mean 0, the node's initial_variance; bias, beta 0; gamma 1. ticks: compute to tick as
+ * a sign of life, every 2^18 weights; may be NULL. */
 void network_init(const struct network *n, uint64_t seed, float *param, struct compute *ticks);
 /* Running mean 0, variance 1: float[n_state]. */
 void network_init_state(const struct network *n, float *state);

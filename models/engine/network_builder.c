@@ -157,7 +157,7 @@ static size_t packed_bytes_of_weight(size_t C_out, size_t fan_in)
     return (n_bytes + COMPUTE_ALIGN_BYTES - 1) / COMPUTE_ALIGN_BYTES * COMPUTE_ALIGN_BYTES;
 }
 
-/* Y1: weight, then bias, or gamma, beta. */
+/* models.Y1: weight, then bias, or gamma, beta. */
 static enum rc add_tensors(struct network_builder *b, struct node *d)
 {
     const size_t C_out = (size_t)d->C_out;
@@ -345,7 +345,7 @@ out:
     return append_node(b, &d, rc);
 }
 
-/* Y3: a node is part of one concatenation at most. */
+/* models.Y3: a node is part of one concatenation at most. */
 static bool is_part(const struct network *n, int node)
 {
     for (int i = 0; i < n->n_nodes; i++)

@@ -50,7 +50,7 @@ int node_max_pool(struct network_builder *b, int from, struct extent kernel, str
 int node_avg_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad);
 int node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
 /* part[n_parts]: 2 .. NETWORK_MAX_PARTS different nodes of equal height and width. None may be part of another
- * concatenation (Y3). */
+ * concatenation (models.Y3). */
 int node_concat(struct network_builder *b, const int *part, int n_parts);
 #define NODE_CONCAT_OF(b, ...) \
     node_concat((b), (const int[]){ __VA_ARGS__ }, (int)(sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int)))

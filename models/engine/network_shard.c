@@ -76,7 +76,7 @@ size_t network_common_params(const struct network *n)
     return n->node[network_first_dense(n)].weight.offset_elems;
 }
 
-/* --- D1 --- */
+/* --- models.D1 --- */
 
 /* The node that segment i is of. */
 static const struct node *node_of_segment(const struct network *n, int i)

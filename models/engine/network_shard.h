@@ -38,8 +38,8 @@ int network_first_dense(const struct network *n);
 int network_most_shards(const struct network *n);
 /* Number of parameters before the dense layers, shared by all shards. */
 size_t network_common_params(const struct network *n);
-/* D1: the range, in the whole network's parameters, of segment i of shard `number`. A shard has as many segments as the
- * whole network; each is a range of that network's segment. */
+/* models.D1: the range, in the whole network's parameters, of segment i of shard `number`. A shard has as many segments
+ * as the whole network; each is a range of that network's segment. */
 struct range network_shard_range(const struct network *whole, int i, int number, int n_shards);
 /* n_elems[n_shards] := the elements of each shard's piece in a gather node of the shard, for a batch of B. */
 void network_shard_pieces(size_t *n_elems, const struct network *shard, const struct node *gather, size_t B);

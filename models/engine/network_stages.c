@@ -19,7 +19,7 @@ static void note_read(int *crossing, int node, int cut)
     *crossing = *crossing == NODE_NONE ? node : MANY;
 }
 
-/* U1: the node whose output crosses the cut before node `cut`; below 0: there can be no cut. */
+/* models.U1: the node whose output crosses the cut before node `cut`; below 0: there can be no cut. */
 static int crossing_of(const struct network *n, int cut)
 {
     int crossing = NODE_NONE;
@@ -169,7 +169,7 @@ out:
     return rc;
 }
 
-/* --- U2 --- */
+/* --- models.U2 --- */
 
 static int renumbered(int node, int first)
 {

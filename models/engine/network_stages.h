@@ -25,7 +25,7 @@ struct network_stages {
     int end[NETWORK_MAX_STAGES];
 };
 
-/* Maximum number of stages of the network (U1, U3). */
+/* Maximum number of stages of the network (models.U1, U3). */
 int network_most_stages(const struct network *n);
 /* Find the cut into n_stages that minimises the cost of the most expensive stage; among equals, the earliest cuts.
  * cost: [n_nodes], none below 0. RC_INVAL: n_stages is not 1 to network_most_stages() (names it) or NETWORK_MAX_STAGES.
@@ -47,11 +47,11 @@ struct network_range { /* range of the whole network's parameters and state */
     size_t first_param, n_params;
     size_t first_state, n_state;
 };
-/* U2: the range of stage `number`. */
+/* models.U2: the range of stage `number`. */
 struct network_range network_stage_range(const struct network *n, const struct network_stages *s, int number);
 /* Elements per image that stage `number`, not the last one, passes on. */
 size_t network_passed_elems(const struct network *n, const struct network_stages *s, int number);
-/* U2: open stage `number` of whole; close it with network_close(). RC_NOMEM. */
+/* models.U2: open stage `number` of whole; close it with network_close(). RC_NOMEM. */
 enum rc network_open_stage(struct network **out, const struct network *whole, const struct network_stages *s,
                            int number) MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * network_stages_test.c - networks cut into stages (U1 to U3), and the order of a stage's work (stage.h, P1 and P2).
+ * network_stages_test.c - networks cut into stages (models.U1 to U3), and the order of a stage's work (models.P1 and
+ * P2).
  *
  * usage: network_stages_test
  */
@@ -31,7 +32,7 @@ static const char *workload_name(const struct variant *v)
     return v->workload->module.name;
 }
 
-/* --- U1, U3 --- */
+/* --- models.U1, U3 --- */
 
 /* Counted by hand: a cut behind each of so many nodes, or groups of nodes, with parameters. */
 static void most_stages_are_known(void **state)
@@ -139,7 +140,7 @@ static void the_balance_is_the_best(void **state)
     }
 }
 
-/* --- U2 --- */
+/* --- models.U2 --- */
 
 /* Parameters, names, state and initial values of stages, one behind the other, are the network's. */
 static void stages_are_the_network(void **state)
@@ -228,7 +229,7 @@ static int makespan(enum stage_schedule schedule, int n_stages, size_t n_parts)
     return last;
 }
 
-/* Each micro-batch once each way, in order (P1), and no more held than is said (P2). */
+/* Each micro-batch once each way, in order (models.P1), and no more held than is said (models.P2). */
 static void check_order(enum stage_schedule schedule, int s, int n_stages, size_t n_parts)
 {
     size_t n_forward = 0, n_backward = 0, most = 0;

@@ -205,7 +205,7 @@ static void count_tick(void *arg)
     ++*(int *)arg;
 }
 
-/* peers.P1: alexnet's largest layer alone has 37.7 million weights. The values are those without ticks. */
+/* world.P1: alexnet's largest layer alone has 37.7 million weights. The values are those without ticks. */
 static void making_initial_values_ticks(void **state)
 {
     struct network *n = opened(&workload_alexnet, (struct network_opts){ 0 });
@@ -229,7 +229,7 @@ static void making_initial_values_ticks(void **state)
     network_close(&n);
 }
 
-/* M1: the values depend on seed and index alone: not on the run, nor on later tensors. */
+/* models.M1: the values depend on seed and index alone: not on the run, nor on later tensors. */
 static void initial_values_are_a_function_of_seed_and_index(void **state)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });

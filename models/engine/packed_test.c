@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed_test.c - networks in bf16 on a compute that takes packed arrays (X4), on the emulated GPU: losses, gradients
- * and evaluations are those without, bit by bit; how often a step packs; and what memory it takes.
+ * packed_test.c - networks in bf16 on a compute that takes packed arrays (models.X4), on the emulated GPU: losses,
+ * gradients and evaluations are those without, bit by bit; how often a step packs; and what memory it takes.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pipeline_test.c - stages of networks, each on a thread of its own, give the gradients of one training with as many
- * micro-batches (stage.h, P1 and P3), to the bit.
+ * micro-batches (models.P1 and P3), to the bit.
  *
  * usage: pipeline_test [device]    device: on a compute whose memory the host cannot reach (device_pipe.h)
  */
@@ -200,7 +200,7 @@ static void check(struct network_fixture *f, double loss, int n_stages, size_t n
     close_pipeline(&p);
 }
 
-/* P3: what is passed on is still there when it is sent late. */
+/* models.P3: what is passed on is still there when it is sent late. */
 static void stages_evaluate_as_the_whole(void **state)
 {
     static const char *const name[] = { "lenet", "vgg16" };

@@ -65,7 +65,7 @@ struct view program_value(struct program_builder *b, int node)
     if (i == NODE_IMAGE)
         return (struct view){ .buffer = VIEW_IMAGE };
     struct node_state *p = program_state(b, i);
-    if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* Y3, X3 */
+    if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* models.Y3, X3 */
         p->value = program_value(b, p->owner);
         p->value.offset_bytes += p->offset_bytes;
     } else if (p->value.buffer == VIEW_NONE) {
@@ -108,7 +108,7 @@ static bool is_alias(const struct program_builder *b, int i)
            (is_identity(n) && !(has_dropout && from >= 0 && b->n->node[from].kind == NODE_CONCAT));
 }
 
-/* X3: the outputs of the parts are consecutive slices of the output of concat. */
+/* models.X3: the outputs of the parts are consecutive slices of the output of concat. */
 static void set_owner_of_parts(struct program_builder *b, int concat)
 {
     const struct node *n = &b->n->node[concat];
@@ -442,7 +442,7 @@ enum rc program_plan(struct program *p, size_t batch)
             p->item[buffer].last_op = i; /* the last one stays */
         }
     for (int i = 0; i < p->n_buffers; i++)
-        if (p->item[i].first_op == p->n_ops) /* no op names it: X4 */
+        if (p->item[i].first_op == p->n_ops) /* no op names it: models.X4 */
             p->item[i] = (struct memory_item){ 0 };
     return memory_plan(&p->sums, p->item, (size_t)p->n_buffers);
 }

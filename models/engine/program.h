@@ -62,7 +62,7 @@ enum operand {
     OPERAND_MEAN,
     OPERAND_INV_STD,
     OPERAND_ARGMAX,
-    OPERAND_OUT_PACKED, /* these three: X4 */
+    OPERAND_OUT_PACKED, /* these three: models.X4 */
     OPERAND_IN_PACKED,
     OPERAND_DY_PACKED,
     N_OPERANDS,
@@ -107,9 +107,9 @@ struct program { /* owned */
 /* Training: forward, all losses, backward. Otherwise: inference up to the first loss. Errors: RC_NOMEM; RC_UNSUPPORTED:
  * the table needs an unsupported operation (names the node). */
 enum rc program_open(struct program *out, const struct network *n, bool training) MUST_CHECK;
-/* Make the program's operations pack what products read (X4). At most once, before it is planned. */
+/* Make the program's operations pack what products read (models.X4). At most once, before it is planned. */
 void program_pack(struct program *p, const struct network *n);
-/* X1: lifetimes from the ops, then offsets for this batch. */
+/* models.X1: lifetimes from the ops, then offsets for this batch. */
 enum rc program_plan(struct program *p, size_t batch) MUST_CHECK;
 void program_close(struct program *p); /* accepts an empty one; leaves it empty */
 

@@ -3,8 +3,8 @@
  * program_backward.c - the backward half of a program.
  *
  * Nodes are visited last to first, so the gradient of a node's output is complete when the node is visited. The first
- * contribution to a gradient overwrites it, the others add (X2). Where a convolution adds another node's output before
- * its relu, that node's gradient is the same buffer: nothing is copied.
+ * contribution to a gradient overwrites it, the others add (models.X2). Where a convolution adds another node's output
+ * before its relu, that node's gradient is the same buffer: nothing is copied.
  */
 #include <stddef.h>
 
@@ -21,7 +21,7 @@ static void add_ready(struct program_builder *b, int node, struct segment s)
         add_backward_op(b, OP_READY, node)->segment = s;
 }
 
-/* The gradient of a node's output: of a part, a slice of its owner's (X3). */
+/* The gradient of a node's output: of a part, a slice of its owner's (models.X3). */
 static struct view grad_of(struct program_builder *b, int node)
 {
     const int i = program_resolve(b, node);
@@ -55,7 +55,7 @@ static bool has_grad(const struct program_builder *b, int node)
     return p->owner == NODE_NONE ? p->has_grad : has_grad(b, p->owner);
 }
 
-/* The op writes the gradient of node `to`: overwrites it if it is the first to do so, else adds (X2). */
+/* The op writes the gradient of node `to`: overwrites it if it is the first to do so, else adds (models.X2). */
 static enum rc contribute(struct program_builder *b, struct op *op, int to)
 {
     struct node_state *p = program_state(b, program_resolve(b, to));
@@ -126,7 +126,7 @@ static struct view norm_backward(struct program_builder *b, int node, struct vie
     return dy;
 }
 
-/* The weight is ready only when its last reader, the gradient of the input, is through (M2). */
+/* The weight is ready only when its last reader, the gradient of the input, is through (models.M2). */
 static enum rc conv_backward(struct program_builder *b, int node)
 {
     const struct node *n = &b->n->node[node];
@@ -270,7 +270,7 @@ enum rc program_add_backward(struct program_builder *b)
         const struct view grad = grad_of(b, out), value = program_value(b, out);
         struct op *op = add_backward_op(b, OP_TAKE_GRAD, last);
         op->v[OPERAND_OUT] = grad;
-        op->v[OPERAND_IN] = value; /* until then it may still be sent (stage.h, P3) */
+        op->v[OPERAND_IN] = value; /* until then it may still be sent (models.P3) */
         program_state(b, program_resolve(b, out))->has_grad = true;
     }
     for (int i = last; i >= 0; i--)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program_packed.c - which ops of a program pack what they write, and which read it so (X4).
+ * program_packed.c - which ops of a program pack what they write, and which read it so (models.X4).
  *
  * Of the gradients it is that of a convolution's output, which two products read: the op that goes through its norm or
  * bias packs it. Of the values it is those that convolutions read, where a convolution's epilogue, a norm or a pool

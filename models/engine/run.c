@@ -32,7 +32,7 @@ static inline const float *input_of(const struct run *r, const struct op *op, en
 /* --- ops that exist only in a shard (network_shard.h) --- */
 
 /* x(C,K,B) has this shard's channels and the images of all ranks. The elements of each rank's images have the masks
- * that they have in the whole network (D4). number: the node's number there. */
+ * that they have in the whole network (models.D4). number: the node's number there. */
 static void run_group_dropout(const struct run *r, const struct op *op, const struct node *n, uint64_t number)
 {
     const size_t C = (size_t)n->C_out, K = (size_t)n->group, inner = node_out_elems(n) / C / K * r->B;
@@ -145,7 +145,7 @@ static const float *param_of(const struct run *r, struct segment s)
  */
 static size_t place_in_part(const struct node *n, struct segment s)
 {
-    const size_t first = n->weight.offset_elems; /* Y1 */
+    const size_t first = n->weight.offset_elems; /* models.Y1 */
 
     return s.offset_elems - first + first % NETWORK_PART_ALIGN_ELEMS;
 }
@@ -156,7 +156,7 @@ static float *grad_of(const struct run *r, const struct node *n, struct segment 
     return r->adds ? layer_at(r->part, place_in_part(n, s)) : layer_at(r->grad, s.offset_elems);
 }
 
-/* M8: the gradient of s, which its op has written, joins those of the micro-batches before. */
+/* models.M8: the gradient of s, which its op has written, joins those of the micro-batches before. */
 static void add_part(const struct run *r, const struct node *n, struct segment s)
 {
     if (r->adds)
@@ -277,7 +277,7 @@ static void run_from_rows(const struct run *r, const struct op *op, const struct
 }
 
 /* The loss of each rank of a group is the mean over its own images, as without shards: the gradients of dense layers
- * are then sums over the group of what its ranks would have (network_shard.D3). */
+ * are then sums over the group of what its ranks would have (models.D3). */
 static void run_loss(const struct run *r, const struct op *op, const struct node *n)
 {
     const int own = r->shard != NULL ? r->shard->number : 0;
@@ -421,7 +421,7 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_ZERO_OTHERS] = run_group_zero_others,
 };
 
-/* --- between stages (stage.h, P3) --- */
+/* --- between stages (models.P3) --- */
 
 static bool is_of_pipe(enum op_kind kind)
 {
@@ -483,7 +483,7 @@ static void notify_observer(const struct run *r, const struct op *op, bool begin
     r->observer->node(r->observer->arg, op->node, op->phase, begin);
 }
 
-/* M7, of what the op reads first. */
+/* models.M7, of what the op reads first. */
 static enum rc await_params(const struct run *r, const struct op *op)
 {
     const struct node *n = &r->network->node[op->node];
@@ -530,8 +530,8 @@ static enum rc pass_on_oldest(struct gradient_buckets *g, const struct run *r)
     return rc;
 }
 
-/* M2: the event of a bucket is recorded after all ops that write its segments. That is done before the wait for an
- * older event, so that the compute has work meanwhile. op: an OP_READY. Errors: those of ready. */
+/* models.M2: the event of a bucket is recorded after all ops that write its segments. That is done before the wait for
+ * an older event, so that the compute has work meanwhile. op: an OP_READY. Errors: those of ready. */
 static enum rc gradient_buckets_add(struct gradient_buckets *g, const struct run *r, int op)
 {
     const struct segment s = r->program->op[op].segment;

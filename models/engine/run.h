@@ -15,9 +15,9 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     float *state; /* running means and variances */
     const float *param;
     float *grad;
-    uint16_t *packed;                /* the weights, packed (X4), node by node; NULL: not packed */
+    uint16_t *packed;                /* the weights, packed (models.X4), node by node; NULL: not packed */
     float *part;                     /* adds: the gradients of one node, before they are added to grad */
-    bool adds;                       /* this batch is not the first micro-batch (M8) */
+    bool adds;                       /* this batch is not the first micro-batch (models.M8) */
     float share;                     /* share in the mean loss: 1 / the number of micro-batches */
     int first_op, end_op;            /* of the program; end_op 0: up to its end */
     const struct stage_pipe *pipe;   /* for a stage: to adjacent stages; else NULL */
@@ -37,7 +37,7 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     const struct training *training;         /* its parameters may have to be awaited; NULL: no wait needed */
     const struct network_observer *observer; /* NULL: none */
     bool poison; /* host memory: fill the block, and each buffer after its last op, with NaN, to make reads of it
-                    visible (X1) */
+                    visible (models.X1) */
 };
 
 /* Errors: those of ready, of await, of the pipe and of the shard's group. Allocates nothing. */

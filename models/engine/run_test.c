@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_test.c - run.c where the compute has memory of its own and runs while ready() is called: the gradients of a
- * bucket are final (M2). On the backend "cuda" with its kernels as C++, in fake device memory
+ * bucket are final (models.M2). On the backend "cuda" with its kernels as C++, in fake device memory
  * (harness/compute/cuda/on_host).
  *
  * usage: run_test
@@ -111,7 +111,7 @@ static void a_gemm_only_baseline_keeps_its_batch(void **state)
     }
 }
 
-/* M2, M5, M6 */
+/* models.M2, M5, M6 */
 static void segments_are_final_when_ready(void **state)
 {
     static const struct dataset_ops ops = { .image = image, .label = label };

@@ -102,7 +102,7 @@ static void shard_of_lenet_is_known(void **state)
     network_close(&whole);
 }
 
-/* D1 */
+/* models.D1 */
 static void shards_begin_with_values_of_the_whole(void **state)
 {
     static const char *const name[] = { "lenet", "vgg16", "resnet8" };
@@ -213,7 +213,7 @@ static double largest_of(const double *x, size_t n)
     return most;
 }
 
-/* D3. want: [n_params] of each rank's whole network. */
+/* models.D3. want: [n_params] of each rank's whole network. */
 static void compare(const struct place *p, const struct network_fixture *f, const double *want)
 {
     const struct network *n = network_of(p->training);

@@ -2,7 +2,7 @@
 /*
  * stage.h - the schedule of a pipeline stage, and its communication with adjacent stages.
  *
- * A gradient is computed in M micro-batches (workload.h, M8). Each goes forward through the stages 0 .. S - 1, then
+ * A gradient is computed in M micro-batches (models.M8). Each goes forward through the stages 0 .. S - 1, then
  * backward through them. Schedules:
  *   gpipe  all forward, then all backward (Huang et al., "GPipe", 2019): a stage holds the activations of M
  *   1f1b   stage s goes S - s - 1 micro-batches ahead, then forward and backward in turn (Narayanan et al.,
@@ -10,7 +10,7 @@
  *
  * Invariants
  *   P1  Forward and backward each process the micro-batches in order, and the backward of one comes after its forward.
- *       So the sums of gradients are those of M8, to the bit, for any S and schedule.
+ *       So the sums of gradients are those of models.M8, to the bit, for any S and schedule.
  *   P2  A stage holds the activations of at most stage_held() micro-batches: from the start of each forward to the end
  *       of its backward.
  *   P3  A passed tensor is (C, B, H, W) of a micro-batch. Memory given to pipe.pass() stays unchanged until
@@ -60,7 +60,7 @@ struct pipeline_stage { /* for the training of one stage; borrowed */
     struct network_stages cuts;
     int number;
     enum stage_schedule schedule;
-    bool recomputes;            /* P4 */
+    bool recomputes;            /* models.P4 */
     size_t in_elems, out_elems; /* for one image, from and to the adjacent stages, for a training without a network
                                    (replay); 0: no such stage */
     struct stage_pipe pipe;     /* expect, take, pass, passed: never NULL */
@@ -77,10 +77,10 @@ struct stage_player {
     void *arg;
 };
 
-/* P1, P2: execute the schedule of s once, over n_micro_batches. The first stage expects nothing. */
+/* models.P1, P2: execute the schedule of s once, over n_micro_batches. The first stage expects nothing. */
 enum rc stage_play(const struct pipeline_stage *s, size_t n_micro_batches,
                    const struct stage_player *player) MUST_CHECK;
-/* P2 */
+/* models.P2 */
 size_t stage_held(enum stage_schedule schedule, int stage, int n_stages, size_t n_micro_batches);
 
 #endif

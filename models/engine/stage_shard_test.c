@@ -249,7 +249,7 @@ static double largest_of(const double *x, size_t n)
     return most;
 }
 
-/* D3. want: [n_params] of each worker's whole network. */
+/* models.D3. want: [n_params] of each worker's whole network. */
 static void compare(const struct place *p, const struct network_fixture *f, const double *want)
 {
     const struct network *n = network_of(p->training);

@@ -32,7 +32,7 @@ static void send(const struct timing *t, int to, enum stage_way way, size_t micr
     const struct stage_times *link = &t->times[way == WAY_VALUE ? to - 1 : to];
     const double alone_s = at_s + link->latency_s + link->pass_s;
     const double behind_s =
-        micro_batch > 0 ? *arrival(t, to, way, micro_batch - 1) + link->pass_s : alone_s; /* P1: in order */
+        micro_batch > 0 ? *arrival(t, to, way, micro_batch - 1) + link->pass_s : alone_s; /* models.P1: in order */
 
     *arrival(t, to, way, micro_batch) = alone_s > behind_s ? alone_s : behind_s;
 }

@@ -23,7 +23,7 @@ struct stage_block {
     float *x;                 /* first stage: images; else the previous stage's output */
     uint32_t *label;          /* for the last stage; else NULL. A shard has those of its group */
     size_t micro_batch;       /* the last one that used it */
-    bool sends[N_STAGE_WAYS]; /* for that one: the send is not yet complete (P3) */
+    bool sends[N_STAGE_WAYS]; /* for that one: the send is not yet complete (models.P3) */
 };
 
 struct stage_spare {
@@ -51,7 +51,7 @@ struct network_trainer {
     size_t n_correct;          /* of the last batch */
     struct stage_block *block; /* [n_held] for a stage: one per held micro-batch; else NULL */
     size_t n_held;             /* 0: not a stage */
-    bool recomputes;           /* P4: all blocks share memory, one after the other */
+    bool recomputes;           /* models.P4: all blocks share memory, one after the other */
     struct stage_spare spare;  /* for a stage that recomputes */
     uint32_t *read_label;      /* [max_batch] for a stage: on the way to a block; else NULL */
     void *signal;              /* for a stage: sent in an evaluation when a batch is complete; no data: NULL */
@@ -66,7 +66,7 @@ struct network_trainer {
 /* NULL: t is not a network's training. */
 struct network_trainer *network_trainer_of(const struct training *t);
 
-/* Does a gradient add up those of its micro-batches (M8)? */
+/* Does a gradient add up those of its micro-batches (models.M8)? */
 static inline bool network_adds_parts(const struct training_env *env)
 {
     return workload_n_micro_batches(env) > 1 && !env->forward_only;

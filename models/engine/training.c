@@ -350,7 +350,7 @@ static enum rc run_micro_batch(struct network_trainer *t, struct run *r, uint64_
     if (r->shard != NULL)
         TRY(network_group_load(t, r, first, n_samples));
     TRY(network_run(r));
-    TRY(compute_sync(env->compute)); /* M6; and the next micro-batch is uploaded to where this one is */
+    TRY(compute_sync(env->compute)); /* models.M6; and the next micro-batch is uploaded to where this one is */
     *mean_loss = env->forward_only ? t->loss[0] : network_weighted_loss(t);
 out:
     return rc;
@@ -377,7 +377,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.observer = t->observer;
     if (base->env.stage != NULL)
         return network_stage_gradient(t, &r, first, mean_loss, ready);
-    for (size_t i = 0; i < n_parts; i++) { /* M8 */
+    for (size_t i = 0; i < n_parts; i++) { /* models.M8 */
         next.first = first + i * B;
         r.adds = i > 0;
         r.training = i == 0 && base->await != NULL ? base : NULL;

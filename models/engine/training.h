@@ -61,10 +61,10 @@ struct network_step { /* the size of a step */
     size_t n_samples;
     size_t n_micro_batches; /* computed one by one */
     bool forward_only;
-    size_t n_held;   /* of them, held by a stage at once (stage.h, P2); 0: not a stage */
-    bool recomputes; /* stage.h, P4 */
+    size_t n_held;   /* of them, held by a stage at once (models.P2); 0: not a stage */
+    bool recomputes; /* models.P4 */
 };
-/* Most micro-batches that a stage held at once so far (stage.h, P2); 0: not a stage. */
+/* Most micro-batches that a stage held at once so far (models.P2); 0: not a stage. */
 size_t network_most_held(const struct training *t);
 /* network_memory_of() before anything is opened: what `--batch` will need. */
 enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n,

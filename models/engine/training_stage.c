@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * training_stage.c - the gradient of one stage of a network (stage.h): forward and backward of its micro-batches by the
- * schedule, each in a block of memory of its own while it is held, or all in one (P4).
+ * schedule, each in a block of memory of its own while it is held, or all in one (models.P4).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static enum rc expect_grad(struct network_trainer *t, const struct run *r)
     return r->pipe->expect(r->pipe->arg, WAY_GRAD, r->micro_batch, t->recomputes ? t->spare.grad : to, n_elems);
 }
 
-/* P3: what was passed on of the micro-batch in this block may be written over. */
+/* models.P3: what was passed on of the micro-batch in this block may be written over. */
 static enum rc await_sent(const struct stage_pipe *p, struct stage_block *b, enum stage_way way)
 {
     enum rc rc = RC_OK;
@@ -285,7 +285,7 @@ out:
     return rc;
 }
 
-/* P4: its activations once more, of what was taken, and passing on nothing. */
+/* models.P4: its activations once more, of what was taken, and passing on nothing. */
 static enum rc run_again(struct network_trainer *t, struct run *r, struct stage_block *b)
 {
     const int first = is_first(t->network) ? 0 : 1;                     /* OP_TAKE_VALUE */
@@ -358,7 +358,7 @@ out:
 /* --- evaluation --- */
 
 /* Batches go through the stages one behind the other; a stage tells the one before it, by a gradient of one element,
- * that it is through with one, so that none is more than so many ahead (transport.T13). */
+ * that it is through with one, so that none is more than so many ahead (net.T13). */
 struct evaluating {
     size_t n_ahead; /* at most MOST_AHEAD */
     size_t n_begun;
@@ -384,7 +384,7 @@ out:
     return rc;
 }
 
-/* P3: what the last batch has passed on lies where the next one computes. */
+/* models.P3: what the last batch has passed on lies where the next one computes. */
 static enum rc await_last_sent(const struct network *n, const struct stage_pipe *p, const struct evaluating *e)
 {
     if (is_last(n) || e->n_begun == 0)

@@ -25,7 +25,7 @@
 static const struct variant *variant;
 static const struct training_mutant *mutant;
 
-/* Q1, Q2, Q3, X1, X2, X3, Y3, M2, M6 */
+/* models.Q1, Q2, Q3, X1, X2, X3, Y3, M2, M6 */
 static void follows_the_reference(void **state)
 {
     (void)state;
@@ -296,8 +296,8 @@ static void impossible_tables_are_refused(void **state)
     }
 }
 
-/* forward_only: inference's loss of the same samples; no gradient, no call of ready, no update of running values (Q2,
- * Q3). */
+/* forward_only: inference's loss of the same samples; no gradient, no call of ready, no update of running values
+ * (models.Q2, Q3). */
 static void forward_only_is_inference(void **state)
 {
     (void)state;
@@ -435,7 +435,7 @@ static void observer_is_called(void **state)
     }
 }
 
-/* M3: also without a data set, and at the published size, where nothing would fit. */
+/* models.M3: also without a data set, and at the published size, where nothing would fit. */
 static void hollow_needs_nothing(void **state)
 {
     static const struct workload *const w[] = { &workload_resnet152, &workload_vgg16, &workload_inception3 };

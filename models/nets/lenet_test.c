@@ -118,7 +118,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* C1: ranks that are threads, at work at the same time, get the bits that one alone gets. D2: they
+/* C1: ranks that are threads, at work at the same time, get the bits that one alone gets. models.D2: they
  * share the samples, and nobody writes them. */
 static void threads_get_the_same_bits(void **state)
 {

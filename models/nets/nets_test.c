@@ -58,7 +58,7 @@ static void narrow_networks_are_the_published_ones_divided(void **state)
         }
 }
 
-/* Y2: nothing but the table and the options decides. */
+/* models.Y2: nothing but the table and the options decides. */
 static void opening_twice_gives_the_same(void **state)
 {
     struct network *a = opened(&workload_inception3, (struct network_opts){ .aux_head = true });

@@ -31,7 +31,7 @@ struct replay {
 
 /* ns n_samples / batch of the profile, rounded down; no product overflows up to the largest batch. */
 uint64_t replay_scaled_ns(const struct replay *t, uint64_t ns, size_t n_samples);
-/* Let the forward time of n_samples pass. awaits: await the parameters layer by layer (M7). */
+/* Let the forward time of n_samples pass. awaits: await the parameters layer by layer (models.M7). */
 enum rc replay_forward(const struct replay *t, size_t n_samples, bool awaits) MUST_CHECK;
 /* Let the backward time pass, for a micro-batch that is not the last; all its forward time has passed. */
 enum rc replay_pass_backward(const struct replay *t, size_t n_samples) MUST_CHECK;

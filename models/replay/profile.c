@@ -89,7 +89,7 @@ out:
     return rc;
 }
 
-/* A share is the difference of two rounded running sums, so that roundings do not add up (J3). */
+/* A share is the difference of two rounded running sums, so that roundings do not add up (models.J3). */
 static uint64_t share_ns(uint64_t step_ns, double *flops_so_far, double flops, double all_flops)
 {
     const uint64_t before_ns = (uint64_t)llround((double)step_ns * (*flops_so_far / all_flops));

@@ -76,18 +76,18 @@ enum rc profile_layer_tensors(struct profile_layer *l, int n_tensors) MUST_CHECK
 
 /* A layer for each node of n, in its order, with its tensors and the flops of its GEMMs; times and bytes 0. */
 enum rc profile_of_network(struct profile **out, const struct network *n, int batch) MUST_CHECK;
-/* J2, for a profile loaded from path. RC_INVAL. profile_load() already calls it. */
+/* models.J2, for a profile loaded from path. RC_INVAL. profile_load() already calls it. */
 enum rc profile_check_model(const struct profile *p, const char *path) MUST_CHECK;
-/* Open the network that p was recorded from, at 1/divisor of its bytes (J4). Each of its nodes is a layer of p, with
- * its tensors. path: for messages. RC_INVAL: not a built-in network, or its layers differ. */
+/* Open the network that p was recorded from, at 1/divisor of its bytes (models.J4). Each of its nodes is a layer of p,
+ * with its tensors. path: for messages. RC_INVAL: not a built-in network, or its layers differ. */
 enum rc profile_open_network(struct network **out, size_t *divisor, const struct profile *p,
                              const char *path) MUST_CHECK;
-/* Spread the time of a whole step over the layers by flops (J3). The shares of forward and backward are 1:2, and 1:1
- * without an input gradient. RC_INVAL: no layer has flops. */
+/* Spread the time of a whole step over the layers by flops (models.J3). The shares of forward and backward are 1:2, and
+ * 1:1 without an input gradient. RC_INVAL: no layer has flops. */
 enum rc profile_spread(struct profile *p, uint64_t step_ns) MUST_CHECK;
 /* Scale all times so that a step has this rate. images_per_s > 0; p has times. */
 void profile_scale(struct profile *p, double images_per_s);
-/* J4: elements of a tensor of the network at 1/divisor of its bytes. */
+/* models.J4: elements of a tensor of the network at 1/divisor of its bytes. */
 static inline size_t profile_divided(size_t n_elems, size_t divisor)
 {
     return (n_elems + divisor - 1) / divisor;

@@ -2,7 +2,7 @@
 /*
  * profile_fuzz_test.c N - N damaged profiles, the same ones on every run: each is refused with a message that
  * begins with the file's name and is one printable line, or loads to a profile that can be saved and loaded
- * again (J1). Meant for the address sanitizer too.
+ * again (models.J1). Meant for the address sanitizer too.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -348,7 +348,7 @@ enum rc profile_load(struct profile **out, const char *path)
 
     TRY(parse(&root, path));
     TRY(read_profile(&p, &top, root));
-    TRY(profile_check_model(p, path)); /* J2 */
+    TRY(profile_check_model(p, path)); /* models.J2 */
     *out = p;
     p = NULL;
 out:

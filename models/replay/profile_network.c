@@ -6,7 +6,7 @@
 #include "models/replay/profile.h"
 #include "models/workload.h"
 
-/* J2, J4: "vgg16" of "vgg16-8", and 8. NULL: no network of ours is called so. */
+/* models.J2, J4: "vgg16" of "vgg16-8", and 8. NULL: no network of ours is called so. */
 static const struct network_def *find_network(const struct profile *p, size_t *divisor)
 {
     char name[sizeof p->model];

@@ -343,7 +343,7 @@ static void derived_profiles_say_so_and_take_the_published_time(void **state)
     assert_int_equal(published_load(&all, table_path), RC_OK);
     assert_int_equal(network_open(&n, workload_resnet50.network, &(struct network_opts){ 0 }), RC_OK);
     assert_int_equal(published_profile(&p, chosen(&all, "P100", "resnet50", 0), n), RC_OK);
-    assert_int_equal(profile_step_ns(p), 292237443); /* J3: 64 / 219 s */
+    assert_int_equal(profile_step_ns(p), 292237443); /* models.J3: 64 / 219 s */
     assert_int_equal(p->batch, 64);
     assert_true(p->images_per_s == 219);
     assert_non_null(strstr(p->source, "derived, not measured: 219 images/s, P100-SXM2, batch 64, fp32"));

@@ -7,8 +7,8 @@
  * its time is added to the next one's. A batch other than the profile's takes time in proportion: as if images were
  * alike and a larger batch no more efficient.
  *
- * Micro-batches (M8) take their time one after the other; adding up their gradients takes none, which no profile has.
- * What is written is a gradient of all samples.
+ * Micro-batches (models.M8) take their time one after the other; adding up their gradients takes none, which no profile
+ * has. What is written is a gradient of all samples.
  *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
  * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first

@@ -18,7 +18,7 @@ struct replay_shard {
     struct compute *compute;
     struct network *network; /* the shard */
     struct profile *profile;
-    size_t divisor; /* of the network's bytes (profile.h, J4) */
+    size_t divisor; /* of the network's bytes (models.J4) */
     struct crossing crossing[2 * NETWORK_MAX_SHARDS];
     int n_crossings;
     float *own, *whole; /* zeros, as many as may cross; hollow: NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay_stage_test.c - a stage of a replay: its layers' times, tensors and numbers, and what passes when, by a pipe
- * that notes what it is asked for (engine/stage.h, P1 to P3); and the networks of profiles (profile.h, J4).
+ * that notes what it is asked for (models.P1 to P3); and the networks of profiles (models.J4).
  *
  * usage: replay_stage_test
  */
@@ -189,7 +189,7 @@ static void the_ends_of_a_pipeline_have_one_neighbour(void **state)
     profile_close(&p);
 }
 
-/* --- J4 --- */
+/* --- models.J4 --- */
 
 static void shrink(struct profile *p, size_t divisor, const char *name)
 {

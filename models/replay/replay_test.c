@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6 M7 M8).
+ * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (models.M1 models.M2 models.M3
+ * models.M6 models.M7 models.M8).
  *   replay_test suite | micro_batches | needs_a_profile | too_long | awaits | writing | mutant NAME
  */
 #include <setjmp.h>
@@ -104,8 +105,8 @@ static enum rc note_await(void *arg, struct segment s)
     return RC_OK;
 }
 
-/* M7: a layer's segments are awaited when the forward time of the layers before it has passed; in all, no other time
- * passes than without. At the profile's batch of 8 and at 4, rounded down. */
+/* models.M7: a layer's segments are awaited when the forward time of the layers before it has passed; in all, no other
+ * time passes than without. At the profile's batch of 8 and at 4, rounded down. */
 static void awaits_are_spread_over_the_forward_pass(void **state)
 {
     static const uint64_t offset[] = { 0, 45, 50, 3050, 3062 };

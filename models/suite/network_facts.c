@@ -168,7 +168,7 @@ static int totals_are_the_published_ones(const struct network *n, const struct p
     return 1;
 }
 
-/* Y1: the segments of the nodes, one after the other, are the parameters. */
+/* models.Y1: the segments of the nodes, one after the other, are the parameters. */
 int network_segments_lie_in_order(const struct network *n)
 {
     size_t at = 0, state_at = 0;
@@ -193,7 +193,7 @@ int network_segments_lie_in_order(const struct network *n)
     return n_wrong + (at != n->n_params) + (i_segment != n->n_segments) + (state_at != n->n_state);
 }
 
-/* Y3, and what a reader of the table counts on: inputs come before, everything is used, shapes fit. */
+/* models.Y3, and what a reader of the table counts on: inputs come before, everything is used, shapes fit. */
 int network_nodes_hang_together(const struct network *n)
 {
     int *n_uses = calloc((size_t)n->n_nodes, sizeof *n_uses),

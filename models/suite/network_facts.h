@@ -10,9 +10,9 @@
 
 /* How many facts n, opened from the network of w, contradicts; they are printed. */
 int network_contradictions(const struct network *n, const struct workload *w, const char *tensors_path);
-/* Those that hold for any table: the tensors are in order, without a gap (Y1); */
+/* Those that hold for any table: the tensors are in order, without a gap (models.Y1); */
 int network_segments_lie_in_order(const struct network *n);
-/* inputs come before, shapes fit, every node is used, a part belongs to one concatenation (Y3). */
+/* inputs come before, shapes fit, every node is used, a part belongs to one concatenation (models.Y3). */
 int network_nodes_hang_together(const struct network *n);
 
 #endif

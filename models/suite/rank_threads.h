@@ -14,7 +14,7 @@
 enum { THREADS_MOST_SHARDS = 5, THREADS_MOST_PARTS = 5 };
 
 /* A tensor between two stages: it is copied when both are there, out of the sender's memory and into the receiver's;
- * of a late line, values as late as stage.P3 allows: when the sender waits for that. */
+ * of a late line, values as late as models.P3 allows: when the sender waits for that. */
 struct thread_parcel {
     const float *from;
     float *to;

@@ -124,7 +124,7 @@ static uint64_t recorded_ns(const struct profile *p, int layer)
     return ns;
 }
 
-/* M2, and the time at which each is ready: to the nanosecond at the profile's batch, scaled at others. */
+/* models.M2, and the time at which each is ready: to the nanosecond at the profile's batch, scaled at others. */
 static void check_order(struct fixture *s, size_t n_samples)
 {
     const struct profile *p = s->profile;
@@ -149,7 +149,7 @@ static void check_order(struct fixture *s, size_t n_samples)
     EXPECT(s, (double)s->recorder.passed_ns == floor((double)recorded_ns(p, 0) * scale), "%zu samples", n_samples);
 }
 
-/* M2: what was there when a segment was ready stays. */
+/* models.M2: what was there when a segment was ready stays. */
 static void check_final(struct fixture *s)
 {
     for (int i = 0; i < s->recorder.n_calls; i++) {
@@ -270,7 +270,7 @@ static enum rc count_await(void *arg, struct segment seg)
     return RC_OK;
 }
 
-/* M8: every micro-batch takes its time, parameters are awaited in the first, gradients are ready in the last. */
+/* models.M8: every micro-batch takes its time, parameters are awaited in the first, gradients are ready in the last. */
 static void check_micro_batches(struct fixture *s)
 {
     enum { N_PARTS = 4, B = 5 };
@@ -299,7 +299,7 @@ int replay_suite(const struct workload *w, bool print)
 {
     struct fixture s = { .workload = w, .print = print };
 
-    check_on(&s, &compute_hollow); /* M3 */
+    check_on(&s, &compute_hollow); /* models.M3 */
     check_on(&s, &compute_cpu);
     return s.n_failures;
 }

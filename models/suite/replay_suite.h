@@ -8,7 +8,7 @@
 /* Returns the number of failures; print: prints each on standard error. */
 int replay_suite(const struct workload *w, bool print);
 
-/* The same of micro-batches (M8). */
+/* The same of micro-batches (models.M8). */
 int replay_micro_batches_suite(const struct workload *w, bool print);
 
 /* *out := a wrong player of profiles, by name, whose functions are kept in *ops; "none": a right one written another

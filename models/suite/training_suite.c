@@ -124,7 +124,8 @@ static double reference_evaluation(const struct network_fixture *f, size_t n_sam
     return sum;
 }
 
-/* Q2, Q3: after some training, on running values, without dropout or an auxiliary head; and it changes nothing. */
+/* models.Q2, Q3: after some training, on running values, without dropout or an auxiliary head; and it changes
+ * nothing. */
 static void evaluation_is_inference(struct suite *s)
 {
     static const size_t n_samples[] = { 1, 7, 0 }; /* 0: all 13 */
@@ -191,8 +192,8 @@ static bool same_loss(const float *bits, const float *other, size_t n_bytes)
     return fabs(a - b) <= 1e-6 * fabs(a);
 }
 
-/* Q1, X1: from run to run, with any number of threads, in a larger block, in memory that the host may not touch (C5:
- * everything is carried over), and with NaN in all that has died. */
+/* models.Q1, X1: from run to run, with any number of threads, in a larger block, in memory that the host may not touch
+ * (C5: everything is carried over), and with NaN in all that has died. */
 static void bits_are_the_same(struct suite *s)
 {
     struct compute_backend far = compute_cpu;

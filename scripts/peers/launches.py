@@ -146,7 +146,7 @@ def is_alone(turn, step):
 
 
 def gradmark_figures(path, turn, n_images):
-    """The same; what is kept is gradmark's own figure, over pairs of turns (alternation.W1). Instead of the turns: ends of steps.
+    """The same; what is kept is gradmark's own figure, over pairs of turns (train.W1). Instead of the turns: ends of steps.
 
     Workers meet between turns: a step's seconds come from where its turn's first step ended to where its last did.
     """

@@ -8,7 +8,7 @@ A cell is a model with a batch. What a side keeps is its speed in turns with exc
   H2  The launch is the unit: its figure is the geometric mean over its pairs, and intervals are Student's t over the logarithms of
       launches, for what a launch is given (memory, where its threads run) holds for all of its pairs. Beside it stands the
       half-width that pairs alone would claim; where that is much smaller, launches differ by more than chance within them.
-  H3  A claim needs ROUNDS_FOR_CLAIM rounds and holds together with all others of the campaign (paired.C4).
+  H3  A claim needs ROUNDS_FOR_CLAIM rounds and holds together with all others of the campaign (measure.C4).
   H4  Where a peer may be set in several ways (layouts, Horovod's cycles), a pilot chooses one per cell, by its speed with exchange,
       before any launch that counts (chosen.json).
 """

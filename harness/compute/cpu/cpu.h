@@ -2,8 +2,8 @@
 /*
  * cpu.h - shared by the files of the cpu backend. Private to it.
  *
- * An operation is divided into numbered tasks, by its shape alone (C1), which a thread pool runs. One task computes a
- * sum, in a fixed order; or several do, and their partial sums are added in the order of the tasks.
+ * An operation is divided into numbered tasks, by its shape alone (compute.C1), which a thread pool runs. One task
+ * computes a sum, in a fixed order; or several do, and their partial sums are added in the order of the tasks.
  */
 #ifndef HARNESS_COMPUTE_CPU_CPU_H
 #define HARNESS_COMPUTE_CPU_CPU_H
@@ -42,7 +42,7 @@ static inline struct cpu *cpu_of(struct compute *c)
 }
 
 /* Provide n_elems floats of scratch for each thread and n_common shared ones: the memory of earlier calls, unless it
- * must grow (C3). false: out of memory; the operation is not run, the next sync reports it (C4). */
+ * must grow (compute.C3). false: out of memory; the operation is not run, the next sync reports it (compute.C4). */
 bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common);
 float *cpu_own(const struct cpu *c, int thread);
 float *cpu_common(const struct cpu *c);

@@ -2,7 +2,7 @@
 /*
  * gemm.c - GEMMs of the cpu backend: by oneDNN, or by the CBLAS it was built with.
  *
- * Which path a GEMM takes depends on its shape alone (C1).
+ * Which path a GEMM takes depends on its shape alone (compute.C1).
  */
 #include <cblas.h>
 #include <string.h>

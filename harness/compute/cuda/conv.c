@@ -6,7 +6,8 @@
  * Pointwise (1 x 1, stride 1), col is x as stored. Otherwise im2col writes groups of columns to scratch, at most
  * CUDA_COLUMNS_BYTES at a time, and there is one GEMM for each group. For bf16 all operands are packed:
  * those that the caller has packed are read as they are, the others are packed for each GEMM. Groups depend on shapes
- * alone, so with either the GEMMs have the same shapes and values, and weight gradients add groups in order (C1).
+ * alone, so with either the GEMMs have the same shapes and values, and weight gradients add groups in order
+ * (compute.C1).
  *
  * The gradient of the input is, with stride 1, the convolution of dy with the flipped kernel, which needs no col2im.
  * That wastes work where the output is much smaller than the input (a dense layer); there, and with larger strides, it

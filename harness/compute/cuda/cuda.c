@@ -4,7 +4,7 @@
  *
  * Memory of host_open() is copied directly; other memory through two pinned staging buffers: while the GPU copies one,
  * the host copies the other. Copies have a stream of their own, ordered after the operations called before and before
- * those called after (C4).
+ * those called after (compute.C4).
  */
 #include "harness/compute/cuda/cuda.h"
 

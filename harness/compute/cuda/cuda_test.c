@@ -102,7 +102,8 @@ static double net_step(struct side *s, const struct net *l, uint64_t step)
     return loss;
 }
 
-/* C1: the same bits with and without graphs, near those of cpu, with a new dropout key and learning rate each step. */
+/* compute.C1: the same bits with and without graphs, near those of cpu, with a new dropout key and learning rate each
+ * step. */
 static void repeated_steps_become_graphs(void **state)
 {
     static const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
@@ -234,7 +235,7 @@ static void uploads_overtake_earlier_calls(void **state)
 
 /* --- failures are reported by sync --- */
 
-/* C4 */
+/* compute.C4 */
 static void failures_name_the_operation(void **state)
 {
     const struct on_host_limits failing = { .memory_bytes = (size_t)1 << 30, .failing = "relu" };

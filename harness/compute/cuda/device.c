@@ -256,7 +256,8 @@ out:
     return rc;
 }
 
-/* With a workspace of our own equal calls give equal bits, also when captured (C1), and nothing is allocated later. */
+/* With a workspace of our own equal calls give equal bits, also when captured (compute.C1), and nothing is allocated
+ * later. */
 static enum rc open_blas(struct cuda_device *d)
 {
     enum rc rc;
@@ -266,7 +267,7 @@ static enum rc open_blas(struct cuda_device *d)
     TRY_BLAS(d, d->blas.set_stream(d->handle, d->stream[CUDA_STREAM_COMPUTE]));
     TRY_CUDA(cudaMalloc(&d->workspace, BLAS_WORKSPACE_BYTES));
     TRY_BLAS(d, d->blas.set_workspace(d->handle, d->workspace, BLAS_WORKSPACE_BYTES));
-    TRY_BLAS(d, d->blas.set_atomics(d->handle, CUBLAS_ATOMICS_NOT_ALLOWED)); /* C1 */
+    TRY_BLAS(d, d->blas.set_atomics(d->handle, CUBLAS_ATOMICS_NOT_ALLOWED)); /* compute.C1 */
 out:
     return rc;
 }

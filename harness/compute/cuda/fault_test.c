@@ -25,7 +25,8 @@ static struct compute *opened(void)
     return c;
 }
 
-/* C4: the next sync reports it; what is asked of the device afterwards fails too, and is not called a lack of memory.
+/* compute.C4: the next sync reports it; what is asked of the device afterwards fails too, and is not called a lack of
+ * memory.
  */
 static void illegal_address_is_told(void **state)
 {

@@ -224,7 +224,7 @@ template <typename T> static __device__ __forceinline__ T block_sum(T v, T *shar
 }
 
 /* A long row is summed in parts, one block each, then the parts in order: their number and length, a multiple of a
- * vector, so that every part is aligned like the row. Depends on shapes alone (C1). */
+ * vector, so that every part is aligned like the row. Depends on shapes alone (compute.C1). */
 struct row_split {
     size_t n_parts, part_elems;
 };

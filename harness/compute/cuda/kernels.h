@@ -3,8 +3,8 @@
  * kernels.h - the GPU kernels: one function per kernel launch, called from C. Private to cuda.
  *
  * Every function queues its work on `stream` and returns; arrays are device memory. None allocates, waits, or uses
- * atomic operations on floats: the order of a sum depends only on shapes (C1), not on alignment or the number of
- * multiprocessors. A failed launch is reported by cuda_device_check() (device.h). Arguments are those of compute.h
+ * atomic operations on floats: the order of a sum depends only on shapes (compute.C1), not on alignment or the number
+ * of multiprocessors. A failed launch is reported by cuda_device_check() (device.h). Arguments are those of compute.h
  * unless stated.
  *
  * The same sources are compiled a second time as plain C++, for tests on a machine without a GPU (on_host/).

@@ -3,7 +3,7 @@
  * pools.cu - pooling, one thread per element of the output.
  *
  * A gradient is a gather: one thread per element of dx sums, row by row, over the windows that cover it. So nothing is
- * zeroed first, and no two threads write to the same element (C1).
+ * zeroed first, and no two threads write to the same element (compute.C1).
  */
 #include "harness/compute/cuda/kernels.cuh"
 

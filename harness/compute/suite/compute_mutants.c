@@ -57,14 +57,14 @@ static void relu_hides_nan(struct compute *c, float *x, size_t n)
         x[i] = x[i] > 0.0f ? x[i] : 0.0f;
 }
 
-/* C2: the wrappers count; a backend that counts too is charged twice. */
+/* compute.C2: the wrappers count; a backend that counts too is charged twice. */
 static void relu_counts_again(struct compute *c, float *x, size_t n)
 {
     compute_cpu.relu(c, x, n);
     c->since_sync.bytes += 8.0 * (double)n;
 }
 
-/* C3 */
+/* compute.C3 */
 static void relu_allocates(struct compute *c, float *x, size_t n)
 {
     void *volatile scratch = malloc(n + 1);
@@ -134,7 +134,7 @@ static void round_keeps_no_rest(struct compute *c, float *x, float *residual, si
         memset(residual, 0, n * sizeof *residual);
 }
 
-/* C1 */
+/* compute.C1 */
 static void accumulate_by_threads(struct compute *c, float *y, const float *x, size_t n)
 {
     compute_cpu.accumulate(c, y, x, n);

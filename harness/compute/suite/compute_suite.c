@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compute_suite.c - the list of cases, their memory, and the cases about memory (C5). */
+/* compute_suite.c - the list of cases, their memory, and the cases about memory (compute.C5). */
 #include "harness/compute/suite/compute_suite.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ int compute_suite(const struct compute_backend *b, const struct compute_suite_op
     return s.n_failures;
 }
 
-/* C5: zeroed; what is put is got, no more and no less; several blocks, closed in any order. */
+/* compute.C5: zeroed; what is put is got, no more and no less; several blocks, closed in any order. */
 static void memory_case(struct suite *s, const void *arg)
 {
     enum { N_BLOCKS = 3 };

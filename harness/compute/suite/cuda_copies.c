@@ -13,7 +13,8 @@
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "harness/compute/suite/cuda_kit.h"
 
-/* C4: after wait_event, get, put and sync do not wait for later calls; what was put is there when put returns. */
+/* compute.C4: after wait_event, get, put and sync do not wait for later calls; what was put is there when put
+ * returns. */
 void wait_event_ignores_later_calls(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
@@ -51,7 +52,8 @@ void wait_event_ignores_later_calls(void **state)
     side_close(a);
 }
 
-/* C5: the emulated device protects its memory from the host. More bytes than staging has, and a partial last piece. */
+/* compute.C5: the emulated device protects its memory from the host. More bytes than staging has, and a partial last
+ * piece. */
 void copies_of_any_size_arrive(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);

@@ -18,7 +18,7 @@
 
 enum { UNTOUCHED = 0x4242 }; /* behind the n of a row; as bfloat16 some 48 */
 
-/* cuBLAS may round otherwise where rows have another length (C1 promises nothing of that); loops do not. */
+/* cuBLAS may round otherwise where rows have another length (compute.C1 promises nothing of that); loops do not. */
 static const double product_tolerance = GRADMARK_CUDA_ON_HOST ? 0.0 : 1e-5;
 
 static struct side *bf16_side(void)

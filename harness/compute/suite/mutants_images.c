@@ -125,7 +125,7 @@ static void conv_writes_input(struct compute *c, const struct conv_forward *op)
     writable(op->x)[0] = 0.0f;
 }
 
-/* C1 */
+/* compute.C1 */
 static void conv_by_alignment(struct compute *c, const struct conv_forward *op)
 {
     compute_cpu.conv(c, op);

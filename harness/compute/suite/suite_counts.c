@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_counts.c - the work that is counted and charged (C2); what hollow backends and gemm_only may not write. */
+/* suite_counts.c - the work that is counted and charged (compute.C2); what hollow backends and gemm_only may not
+ * write. */
 #include <math.h>
 
 #include "harness/compute/suite/suite_kit.h"

@@ -264,7 +264,7 @@ void suite_end_arrays(struct suite *s, const char *what)
 static const struct suite_variant {
     int n_threads;
     size_t shift_bytes;
-    bool no_allocation; /* C3: the same calls were made before */
+    bool no_allocation; /* compute.C3: the same calls were made before */
     const char *what;
 } variants[] = {
     { 1, 0, false, "" },

@@ -57,7 +57,7 @@ struct suite {
 typedef void suite_case(struct suite *s, const void *arg);
 
 /* Run the case, compared with the reference; then again, at another alignment, and with more threads, compared with the
- * first run. Checks guard bands, unchanged inputs, and equal digests (C1). */
+ * first run. Checks guard bands, unchanged inputs, and equal digests (compute.C1). */
 void suite_run(struct suite *s, const char *name, suite_case *run, const void *arg);
 /* suite_run of a GEMM or convolution: where its backend lacks bits_at_any_alignment, runs at another alignment are
  * compared with the reference, and with each other. */
@@ -115,7 +115,7 @@ void suite_convs(struct suite *s);
 void suite_norms(struct suite *s);
 void suite_pools(struct suite *s);
 void suite_losses(struct suite *s);    /* softmax_xent, mean_square */
-void suite_counts(struct suite *s);    /* C2 */
+void suite_counts(struct suite *s);    /* compute.C2 */
 void suite_gemm_only(struct suite *s); /* env.gemm_only */
 void suite_untouched(struct suite *s); /* backends without memory */
 

@@ -193,7 +193,7 @@ struct loss_case {
     float weight;
 };
 
-/* Two calls before one sync: each has its own loss then (C4). */
+/* Two calls before one sync: each has its own loss then (compute.C4). */
 static void softmax_case(struct suite *s, const void *arg)
 {
     const struct loss_case *l = arg;

@@ -115,7 +115,7 @@ static bool apart(const float *a, const float *b, size_t n)
     return !a || !b || (uintptr_t)a + n * sizeof *a <= (uintptr_t)b || (uintptr_t)b + n * sizeof *b <= (uintptr_t)a;
 }
 
-/* N2: the one array, or a copy, or none. */
+/* exchange.N2: the one array, or a copy, or none. */
 static void check_copy(struct memory_case *c, const struct exchange_memory *m, const float *host, const float *own,
                        bool is_copy)
 {
@@ -228,7 +228,8 @@ static int *worlds_numbers(struct memory_case *c, const struct exchange_memory *
     return number;
 }
 
-/* N3, N5: each writes its arrays, and all read those of all of their host, also after their owner has closed them. */
+/* exchange.N3, N5: each writes its arrays, and all read those of all of their host, also after their owner has closed
+ * them. */
 static void check_peers(struct memory_case *c, struct exchange_memory *m)
 {
     const struct share *p = m->shared_param, *g = m->shared_grad;

@@ -21,23 +21,23 @@ static int check_known(independent_fn *compare)
     struct contrast c = compare(a, 3, b, 4);
     int n_failures = expect(c.n_first == 3 && c.n_second == 4, "the numbers of launches");
 
-    n_failures += expect(near(c.ratio, exp(-1), 1e-12), "D1 ratio of geometric means");
-    n_failures += expect(near(c.dof, 4.0754717, 1e-7), "D2 degrees of freedom");
-    n_failures += expect(near(log(c.ratio_low), -1 - 3.8979755, 1e-4), "D2 lower end");
-    n_failures += expect(near(log(c.ratio_high), -1 + 3.8979755, 1e-4), "D2 upper end");
-    n_failures += expect(near(c.p, 0.51783826, 1e-6), "D2 probability of no difference");
+    n_failures += expect(near(c.ratio, exp(-1), 1e-12), "A1 ratio of geometric means");
+    n_failures += expect(near(c.dof, 4.0754717, 1e-7), "A2 degrees of freedom");
+    n_failures += expect(near(log(c.ratio_low), -1 - 3.8979755, 1e-4), "A2 lower end");
+    n_failures += expect(near(log(c.ratio_high), -1 + 3.8979755, 1e-4), "A2 upper end");
+    n_failures += expect(near(c.p, 0.51783826, 1e-6), "A2 probability of no difference");
     c = compare(b, 4, a, 3);
     n_failures += expect(near(c.ratio, exp(1), 1e-12) && near(c.p, 0.51783826, 1e-6) &&
                              near(log(c.ratio_high), 1 + 3.8979755, 1e-4),
                          "the other way round");
     /* The order within a campaign says nothing. */
     const double mixed[] = { exp(6), exp(0), exp(4), exp(2) };
-    n_failures += expect(near(compare(a, 3, mixed, 4).p, 0.51783826, 1e-6), "D1 nothing is paired");
+    n_failures += expect(near(compare(a, 3, mixed, 4).p, 0.51783826, 1e-6), "A1 nothing is paired");
     /* One has no spread: the other's degrees of freedom, 2, whose quantile is 4.3026527. */
     const double equal[] = { exp(2), exp(2), exp(2), exp(2), exp(2) };
     c = compare(a, 3, equal, 5);
     n_failures += expect(near(c.dof, 2, 1e-9) && near(log(c.ratio_high), 4.3026527 / sqrt(3), 1e-4),
-                         "D2 one of both without spread");
+                         "A2 one of both without spread");
     return n_failures;
 }
 
@@ -45,16 +45,16 @@ static int check_few(independent_fn *compare)
 {
     const double a[] = { 2, 2, 2 }, b[] = { 1, 1.1 };
     struct contrast c = compare(a, 3, b, 0);
-    int n_failures = expect(isnan(c.ratio) && isnan(c.ratio_low) && isnan(c.ratio_high) && c.p == 1, "D2 no launch");
+    int n_failures = expect(isnan(c.ratio) && isnan(c.ratio_low) && isnan(c.ratio_high) && c.p == 1, "A2 no launch");
 
     c = compare(a, 0, b, 2);
-    n_failures += expect(isnan(c.ratio) && c.p == 1, "D2 no launch of the first");
+    n_failures += expect(isnan(c.ratio) && c.p == 1, "A2 no launch of the first");
     c = compare(a, 3, b, 1);
     n_failures +=
         expect(near(c.ratio, 2, 1e-12) && isnan(c.ratio_low) && isnan(c.ratio_high) && isnan(c.dof) && c.p == 1,
-               "D2 one launch decides nothing");
+               "A2 one launch decides nothing");
     c = compare(b, 1, a, 3);
-    n_failures += expect(near(c.ratio, 0.5, 1e-12) && c.p == 1, "D2 one launch of the first decides nothing");
+    n_failures += expect(near(c.ratio, 0.5, 1e-12) && c.p == 1, "A2 one launch of the first decides nothing");
     const double same[] = { 2, 2, 2, 2 }, other[] = { 3, 3 };
     c = compare(a, 3, same, 4);
     n_failures += expect(c.ratio == 1 && c.ratio_low == 1 && c.ratio_high == 1 && c.p == 1, "all values are equal");
@@ -103,8 +103,8 @@ static int check_truth(independent_fn *compare)
         fprintf(stderr, "  %d x %g and %d x %g: %d of %d differ, %d intervals hold the truth\n", cases[i].n_first,
                 cases[i].sd_first, cases[i].n_second, cases[i].sd_second, c.n_found, N_TRIALS, c.n_covered);
         /* 200 are to be expected, 13.8 the standard deviation. */
-        n_failures += expect(c.n_found >= 145 && c.n_found <= 255, "D2 one in twenty of equal campaigns differs");
-        n_failures += expect(c.n_covered == N_TRIALS - c.n_found, "D2 interval and probability agree");
+        n_failures += expect(c.n_found >= 145 && c.n_found <= 255, "A2 one in twenty of equal campaigns differs");
+        n_failures += expect(c.n_covered == N_TRIALS - c.n_found, "A2 interval and probability agree");
     }
     const struct counts c = count(compare, 10, 0.02, 10, 0.03, 0.05);
     fprintf(stderr, "  of a true difference of 5 %%: %d of %d\n", c.n_found, N_TRIALS);

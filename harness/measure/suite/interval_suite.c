@@ -40,7 +40,7 @@ static int check_student(const struct interval_impl *impl)
     return n_failures;
 }
 
-static int check_launches(const struct interval_impl *impl) /* I1, I3, I4 */
+static int check_launches(const struct interval_impl *impl) /* measure.I1, I3, I4 */
 {
     const double x[] = { 10, 12, 14 }; /* s = 2, s / sqrt(3) = 1.1547, t(2) = 4.3027 */
     struct interval i = impl->launches(x, 3);
@@ -56,7 +56,7 @@ static int check_launches(const struct interval_impl *impl) /* I1, I3, I4 */
     return n_failures;
 }
 
-static int check_autocorrelated(const struct interval_impl *impl) /* I2, I4 */
+static int check_autocorrelated(const struct interval_impl *impl) /* measure.I2, I4 */
 {
     enum { N = 20000 };
     static double x[N];
@@ -113,7 +113,7 @@ static double coverage_percent(const struct interval_impl *impl, size_t n, doubl
     return 100.0 * n_held / N_SERIES;
 }
 
-static int check_coverage(const struct interval_impl *impl) /* I2 */
+static int check_coverage(const struct interval_impl *impl) /* measure.I2 */
 {
     static const struct {
         size_t n;

@@ -37,7 +37,7 @@ static struct losses line(double *x, size_t n, double first, double last, double
     return (struct losses){ .value = x, .n = n, .chance = CHANCE, .test = NAN, .is_training = true };
 }
 
-static int check_untrained(learning_judge_fn *judge) /* G1 */
+static int check_untrained(learning_judge_fn *judge) /* measure.G1 */
 {
     double x[N];
     struct losses in = line(x, N, NAN, NAN, 0, 1);
@@ -53,7 +53,7 @@ static int check_untrained(learning_judge_fn *judge) /* G1 */
     return n_failures;
 }
 
-static int check_finite(learning_judge_fn *judge) /* G2 */
+static int check_finite(learning_judge_fn *judge) /* measure.G2 */
 {
     double x[N];
     struct losses in = line(x, N, 2.3, 0.1, 0.01, 2);
@@ -87,7 +87,7 @@ static int check_finite(learning_judge_fn *judge) /* G2 */
     return n_failures;
 }
 
-static int check_short(learning_judge_fn *judge) /* G3, G8 */
+static int check_short(learning_judge_fn *judge) /* measure.G3, G8 */
 {
     double x[N];
     struct losses in = line(x, 20, 2.3, 900, 0.01, 3);
@@ -118,7 +118,7 @@ static int check_short(learning_judge_fn *judge) /* G3, G8 */
     return n_failures;
 }
 
-static int check_rising(learning_judge_fn *judge) /* G4 */
+static int check_rising(learning_judge_fn *judge) /* measure.G4 */
 {
     double x[N];
     struct losses in = line(x, N, 0.2, 1.4, 0.1, 5);
@@ -197,7 +197,7 @@ static int check_levels(learning_judge_fn *judge) /* the medians, and what is ex
     return n_failures;
 }
 
-static int check_chance(learning_judge_fn *judge) /* G5, G6, G7 */
+static int check_chance(learning_judge_fn *judge) /* measure.G5, G6, G7 */
 {
     double x[N];
     struct losses in = line(x, N, 2.303, 2.303, 0.02, 6);

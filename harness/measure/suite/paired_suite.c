@@ -13,7 +13,7 @@
 #include "harness/base/rng.h"
 #include "harness/measure/suite/expect_kit.h"
 
-static int check_known(const struct paired_impl *impl) /* C1, C2 */
+static int check_known(const struct paired_impl *impl) /* measure.C1, C2 */
 {
     /* Differences 1 2 3: mean 2, sd 1, half 4.302653 / sqrt(3), t = 3.464102, p = 0.0741799 (2 degrees). */
     const double a[] = { exp(1), exp(4), exp(8) }, b[] = { 1, exp(2), exp(5) };
@@ -42,7 +42,7 @@ static int check_known(const struct paired_impl *impl) /* C1, C2 */
     return n_failures;
 }
 
-static int check_robust(const struct paired_impl *impl) /* C3 */
+static int check_robust(const struct paired_impl *impl) /* measure.C3 */
 {
     /* Differences 0 1 5 and all averages of two: 0 .5 1 2.5 3 5. */
     const double a[] = { 1, exp(1), exp(5) }, one[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -120,7 +120,7 @@ static int check_power(const struct paired_impl *impl)
     return n_failures;
 }
 
-static int check_holm(const struct paired_impl *impl) /* C4 */
+static int check_holm(const struct paired_impl *impl) /* measure.C4 */
 {
     static const struct {
         double p[4];

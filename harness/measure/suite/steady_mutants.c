@@ -5,7 +5,7 @@
 
 #include "harness/measure/suite/steady_suite.h"
 
-/* S1: half of the run is cut off, and nothing said. */
+/* measure.S1: half of the run is cut off, and nothing said. */
 static struct steady bug_accept_limit(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -15,7 +15,7 @@ static struct steady bug_accept_limit(const double *x, size_t n)
     return s;
 }
 
-/* S2: whatever MSER-5 cuts is called warm-up. */
+/* measure.S2: whatever MSER-5 cuts is called warm-up. */
 static struct steady bug_cut_noise(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -25,7 +25,7 @@ static struct steady bug_cut_noise(const double *x, size_t n)
     return s;
 }
 
-/* S3: the first of two speeds is called warm-up. */
+/* measure.S3: the first of two speeds is called warm-up. */
 static struct steady bug_cut_switch(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -35,7 +35,7 @@ static struct steady bug_cut_switch(const double *x, size_t n)
     return s;
 }
 
-/* S3: nobody looks for one. */
+/* measure.S3: nobody looks for one. */
 static struct steady bug_no_switch(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -62,7 +62,7 @@ static struct steady bug_late_switch(const double *x, size_t n)
     return s;
 }
 
-/* S3: what drifts is called a switch in the middle. */
+/* measure.S3: what drifts is called a switch in the middle. */
 static struct steady bug_drift_as_switch(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -72,7 +72,7 @@ static struct steady bug_drift_as_switch(const double *x, size_t n)
     return s;
 }
 
-/* S3: the halves are compared at 5 %, and any other place of the shift at no price. */
+/* measure.S3: the halves are compared at 5 %, and any other place of the shift at no price. */
 static struct steady bug_eager(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);
@@ -91,7 +91,7 @@ static struct steady bug_eager(const double *x, size_t n)
     return s;
 }
 
-/* S4: the rule is used on any number of values. */
+/* measure.S4: the rule is used on any number of values. */
 static struct steady bug_judge_short(const double *x, size_t n)
 {
     struct steady s = steady_find(x, n);

@@ -55,7 +55,7 @@ size_t mser_by_definition(const double *x, size_t n)
     return 5 * cut;
 }
 
-/* S2 as it is stated: means of the start and of each window of its length behind it. */
+/* measure.S2 as it is stated: means of the start and of each window of its length behind it. */
 static bool differs_by_definition(const double *x, size_t n, size_t n_start)
 {
     double start = 0;
@@ -130,7 +130,7 @@ static int check_warmup(steady_fn *find)
     return n_failures;
 }
 
-/* S1: the whole run drifts; or a start that never ends within it. */
+/* measure.S1: the whole run drifts; or a start that never ends within it. */
 static int check_drift(steady_fn *find)
 {
     static double x[N];
@@ -288,7 +288,7 @@ static int check_equal(steady_fn *find)
     return n_failures;
 }
 
-static int check_short(steady_fn *find) /* S4 */
+static int check_short(steady_fn *find) /* measure.S4 */
 {
     static double x[N];
     int n_failures = 0, n_limit = 0;
@@ -311,7 +311,7 @@ static int check_short(steady_fn *find) /* S4 */
     return n_failures + expect(n_limit > 20, "S4 the limit of a short series");
 }
 
-/* S3, S1: of 1,000 series without any change at most 10 are said to switch, and at most 20 never to settle. */
+/* measure.S3, S1: of 1,000 series without any change at most 10 are said to switch, and at most 20 never to settle. */
 static int check_false_alarm(steady_fn *find)
 {
     static const size_t n[] = { 40, 100, 400, 1000 };

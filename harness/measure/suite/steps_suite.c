@@ -79,7 +79,7 @@ static void asynchronous_run(struct run *run, size_t n_workers, size_t n_steps)
         }
 }
 
-/* E4, on any run. */
+/* measure.E4, on any run. */
 static int check_sum(const struct steps_summary *s)
 {
     double sum = s->compute_s + s->wait_s + s->wire_s + s->server_s + s->apply_s + s->rest_s;
@@ -132,7 +132,7 @@ static int check_asynchronous(summarise_fn *summarise)
     return n_failures + check_sum(&s);
 }
 
-static int check_window(summarise_fn *summarise) /* E3 */
+static int check_window(summarise_fn *summarise) /* measure.E3 */
 {
     static struct run run;
     struct steps_summary s;
@@ -192,8 +192,8 @@ static int check_warmup(summarise_fn *summarise)
     return n_failures;
 }
 
-/* E5: nothing is left out of 200 rounds of 4 workers when they grow by 1 us each, nor when they take 20 us more from
- * round 100 on. */
+/* measure.E5: nothing is left out of 200 rounds of 4 workers when they grow by 1 us each, nor when they take 20 us more
+ * from round 100 on. */
 static int check_steady(summarise_fn *summarise)
 {
     static struct run run;
@@ -218,7 +218,7 @@ static int check_steady(summarise_fn *summarise)
     return n_failures + expect(near(s.step_min_s, 20e-6, 1e-9) && near(s.step_p95_s, 40e-6, 0.004), "E5 both speeds");
 }
 
-static int check_cost(summarise_fn *summarise) /* E4 */
+static int check_cost(summarise_fn *summarise) /* measure.E4 */
 {
     static struct run run;
     struct steps_summary s;
@@ -386,9 +386,9 @@ static int check_errors(summarise_fn *summarise)
     return n_failures;
 }
 
-/* E4 where exchange is overlapped: 2 workers, steps of 20 us, of which 6 us waiting for parameters inside the gradient
- * (3 us of it the update, 1 us the server, 1.5 us exchanging, which in every other step is counted in the one after
- * it); 9 us exchanged besides. No worker waits after its gradient but the last
+/* measure.E4 where exchange is overlapped: 2 workers, steps of 20 us, of which 6 us waiting for parameters inside the
+ * gradient (3 us of it the update, 1 us the server, 1.5 us exchanging, which in every other step is counted in the one
+ * after it); 9 us exchanged besides. No worker waits after its gradient but the last
  * time. */
 static int check_overlap(summarise_fn *summarise)
 {
@@ -442,7 +442,7 @@ static void overlapped_run(struct run *run, size_t n_steps)
         }
 }
 
-/* E3: what a run has of an overlapped exchange does not depend on how many steps it has. */
+/* measure.E3: what a run has of an overlapped exchange does not depend on how many steps it has. */
 static int check_drain(summarise_fn *summarise)
 {
     static const size_t n_steps[] = { 4, 5, 40 };

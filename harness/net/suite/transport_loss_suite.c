@@ -14,7 +14,7 @@ enum { LOST = 1, N_BYTES = 5000, N_TAKEN = 20, POLL_MS = 1, BEGUN_MS = 50, LATE_
 
 struct facts {                   /* of a rank; read by all */
     _Atomic uint32_t has_met;    /* it has returned from the barrier of begin(), which a loss would end */
-    _Atomic uint32_t has_looked; /* a wait of its transport looked whether it may go on (T10), behind begin() */
+    _Atomic uint32_t has_looked; /* a wait of its transport looked whether it may go on (net.T10), behind begin() */
     _Atomic uint32_t n_late;     /* so did its wait for this late message, when it knew of the loss */
     _Atomic uint32_t has_posted; /* its message */
 };
@@ -192,7 +192,7 @@ static void recv_late(struct loss_case *c, struct transport *t, uint32_t tag)
         EXPECT(&c->base, x.n_bytes == N_BYTES && pattern_holds(bytes, N_BYTES, 2, 0, tag));
 }
 
-/* T6: a wait for the lost rank ends, and so does every later call with it; others go on. */
+/* net.T6: a wait for the lost rank ends, and so does every later call with it; others go on. */
 static void loss_wait(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;
@@ -221,7 +221,7 @@ static void loss_wait(struct loss_case *c, struct transport *t)
     EXPECT(s, t->moved.msgs_recv == 2 && t->moved.bytes_recv == 2 * N_BYTES && t->moved.msgs_sent == 0);
 }
 
-/* T6: the first call with a rank that is lost already. */
+/* net.T6: the first call with a rank that is lost already. */
 static void loss_post(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;
@@ -297,7 +297,7 @@ static void loss_stream(struct loss_case *c, struct transport *t)
     EXPECT(s, t->dead == RC_OK && transport_peer_error(t, LOST) == RC_PEER);
 }
 
-/* T6: who waits for another rank goes on to wait for it. */
+/* net.T6: who waits for another rank goes on to wait for it. */
 static void loss_others(struct loss_case *c, struct transport *t)
 {
     begin(c, RANK_0);
@@ -320,7 +320,7 @@ static void expect_dead(struct loss_case *c, struct transport *t, int peer)
     EXPECT_PEER(c, transport_recv_message(t, &m, c->plan->timeout_ms));
 }
 
-/* T6, fails_together: ranks that wait for each other, and not for the lost one. */
+/* net.T6, fails_together: ranks that wait for each other, and not for the lost one. */
 static void loss_together(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;
@@ -377,7 +377,7 @@ static void recv_only_late(struct loss_case *c, struct transport *t)
     EXPECT(s, t->dead == RC_OK && t->moved.msgs_recv == 1);
 }
 
-/* T12: from a wait, once. */
+/* net.T12: from a wait, once. */
 static void loss_server(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;
@@ -394,7 +394,7 @@ static void loss_server(struct loss_case *c, struct transport *t)
     recv_only_late(c, t);
 }
 
-/* T12: before messages that have come, of which those of the lost rank are dropped. */
+/* net.T12: before messages that have come, of which those of the lost rank are dropped. */
 static void loss_server_later(struct loss_case *c, struct transport *t)
 {
     struct suite *s = &c->base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_loss_suite.h - what every transport must do when a rank of its world is lost, and reported: T6, T12.
+ * transport_loss_suite.h - what every transport must do when a rank of its world is lost, and reported: net.T6, T12.
  *
  * Test-only (library gm_net_testing). Call it from a rank body, on all ranks of a run with ON_LOSS_REPORT. One case a
  * run: rank 1 is lost in it, and does not return. At least 3 ranks; failed expectations are printed to standard error.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_suite.c - the list of cases, and those about named messages: T1 to T5.
+ * transport_suite.c - the list of cases, and those about named messages: net.T1 to T5.
  *
  * Each case gets a fresh transport, closed at once when this rank is done with it, whoever is not.
  * A case must not leave a rank waiting for ever: every wait has a limit.

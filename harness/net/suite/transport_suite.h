@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_suite.h - what every transport must do, whatever carries the bytes: T1 to T10.
+ * transport_suite.h - what every transport must do, whatever carries the bytes: net.T1 to T10.
  *
  * Test-only (library gm_net_testing). Call it from a rank body, on all ranks; it opens and closes its own
  * transports. Pairs are needed: with one rank only opening, closing and refusals are tested. Failed

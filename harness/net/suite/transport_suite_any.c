@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_any.c - messages received from any rank (recv_message): T8, and T4 for them. */
+/* transport_suite_any.c - messages received from any rank (recv_message): net.T8, and T4 for them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ void case_any_none(struct suite *s, struct transport *t)
     transport_close(&t);
 }
 
-/* T4: from one sender with one tag, in posting order. */
+/* net.T4: from one sender with one tag, in posting order. */
 void case_any_order(struct suite *s, struct transport *t)
 {
     const int n_all = (s->w->n_ranks - 1) * N_EACH;

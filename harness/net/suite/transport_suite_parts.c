@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_parts.c - messages of header and body: T11, and what T5, T7 and T9 say about them. */
+/* transport_suite_parts.c - messages of header and body: net.T11, and what net.T5, T7 and T9 say about them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +145,7 @@ void case_parts_any(struct suite *s, struct transport *t)
     for (; EXPECT(s, m && i_of) && s->w->rank == 0 && n_held < n_all && s->n_failures == 0; n_held++) {
         if (!EXPECT_OK(s, transport_recv_divided(t, &m[n_held], n_held % 2 ? 0 : 64, s->timeout_ms)))
             break;
-        i_of[n_held] = n_from[m[n_held].peer % 16]++ % N_DIVISIONS; /* T4 */
+        i_of[n_held] = n_from[m[n_held].peer % 16]++ % N_DIVISIONS; /* net.T4 */
     }
     for (int k = 0; k < n_held && s->n_failures == 0; k++) {
         struct division d = divisions[i_of[k]];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_plan.c - T13: what a plan refuses, and more, longer and longer held messages than any window has. */
+/* transport_suite_plan.c - net.T13: what a plan refuses, and more, longer and longer held messages than any window
+ * has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ static void receive_one(struct suite *s, struct transport *t, struct many *m, ui
         EXPECT(s, m->in == expected && rx.n_bytes == sizeof m->in);
 }
 
-/* Every rank posts more sends than a window holds, and awaits the message behind them first: it comes (T2), and then
- * the others in their order (T4). */
+/* Every rank posts more sends than a window holds, and awaits the message behind them first: it comes (net.T2), and
+ * then the others in their order (net.T4). */
 void case_many(struct suite *s, struct transport *t)
 {
     struct many *m = calloc(1, sizeof *m);
@@ -76,7 +77,7 @@ out:
     transport_close(&planned);
 }
 
-/* Longer than any buffer between two ranks: both send to the other, wait for that first, and receive then (T2). */
+/* Longer than any buffer between two ranks: both send to the other, wait for that first, and receive then (net.T2). */
 void case_long(struct suite *s, struct transport *t)
 {
     enum { LONG_BYTES = 5 * (1 << 20) + 3 };
@@ -100,7 +101,8 @@ out:
 
 enum { N_HOARDED = 40, HOARDED_BYTES = 300000 };
 
-/* Rank 0 holds all that rank 1 sends, more than any buffer has, and gets more (T2); all are whole at the end (T8). */
+/* Rank 0 holds all that rank 1 sends, more than any buffer has, and gets more (net.T2); all are whole at the end
+ * (net.T8). */
 static void hoard(struct suite *s, struct transport *t, struct message *held)
 {
     int n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_rules.c - what a transport refuses, how it times out, and how it dies: T3, T6 to T10. */
+/* transport_suite_rules.c - what a transport refuses, how it times out, and how it dies: net.T3, T6 to T10. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void expect_alive(struct suite *s, struct transport *t)
     EXPECT(s, in == (uint32_t)rx.peer);
 }
 
-/* T6: every later call with the next rank returns an error; the transport lives. */
+/* net.T6: every later call with the next rank returns an error; the transport lives. */
 static void expect_ended(struct suite *s, struct transport *t, enum rc why)
 {
     uint32_t value = 0;

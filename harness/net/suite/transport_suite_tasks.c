@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_suite_tasks.c - a transport that goes from the main task of each rank to another task, and back; and two
- * that two tasks use at once (task.h, K6). */
+ * that two tasks use at once (world.K6). */
 #include <string.h>
 
 #include "harness/net/suite/transport_suite_kit.h"

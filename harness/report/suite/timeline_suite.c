@@ -122,14 +122,14 @@ static const char golden[] =
     ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":2,\"tid\":4,\"args\":{\"sort_index\":1}}\n"
     "]}\n";
 
-static void check_golden(struct run *run) /* L1, L2, L4 */
+static void check_golden(struct run *run) /* report.L1, L2, L4 */
 {
     make_golden_ranks(run);
     expect_text(run, written(run, false, NULL), golden);
     expect(run, kit_count_files(&run->kit) == 1, "L5 one file");
 }
 
-/* The same from bytes at an odd address, with nothing behind them (L6, for the address sanitizer). */
+/* The same from bytes at an odd address, with nothing behind them (report.L6, for the address sanitizer). */
 static void check_address(struct run *run)
 {
     unsigned char *copy[N_RANKS_MAX] = { NULL };
@@ -147,7 +147,7 @@ static void check_address(struct run *run)
         free(copy[r]);
 }
 
-static void check_facts(struct run *run) /* L4, L7 */
+static void check_facts(struct run *run) /* report.L4, L7 */
 {
     static const char wanted[] =
         "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"virtual\",\"spans_count\":0,"
@@ -182,7 +182,7 @@ static const char *names_of(const char *text)
     return names;
 }
 
-static void check_order(struct run *run) /* L3 */
+static void check_order(struct run *run) /* report.L3 */
 {
     const struct span span[] = {
         kit_span("b", 10, 20), /* b and c are in a, d in c */
@@ -195,7 +195,7 @@ static void check_order(struct run *run) /* L3 */
     expect(run, strcmp(names_of(written(run, true, NULL)), "z a b c d f g e i h ") == 0, "L3 outer ones first");
 }
 
-static void check_digits(struct run *run) /* L2 */
+static void check_digits(struct run *run) /* report.L2 */
 {
     const uint64_t zero_ns = 123456789;
     const struct span span[] = {
@@ -217,7 +217,8 @@ static void check_digits(struct run *run) /* L2 */
         expect(run, strstr(text, wanted[i]) != NULL, wanted[i]);
 }
 
-/* L2: the earliest span is neither rank 0's nor a first task's; L1: ranks keep their numbers where rank 2 is missing */
+/* report.L2: the earliest span is neither rank 0's nor a first task's; report.L1: ranks keep their numbers where rank 2
+ * is missing */
 static void check_zero(struct run *run)
 {
     const struct span late = kit_span("late", 5000, 6000), first = kit_span("first", 2000, 9000);
@@ -235,7 +236,8 @@ static void check_zero(struct run *run)
     expect(run, strstr(text, "\"rank 3\":{\"main\":0}}") != NULL, "L4 of each number");
 }
 
-static void check_submitted(struct run *run) /* L1: on the axis of ts; also what was submitted in a span that is lost */
+/* report.L1: on the axis of ts; also what was submitted in a span that is lost */
+static void check_submitted(struct run *run)
 {
     const struct span span[] = {
         { .start_ns = 7000, .end_ns = 7000, .what = "a", .segment = -1, .submitted_ns = 5999 },
@@ -256,7 +258,7 @@ static void check_submitted(struct run *run) /* L1: on the axis of ts; also what
         expect(run, strstr(text, wanted[i]) != NULL, wanted[i]);
 }
 
-static void check_lost(struct run *run) /* L4 */
+static void check_lost(struct run *run) /* report.L4 */
 {
     struct span span[10];
     struct span_ring *ring[2];
@@ -316,7 +318,7 @@ static void expect_refused(struct run *run, struct span_ring **ring, size_t n_ri
         span_ring_close(&ring[i]);
 }
 
-static void check_refused(struct run *run) /* L3 */
+static void check_refused(struct run *run) /* report.L3 */
 {
     static char names[TIMELINE_MAX_NAMES + 1][8], name[SPAN_NAME_BYTES + 1];
     const struct span in_part[] = { kit_span("reduce", 10, 20), kit_span("wait", 19, 21) };
@@ -357,7 +359,7 @@ static void check_refused(struct run *run) /* L3 */
     expect(run, strstr(written(run, true, NULL), name) != NULL, "a long name");
 }
 
-/* L6: unpack() must refuse these bytes, and leave its output alone. */
+/* report.L6: unpack() must refuse these bytes, and leave its output alone. */
 static void expect_mismatch(struct run *run, const void *bytes, size_t n_bytes, const char *what)
 {
     struct timeline_rank out = { .rank = -77 };
@@ -367,7 +369,7 @@ static void expect_mismatch(struct run *run, const void *bytes, size_t n_bytes, 
     expect(run, strstr(rc_message(), "rank 0") != NULL, "the message names the rank");
 }
 
-static void check_lengths(struct run *run) /* L6 */
+static void check_lengths(struct run *run) /* report.L6 */
 {
     make_golden_ranks(run);
     const size_t n_bytes = run->n_bytes[0];
@@ -385,7 +387,7 @@ static void check_lengths(struct run *run) /* L6 */
            "L6 another rank's bytes");
 }
 
-static void check_damage(struct run *run) /* L6: rank 0 has 2 tasks, 3 names, 3 spans, 2 of them of task 0 */
+static void check_damage(struct run *run) /* report.L6: rank 0 has 2 tasks, 3 names, 3 spans, 2 of them of task 0 */
 {
     enum {
         TASK = sizeof(struct timeline_head),
@@ -453,7 +455,7 @@ out:
     free(copy);
 }
 
-static void check_file(struct run *run) /* L5 */
+static void check_file(struct run *run) /* report.L5 */
 {
     char path[KIT_PATH_BYTES];
 

@@ -237,7 +237,7 @@ void made_allreduce(struct made_run *out)
                                                         .loss = NAN };
             at_us += step_us;
         }
-    strcpy(r->rank[0].host, "must not show"); /* L4 */
+    strcpy(r->rank[0].host, "must not show"); /* train.L4 */
     r->limits = (struct train_limits){ .baseline_step_s = 0.008, .compute_s = 0.005, .wire_s = 0.0075 };
     r->n_threads = 1;
 }

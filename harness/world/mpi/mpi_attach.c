@@ -39,7 +39,8 @@ out:
     return rc;
 }
 
-/* The wait for the others since started_ns, in step `what` of the run: RC_TIMEOUT, and the run is given up (M6). */
+/* The wait for the others since started_ns, in step `what` of the run: RC_TIMEOUT, and the run is given up
+ * (world.M6). */
 static enum rc check_limit(struct mpi_attach *a, uint64_t started_ns, const char *what)
 {
     if (a->limit_ns == 0 || wait_clock_ns() - started_ns <= a->limit_ns)
@@ -188,8 +189,9 @@ out:
     return rc;
 }
 
-/* M3: no rank is through before all sends of all ranks have ended, which are those that were received (M2). T. Hoefler,
- * C. Siebert, A. Lumsdaine, Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010. */
+/* world.M3: no rank is through before all sends of all ranks have ended, which are those that were received (world.M2).
+ * T. Hoefler, C. Siebert, A. Lumsdaine, Scalable communication protocols for dynamic sparse data exchange, PPoPP
+ * 2010. */
 static enum rc empty_comms(struct mpi_attach *a)
 {
     struct backoff backoff = { .may_spin = false };
@@ -290,7 +292,8 @@ enum rc mpi_attach_check(struct mpi_attach *a)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* flags[r] := rank r failed by itself. When all ranks are here; who is not may ask for a meeting meanwhile (M4). */
+/* flags[r] := rank r failed by itself. When all ranks are here; who is not may ask for a meeting meanwhile
+ * (world.M4). */
 static enum rc meet_at_end(struct mpi_attach *a)
 {
     const uint64_t started_ns = wait_clock_ns();
@@ -397,7 +400,7 @@ void mpi_attach_fini(struct mpi_attach *a, const MPI_Comm *caller)
         MPI_Comm_free(&a->comm);
     put_back_handler(*caller, &a->caller_handler);
     put_back_handler(MPI_COMM_WORLD, &a->global_handler);
-    if (a->is_given_up) /* M6 */
+    if (a->is_given_up) /* world.M6 */
         return;
     free(a->kept);
     free(a->flags);

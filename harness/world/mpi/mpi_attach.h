@@ -52,7 +52,7 @@ struct mpi_attach { /* of one rank, for one run */
     int rank, n_ranks;
     MPI_Errhandler caller_handler, global_handler; /* of the caller's communicator and MPI_COMM_WORLD, restored later */
     uint64_t limit_ns;                             /* of a wait for another rank; 0: none */
-    bool is_given_up;                              /* M6 */
+    bool is_given_up;                              /* world.M6 */
     int has_failed;                                /* is_own, which MPI sends at the end */
     int is_ready, all_are_ready;                   /* at the beginning: it has its memory */
     struct core_set caller_cores;
@@ -75,11 +75,11 @@ struct mpi_attach { /* of one rank, for one run */
     int *flags; /* (n_ranks) */
 };
 
-/* Collective over the caller's communicator. timeout_ms: M6; 0: no limit. Errors are equal on all ranks, except
+/* Collective over the caller's communicator. timeout_ms: world.M6; 0: no limit. Errors are equal on all ranks, except
  * RC_TIMEOUT; after one, mpi_attach_fini() frees the rest. */
 enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_Comm *caller, int timeout_ms) MUST_CHECK;
-/* After the body, when its tasks have ended: waits for all ranks, and returns the failure of the run (M3, M5). Its
- * message reads "rank R: ...". Collective over the run. */
+/* After the body, when its tasks have ended: waits for all ranks, and returns the failure of the run (world.M3, M5).
+ * Its message reads "rank R: ...". Collective over the run. */
 enum rc mpi_attach_end(struct mpi_attach *a) MUST_CHECK;
 /* Frees the communicators. If the run was given up: only restores the error handlers. */
 void mpi_attach_fini(struct mpi_attach *a, const MPI_Comm *caller);

@@ -136,7 +136,7 @@ static enum rc end_mpi(struct open_world *o, enum rc rc)
     return rc == RC_OK && code != MPI_SUCCESS ? rc_raise(RC_PEER, "world mpi: MPI_Finalize: error %d", code) : rc;
 }
 
-/* rc: what it ended with. What was given up (M6) is left as it is, MPI too, which would wait for the others. */
+/* rc: what it ended with. What was given up (world.M6) is left as it is, MPI too, which would wait for the others. */
 static enum rc end_open(struct open_world *o, enum rc rc)
 {
     char message[RC_MESSAGE_BYTES];

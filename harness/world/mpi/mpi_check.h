@@ -25,7 +25,7 @@ enum rc mpi_raise(int code, const char *file, int line, const char *call) MUST_C
             goto out;                                                                            \
     } while (0)
 
-/* A call that may wait inside MPI, without the lock: the rank has no task but its main one (L3). */
+/* A call that may wait inside MPI, without the lock: the rank has no task but its main one (world.J3). */
 #define TRY_MPI_ALONE(call)                                       \
     do {                                                          \
         const int mpi_code_ = (call);                             \

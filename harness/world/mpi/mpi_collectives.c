@@ -36,9 +36,9 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
             break;
         world_tick(m);
         TRY(process_peers_check(self(m)->self->peers));
-        TRY(world_check_losses(w));            /* W8 */
-        if (!self(m)->self->attach)            /* else MPI ends what it began, or the run could not end (M3) */
-            TRY(thread_tasks_check(w->tasks)); /* K4 */
+        TRY(world_check_losses(w));            /* world.W8 */
+        if (!self(m)->self->attach)            /* else MPI ends what it began, or the run could not end (world.M3) */
+            TRY(thread_tasks_check(w->tasks)); /* world.K4 */
         mpi_lock_pause(lock, &backoff, MAX_SLEEP_NS);
     }
 out:

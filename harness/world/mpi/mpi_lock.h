@@ -6,11 +6,11 @@
  * (world_opts.has_tasks) takes no lock.
  *
  * Invariants
- *   L1  While tasks may run, no thread is inside MPI without the lock: TRY_MPI() and the code between
+ *   J1  While tasks may run, no thread is inside MPI without the lock: TRY_MPI() and the code between
  *       mpi_lock_take() and mpi_lock_give().
- *   L2  No task waits for another rank with the lock held. With the lock held a call of MPI returns at once: it begins
+ *   -   No task waits for another rank with the lock held. With the lock held a call of MPI returns at once: it begins
  *       an operation or tests one. A wait tests again and again, with mpi_lock_pause() between.
- *   L3  Calls that wait inside MPI (MPI_Init_thread, MPI_Comm_split ...) take no lock: they are made while the rank
+ *   J3  Calls that wait inside MPI (MPI_Init_thread, MPI_Comm_split ...) take no lock: they are made while the rank
  *       has no task but its main one (TRY_MPI_ALONE()).
  */
 #ifndef HARNESS_WORLD_MPI_MPI_LOCK_H

@@ -18,7 +18,7 @@
 /* UNTIL_FAILURE_IS_OLD: longer than a loss takes to be known to all. */
 #define GRACE_NS UINT64_C(2000000000)
 
-struct piece { /* M1; with ON_LOSS_REPORT likewise, but it is kept until the process ends */
+struct piece { /* world.M1; with ON_LOSS_REPORT likewise, but it is kept until the process ends */
     struct mpi_left left;
     unsigned char bytes[];
 };
@@ -68,7 +68,7 @@ static enum rc check(const struct line *l, enum mpi_p2p_until until)
     if (l->attach && until != UNTIL_FAILURE)
         return RC_OK;
     if (until != UNTIL_PEER_LOST)
-        TRY(thread_tasks_check(l->w->tasks)); /* K4 */
+        TRY(thread_tasks_check(l->w->tasks)); /* world.K4 */
     if (l->attach)
         return mpi_attach_check(l->attach);
     world_tick(l->w);
@@ -312,7 +312,8 @@ out:
     return rc;
 }
 
-/* --- meetings (M4) ------------------------------------------------------------------------------------------------ */
+/* --- meetings (world.M4)
+ * ------------------------------------------------------------------------------------------------ */
 
 static enum rc give_answer(const struct line *to, bool is_on)
 {

@@ -35,8 +35,8 @@ bool mpi_is_p2p(const struct world *w);
 /* For world_ops. */
 enum rc mpi_p2p_gather(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all) MUST_CHECK;
 enum rc mpi_p2p_broadcast(struct world *w, void *bytes, size_t n_bytes) MUST_CHECK;
-/* Returns when all ranks of w are here, with RC_OK on all of them or on none (M4); then a blocking call of MPI may
- * follow. Ends no sooner than rank 0 of w calls it, ends its body or is lost. Main task. */
+/* Returns when all ranks of w are here, with RC_OK on all of them or on none (world.M4); then a blocking call of MPI
+ * may follow. Ends no sooner than rank 0 of w calls it, ends its body or is lost. Main task. */
 enum rc mpi_p2p_meet(struct world *w) MUST_CHECK;
 /* In a caller's MPI, after the end of this rank's body: answers one rank that came to meet it, if any. */
 enum rc mpi_p2p_refuse_meeting(struct mpi_attach *a, MPI_Comm comm) MUST_CHECK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share_killed_test.c MPIEXEC SHARE_MPI_TEST - H8: launches three ranks, of which one is killed at each step of opening
- * a share and afterwards, and looks for what is left of them. A plain program: exit code 0: passed, 77: skipped.
+ * share_killed_test.c MPIEXEC SHARE_MPI_TEST - world.H8: launches three ranks, of which one is killed at each step of
+ * opening a share and afterwards, and looks for what is left of them. A plain program: exit code 0: passed, 77:
+ * skipped.
  */
 #include <dirent.h>
 #include <fcntl.h>

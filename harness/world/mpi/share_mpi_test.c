@@ -176,7 +176,7 @@ static bool lose_proc(const struct world *w)
     return deny_trace() && (w->rank != 1 || prctl(PR_SET_DUMPABLE, 0) == 0);
 }
 
-/* Files with names. One that nobody holds any more is removed, another one stays (H8). */
+/* Files with names. One that nobody holds any more is removed, another one stays (world.H8). */
 static int no_proc(struct world *w, struct job *job)
 {
     const int left = w->rank == 0 ? make_file("left") : -1, held = w->rank == 0 ? make_file("held") : -1;
@@ -266,7 +266,7 @@ static int apart(struct world *w, struct job *job)
     return open_one(w, SMALL_BYTES, RC_UNSUPPORTED, "rank 0 of this host: /proc/", FOLDER "/gradmark-share-");
 }
 
-/* H1: rank 1 has left the others' IPC namespace. */
+/* world.H1: rank 1 has left the others' IPC namespace. */
 static int namespaces(struct world *w, struct job *job)
 {
     struct world *group = NULL;

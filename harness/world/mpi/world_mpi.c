@@ -5,7 +5,7 @@
  * The few calls that MPI has only in a blocking form (splits, finalize) follow a barrier at once, in which ranks
  * sleep, so that all ranks make them at about the same time.
  *
- * A process that died is noticed by the launcher, not here (world.h, W5).
+ * A process that died is noticed by the launcher, not here (world.W5).
  */
 #include "harness/world/mpi/world_mpi.h"
 
@@ -91,7 +91,7 @@ void world_mpi_comm_close(struct world *w, MPI_Comm *comm)
     struct mpi_lock *lock = world_mpi_lock(w);
 
     mpi_lock_take(lock);
-    /* else at the end (M3), or, with a lost rank, never */
+    /* else at the end (world.M3), or, with a lost rank, never */
     if (*comm != MPI_COMM_NULL && !self(w)->self->attach && !has_losses(w))
         MPI_Comm_free(comm);
     mpi_lock_give(lock);
@@ -143,7 +143,7 @@ static enum rc mpi_check(struct world *w)
     struct mpi_attach *attach = self(w)->self->attach;
     enum rc rc = RC_OK;
 
-    if (attach) /* else the launcher ends this process when another one fails (W5) */
+    if (attach) /* else the launcher ends this process when another one fails (world.W5) */
         TRY(mpi_attach_check(attach));
     TRY(process_peers_check(self(w)->self->peers));
     TRY(thread_tasks_check(w->tasks));
@@ -166,7 +166,7 @@ static void mpi_abort(struct world *w, enum rc why)
         snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->self->rank, host, message);
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
-    if (process_peers_lost_self(self(w)->self->peers)) /* no failure of the run (W8) */
+    if (process_peers_lost_self(self(w)->self->peers)) /* no failure of the run (world.W8) */
         _exit(self(w)->self->failure_exit_code);
     process_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);

@@ -17,7 +17,7 @@ bool world_is_mpi(const struct world *w);
 struct mpi_lock *world_mpi_lock(const struct world *w);
 
 /* Is MPI a caller's (world_opts.mpi_comm)? Then MPI only reads and writes memory of a request, never a caller's; sends
- * are synchronous; and a request that MPI has not ended is left to the world, which ends no process (mpi_attach.h, M1,
+ * are synchronous; and a request that MPI has not ended is left to the world, which ends no process (world.M1,
  * M2). */
 bool world_mpi_is_attached(const struct world *w);
 struct mpi_left { /* first member of what malloc() allocates for one request */

@@ -2,7 +2,7 @@
 /*
  * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind|beside|task_fails|task_fails_p2p|no_room - a world of
  * processes. Under mpiexec; a plain program: its exit code tells. error, abort, die and task_fails must end the whole
- * job (W4, W5, K4), which the caller checks. no_room: one rank has no room for shared seats.
+ * job (world.W4, W5, K4), which the caller checks. no_room: one rank has no room for shared seats.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -106,7 +106,7 @@ static void fail(struct beat_leaf *l, int error, uint64_t now_ns)
 {
     l->error = error;
     beat_connection_close(&l->connection);
-    if (error == ECONNREFUSED && l->has_heard) /* unless it has left: P4 */
+    if (error == ECONNREFUSED && l->has_heard) /* unless it has left: world.P4 */
         peer_show_lost(&l->seat[0], (uint32_t)((now_ns - l->answered_ns) / 1000000));
 }
 

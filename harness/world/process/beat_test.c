@@ -181,7 +181,7 @@ static void states_reach_all_hosts(void **state)
     star_close(&s);
 }
 
-/* A rank that the hub has given up, since it heard nothing, is told when it is heard again (P3). */
+/* A rank that the hub has given up, since it heard nothing, is told when it is heard again (world.P3). */
 static void a_lost_rank_is_told(void **state)
 {
     struct star s;
@@ -389,7 +389,7 @@ static void a_token_in_clear_is_of_no_use(void **state)
     star_close(&s);
 }
 
-/* One look of every process, and what its watcher does about a run that stops (stop.Z2). */
+/* One look of every process, and what its watcher does about a run that stops (world.Z2). */
 static void look_for_stop(struct star *s, struct peers *hub, struct peers *host_1, struct peers *host_2)
 {
     look(s);

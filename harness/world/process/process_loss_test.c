@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_loss_test.c die|hang|suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT (W8),
- * of which one or two are lost. Started by loss_launch_test, which counts the ranks that say that all is as it should
- * be.
+ * process_loss_test.c die|hang|suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT
+ * (world.W8), of which one or two are lost. Started by loss_launch_test, which counts the ranks that say that all is as
+ * it should be.
  *
  *   die, hang  rank 2 ends or stops; the others find that out in every collective, go on as survivors, and lose rank 3
  *   suite_*    loss_suite from its case I on

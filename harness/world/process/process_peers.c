@@ -52,7 +52,7 @@ struct process_peers {
     struct doorbell bell; /* rung for `is_over` */
     atomic_bool is_over;
     uint64_t left_ns;     /* when process_peers_leave() was called; 0: not yet */
-    bool is_stopping;     /* the thread's: ranks wait for the step after which all end (stop.Z2) */
+    bool is_stopping;     /* the thread's: ranks wait for the step after which all end (world.Z2) */
     atomic_bool has_lost; /* publishes what follows */
     int lost;             /* rank in the run */
     char why[RC_MESSAGE_BYTES];
@@ -70,7 +70,8 @@ static _Noreturn void end_process(const struct process_peers *p, int rank, const
     _exit(p->failure_exit_code);
 }
 
-/* Is the loss of a rank left to the others (W8)? Rank 0 is needed, and this process is not to go on without itself. */
+/* Is the loss of a rank left to the others (world.W8)? Rank 0 is needed, and this process is not to go on without
+ * itself. */
 static bool is_reported(const struct process_peers *p, int rank)
 {
     return p->world->losses && rank != 0 && rank != p->peers.own;
@@ -100,7 +101,7 @@ static int find_failed(const struct process_peers *p, char why[RC_MESSAGE_BYTES]
     return -1;
 }
 
-/* A process of this host that has ended, and not by the end of the run (P4). */
+/* A process of this host that has ended, and not by the end of the run (world.P4). */
 static void find_ended(const struct process_peers *p)
 {
     for (int r = 0; p->process && r < p->peers.n_ranks; r++) {
@@ -299,7 +300,8 @@ enum rc process_peers_open(struct process_peers **out, struct world *w, const st
     p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank, .abort_ns = opts->stall.abort_ns };
     pthread_mutex_init(&p->lock, NULL);
     rc = open_seats(p, w);
-    if (rc == RC_UNSUPPORTED || rc == RC_INVAL || (rc == RC_NOMEM && p->group)) /* on all ranks of the host (H2) */
+    /* on all ranks of the host (world.H2) */
+    if (rc == RC_UNSUPPORTED || rc == RC_INVAL || (rc == RC_NOMEM && p->group))
         rc = open_own_seats(p, &opts->stall);
     if (rc != RC_OK)
         goto out;
@@ -319,7 +321,7 @@ enum rc process_peers_check(const struct process_peers *p)
 {
     if (!p || !atomic_load_explicit(&p->has_lost, memory_order_acquire))
         return RC_OK;
-    if (process_peers_lost_self(p)) /* P3 */
+    if (process_peers_lost_self(p)) /* world.P3 */
         return rc_raise(RC_PEER, "this rank was silent for too long, and counts as lost");
     return rc_raise(RC_PEER, "rank %d failed: %s", p->lost, p->why);
 }
@@ -379,7 +381,7 @@ void process_peers_leave(struct process_peers *p)
 {
     if (!p)
         return;
-    peer_end(&p->peers.seat[p->peers.own], PEER_LEFT); /* P4 */
+    peer_end(&p->peers.seat[p->peers.own], PEER_LEFT); /* world.P4 */
     pthread_mutex_lock(&p->lock);
     p->left_ns = wait_clock_ns();
     heartbeat_send(p->heartbeat, p->left_ns);

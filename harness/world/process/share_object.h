@@ -40,7 +40,7 @@ struct share_address { /* for peers to find it */
 /* Makes at least n_bytes, all zero. The pages of a memfd of 2 MiB or more are from the hugetlb pool, if that has
  * enough. */
 enum rc share_object_create(struct share_object *out, enum share_kind kind, size_t n_bytes) MUST_CHECK;
-/* named: under a name in /dev/shm. Names that killed processes left are removed (share.h, H8). */
+/* named: under a name in /dev/shm. Names that killed processes left are removed (world.H8). */
 enum rc share_object_publish(struct share_object *o, bool named, struct share_address *out) MUST_CHECK;
 /* For another process of the same host group. The caller closes *fd. */
 enum rc share_object_open_peer(int *fd, const struct share_address *a) MUST_CHECK;

@@ -154,7 +154,7 @@ static enum rc open_by(struct process_share *s, struct way way)
         FAIL(RC_NOMEM, "no memory for the addresses of %d ranks", group->n_ranks);
     s->base.kind = way.kind;
     TRY(share_agree(group, make_segment(s, &object)));
-    TRY(share_agree(group, share_object_publish(&object, way.named, &own))); /* after what may take long: H8 */
+    TRY(share_agree(group, share_object_publish(&object, way.named, &own))); /* after what may take long: world.H8 */
     TRY(world_allgather(group, &own, all, sizeof own));
     TRY(share_agree(group, map_peers(s, all)));
 out:

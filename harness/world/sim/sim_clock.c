@@ -101,7 +101,7 @@ static void settle_entry(struct sim_clock *c, size_t place, struct sim_clock_ent
 
 void sim_clock_set(struct sim_clock *c, struct sim_event *e, double time_s)
 {
-    const struct sim_clock_entry entry = { time_s > c->now_s ? time_s : c->now_s, c->n_set++, e }; /* C3 */
+    const struct sim_clock_entry entry = { time_s > c->now_s ? time_s : c->now_s, c->n_set++, e }; /* world.C3 */
 
     if (e->place != 0) {
         settle_entry(c, e->place, entry);

@@ -5,7 +5,7 @@
  * It knows nothing of ranks. For one thread only.
  *
  * Invariants
- *   C1  Events come in the order of their times; those of one instant in the order in which they were set.
+ *   -   Events come in the order of their times; those of one instant in the order in which they were set.
  *   C2  Two times are one instant if they differ by no more than rounding errors: sim_clock_instant_s().
  *   C3  Time never goes back: an event that is set in the past comes now.
  */
@@ -60,7 +60,7 @@ double sim_clock_time_s(const struct sim_clock *c, const struct sim_event *e);
 struct sim_event *sim_clock_advance(struct sim_clock *c);
 /* Takes out one more event of the same instant; NULL: none. */
 struct sim_event *sim_clock_more(struct sim_clock *c);
-/* The maximum difference of two times near now that are one instant (C2). */
+/* The maximum difference of two times near now that are one instant (world.C2). */
 double sim_clock_instant_s(const struct sim_clock *c);
 
 #endif

@@ -6,18 +6,18 @@
  * messages or tags.
  *
  * Invariants
- *   G1  One actor runs at a time. Others run only inside sim_pass, sim_compute, sim_wait and sim_join, and once the
+ *   -   One actor runs at a time. Others run only inside sim_pass, sim_compute, sim_wait and sim_join, and once the
  *       caller ends. So plain data shared by ranks is consistent between those calls. The actor that is woken first
  *       runs first.
- *   G2  n bytes between two ranks, alone, take topology_message_time_s(): on a plain description
+ *   E2  n bytes between two ranks, alone, take topology_message_time_s(): on a plain description
  *       link_latency_s + n / link_bytes_per_s, within a host local_latency_s + n / local_bytes_per_s. Messages that
  *       cross a link at the same time share its rate evenly, unless another link slows one of them (sim_network.h has
  *       the exact rule). Messages from one rank to another go in sequence, as on a connection. For its protocol's
  *       message_s a message occupies the process of its sender before the transfer, and that of its receiver after it.
  *       There messages take turns in the order of arrival.
- *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
+ *   E3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
  *       transit, the run fails with RC_TIMEOUT.
- *   G4  The same calls give the same virtual times, to the digit.
+ *   -   The same calls give the same virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
 #define HARNESS_WORLD_SIM_SIM_ENGINE_H
@@ -78,8 +78,8 @@ void sim_join(struct sim_actor **a);
  * task. */
 void sim_stop(struct sim_rank *r, const char *why);
 
-/* RC_OK while no rank failed; then RC_PEER naming the first failed rank (RC_TIMEOUT under G3). RC_PEER once `self` was
- * stopped. */
+/* RC_OK while no rank failed; then RC_PEER naming the first failed rank (RC_TIMEOUT under world.E3). RC_PEER once
+ * `self` was stopped. */
 enum rc sim_check(const struct sim_rank *self) MUST_CHECK;
 /* The same without a message. */
 bool sim_failed(const struct sim_rank *self);
@@ -107,7 +107,7 @@ struct sim_transfer {     /* first member of a transfer's struct; owned by the s
     void (*arrived)(struct sim_transfer *transfer); /* given */
 };
 
-/* Transfers n_bytes from self to `to`, starting now (G2), and calls transfer->arrived(transfer) when
+/* Transfers n_bytes from self to `to`, starting now (world.E2), and calls transfer->arrived(transfer) when
  * all have arrived, during another actor's wait: it may call sim_wake(), but must not wait. Transfers that
  * arrive at one instant do so in the order in which they were sent. A transfer in transit when the run
  * ends never arrives: its owner frees it. RC_NOMEM: nothing was sent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_loss_test.c - loss_suite in the sim world, and at which virtual times losses end what: W8.
+ * sim_loss_test.c - loss_suite in the sim world, and at which virtual times losses end what: world.W8.
  *
  * One simulation a process: the program runs the one test named by its argument.
  */

@@ -10,7 +10,7 @@
  *   F2  That holds to within FAIR_RATIO: a link reports a change of its level once it exceeds that. If one flow more or
  *       less changes a level by more, as with fewer than 200 flows on a link, it is exact.
  *   F3  A flow on links that no other flow uses takes n_bytes over the least of their rates, to the digit.
- *   F4  The changes of one instant take effect at once, in sim_network_settle(), before time passes.
+ *   -   The changes of one instant take effect at once, in sim_network_settle(), before time passes.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_NETWORK_H
 #define HARNESS_WORLD_SIM_SIM_NETWORK_H

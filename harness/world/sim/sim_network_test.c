@@ -36,7 +36,7 @@ static void few_flows_are_exact_F1_F3(void **state)
     }
 }
 
-/* A server's link with many more flows than it tells others of one by one (F2). */
+/* A server's link with many more flows than it tells others of one by one (world.F2). */
 static void many_flows_are_fair_F2(void **state)
 {
     static struct kit_flows k;

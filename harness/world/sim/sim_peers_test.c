@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_peers_test.c - a rank of the sim world that falls silent is named and lost at virtual times to the digit; one
- * that computes or waits for long is not (peers.P6).
+ * that computes or waits for long is not (world.P6).
  *
  * One simulation a process: the program runs the one test named by its argument.
  */
@@ -84,7 +84,7 @@ static void a_rank_that_hangs_is_lost_P3(void **state)
     assert_int_equal(p.ended_ns[2], 13 * S / 2);
 }
 
-static void without_a_watch_it_is_a_deadlock_G3(void **state)
+static void without_a_watch_it_is_a_deadlock_E3(void **state)
 {
     static struct play p;
 
@@ -238,7 +238,7 @@ static void changes_are_told_P7(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_hangs_is_lost_P3),   cmocka_unit_test(without_a_watch_it_is_a_deadlock_G3),
+        cmocka_unit_test(a_rank_that_hangs_is_lost_P3),   cmocka_unit_test(without_a_watch_it_is_a_deadlock_E3),
         cmocka_unit_test(ranks_that_compute_are_told_P3), cmocka_unit_test(its_tasks_do_not_matter_P1),
         cmocka_unit_test(long_work_is_no_silence_P6),     cmocka_unit_test(changes_are_told_P7),
     };

@@ -194,7 +194,7 @@ static bool sleeps(const struct sim_rank *r)
     return false;
 }
 
-/* G3: nobody is ready, and nothing will come. */
+/* world.E3: nobody is ready, and nothing will come. */
 static void break_deadlock(struct engine *e)
 {
     int first = 0;

@@ -205,7 +205,7 @@ static void a_death_ends_waits_H6(void **state)
     assert_int_equal(play.n_told, 2 * 3);
 }
 
-static void a_wait_can_deadlock_G3(void **state)
+static void a_wait_can_deadlock_E3(void **state)
 {
     struct play play = { .n_ranks_per_host = 1 };
 
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(hosts_of_a_part_are_numbered_by_its_ranks_H1),
         cmocka_unit_test(only_work_takes_time_W3),
         cmocka_unit_test(a_death_ends_waits_H6),
-        cmocka_unit_test(a_wait_can_deadlock_G3),
+        cmocka_unit_test(a_wait_can_deadlock_E3),
     };
 
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)

@@ -11,7 +11,7 @@ extern const struct task_ops sim_task_ops;
 
 /* Is the caller a task of w's rank beside its main one? */
 bool sim_in_task(const struct world *w);
-/* Ends such a caller alone, as one that failed (K4): its rank is stopped. Does not return. */
+/* Ends such a caller alone, as one that failed (world.K4): its rank is stopped. Does not return. */
 void sim_task_die(struct world *w);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_tasks_test.c - tasks of the sim world: virtual times to the digit when tasks share cores (K7), and deadlocks.
+ * sim_tasks_test.c - tasks of the sim world: virtual times to the digit when tasks share cores (world.K7), and
+ * deadlocks.
  *
  * One simulation a process: the program runs the one test named by its argument.
  */
@@ -182,7 +183,7 @@ out:
     return rc;
 }
 
-static void a_join_can_deadlock_G3(void **state)
+static void a_join_can_deadlock_E3(void **state)
 {
     struct play play = { 0 };
 
@@ -260,7 +261,7 @@ static void a_task_that_dies_ends_alone_W5(void **state)
     assert_memory_equal(play.message[2], "rank 1 failed: ", 15);
 }
 
-/* peers.P1: its silence is not that of its rank. */
+/* world.P1: its silence is not that of its rank. */
 static void a_task_that_hangs_ends_with_the_run_W5(void **state)
 {
     static struct play play = { .n_tasks = 2, .abort_ns = S / 2 };
@@ -305,7 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_that_comes_later_slows_both_K7),
         cmocka_unit_test(a_short_task_frees_the_core_K7),
         cmocka_unit_test(a_pause_occupies_no_core_K7),
-        cmocka_unit_test(a_join_can_deadlock_G3),
+        cmocka_unit_test(a_join_can_deadlock_E3),
         cmocka_unit_test(tasks_hear_of_a_death_W5),
         cmocka_unit_test(a_task_that_dies_ends_alone_W5),
         cmocka_unit_test(a_task_that_hangs_ends_with_the_run_W5),

@@ -3,7 +3,7 @@
  * world_sim.c - the sim world: ranks are actors in virtual time. How they meet is in sim_collectives.c.
  *
  * A wait without time limit that nothing can end (two ranks that each receive first; a rank that returned
- * before a barrier) is found at once and ends the run with RC_TIMEOUT (sim_engine.h, G3). Virtual time
+ * before a barrier) is found at once and ends the run with RC_TIMEOUT (world.E3). Virtual time
  * does not pass while a rank computes or polls: a loop that polls must pause or wait.
  */
 #include "harness/world/sim/sim_world.h"
@@ -100,7 +100,7 @@ static void sim_abort(struct world *w, enum rc why)
 
 static const char ended_early[] = "ended before its work was done";
 
-/* This rank's actor ends: W8, or as a failure if it is the first. */
+/* This rank's actor ends: world.W8, or as a failure if it is the first. */
 static void lose(struct world *w, const char *why)
 {
     const int number = w->peers->own;
@@ -142,7 +142,7 @@ static bool is_silent_until(struct sim_rank *rank, uint64_t deadline_ns)
     return false;
 }
 
-/* A task beside the main one, which goes on (P1). */
+/* A task beside the main one, which goes on (world.P1). */
 static void hang_task(struct world *w)
 {
     struct sim_rank *rank = self(w)->rank;
@@ -152,7 +152,7 @@ static void hang_task(struct world *w)
     sim_task_die(w);
 }
 
-/* P6: its silence needs no watcher, it is known here. */
+/* world.P6: its silence needs no watcher, it is known here. */
 static void sim_world_hang(struct world *w)
 {
     const struct sim_world *s = self(w);
@@ -185,7 +185,7 @@ static enum rc rank_body(struct sim_rank *rank, void *arg)
     for (int r = 0; s->rank == NULL && r < run->all->n_members; r++) /* the first rank that runs does it for all */
         run->all->member[r].rank = sim_rank_at(rank, r);
     const enum rc rc = run->body(&s->base, run->arg);
-    peer_end(&s->base.peers->seat[s->base.rank], PEER_LEFT); /* P4 */
+    peer_end(&s->base.peers->seat[s->base.rank], PEER_LEFT); /* world.P4 */
     return rc;
 }
 

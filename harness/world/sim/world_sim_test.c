@@ -331,13 +331,13 @@ static void check_deadlock(rank_main_fn *body)
     assert_int_equal(seen.rc[2], RC_TIMEOUT);
 }
 
-static void a_deadlock_is_an_error_G3(void **state)
+static void a_deadlock_is_an_error_E3(void **state)
 {
     (void)state;
     check_deadlock(leave_body);
 }
 
-static void leaving_can_deadlock_the_others_G3(void **state)
+static void leaving_can_deadlock_the_others_E3(void **state)
 {
     (void)state;
     check_deadlock(leave_late_body);
@@ -390,8 +390,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_error_ends_all_ranks_W4),
         cmocka_unit_test(abort_keeps_the_first_cause_W4),
         cmocka_unit_test(a_silent_death_is_noticed_W5),
-        cmocka_unit_test(a_deadlock_is_an_error_G3),
-        cmocka_unit_test(leaving_can_deadlock_the_others_G3),
+        cmocka_unit_test(a_deadlock_is_an_error_E3),
+        cmocka_unit_test(leaving_can_deadlock_the_others_E3),
         cmocka_unit_test(different_operations_are_told_apart),
         cmocka_unit_test(bad_requests_are_refused),
     };

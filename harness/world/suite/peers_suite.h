@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers_suite.h - what seats and watches must do (P2 to P5, P7 to P9), at times that the suite makes up. Test-only. */
+/* peers_suite.h - what seats and watches must do (world.P2 to P5, P7 to P9), at times that the suite makes up.
+ * Test-only. */
 #ifndef HARNESS_WORLD_SUITE_PEERS_SUITE_H
 #define HARNESS_WORLD_SUITE_PEERS_SUITE_H
 

@@ -18,7 +18,7 @@ static enum rc fill_the_disk(struct world *w, void *arg)
     return rc_raise(RC_IO, "the disk is full");
 }
 
-/* K4: rank 1 alone comes to a barrier, and then its task fails. */
+/* world.K4: rank 1 alone comes to a barrier, and then its task fails. */
 static enum rc fail_in_a_task(struct world *w)
 {
     struct event *never = NULL;

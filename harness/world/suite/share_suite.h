@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share_suite.h - what the host groups and shares of every world must do (share.h, H1 to H7). Test-only.
+ * share_suite.h - what the host groups and shares of every world must do (world.H1 to H7). Test-only.
  *
  * Call it from the body of every rank of w. Failed expectations are printed to standard error. It stops after the first
  * case that failed anywhere.

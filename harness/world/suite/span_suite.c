@@ -92,7 +92,7 @@ static int check_rings(const struct span_impl *impl)
     return n_failures;
 }
 
-static int check_no_ring(const struct span_impl *impl) /* S4 */
+static int check_no_ring(const struct span_impl *impl) /* world.S4 */
 {
     const struct span s = span_of(0);
 
@@ -115,7 +115,7 @@ static size_t n_pages_absent(const void *from, const void *to)
     return n_absent;
 }
 
-static int check_memory(const struct span_impl *impl) /* S2 */
+static int check_memory(const struct span_impl *impl) /* world.S2 */
 {
     enum { N_SPANS = 1 << 18 };
     struct span_ring *ring = NULL;

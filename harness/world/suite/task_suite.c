@@ -32,7 +32,7 @@ static enum rc multiply(struct world *w, void *arg)
     return RC_OK;
 }
 
-/* K1 */
+/* world.K1 */
 static void case_spawn_and_join(struct suite *s)
 {
     struct task *task[N_TASKS] = { NULL };
@@ -57,7 +57,7 @@ static enum rc fill_the_disk(struct world *w, void *arg)
     return rc_raise(RC_IO, "the disk is full");
 }
 
-/* K2 */
+/* world.K2 */
 static void case_errors(struct suite *s)
 {
     struct task *bad = NULL, *good = NULL;
@@ -72,8 +72,8 @@ static void case_errors(struct suite *s)
     EXPECT(s, strcmp(rc_message(), "the main task's own") == 0);
 }
 
-/* K4: a limit is waited for. A limit that is too short looks long enough where the core is taken away meanwhile: so it
- * is tried several times. */
+/* world.K4: a limit is waited for. A limit that is too short looks long enough where the core is taken away meanwhile:
+ * so it is tried several times. */
 static void case_limit(struct suite *s)
 {
     struct event *e = NULL;
@@ -87,7 +87,7 @@ static void case_limit(struct suite *s)
     event_close(&e);
 }
 
-/* K3: what is posted is taken once, before and after a wait that ended by its limit. */
+/* world.K3: what is posted is taken once, before and after a wait that ended by its limit. */
 static void case_events_count(struct suite *s)
 {
     struct event *e = NULL;
@@ -163,7 +163,7 @@ out:
     return rc;
 }
 
-/* K3 with two that wait: no post is taken twice, none is lost. */
+/* world.K3 with two that wait: no post is taken twice, none is lost. */
 static void case_two_takers(struct suite *s)
 {
     struct task *taker[2] = { NULL };
@@ -186,7 +186,7 @@ static enum rc wait_long(struct world *w, void *arg)
     return event_wait(arg, LONG_NS);
 }
 
-/* K4: stopped tasks end, and when all have been joined the rank waits as before. */
+/* world.K4: stopped tasks end, and when all have been joined the rank waits as before. */
 static void case_stop(struct suite *s)
 {
     struct task *waiter[2] = { NULL };
@@ -210,7 +210,7 @@ static void case_stop(struct suite *s)
     event_close(&e);
 }
 
-/* K4: a task that fails ends the wait of the main one. */
+/* world.K4: a task that fails ends the wait of the main one. */
 static void case_failed_task(struct suite *s)
 {
     struct task *bad = NULL;
@@ -244,7 +244,7 @@ static void case_core_budget(struct suite *s)
     event_close(&e);
 }
 
-/* K5, where a rank knows its tasks without asking its engine. */
+/* world.K5, where a rank knows its tasks without asking its engine. */
 static void case_split_beside_a_task(struct suite *s)
 {
     struct world *part = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_suite.h - what the tasks and events of every world must do (task.h, K1 to K4). Test-only.
+ * task_suite.h - what the tasks and events of every world must do (world.K1 to K4). Test-only.
  *
  * Call it from the body of every rank; ranks do not meet in it. Failed expectations are printed to standard error. It
  * stops after the first case that failed.

@@ -49,7 +49,7 @@ struct gang {
     bool is_by_hand;                /* GRADMARK_GANG_BY_HAND */
     bool has_join_file;             /* GRADMARK_GANG_JOIN_FILE */
     bool joins;                     /* GRADMARK_GANG_JOINS; rank is n_ranks then */
-    bool has_launcher;              /* the key came by standard input: launch.h, L1 */
+    bool has_launcher;              /* the key came by standard input: world.L1 */
     const struct launch_news *news; /* from that launcher; NULL: none */
     bool has_key;                   /* else key is zeros, which are public */
     unsigned char key[GANG_KEY_BYTES];

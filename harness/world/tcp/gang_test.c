@@ -399,7 +399,7 @@ static void hosts_are_filled_in_order(void **state)
     for (int i = 0; i < LAUNCH_N_VARIABLES; i++)
         if (launch_variable(&text, &p, &o, 1, i)) {
             assert_non_null(text);
-            assert_null(strstr(text, p.key)); /* L2 */
+            assert_null(strstr(text, p.key)); /* world.L2 */
             free(text);
         }
     launch_plan_close(&p);

@@ -20,7 +20,7 @@
 #include "harness/world/tcp/launch_child.h"
 #include "harness/world/wait.h"
 
-#define GRACE_NS UINT64_C(6000000000)       /* L4 */
+#define GRACE_NS UINT64_C(6000000000)       /* world.L4 */
 #define STOP_GRACE_NS UINT64_C(60000000000) /* of a run that was told to stop: it writes what it has */
 
 enum { POLL_MS = 50, N_STREAMS = 2, N_PIPES = 1 + N_STREAMS, LEAST_SHELL_CODE = 126 };
@@ -145,7 +145,7 @@ static bool ends_others(const struct run *run, int rank)
     return rank == 0 || (exit_code != 0 && exit_code < 128);
 }
 
-/* L1: so nobody waits for one that has ended before it came. */
+/* world.L1: so nobody waits for one that has ended before it came. */
 static void tell_end(struct run *run, int rank)
 {
     unsigned char news[1 + LAUNCH_RANK_BYTES] = { 0 };
@@ -198,7 +198,7 @@ static void reap(struct run *run, int rank)
     name_failure(run, rank, status);
 }
 
-/* L1: this process has been told to stop, once. */
+/* world.L1: this process has been told to stop, once. */
 static void pass_signal(struct run *run)
 {
     const int number = stop_signal();

@@ -9,7 +9,7 @@
  *       process that still runs 5 s later kills itself (gang_watch_launcher()). So no process of a run remains, even on
  *       other hosts.
  *   L2  The key is made for each run. It is on no command line, and in a file only if join_file is set.
- *   L3  Output comes in whole lines: lines of two processes are never mixed.
+ *   -   Output comes in whole lines: lines of two processes are never mixed.
  *   L4  If a process fails, the remaining ones have GRACE to end by themselves, through their world; then they are
  *       killed.
  * Every process has ended and is reaped when launch_run() returns.
@@ -94,14 +94,14 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
 
 /* --- for a process that gradmark launch started --- */
 
-/* Ranks whose processes have ended, as the launcher reports (L1). */
+/* Ranks whose processes have ended, as the launcher reports (world.L1). */
 struct launch_news {
     int n_ranks;
     atomic_bool has_ended[]; /* [n_ranks] */
 };
 
-/* Starts to read standard input (L1), after GRADMARK_GANG_KEY was read. The first call in a process does this; later
- * calls do nothing. The result lives as long as the process; NULL: no news will come. */
+/* Starts to read standard input (world.L1), after GRADMARK_GANG_KEY was read. The first call in a process does this;
+ * later calls do nothing. The result lives as long as the process; NULL: no news will come. */
 const struct launch_news *gang_watch_launcher(int n_ranks);
 bool launch_has_ended(const struct launch_news *news, int rank); /* news may be NULL: not known */
 

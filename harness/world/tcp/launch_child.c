@@ -340,7 +340,7 @@ static void *read_launcher(void *arg)
         if (r < (uint64_t)news->n_ranks)
             atomic_store(&news->has_ended[r], true);
     }
-    stop_by_launcher(SIGTERM); /* the launcher has ended: L1 */
+    stop_by_launcher(SIGTERM); /* the launcher has ended: world.L1 */
     (void)nanosleep(&grace, NULL);
     (void)kill(getpid(), SIGKILL);
     return NULL;

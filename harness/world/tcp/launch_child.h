@@ -7,7 +7,7 @@
 
 #include "harness/world/tcp/launch.h"
 
-enum { LAUNCH_RANK_BYTES = 4 }; /* L1 */
+enum { LAUNCH_RANK_BYTES = 4 }; /* world.L1 */
 
 struct launch_command {
     char **argv;        /* NULL-terminated; owned, and so is each string */

@@ -183,7 +183,7 @@ bool launch_variable(char **out, const struct launch_plan *p, const struct launc
     else if (i == 3)
         text = p->root;
     else if (i == 4)
-        text = "-"; /* L2 */
+        text = "-"; /* world.L2 */
     else if (i == 5)
         (void)snprintf(value, sizeof value, "%.6g", opts->start_s);
     else if (i == 6)

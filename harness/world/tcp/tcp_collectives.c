@@ -67,7 +67,7 @@ static enum rc raise_result(struct world *w, const struct call *c)
     return rc_raise(RC_PEER, "rank %d was lost: %s", lost, peer_losses_why(w->losses, lost));
 }
 
-/* The process of rank 0 may be silent, too, before ranks watch each other: G7. */
+/* The process of rank 0 may be silent, too, before ranks watch each other: world.G7. */
 static enum rc check_opening(struct tcp_rank *self, uint64_t waited_ns)
 {
     const uint64_t limit_ns = (uint64_t)(1e9 * self->gang.start_s) + 2 * TCP_GRACE_NS;
@@ -97,8 +97,8 @@ static enum rc call(struct world *w, struct call *c)
     bool has_come = false;
     enum rc rc;
 
-    if (c->operation != TCP_SURVIVORS && c->operation != TCP_BEGIN) /* there the run fails with it: G4 */
-        TRY(world_check_losses(w));                                 /* W8: a lost rank may have come before */
+    if (c->operation != TCP_SURVIVORS && c->operation != TCP_BEGIN) /* there the run fails with it: world.G4 */
+        TRY(world_check_losses(w));                                 /* world.W8: a lost rank may have come before */
     TRY(tcp_check(w));
     TRY(post_call(w, c));
     for (;;) {

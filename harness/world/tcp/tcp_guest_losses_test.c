@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp_guest_losses_test.c [SEED N] - what guests hear of lost members (G6), by links as processes have them, and when a
- * guest is in though a host is lost (G5); and N losses of a hub that are none, which change nothing.
+ * tcp_guest_losses_test.c [SEED N] - what guests hear of lost members (world.G6), by links as processes have them, and
+ * when a guest is in though a host is lost (world.G5); and N losses of a hub that are none, which change nothing.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

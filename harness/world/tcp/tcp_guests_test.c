@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp_guests_test.c [SEED N] - guests at a hub (G5): which number each gets, what members hear of it and when it is in;
- * and N guests, who have the key, that send what is none of the protocol: the hub ends their connections, members hear
- * of each guest at most that it came, and then once that it is gone, and are answered as before. All connections are
- * this thread's.
+ * tcp_guests_test.c [SEED N] - guests at a hub (world.G5): which number each gets, what members hear of it and when it
+ * is in; and N guests, who have the key, that send what is none of the protocol: the hub ends their connections,
+ * members hear of each guest at most that it came, and then once that it is gone, and are answered as before. All
+ * connections are this thread's.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -101,7 +101,7 @@ static enum rc take_failure(struct tcp_hub *h, int rank, const struct tcp_messag
     memcpy(why, m->body + TCP_FAIL_FIXED_BYTES, m->n_bytes - TCP_FAIL_FIXED_BYTES);
     why[m->n_bytes - TCP_FAIL_FIXED_BYTES] = '\0';
     const int32_t failed = (int32_t)bytes_get(m->body, 4); /* that rank, or one whose silence it has noticed */
-    if (!hub_is_lost(h, rank, lost))                       /* whatever a lost rank ends with is no failure (W8) */
+    if (!hub_is_lost(h, rank, lost))                       /* whatever a lost rank ends with is no failure (world.W8) */
         hub_fail(h, failed, (enum rc)(int32_t)bytes_get(m->body + 4, 4), why);
     return RC_OK;
 }

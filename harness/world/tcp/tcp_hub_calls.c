@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_hub_calls.c - the calls in which ranks meet (G3). */
+/* tcp_hub_calls.c - the calls in which ranks meet (world.G3). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

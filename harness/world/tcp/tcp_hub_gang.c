@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_hub_gang.c - how a gang gathers: who connects, who is a member, who is missing (G1, G2). */
+/* tcp_hub_gang.c - how a gang gathers: who connects, who is a member, who is missing (world.G1, G2). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -126,7 +126,7 @@ static void post_stop(struct tcp_stream *s, enum rc code, const char *why)
     (void)!tcp_stream_post(s, &(struct tcp_message){ .type = TCP_STOP, .body = body, .n_bytes = 4 + n_text });
 }
 
-/* All members, and whoever came in vain, learn that nothing comes of it (G2). */
+/* All members, and whoever came in vain, learn that nothing comes of it (world.G2). */
 static void stop_all(struct tcp_hub *h, enum rc code, const char *why)
 {
     h->has_stopped = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_hub_guests.c - processes that join the run while it goes on (G5). */
+/* tcp_hub_guests.c - processes that join the run while it goes on (world.G5). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void put_loss(struct tcp_message *out, unsigned char *body, int rank, con
     *out = (struct tcp_message){ .type = TCP_LOST, .body = body, .n_bytes = TCP_LOST_FIXED_BYTES + n_text };
 }
 
-/* G6 */
+/* world.G6 */
 static void tell_of_earlier_losses(struct tcp_hub *h, int g)
 {
     unsigned char body[TCP_LOST_FIXED_BYTES + RC_MESSAGE_BYTES];
@@ -144,7 +144,7 @@ static void tell(struct tcp_hub *h, int g, enum tcp_guest_state state, const voi
     free(body);
 }
 
-/* If all hosts that are left know of it (G5). */
+/* If all hosts that are left know of it (world.G5). */
 static void make_ready(struct tcp_hub *h, int g)
 {
     struct hub_guest *guest = &h->guest[g];

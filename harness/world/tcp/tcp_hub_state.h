@@ -18,7 +18,7 @@ enum { HUB_N_STRANGERS = 128 };
 struct hub_member {
     struct tcp_stream *stream; /* NULL: not connected yet, or not any more */
     bool has_left;             /* TCP_LEAVE */
-    bool is_lost;              /* and late joiners have been informed (G6) */
+    bool is_lost;              /* and late joiners have been informed (world.G6) */
     unsigned char place[TCP_PLACE_BYTES];
     int host; /* the lowest rank at the same place */
 };
@@ -30,7 +30,7 @@ struct hub_stranger {
     bool is_refused;           /* it has been informed of that */
 };
 
-struct hub_guest {             /* G5 */
+struct hub_guest {             /* world.G5 */
     struct tcp_stream *stream; /* NULL: not connected yet, or not any more */
     bool has_come, is_welcome, has_entered, has_left;
     bool is_halted, is_ready;
@@ -68,11 +68,11 @@ struct tcp_hub {
     struct hub_stranger *stranger; /* [HUB_N_STRANGERS] */
     struct pollfd *polled;         /* room for all connections */
     uint64_t started_ns, gone_ns, last_number;
-    bool has_gone, has_stopped; /* G2 */
+    bool has_gone, has_stopped; /* world.G2 */
     enum rc stop_code;          /* with has_stopped */
     char stop_why[RC_MESSAGE_BYTES];
     bool has_begun;  /* TCP_BEGIN */
-    bool has_failed; /* G4 */
+    bool has_failed; /* world.G4 */
     struct hub_world *worlds;
     uint32_t last_id;
     atomic_ullong n_strangers;
@@ -88,20 +88,20 @@ struct tcp_hub {
 
 /* Posts m to a member; does nothing if it is not connected. An error of its connection shows when it is tended. */
 void hub_post(struct tcp_hub *h, int rank, const struct tcp_message *m);
-/* The run has failed (G4): informs every member except `rank`. */
+/* The run has failed (world.G4): informs every member except `rank`. */
 void hub_fail(struct tcp_hub *h, int rank, enum rc code, const char *why);
 /* Is rank lost, and why? why[RC_MESSAGE_BYTES] */
 bool hub_is_lost(struct tcp_hub *h, int rank, char *why);
 
 /* --- tcp_hub_gang.c --- */
 
-/* Fails the run if a rank is silent after TCP_GO (G7). */
+/* Fails the run if a rank is silent after TCP_GO (world.G7). */
 void hub_check_opening(struct tcp_hub *h, uint64_t now_ns);
 /* Handles new connections and messages of strangers; checks whether every member is present or time is up. */
 void hub_gather(struct tcp_hub *h, uint64_t now_ns);
 /* Is there room now for one more stranger? */
 bool hub_has_place(struct tcp_hub *h, uint64_t now_ns);
-/* The connection of a member has ended before TCP_GO: informs every member (G4). */
+/* The connection of a member has ended before TCP_GO: informs every member (world.G4). */
 void hub_stop_for_loss(struct tcp_hub *h, int rank);
 /* Milliseconds until hub_gather() must be called again even without an event; -1: no need. */
 int hub_gather_wait_ms(const struct tcp_hub *h, uint64_t now_ns);
@@ -118,7 +118,7 @@ enum rc hub_take_of_guests(struct tcp_hub *h, int rank, struct tcp_message *m) M
 /* Handles messages of late joiners, their losses and their stops. */
 void hub_tend_guests(struct tcp_hub *h, uint64_t now_ns);
 void hub_post_to_guests(struct tcp_hub *h, const struct tcp_message *m);
-/* A member is lost: informs late joiners, and waits for it no longer (G5, G6). */
+/* A member is lost: informs late joiners, and waits for it no longer (world.G5, G6). */
 void hub_tell_guests_of_loss(struct tcp_hub *h, int rank, const char *why);
 /* Writes their connections to p; returns the number. */
 int hub_poll_guests(const struct tcp_hub *h, struct pollfd *p);
@@ -131,7 +131,7 @@ void hub_worlds_close(struct tcp_hub *h);
 /* Takes a message of a member. Errors: RC_MISMATCH if it breaks the protocol; RC_NOMEM. Takes m->body. */
 enum rc hub_call(struct tcp_hub *h, int rank, struct tcp_message *m) MUST_CHECK;
 enum rc hub_close_world(struct tcp_hub *h, int rank, const struct tcp_message *m) MUST_CHECK;
-/* Answers the calls of worlds that have lost a rank. Before TCP_BEGIN a loss has failed the run (G4). */
+/* Answers the calls of worlds that have lost a rank. Before TCP_BEGIN a loss has failed the run (world.G4). */
 void hub_answer_losses(struct tcp_hub *h);
 
 #endif

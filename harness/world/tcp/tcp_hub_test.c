@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (G1, G2); and
- * whom all ranks name once one fails, or is lost (G4).
+ * tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (world.G1,
+ * G2); and whom all ranks name once one fails, or is lost (world.G4).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_link_guests.c - what a member hears of guests, and what a guest hears (G5). */
+/* tcp_link_guests.c - what a member hears of guests, and what a guest hears (world.G5). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void take_guest(struct tcp_link *l, const struct tcp_message *m)
                                                           : GANG_LOSS_WHY);
 }
 
-/* G6 */
+/* world.G6 */
 static void take_loss(struct tcp_link *l, const struct tcp_message *m)
 {
     char why[RC_MESSAGE_BYTES];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp_opening_test.c - a process is killed while its world opens, at each moment of that (G4): every other process
- * ends, and says who was lost.
+ * tcp_opening_test.c - a process is killed while its world opens, at each moment of that (world.G4): every other
+ * process ends, and says who was lost.
  *
  * Ranks are processes of this program. Those but rank 0 reach the hub by way of this one, which forwards what they say
- * part by part (N1, N2: what a part is can be seen without the key) and, once it has forwarded so many of rank 1, kills
- * one of them by SIGKILL. What rank 1 says last before its world is open is TCP_BEGIN, so without its last part no
- * world is open.
+ * part by part (world.N1, N2: what a part is can be seen without the key) and, once it has forwarded so many of rank 1,
+ * kills one of them by SIGKILL. What rank 1 says last before its world is open is TCP_BEGIN, so without its last part
+ * no world is open.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

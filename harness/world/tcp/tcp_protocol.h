@@ -6,7 +6,7 @@
  * Invariants
  *   G1  From a connection that is not a member yet, the hub takes only TCP_HELLO, of at most TCP_HELLO_MOST_BYTES. A
  *       member is one connection, the first that says it is that rank. A process without the key of the run
- *       (tcp_stream.N1) cannot displace one that has it and is about to become a member. The hub keeps a limited number
+ *       (world.N1) cannot displace one that has it and is about to become a member. The hub keeps a limited number
  *       of connections that have not shown the key, and drops the oldest of the address with the most of them. A member
  *       that is dropped before its hello was read connects again.
  *   G2  No process gets TCP_GO before all members are present. Otherwise the members that are present get TCP_STOP,
@@ -14,18 +14,18 @@
  *   G3  A rank has one outstanding call. A call of a world ends equally on all its ranks that are not lost: the hub
  *       answers when all have called, or with the loss of one of them, or with their disagreement.
  *   G4  The first failure is the run's; the hub reports it to all members. If a connection ends without TCP_LEAVE, that
- *       is a failure of its rank (W5), or the loss of that rank if losses are reported (W8).
+ *       is a failure of its rank (world.W5), or the loss of that rank if losses are reported (world.W8).
  *       Until all have called TCP_BEGIN, which shows that the world is open on every rank, such an end always fails the
  *       run: no rank could continue alone at that point. Before TCP_GO every member gets TCP_STOP for it.
  *   G5  A late joiner (world.W9) says hello as TCP_GUEST_RANK. It gets the least number that no rank has had, once rank
  *       0 has opened the run to late joiners. It is in when all its hosts that are not lost know of it; the hosts are
  *       the servers of world_opts. Before that no rank waits for it. Its number is never used again after its
  *       connection.
- *   G6  A late joiner learns of each member's loss (W8) once. Earlier losses follow its TCP_WELCOME directly, so they
- *       come before TCP_READY and before the hub answers anything that the late joiner sends.
+ *   G6  A late joiner learns of each member's loss (world.W8) once. Earlier losses follow its TCP_WELCOME directly, so
+ *       they come before TCP_READY and before the hub answers anything that the late joiner sends.
  *   G7  No rank waits for ever for a rank that said hello and then nothing more. Between TCP_GO and TCP_BEGIN the hub
  *       fails the run TCP_GRACE_NS after the time that the group has to begin. A member does the same for rank 0,
- *       TCP_GRACE_NS later. After TCP_BEGIN ranks watch each other (W5).
+ *       TCP_GRACE_NS later. After TCP_BEGIN ranks watch each other (world.W5).
  *
  *   message      from       body
  *   TCP_HELLO    a member   its rank 4, n_ranks 4, on_loss 4, place TCP_PLACE_BYTES, GRADMARK_GANG_MEMBERS as text
@@ -109,7 +109,7 @@ enum {
 
 /* The hub's extra time for a member that came at its limit. */
 #define TCP_GRACE_NS UINT64_C(10000000000)
-/* The reason for the failure of a rank, with the seconds (G7). */
+/* The reason for the failure of a rank, with the seconds (world.G7). */
 #define TCP_SILENT_WHY "silent for more than %.3g s after it came"
 
 #define TCP_HELLO_MOST_BYTES ((size_t)1 << 24)

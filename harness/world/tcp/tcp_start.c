@@ -214,8 +214,8 @@ void tcp_tell_failure(struct tcp_rank *self, enum rc rc)
         tcp_link_fail(self->link, self->rank, rc, rc_message()[0] != '\0' ? rc_message() : rc_text(rc));
 }
 
-/* This rank counts as lost, and the run goes on without it (W8): it ends as a process that was killed, which is no
- * failure to its launcher. */
+/* This rank counts as lost, and the run goes on without it (world.W8): it ends as a process that was killed, which is
+ * no failure to its launcher. */
 static _Noreturn void end_lost(const struct tcp_rank *self)
 {
     fprintf(stderr, "gradmark: rank %d: %s\n", self->rank, rc_message());

@@ -85,7 +85,8 @@ static void forget(struct bytes *b)
     *b = (struct bytes){ 0 };
 }
 
-/* Of a hello, by who has the key of the run (N1). Client and server make different ones: neither can be sent back. */
+/* Of a hello, by who has the key of the run (world.N1). Client and server make different ones: neither can be sent
+ * back. */
 static void prove(unsigned char proof[PROOF_BYTES], const struct tcp_stream *s, bool is_client,
                   const unsigned char *hello)
 {
@@ -167,7 +168,7 @@ bool tcp_stream_has_to_send(const struct tcp_stream *s)
     return s->out.n_bytes > s->out.offset_bytes;
 }
 
-/* --- to open it (N1) --- */
+/* --- to open it (world.N1) --- */
 
 /* As soon as that has come: who speaks another language may wait for an answer. */
 static enum rc check_begin(const unsigned char *hello)
@@ -223,7 +224,7 @@ static enum rc take_header(struct tcp_stream *s, const unsigned char *header)
     return RC_OK;
 }
 
-/* --- to receive (N2, N3) --- */
+/* --- to receive (world.N2, N3) --- */
 
 static enum rc take_record(struct tcp_stream *s, const unsigned char *sealed, size_t n_sealed)
 {

@@ -50,7 +50,7 @@ void tcp_stream_limit(struct tcp_stream *s, size_t most_bytes);
 enum rc tcp_stream_tend(struct tcp_stream *s) MUST_CHECK;
 /* May messages be posted? */
 bool tcp_stream_is_open(const struct tcp_stream *s);
-/* Has the peer shown the key of the run? It may also have replayed a recording of such a peer (N1). */
+/* Has the peer shown the key of the run? It may also have replayed a recording of such a peer (world.N1). */
 bool tcp_stream_has_shown_key(const struct tcp_stream *s);
 /* Are there bytes that are not sent yet? */
 bool tcp_stream_has_to_send(const struct tcp_stream *s);

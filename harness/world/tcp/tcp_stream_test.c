@@ -132,7 +132,7 @@ static void messages_arrive_whole(void **state)
     free(body);
 }
 
-/* N2: whatever byte is changed, no message of the client's is taken. */
+/* world.N2: whatever byte is changed, no message of the client's is taken. */
 static void no_byte_can_be_changed(void **state)
 {
     enum { N_TRIED = HELLO_BYTES + 24 + 45 + 70 }; /* all bytes up to the end of the message */
@@ -158,7 +158,7 @@ static void no_byte_can_be_changed(void **state)
     assert_true(n_opened > N_TRIED - HELLO_BYTES - 1);
 }
 
-/* Each side knows it from the other's first bytes (N1). */
+/* Each side knows it from the other's first bytes (world.N1). */
 static void another_key_opens_nothing(void **state)
 {
     struct middle m;
@@ -220,7 +220,7 @@ static void what_passes_cannot_be_read_or_repeated(void **state)
     close_middle(&m);
 }
 
-/* N3 */
+/* world.N3 */
 static void long_messages_are_refused(void **state)
 {
     unsigned char *body = calloc(1, 200001);
@@ -264,7 +264,7 @@ static void strangers_are_told_apart(void **state)
         assert_int_equal(tcp_stream_tend(s), RC_MISMATCH);
         assert_non_null(strstr(rc_message(), stranger[i].words));
         assert_false(tcp_stream_is_open(s));
-        assert_int_equal(tcp_stream_tend(s), RC_PEER); /* N4 */
+        assert_int_equal(tcp_stream_tend(s), RC_PEER); /* world.N4 */
         tcp_stream_close(&s);
         assert_int_equal(close(pair[1]), 0);
     }

@@ -56,7 +56,7 @@ void tcp_hang(struct world *w);
 /* --- tcp_collectives.c: world_ops --- */
 
 enum rc tcp_barrier(struct world *w);
-/* The world is open on this rank; acts as a barrier. RC_PEER: another rank is lost before it opened (G4). */
+/* The world is open on this rank; acts as a barrier. RC_PEER: another rank is lost before it opened (world.G4). */
 enum rc tcp_begin(struct world *w) MUST_CHECK;
 enum rc tcp_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc tcp_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);

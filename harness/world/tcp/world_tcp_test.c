@@ -8,7 +8,7 @@
  *   ranks                        another number of ranks than the gang has is refused, on every rank
  *   error, abort, die, hang, task_fails
  *                                rank 1 fails in one way or another: run() fails on every rank that is left, and names
- *                                it (W4, W5, K4, P3); here that is a success
+ *                                it (world.W4, W5, K4, P3); here that is a success
  *   disagree                     rank 1 calls another collective than the others
  */
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_threads_test.c - loss_suite in threads, its mutants, and how a run of threads ends that has lost ranks: W8. */
+/* loss_threads_test.c - loss_suite in threads, its mutants, and how a run of threads ends that has lost ranks:
+ * world.W8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -110,7 +111,7 @@ static void a_run_goes_on_without_the_lost_W8(void **state)
     assert_int_equal(atomic_load(&two.n_ended), 2);
 }
 
-/* W4 holds on: of survivors, and of rank 0. */
+/* world.W4 holds on: of survivors, and of rank 0. */
 static void a_failure_is_one_after_a_loss_W8(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peers_threads_test.c - a run of threads in which a rank falls silent: it is named, then lost, in every wait, and the
- * run ends or goes on (W8); ranks that work or wait are not.
+ * run ends or goes on (world.W8); ranks that work or wait are not.
  *
  * All runs go on at once, each begun by a thread of its own, two of them in processes of their own: so the test lasts
  * as long as one of them. Then each test looks at what its runs have left.
@@ -273,7 +273,7 @@ static enum rc back_body(struct world *w, void *arg)
     TRY(world_barrier(w));
     if (w->rank != 0)
         return RC_OK;
-    TRY(world_peer_next(w, &e)); /* P7: silent and alive again is no change */
+    TRY(world_peer_next(w, &e)); /* world.P7: silent and alive again is no change */
     atomic_fetch_add(&d->n_failures, e.peer != -1 && e.state != PEER_LEFT);
 out:
     return rc;
@@ -491,7 +491,7 @@ static void a_silent_rank_is_reported_W8(void **state)
     assert_int_equal(atomic_load(&drill[LATE_REPORT].n_told), 3 + 2 * (N_RANKS - 1));
 }
 
-/* W4, W8 where a thread does not end: the process does, and says why. */
+/* world.W4, W8 where a thread does not end: the process does, and says why. */
 static void a_stuck_thread_ends_the_process_W4(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_threads_test.c - share_suite in threads, its mutants, kinds of pages, and shares of ranks that fail: H6, H7. */
+/* share_threads_test.c - share_suite in threads, its mutants, kinds of pages, and shares of ranks that fail: world.H6,
+ * H7. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -151,7 +152,7 @@ static void a_failure_ends_waits_and_takes_no_memory(void **state)
         }
 }
 
-/* H7: a run leaves nothing mapped, even where a rank died with a share open. */
+/* world.H7: a run leaves nothing mapped, even where a rank died with a share open. */
 static void a_run_leaves_nothing(void **state)
 {
     struct drill drill = { .end = DIES };
@@ -176,7 +177,8 @@ static enum rc open_two_thirds(struct world *w, void *arg)
     return rc;
 }
 
-/* H3: each block would fit, but not all. No addresses, so that nothing is really taken where this is overlooked. */
+/* world.H3: each block would fit, but not all. No addresses, so that nothing is really taken where this is
+ * overlooked. */
 static void there_must_be_room_for_all_blocks(void **state)
 {
     struct rlimit old, tight;

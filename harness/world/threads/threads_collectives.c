@@ -155,7 +155,7 @@ enum rc threads_barrier(struct world *w)
     struct thread_group *g = thread_world_of(w)->group;
     enum rc rc;
 
-    TRY(world_check_losses(w)); /* W8: a lost rank may have come before */
+    TRY(world_check_losses(w)); /* world.W8: a lost rank may have come before */
     const uint64_t n_before = come(g);
     while (!has_met(g, n_before)) {
         const uint32_t seen = doorbell_seen(&g->bell);

@@ -2,8 +2,8 @@
 /*
  * world_threads.c - ranks as threads of this process.
  *
- * One struct thread_run per world_run(): it holds the first failure, which every wait checks (W4, W5), and the list of
- * losses (W8). A failing rank wakes no other. How ranks meet is in threads_collectives.c.
+ * One struct thread_run per world_run(): it holds the first failure, which every wait checks (world.W4, W5), and the
+ * list of losses (world.W8). A failing rank wakes no other. How ranks meet is in threads_collectives.c.
  * The thread that called world_run() watches the ranks (peers.h). A thread cannot be ended from outside: one that does
  * not end after a failure, or when only lost ranks are left, takes the process with it.
  */
@@ -20,14 +20,14 @@
 
 extern const struct world_ops world_threads;
 
-#define LEAVE_NS UINT64_C(3000000000) /* with what a watch takes to look, less than the 5 s of W4 */
+#define LEAVE_NS UINT64_C(3000000000) /* with what a watch takes to look, less than the 5 s of world.W4 */
 
 static struct thread_world *self(struct world *w)
 {
     return thread_world_of(w);
 }
 
-/* Are losses of this rank reported (W8)? */
+/* Are losses of this rank reported (world.W8)? */
 static bool is_reported(const struct thread_run *run, int rank)
 {
     return run->losses && rank != 0;
@@ -72,7 +72,7 @@ static enum rc threads_check(struct world *w)
 {
     const struct thread_run *run = self(w)->run;
 
-    if (peer_is_lost(&w->peers->seat[w->peers->own])) /* P3 */
+    if (peer_is_lost(&w->peers->seat[w->peers->own])) /* world.P3 */
         return rc_raise(RC_PEER, "this rank was silent for too long, and counts as lost");
     if (!atomic_load_explicit(&run->failed, memory_order_acquire) || run->failed_rank == self(w)->run_rank)
         return thread_tasks_check(w->tasks);
@@ -125,7 +125,7 @@ static enum rc threads_leave(struct world *w)
     return RC_OK;
 }
 
-/* Runs whenever the thread ends, also by pthread_exit(): a body that has not returned is a dead rank (W5). */
+/* Runs whenever the thread ends, also by pthread_exit(): a body that has not returned is a dead rank (world.W5). */
 static void on_thread_end(void *arg)
 {
     struct thread_world *t = arg;
@@ -135,7 +135,7 @@ static void on_thread_end(void *arg)
     if (!t->returned)
         record_loss(run, t->run_rank, "ended before its work was done");
     thread_tasks_fini(&t->tasks);
-    peer_end(&run->seat[t->run_rank], PEER_LEFT); /* P4 */
+    peer_end(&run->seat[t->run_rank], PEER_LEFT); /* world.P4 */
     peers_fini(&t->peers);
     atomic_fetch_add(&run->n_ended, 1);
     doorbell_ring(&run->bell);
@@ -228,7 +228,7 @@ static uint64_t watch_clock_ns(const struct world_opts *opts)
     return opts->watch_clock ? opts->watch_clock(opts->watch_clock_arg) : wait_clock_ns();
 }
 
-/* Until n_ranks have ended; a lost one fails the run (W4), or is reported (W8). */
+/* Until n_ranks have ended; a lost one fails the run (world.W4), or is reported (world.W8). */
 static void watch_ranks(struct thread_run *run, struct peer_watch *watch, int n_ranks)
 {
     uint64_t over_ns = 0; /* when the run had failed, or only lost ranks were left */

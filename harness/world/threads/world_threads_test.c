@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_threads_test.c - world_suite in threads, its mutants, and how a world of threads ends: W4, W5. */
+/* world_threads_test.c - world_suite in threads, its mutants, and how a world of threads ends: world.W4, W5. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -127,7 +127,7 @@ out:
     return rc;
 }
 
-/* W4: every wait of every other rank ends, and the error of the run is the first failure. */
+/* world.W4: every wait of every other rank ends, and the error of the run is the first failure. */
 static void a_failure_ends_every_wait(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void a_failure_ends_every_wait(void **state)
         }
 }
 
-/* W5 */
+/* world.W5 */
 static void a_silent_death_ends_every_wait(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static enum rc wordless_abort_body(struct world *w, void *arg)
     return world_barrier(w);
 }
 
-/* W4 of a failure that left no message. */
+/* world.W4 of a failure that left no message. */
 static void a_failure_without_words_is_named(void **state)
 {
     (void)state;

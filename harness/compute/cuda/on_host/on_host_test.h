@@ -17,7 +17,7 @@ struct on_host_limits {
     const char *failing;                        /* operations of this name fail; NULL: none */
     int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
     /* Change the order in which a GEMM sums. by_alignment: if an operand or the result is not aligned to 16 bytes, as
-     * cuBLAS may do. by_turn: every third time, which C1 forbids. Both: every third time if not aligned. */
+     * cuBLAS may do. by_turn: every third time, which compute.C1 forbids. Both: every third time if not aligned. */
     int gemm_by_alignment, gemm_by_turn;
     int eager_copies; /* the copy stream runs ahead as far as its orders let it */
 };
