@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flight_sim_test.c at-once|two-at-once|in-turn - eight chunks to four servers, in virtual time: all at once they take
- * what the link of the worker takes for them, one after the other the sum of their round trips.
+ * flight_sim_test.c at-once|two-at-once|in-turn|sixteen - eight or sixteen chunks to four servers, in virtual time: all
+ * at once they take what the link of the worker takes for them, one after the other the sum of their round trips.
  *
  * A chunk is a quarter on each server. m: the time of such a part on the link of the worker, a: its latency. At once:
  * 32 parts go up; the answers to a chunk come down while the next goes up, and those to the last behind it: 36 m + 2 a.
+ * Sixteen, each in a slot of its own (wire.P4): 68 m + 2 a.
  * Two at once: the link is idle before every other chunk until the answers to the one two before it are there, for 2 a:
  * 36 m + 8 a. In turn: each chunk is 4 m + a up, and as much down: 64 m + 16 a. The bound knows that one answer comes
  * down behind the last push, 33 m, and of each row of chunks in turn that a part goes up and one down. Work on
@@ -20,21 +21,22 @@
 #include "harness/world/world.h"
 #include "ps/ps.h"
 
-enum { N_CHUNKS = 8, N_SERVERS = 4, PART_ELEMS = 25000, CHUNK_ELEMS = N_SERVERS * PART_ELEMS, N_STEPS = 3 };
-enum { N_PARAMS = N_CHUNKS * CHUNK_ELEMS, PART_BYTES = 64 + 4 * PART_ELEMS };
+enum { MOST_CHUNKS = 16, N_SERVERS = 4, PART_ELEMS = 25000, CHUNK_ELEMS = N_SERVERS * PART_ELEMS, N_STEPS = 3 };
+enum { PART_BYTES = 64 + 4 * PART_ELEMS };
 
 #define NO_TIME 1e18 /* of work on processors: its rate */
 
 struct way {
     const char *name;
-    int n_in_flight;
+    int n_chunks, n_in_flight;
     double n_parts, n_latencies; /* of a step: m, a */
     double n_in_turn;            /* of the bound */
 };
 
-static const struct way ways[] = { { "at-once", PS_CREDITS, 36, 2, 2 },
-                                   { "two-at-once", 2, 36, 8, N_CHUNKS },
-                                   { "in-turn", 1, 64, 16, 2 * N_CHUNKS } };
+static const struct way ways[] = { { "at-once", 8, PS_CREDITS, 36, 2, 2 },
+                                   { "two-at-once", 8, 2, 36, 8, 8 },
+                                   { "in-turn", 8, 1, 64, 16, 16 },
+                                   { "sixteen", 16, PS_MOST_CREDITS, 68, 2, 2 } };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 struct play {
@@ -46,12 +48,17 @@ struct play {
     float first, last; /* parameters, at the end */
 };
 
+static size_t n_params(const struct play *p)
+{
+    return (size_t)p->way->n_chunks * CHUNK_ELEMS;
+}
+
 static enum rc work(struct play *p, struct world *w, struct exchange *x, struct compute *c)
 {
     float *grad = exchange_grad(x);
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < N_PARAMS; i++)
+    for (size_t i = 0; i < n_params(p); i++)
         grad[i] = 1;
     p->plan = exchange_wire_plan(x);
     for (int step = 0; step < N_STEPS; step++) {
@@ -65,7 +72,7 @@ static enum rc work(struct play *p, struct world *w, struct exchange *x, struct 
         p->cost[step] = exchange_cost(x);
     }
     p->first = exchange_param(x)[0];
-    p->last = exchange_param(x)[N_PARAMS - 1];
+    p->last = exchange_param(x)[n_params(p) - 1];
     TRY(exchange_final(x, NULL));
 out:
     return rc;
@@ -73,7 +80,7 @@ out:
 
 static enum rc body(struct world *w, void *arg)
 {
-    static struct segment layout[N_CHUNKS];
+    static struct segment layout[MOST_CHUNKS];
     const struct initial_state from = { .n_running = 0 };
     const struct transport_ops *sim = NULL;
     struct play *p = arg;
@@ -81,7 +88,7 @@ static enum rc body(struct world *w, void *arg)
     struct exchange *x = NULL;
     enum rc rc;
 
-    for (size_t i = 0; i < N_CHUNKS; i++)
+    for (size_t i = 0; i < MOST_CHUNKS; i++)
         layout[i] = (struct segment){ i * CHUNK_ELEMS, CHUNK_ELEMS };
     TRY(transport_find(&sim, "sim"));
     TRY(compute_open(&c, &compute_cpu, &(struct compute_env){ .n_threads = 1 }));
@@ -90,7 +97,7 @@ static enum rc body(struct world *w, void *arg)
                                       .mode = &sync_ps,
                                       .transport = sim,
                                       .segment = layout,
-                                      .n_segments = N_CHUNKS,
+                                      .n_segments = (size_t)p->way->n_chunks,
                                       .n_workers = 1,
                                       .n_servers = N_SERVERS,
                                       .opts = { .buckets = { .bucket_bytes = CHUNK_ELEMS * sizeof(float) },
@@ -133,7 +140,7 @@ static int check(const struct play *p)
     n_failures += expect("the last parameter", (double)p->last, -N_STEPS);
     n_failures += expect("bytes of a message of the plan", (double)p->plan.message_bytes, PART_BYTES);
     n_failures += expect("messages of the plan in turn", p->plan.n_in_turn, p->way->n_in_turn);
-    n_failures += expect("messages of the plan on a link", p->plan.n_on_link, N_CHUNKS * N_SERVERS + 1);
+    n_failures += expect("messages of the plan on a link", p->plan.n_on_link, p->way->n_chunks * N_SERVERS + 1);
     return n_failures;
 }
 

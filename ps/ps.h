@@ -16,7 +16,14 @@ extern const struct sync_mode sync_ps;
 
 /* --- on a worker --- */
 
-enum { PS_CREDITS = 8 }; /* maximum outstanding transfers of a worker (wire.P4) */
+/* Outstanding chunks of a worker, unless it is told otherwise, and at most (wire.P4). */
+enum { PS_CREDITS = 8, PS_MOST_CREDITS = 1 << 16 };
+
+/* Does each chunk have a separate slot at each server (wire.P4)? Not with the parts of ps/recovery. */
+static inline bool ps_has_chunk_slots(const struct sync_env *env)
+{
+    return env->n_in_flight > PS_CREDITS;
+}
 
 /* server_mode.post. Without a pull, param is not accessed. Without a push, grad and lr are not used. */
 enum rc ps_post(struct sync *s, const struct chunk_work *work) MUST_CHECK;

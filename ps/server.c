@@ -74,6 +74,7 @@ out:
 static enum rc open_chunks(struct ps_server *s)
 {
     const size_t n_chunks = s->env.buckets->n_chunks;
+    int n_held = 0;
     enum rc rc = RC_OK;
 
     s->chunk = calloc(n_chunks, sizeof *s->chunk);
@@ -82,13 +83,35 @@ static enum rc open_chunks(struct ps_server *s)
     for (size_t k = 0; k < n_chunks; k++) {
         s->chunk[k] =
             (struct chunk_state){ .part = placement_part(s->env.placement, s->slice, s->env.buckets->chunk[k]),
+                                  .slot = n_held,
                                   .min_transit_ns = UINT64_MAX };
+        n_held += s->chunk[k].part.n_elems > 0;
         TRY(clocks_open(&s->chunk[k].clocks, &s->env.consistency, sync_most_workers(&s->env)));
         for (int w = s->env.n_workers; w < sync_most_workers(&s->env); w++)
             clocks_keep_out(&s->chunk[k].clocks, w);
     }
+    s->n_slots = !ps_has_chunk_slots(&s->env) ? PS_CREDITS : n_held > 0 ? n_held : 1;
 out:
     return rc;
+}
+
+/* Of all workers. */
+static enum rc open_clients(struct ps_server *s)
+{
+    const struct sync_env *env = &s->env;
+    const int most_workers = sync_most_workers(env);
+
+    s->arrivals.most = most_workers * s->n_slots;
+    s->n_seen = env->n_workers;
+    s->client = calloc((size_t)most_workers, sizeof *s->client);
+    s->request = calloc((size_t)s->arrivals.most, sizeof *s->request);
+    s->arrivals.at = calloc((size_t)s->arrivals.most, sizeof *s->arrivals.at);
+    if (!s->client || !s->request || !s->arrivals.at)
+        return rc_raise(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
+    for (int w = 0; w < most_workers; w++)
+        s->client[w] = (struct client){ .state = w < env->n_workers ? TRAINING : ABSENT,
+                                        .request = s->request + (size_t)w * (size_t)s->n_slots };
+    return RC_OK;
 }
 
 /* Into the list of those that are here. */
@@ -116,16 +139,8 @@ enum rc server_open_slice(struct ps_server **out, const struct sync_env *env, in
     s->slice = slice;
     s->n_elems = env->placement->n_elems[slice];
     s->layout = ps_layout_digest(env, slice);
-    const int most_workers = sync_most_workers(env);
-    s->client = calloc((size_t)most_workers, sizeof *s->client);
-    s->arrivals.most = most_workers * PS_CREDITS;
-    s->n_seen = env->n_workers;
-    s->arrivals.at = calloc((size_t)s->arrivals.most, sizeof *s->arrivals.at);
-    if (!s->client || !s->arrivals.at)
-        FAIL(RC_NOMEM, "parameter server: no memory for %d workers", most_workers);
-    for (int w = 0; w < most_workers; w++)
-        s->client[w].state = w < env->n_workers ? TRAINING : ABSENT;
     TRY(open_chunks(s));
+    TRY(open_clients(s));
     server_open_stop(s);
     TRY(open_params(s));
     s->n_updates_before = env->slice_state.n_updates;
@@ -167,6 +182,7 @@ void ps_server_close(struct ps_server **sp)
     arena_close(&s->arena);
     server_close_versions(s);
     free(s->client);
+    free(s->request);
     free(s->arrivals.at);
     for (size_t k = 0; s->chunk && k < s->env.buckets->n_chunks; k++)
         clocks_close(&s->chunk[k].clocks);
@@ -191,9 +207,8 @@ void server_forget_arrivals(struct ps_server *s, int worker)
 /* Take back what was sent to the worker: nobody may be there to take it. */
 static void abandon_replies(struct ps_server *s, struct client *c)
 {
-    for (int i = 0; i < PS_CREDITS; i++) {
+    for (int i = 0; i < s->n_slots; i++)
         (void)!server_end_reply(s, &c->request[i], DO_NOT_WAIT);
-    }
     (void)!server_end_posted(s, &c->refusal, DO_NOT_WAIT);
 }
 
@@ -267,7 +282,7 @@ static enum rc answer(struct ps_server *s, int worker, uint32_t slot, enum refus
     TRY(world_check(s->env.world));
     rc = server_end_posted(s, &s->client[worker].refusal, s->env.timeout_ms);
     if (rc == RC_OK)
-        rc = server_post_refusal(s, worker, slot < PS_CREDITS ? (int)slot : 0, &h);
+        rc = server_post_refusal(s, worker, slot < (uint32_t)s->n_slots ? (int)slot : 0, &h);
     if (rc == RC_OK)
         goto out;
     TRY(world_check(s->env.world));
@@ -348,10 +363,10 @@ enum rc server_check_slot(const struct ps_server *s, const struct arrival *a, en
     const uint32_t slot = a->slot;
     const bool is_alone = !ps_is_push(op) && op != PS_PULL;
 
-    if (slot >= PS_CREDITS || (is_alone && slot != 0))
+    if (slot >= (uint32_t)s->n_slots || (is_alone && slot != 0))
         return rc_raise(RC_MISMATCH, "worker %d sent op %d in slot %u, which it has not", worker, (int)op, slot);
-    for (uint32_t i = 0; i < PS_CREDITS; i++)
-        if (request_waits(&s->client[worker].request[i]) && (is_alone || i == slot))
+    for (uint32_t i = is_alone ? 0 : slot; i < (is_alone ? (uint32_t)s->n_slots : slot + 1); i++)
+        if (request_waits(&s->client[worker].request[i]))
             return rc_raise(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)op);
     return RC_OK;
 }
@@ -557,6 +572,9 @@ static struct ps_server *slice_of(const struct ps_server *s, const struct messag
 {
     const uint32_t place = (m->tag & ~TAG_ANY) / PS_TAG_PLACE, n = (uint32_t)s->env.n_servers;
 
+    *slot = m->tag - (TAG_ANY | PS_TAG_CHUNK_SLOT);
+    if (ps_has_chunk_slots(&s->env))
+        return s->here[0];
     *slot = m->tag - PS_TAG_REQUEST - place * PS_TAG_PLACE;
     if (place == 0)
         return s->here[0];
@@ -653,8 +671,8 @@ static enum rc end_replies(struct ps_server *s, struct client *c)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i <= PS_CREDITS && (rc == RC_OK || rc == RC_PEER); i++) {
-        const enum rc ended = i < PS_CREDITS ? server_end_reply(s, &c->request[i], s->env.timeout_ms)
+    for (int i = 0; i <= s->n_slots && (rc == RC_OK || rc == RC_PEER); i++) {
+        const enum rc ended = i < s->n_slots ? server_end_reply(s, &c->request[i], s->env.timeout_ms)
                                              : server_end_posted(s, &c->refusal, s->env.timeout_ms);
         rc = ended == RC_OK ? rc : ended;
     }

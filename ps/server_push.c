@@ -65,7 +65,7 @@ enum rc server_check_body(const struct ps_server *s, const struct arrival *a, co
 /* Does another request of chunk k of worker w wait? */
 static bool waits_for_chunk(const struct ps_server *s, int w, size_t k)
 {
-    for (int i = 0; i < PS_CREDITS; i++) {
+    for (int i = server_first_slot(s, k); i < server_end_slot(s, k); i++) {
         const struct request *r = &s->client[w].request[i];
         if (request_waits(r) && r->answer.chunk == k)
             return true;
@@ -73,8 +73,17 @@ static bool waits_for_chunk(const struct ps_server *s, int w, size_t k)
     return false;
 }
 
-static enum rc check_order(const struct ps_server *s, int worker, const struct ps_header *h, enum refused *why)
+/* P4 */
+static bool is_slot_of(const struct ps_server *s, const struct arrival *a, size_t k)
 {
+    return (int)a->slot >= server_first_slot(s, k) && (int)a->slot < server_end_slot(s, k);
+}
+
+static enum rc check_order(const struct ps_server *s, const struct arrival *a, const struct ps_header *h,
+                           enum refused *why)
+{
+    const int worker = a->worker;
+
     *why = REFUSED_MALFORMED;
     if (h->chunk >= s->env.buckets->n_chunks)
         return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u, of which there are %zu", worker, h->chunk,
@@ -90,6 +99,9 @@ static enum rc check_order(const struct ps_server *s, int worker, const struct p
     if (h->step != p->clocks.clock[worker])
         return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u of its step %u where that of step %u belongs", worker,
                         h->chunk, h->step, p->clocks.clock[worker]);
+    if (!is_slot_of(s, a, h->chunk))
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u in slot %u, of another chunk", worker, h->chunk,
+                        a->slot);
     if (waits_for_chunk(s, worker, h->chunk))
         return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u again, before its push was answered", worker, h->chunk);
     return RC_OK;
@@ -100,7 +112,7 @@ enum rc server_check_push(const struct ps_server *s, const struct arrival *a, co
 {
     enum rc rc;
 
-    TRY(check_order(s, a->worker, h, why));
+    TRY(check_order(s, a, h, why));
     TRY(s->ops->check(s, a, h, why));
     TRY(server_check_body(s, a, h, why));
 out:
@@ -117,6 +129,9 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
         return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u with %u elements, of which this server has none",
                         worker, h->chunk, h->n_elems);
     *why = REFUSED_OUT_OF_ORDER;
+    if (!is_slot_of(s, a, h->chunk))
+        return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u in slot %u, of another chunk", worker, h->chunk,
+                        a->slot);
     if (waits_for_chunk(s, worker, h->chunk))
         return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u before its push of it was answered", worker, h->chunk);
     return RC_OK;
@@ -294,7 +309,7 @@ static const float *unpacked(struct ps_server *s, const struct push_body *b, con
 /* What is kept of worker w of chunk k; NULL: nothing. */
 static struct request *kept_of(struct ps_server *s, int w, size_t k)
 {
-    for (int i = 0; i < PS_CREDITS; i++) {
+    for (int i = server_first_slot(s, k); i < server_end_slot(s, k); i++) {
         struct request *r = &s->client[w].request[i];
         if (r->state == REQUEST_KEPT && r->answer.chunk == k)
             return r;
@@ -487,7 +502,7 @@ static enum rc begin_of_chunk(struct ps_server *s, int worker, int slot, size_t 
     enum rc rc;
 
     TRY(server_begin_request(s, worker, slot));
-    for (int i = 0; i < PS_CREDITS; i++) {
+    for (int i = server_first_slot(s, k); i < server_end_slot(s, k); i++) {
         struct request *r = &s->client[worker].request[i];
         if (r->n_readers && r->answer.chunk == k)
             TRY(world_forgive_loss(s->env.world, rank, server_end_reply(s, r, s->env.timeout_ms)));
@@ -496,12 +511,14 @@ out:
     return rc;
 }
 
-/* Added to the tags of its slice here. */
-static uint32_t tag_place(const struct ps_server *s)
+/* Of the replies of its slice here. */
+static uint32_t reply_tag(const struct ps_server *s, int slot)
 {
     const int own = s->env.world->rank - s->env.n_workers, n = s->env.n_servers;
 
-    return PS_TAG_PLACE * (uint32_t)((own - s->slice + n) % n);
+    if (ps_has_chunk_slots(&s->env))
+        return PS_TAG_CHUNK_SLOT + (uint32_t)slot;
+    return PS_TAG_REPLY + PS_TAG_PLACE * (uint32_t)((own - s->slice + n) % n) + (uint32_t)slot;
 }
 
 static enum rc post(struct ps_server *s, struct posted *p, int worker, int slot, const struct ps_header *h, float *body)
@@ -510,7 +527,7 @@ static enum rc post(struct ps_server *s, struct posted *p, int worker, int slot,
 
     ps_header_encode(p->header, h);
     p->xfer = (struct xfer){ .peer = sync_rank_of(&s->env, worker),
-                             .tag = PS_TAG_REPLY + tag_place(s) + (uint32_t)slot,
+                             .tag = reply_tag(s, slot),
                              .head = p->header,
                              .n_head_bytes = PS_HEADER_BYTES,
                              .ptr = body,
@@ -609,14 +626,14 @@ static enum rc settle(struct ps_server *s, size_t k)
 
     if (clocks_round_is_full(clocks))
         TRY(end_round(s, k));
-    for (int i = 0; i < s->arrivals.most; i++) {
-        const int w = i / PS_CREDITS, slot = i % PS_CREDITS;
-        const struct request *r = &s->client[w].request[slot];
-        if (!request_waits(r) || r->answer.chunk != k || !clocks_may_read(clocks, w))
-            continue;
-        const enum rc answered = server_answer(s, w, slot);
-        TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
-    }
+    for (int w = 0; w < sync_most_workers(&s->env); w++)
+        for (int slot = server_first_slot(s, k); slot < server_end_slot(s, k); slot++) {
+            const struct request *r = &s->client[w].request[slot];
+            if (!request_waits(r) || r->answer.chunk != k || !clocks_may_read(clocks, w))
+                continue;
+            const enum rc answered = server_answer(s, w, slot);
+            TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
+        }
 out:
     return rc;
 }
@@ -638,7 +655,7 @@ void server_forget(struct ps_server *s, int w, bool is_loss)
 {
     for (size_t k = 0; k < s->env.buckets->n_chunks; k++)
         clocks_leave(&s->chunk[k].clocks, w, kept_of(s, w, k) != NULL);
-    for (int i = 0; i < PS_CREDITS; i++) {
+    for (int i = 0; i < s->n_slots; i++) {
         release_kept(s, w, &s->client[w].request[i]);
         s->client[w].request[i].state = REQUEST_ANSWERED;
     }

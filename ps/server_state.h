@@ -18,7 +18,7 @@ enum worker_state { TRAINING, FETCHING, LEFT, LOST, ABSENT /* a late joiner that
 struct arrival { /* a request received, not yet served */
     struct message message;
     int worker;       /* the worker that made it, in which slot; for a forward, not the sender of the message */
-    uint32_t slot;    /* PS_CREDITS or more: none */
+    uint32_t slot;    /* n_slots of its server or more: none */
     uint64_t seen_ns; /* when the server received it */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
@@ -55,14 +55,15 @@ struct request { /* the last request of a worker in one of its slots (P4) */
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool may_push; /* exchange.E11: a push that it has not sent yet is granted */
-    struct request request[PS_CREDITS];
-    struct posted refusal; /* the last REFUSED of P5, which may be sent while a request in its slot waits */
-    int n_refused;         /* its refused messages (P5) */
+    bool may_push;           /* exchange.E11: a push that it has not sent yet is granted */
+    struct request *request; /* [n_slots of the server] */
+    struct posted refusal;   /* the last REFUSED of P5, which may be sent while a request in its slot waits */
+    int n_refused;           /* its refused messages (P5) */
 };
 
 struct chunk_state {
     struct range part; /* of the chunk, in the slice */
+    int slot;          /* of its requests, if each chunk has a separate one (P4) */
     int version;       /* its newest one */
     int *n_readers; /* [1 + versions.n_others]: replies that are sent from each; NULL: there is one version, or none is
                      */
@@ -111,6 +112,8 @@ struct ps_server {
     uint64_t n_updates_before; /* of each chunk, by the training that this run continues */
     struct chunk_state *chunk; /* [n_chunks] */
     struct client *client;     /* [sync_most_workers()] */
+    struct request *request;   /* of all clients */
+    int n_slots;               /* P4 */
     int n_seen;                /* workers that have ever been present: all but late joiners that have not joined */
     int n_left;                /* of these, workers that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these are new since the waiting workers were last checked */
@@ -145,6 +148,17 @@ static inline struct ps_server *server_of_slice(const struct ps_server *s, int s
 static inline bool server_is_hollow(const struct ps_server *s)
 {
     return s->param == NULL && s->n_elems > 0;
+}
+
+/* The slots in which a request of chunk k can be: from the first one on, before the end. */
+static inline int server_first_slot(const struct ps_server *s, size_t k)
+{
+    return ps_has_chunk_slots(&s->env) ? s->chunk[k].slot : 0;
+}
+
+static inline int server_end_slot(const struct ps_server *s, size_t k)
+{
+    return ps_has_chunk_slots(&s->env) ? s->chunk[k].slot + (s->chunk[k].part.n_elems > 0) : s->n_slots;
 }
 
 /* Does it wait for its answer? */

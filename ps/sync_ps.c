@@ -4,6 +4,7 @@
  */
 #include "ps/ps.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ static void ps_close(struct sync **s)
 
     ps_server_close(&p->server);
     free(p->link);
+    free(p->slot);
+    free(p->work);
     free(p->chunk);
     free(p->pushed);
     free(p->pulled);
@@ -41,6 +44,32 @@ static void open_link_chunk(struct link_chunk *chunk, const struct sync_env *env
     chunk->part = placement_part(env->placement, server, env->buckets->chunk[k]);
     if (chunk->part.n_elems > 0)
         chunk->is_scattered = !placement_is_range(env->placement, server, chunk->part, &chunk->first);
+}
+
+/* The slots of all links (wire.P4). */
+static enum rc open_slots(struct ps *p)
+{
+    const struct sync_env *env = &p->base.env;
+    size_t n_slots = 0;
+
+    for (int s = 0; s < env->n_servers; s++) {
+        struct link *l = &p->link[s];
+        l->n_slots = ps_has_chunk_slots(env) ? 1 : PS_CREDITS; /* the first also has what belongs to no chunk */
+        for (size_t k = 0, n = 0; ps_has_chunk_slots(env) && k < env->buckets->n_chunks; k++)
+            if (l->chunk[k].part.n_elems > 0) {
+                l->chunk[k].slot = (int)n++;
+                l->n_slots = (int)n;
+            }
+        n_slots += (size_t)l->n_slots;
+    }
+    p->n_work = ps_has_chunk_slots(env) ? env->n_in_flight : PS_CREDITS;
+    p->work = calloc((size_t)p->n_work, sizeof *p->work);
+    p->slot = calloc(n_slots, sizeof *p->slot);
+    if (!p->work || !p->slot)
+        return rc_raise(RC_NOMEM, "mode ps: no memory for %zu messages under way", n_slots);
+    for (int s = 0; s < env->n_servers; s++)
+        p->link[s].slot = s > 0 ? p->link[s - 1].slot + p->link[s - 1].n_slots : p->slot;
+    return RC_OK;
 }
 
 /* float[n_params], zeros: the pages are there before the first step (S5). */
@@ -75,6 +104,7 @@ static enum rc open_links(struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
     const size_t n_chunks = env->buckets->n_chunks;
+    enum rc rc;
 
     p->link = calloc((size_t)env->n_servers, sizeof *p->link);
     p->chunk = calloc((size_t)env->n_servers * n_chunks, sizeof *p->chunk);
@@ -90,7 +120,10 @@ static enum rc open_links(struct ps *p)
         for (size_t k = 0; k < n_chunks; k++)
             open_link_chunk(&l->chunk[k], env, s, k);
     }
-    return open_staging(p);
+    TRY(open_slots(p));
+    TRY(open_staging(p));
+out:
+    return rc;
 }
 
 static enum rc ps_open(struct sync **out, const struct sync_env *env)
@@ -102,6 +135,7 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
     if (!p)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
     TRY(ps_check_slices(env));
+    assert(!ps_has_chunk_slots(env) || (env->n_replicas == 0 && env->n_batches == 0));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
     p->has_not_joined = sync_worker_of(env, env->world->rank) >= env->n_workers;
     if (sync_worker_of(env, env->world->rank) >= 0)
@@ -245,7 +279,8 @@ static struct wire_plan ps_wire_plan_of(const struct sync *s)
 }
 
 static const struct server_mode server_mode = {
-    .most_in_flight = PS_CREDITS,
+    .most_in_flight = PS_MOST_CREDITS,
+    .usual_in_flight = PS_CREDITS,
     .post = ps_post,
     .complete = ps_complete,
     .next_batch = ps_next_batch,

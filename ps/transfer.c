@@ -27,6 +27,8 @@ static uint32_t tag_in(const struct ps *p, int server, uint32_t tag, int slot)
 {
     const int n = p->base.env.n_servers, n_behind = (p->link[server].holder - server + n) % n;
 
+    if (ps_has_chunk_slots(&p->base.env))
+        return (tag & TAG_ANY) | (PS_TAG_CHUNK_SLOT + (uint32_t)slot);
     return tag + PS_TAG_PLACE * (uint32_t)n_behind + (uint32_t)slot;
 }
 
@@ -167,11 +169,11 @@ enum rc ps_abandon(struct ps *p, enum rc rc)
     if (rc == RC_OK)
         return rc;
     snprintf(first_message, sizeof first_message, "%s", rc_message());
-    for (int i = 0; i < p->base.env.n_servers * PS_CREDITS; i++) {
-        struct link_slot *l = &p->link[i / PS_CREDITS].slot[i % PS_CREDITS];
-        ps_end_posted(p, l);
-        l->is_awaited = false;
-    }
+    for (int i = 0; i < p->base.env.n_servers; i++)
+        for (int slot = 0; slot < p->link[i].n_slots; slot++) {
+            ps_end_posted(p, &p->link[i].slot[slot]);
+            p->link[i].slot[slot].is_awaited = false;
+        }
     p->n_ended = p->n_posted;
     return rc_raise(rc, "%s", first_message);
 }
@@ -249,6 +251,12 @@ out:
 static size_t n_answered(const struct link_chunk *chunk, unsigned push_pull)
 {
     return push_pull & EXCHANGE_PULL ? chunk->part.n_elems : 0;
+}
+
+/* The slot of work number `nth` (ps.work). */
+static int slot_of(const struct ps *p, int server, int nth)
+{
+    return ps_has_chunk_slots(&p->base.env) ? p->link[server].chunk[p->work[nth].k].slot : nth;
 }
 
 /* The request for what `server` has of the chunk, and the receive of its answer. */
@@ -338,16 +346,16 @@ enum rc ps_post(struct sync *s, const struct chunk_work *work)
     struct ps *p = (struct ps *)s;
     if (p->n_posted == p->n_ended) /* one at a time: always the first slot, so that the server holds one answer */
         p->n_posted = p->n_ended = 0;
-    const int slot = (int)(p->n_posted % PS_CREDITS);
+    const int nth = (int)(p->n_posted % (uint64_t)p->n_work);
     enum rc rc = RC_OK;
 
-    assert(work->push_pull != 0 && p->n_posted - p->n_ended < PS_CREDITS);
-    p->work[slot] = *work;
+    assert(work->push_pull != 0 && p->n_posted - p->n_ended < (uint64_t)p->n_work);
+    p->work[nth] = *work;
     p->n_posted++;
     if (work->push_pull & EXCHANGE_PUSH)
         charge_message(p, work->k);
     for (int i = 0; i < s->env.n_servers; i++)
-        TRY(post_with(p, i, slot, work));
+        TRY(post_with(p, i, slot_of(p, i, nth), work));
 out:
     return ps_abandon(p, rc);
 }
@@ -355,13 +363,13 @@ out:
 enum rc ps_complete(struct sync *s, float *param, struct chunk_cost *out)
 {
     struct ps *p = (struct ps *)s;
-    const int slot = (int)(p->n_ended % PS_CREDITS);
-    const struct chunk_work *t = &p->work[slot];
+    const int nth = (int)(p->n_ended % (uint64_t)p->n_work);
+    const struct chunk_work *t = &p->work[nth];
     enum rc rc = RC_OK;
 
     assert(p->n_ended < p->n_posted);
     for (int i = 0; i < s->env.n_servers; i++)
-        TRY(end_with(p, i, slot, t, param, out));
+        TRY(end_with(p, i, slot_of(p, i, nth), t, param, out));
     if (t->push_pull & EXCHANGE_PULL)
         charge_message(p, t->k);
     p->n_ended++;

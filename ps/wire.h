@@ -69,7 +69,9 @@
  *       plus one for each of the worker's own pushes since.
  *   P3  A worker pushes the steps of a chunk in order, each once. Which push waits for which: clocks.h. A late joiner
  *       starts with the step in the answer to its first PULL of the chunk: that of the slowest worker.
- *   P4  A worker has PS_CREDITS slots (ps.h). The tag of a request names its slot, and its answer has the same slot.
+ *   P4  A worker has PS_CREDITS slots (ps.h) at each server. If env.n_in_flight is above that, it has a slot for each
+ *       chunk that the server holds a part of, in their order, and uses it for that chunk alone. The tag of a request
+ *       names its slot, and its answer has the same slot.
  *       The worker sends nothing in a slot while a request in it is unanswered. It sends no PUSH, GIVE or PULL of a
  *       chunk while another one of that chunk is unanswered. It sends FETCH, LOOK, LEAVE, JOIN and NEXT in slot 0, and
  *       only when no request is unanswered. Answers in different slots may come in any order.
@@ -102,6 +104,8 @@
 #define PS_TAG_HELD (TAG_ANY | 0x51u)
 /* Added to the tags of requests and replies once for each server from the slice's home to its holder. */
 #define PS_TAG_PLACE 0x100u
+/* In place of both, if each chunk has a separate slot (ps_has_chunk_slots()); of requests with TAG_ANY. */
+#define PS_TAG_CHUNK_SLOT 0x100000u
 
 enum { PS_HEADER_BYTES = 64, PS_MOST_MOMENTS = 2 };
 

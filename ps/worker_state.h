@@ -10,6 +10,7 @@
 
 struct link_chunk {    /* of one chunk at one server */
     struct range part; /* of the server's slice; its n_elems may be 0 */
+    int slot;          /* of its requests, if each chunk has a separate one (P4) */
     bool is_scattered; /* several ranges of the parameters; else one range, which ... */
     size_t first;      /* ... begins here */
     uint64_t clock;    /* of the parameters that this worker holds: as pulled, plus its own pushes since */
@@ -32,19 +33,23 @@ struct link {                 /* of a worker to one server */
     uint64_t layout;          /* layout.h */
     int holder;               /* the server that has its slice: itself, or its replacement (replica.h) */
     struct link_chunk *chunk; /* [n_chunks] */
-    struct link_slot slot[PS_CREDITS];
+    struct link_slot *slot;   /* [n_slots] */
+    int n_slots;
 };
 
 struct ps {
     struct sync base;
-    struct ps_server *server;           /* server ranks only */
-    struct link *link;                  /* worker ranks only: [n_servers] */
-    struct chunk_work work[PS_CREDITS]; /* a worker's: number n is in n modulo PS_CREDITS, like its slot in each link */
-    uint64_t n_posted, n_ended;         /* of them */
-    bool has_not_joined;                /* likewise: a late joiner that has not joined */
-    bool is_joining;                    /* leases.h: the pulls of a late joiner that joins */
-    uint64_t batch, next;               /* leases.h: the batch it pushes, and the one it has ahead, + 1; 0: none */
-    struct link_chunk *chunk;           /* of all links */
+    struct ps_server *server; /* server ranks only */
+    struct link *link;        /* worker ranks only: [n_servers] */
+    struct chunk_work *work;  /* a worker's, [n_work]: number n is in n modulo n_work, which is also its slot in
+                                           each link, unless each chunk has a separate one */
+    int n_work;
+    struct link_slot *slot;     /* of all links */
+    uint64_t n_posted, n_ended; /* of them */
+    bool has_not_joined;        /* likewise: a late joiner that has not joined */
+    bool is_joining;            /* leases.h: the pulls of a late joiner that joins */
+    uint64_t batch, next;       /* leases.h: the batch it pushes, and the one it has ahead, + 1; 0: none */
+    struct link_chunk *chunk;   /* of all links */
     float *pushed, *pulled; /* a worker's, float[n_params], all slices in sequence: scattered parts in transfer; NULL:
                                nothing is scattered, or no data */
     float *packed;          /* a worker's, likewise: bodies of pushes; NULL: no compression, or no data */

@@ -12,7 +12,7 @@
  * Invariants
  *   S1  Order on a worker: open; then in every step each chunk once, by sum() or by post() and complete(), in an order
  *       that is the same on every worker of a synchronous mode; with servers then final once; then close. One task at
- *       a time calls (world.K6). At most `most_in_flight` chunks are posted and not completed.
+ *       a time calls (world.K6). At most env.n_in_flight chunks are posted and not completed.
  *   S2  After sum() returned RC_OK, the elements of that chunk are the sum over workers (env.shard: over those that
  *       have the chunk). After complete() param holds, for that chunk, the values for the next step, at most
  *       `staleness` updates older than the newest, made by the rule of env.consistency (consistency.h).
@@ -220,6 +220,7 @@ struct server_mode {
      * worker may continue with its own gradient; updates that it has pushed since it pulled do not count in staleness,
      * which counts only those of other workers. After an error nothing is posted any more. */
     int most_in_flight;
+    int usual_in_flight; /* the maximum if it is not chosen */
     enum rc (*post)(struct sync *s, const struct chunk_work *work);
     /* Completes the chunk that was posted first. *out is zeroed by the caller. Errors: likewise. */
     enum rc (*complete)(struct sync *s, float *param, struct chunk_cost *out);

@@ -195,14 +195,19 @@ static enum rc parse_heirs(struct train_job *job)
     return RC_OK;
 }
 
-/* --in-flight; 0: rank_choose_flight() has to choose. */
+/* --in-flight; 0: rank_choose_flight() has to choose. In virtual time a worker may have as many as it has chunks, as
+ * systems that are simulated have; else more would only compete for cores. */
 static enum rc parse_in_flight(struct train_job *job)
 {
-    const int most = job->mode->servers ? job->mode->servers->most_in_flight : 0;
+    const bool has_more =
+        job->world->module.caps & WORLD_VIRTUAL_TIME && job->exchange.n_replicas == 0 && !job->opts.elastic;
+    const struct server_mode *servers = job->mode->servers;
+    const int most = !servers ? 0 : has_more ? servers->most_in_flight : servers->usual_in_flight;
 
     if (job->opts.in_flight > (uint64_t)most)
-        return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d chunks at once at most",
-                        (unsigned long long)job->opts.in_flight, job->opts.mode, most);
+        return rc_raise(RC_INVAL, "--in-flight %llu: a worker of mode %s pushes and pulls %d chunks at once at most%s",
+                        (unsigned long long)job->opts.in_flight, job->opts.mode, most,
+                        has_more ? "" : "; for more use --world sim, without --replicas and --elastic");
     job->exchange.n_in_flight = (int)job->opts.in_flight;
     return RC_OK;
 }

@@ -134,9 +134,9 @@ const struct opt train_opt_table[] = {
              "push after every N-th step and the last. A worker pushes the sum of its gradients since its last push"),
     OPT_U64_(struct train_opts, pull_every, "pull-every", "1", 1, 100000000, "",
              "pull after every N-th step. In between a worker uses its own gradients"),
-    OPT_U64_(struct train_opts, in_flight, "in-flight", "", 1, 64, "",
+    OPT_U64_(struct train_opts, in_flight, "in-flight", "", 1, 65536, "",
              "chunks of a worker on their way at once (default: 1 or 8). It is 8 in world sim, and if each thread of "
-             "the workers and each server has a core. Otherwise it is 1"),
+             "the workers and each server has a core. Otherwise it is 1. More than 8 need world sim"),
     OPT_U64_(struct train_opts, replicas, "replicas", "0", 0, 1, "",
              "number of standbys of each server. With 1 the next server repeats every change. It replaces a lost "
              "server, so that no update is lost, and a new standby is made. Needs --on-loss report or --elastic"),

@@ -250,7 +250,7 @@ void rank_choose_flight(struct rank *r)
     const struct train_job *job = r->job;
     const bool has_cores = r->has_cores && r->ranks_have_cores && !job->opts.colocate;
     const struct server_mode *servers = job->mode->servers;
-    const int most = train_exchanges(job) && servers ? servers->most_in_flight : 0, given = job->exchange.n_in_flight;
+    const int most = train_exchanges(job) && servers ? servers->usual_in_flight : 0, given = job->exchange.n_in_flight;
     const int n = given > 0 ? given : rank_is_virtual(r) || has_cores ? most : 1;
 
     r->exchanging.n_in_flight = r->result.overlap.n_in_flight = most > 0 ? n : 0;

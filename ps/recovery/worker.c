@@ -23,7 +23,7 @@ static enum rc post_all(struct ps *p, int server)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < PS_CREDITS; i++)
+    for (int i = 0; i < p->link[server].n_slots; i++)
         TRY(ps_post_slot(p, server, i));
 out:
     return rc;
@@ -37,7 +37,7 @@ enum rc ps_redirect(struct ps *p, int server, enum rc rc)
     while (rc != RC_OK) {
         (void)snprintf(message, sizeof message, "%s", rc_message());
         TRY(ps_forgive(p, server, rc));
-        for (int i = 0; i < PS_CREDITS; i++)
+        for (int i = 0; i < link->n_slots; i++)
             ps_end_posted(p, &link->slot[i]); /* with an error: transport.T3 */
         const int next = ps_living(&p->base.env, server);
         if (next < 0)
