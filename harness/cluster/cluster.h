@@ -28,6 +28,9 @@ enum { CLUSTER_MAX_RANKS = 8192, CLUSTER_MAX_KEYS = 64, CLUSTER_SOURCE_BYTES = 2
 enum cluster_protocol { PROTOCOL_BARE, PROTOCOL_TCP, PROTOCOL_RDMA, PROTOCOL_GRPC };
 /* Which messages within a host share a rate. */
 enum cluster_sharing { SHARING_NONE, SHARING_RANK, SHARING_HOST };
+/* Of gradients for servers. */
+enum cluster_aggregation { AGGREGATION_NONE, AGGREGATION_HOST };
+enum cluster_start { START_TOGETHER, START_SPREAD };
 enum cluster_job_placement { PLACE_PACK, PLACE_SPREAD, PLACE_RANDOM };
 /* Precision of the products that flops_per_s counts. */
 enum cluster_precision { FLOPS_FP32, FLOPS_TF32, FLOPS_BF16, FLOPS_FP16, FLOPS_FP8 };
@@ -60,7 +63,8 @@ struct cluster { /* the members have the meaning of their keys in cluster_keys *
     int local_sharing;
     double staging_bytes_per_s, staging_latency_s; /* 0: no staging */
     int job_placement, server_placement;
-    double server_flops_per_s, server_memory_bytes_per_s; /* 0: as a worker's */
+    int server_aggregation, start;
+    double server_flops_per_s, server_memory_bytes_per_s, server_local_bytes_per_s; /* 0: as a worker's */
     int jitter;
     double jitter_ratio;
     int n_stragglers;

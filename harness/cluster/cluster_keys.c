@@ -89,12 +89,22 @@ const struct key cluster_keys[] = {
           "of a parameter server; 0: as a worker's", NULL),
     REAL_("server_memory_bytes_per_s", server_memory_bytes_per_s, 0, 1e18, false, "0", "bytes/s",
           "at which a parameter server streams through its memory; 0: as a worker", NULL),
+    REAL_("server_local_bytes_per_s", server_local_bytes_per_s, 0, 1e18, false, "0", "bytes/s",
+          "between a parameter server and ranks of its host, each way; each rank still has local_bytes_per_s; 0: as a "
+          "worker",
+          NULL),
+    CHOICE_("server_aggregation", server_aggregation, "none|host", "none",
+            "in simulate and reproduce, before parameter servers; host: the GPUs of a host sum their gradients, and "
+            "one of them pushes and pulls for all (MXNet, BytePS)"),
     CHOICE_("server_placement", server_placement, "own|beside", "own",
             "of parameter servers; own: on hosts as workers are, behind theirs; beside: on the workers' hosts in turn, "
             "as many "
             "on each as it has workers, and then again"),
     CHOICE_("job_placement", job_placement, "pack|spread|random", "pack",
             "of a job's hosts; pack: group after group; spread: over all groups in turn; random: by the seed"),
+    CHOICE_("start", start, "together|spread", "together",
+            "of workers; spread: in its first step worker w of n computes w/n longer, as in the middle of a long run "
+            "without a common step"),
     CHOICE_("jitter", jitter, "none|exponential|halfnormal|lognormal", "none",
             "distribution of what a worker's step takes longer, drawn anew for each rank and step"),
     REAL_("jitter_ratio", jitter_ratio, 0, 100, false, "0", "", "its mean, of the time that the step computes", NULL),
@@ -170,6 +180,8 @@ enum rc cluster_keys_agree(const struct cluster *c, int *key)
           "groups: hosts_per_group_count of at least 1" },
         { c->staging_latency_s > 0 && !(c->staging_bytes_per_s > 0), "staging_latency_s",
           "staging: staging_bytes_per_s above 0" },
+        { c->server_local_bytes_per_s > 0 && c->local_sharing != SHARING_RANK, "server_local_bytes_per_s",
+          "links of each rank: local_sharing of rank" },
         { c->jitter_ratio > 0 && c->jitter == JITTER_NONE && is_left_out(c, "jitter"), "jitter_ratio",
           "a distribution: jitter of exponential, halfnormal or lognormal" },
         { c->jitter != JITTER_NONE && !(c->jitter_ratio > 0) && is_left_out(c, "jitter_ratio"), "jitter",

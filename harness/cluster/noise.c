@@ -16,6 +16,11 @@ double noise_straggler_ratio(const struct cluster *c, int rank, int n_workers)
     return turn < (uint64_t)c->n_stragglers ? c->straggler_ratio : 1;
 }
 
+double noise_start_ratio(const struct cluster *c, int rank, int n_workers, int64_t step)
+{
+    return c->start == START_SPREAD && step == 0 && rank < n_workers ? 1 + (double)rank / n_workers : 1;
+}
+
 double noise_step_ratio(const struct cluster *c, int rank, int64_t step)
 {
     const uint64_t i = (uint64_t)rank << STEP_BITS | ((uint64_t)step & ((UINT64_C(1) << STEP_BITS) - 1));

@@ -15,6 +15,8 @@
 
 /* Factor on the compute time of worker `rank` of n_workers in every step; higher ranks are servers: 1. */
 double noise_straggler_ratio(const struct cluster *c, int rank, int n_workers);
+/* Factor on the compute time of worker `rank` of n_workers in its step 0, if workers start spread; else 1. */
+double noise_start_ratio(const struct cluster *c, int rank, int n_workers, int64_t step);
 /* Factor on a worker's compute time in this step; step < 0 (outside of steps): 1. */
 double noise_step_ratio(const struct cluster *c, int rank, int64_t step);
 

@@ -133,16 +133,17 @@ static void settings_change_values(void **state)
     assert_non_null(strstr(rc_message(), "9 workers do not fit"));
 }
 
-#define CLUSTER_KEYS                                                                                       \
-    "name, hosts_count, ranks_per_host_count, link_bits_per_s, link_latency_s, link_duplex_ratio, "        \
-    "nics_per_host_count, protocol, tcp_latency_s, tcp_message_s, tcp_eager_bytes, tcp_rate_ratio, "       \
-    "tcp_process_bytes_per_s, rdma_latency_s, rdma_message_s, rdma_eager_bytes, rdma_rate_ratio, "         \
-    "rdma_process_bytes_per_s, grpc_latency_s, grpc_message_s, grpc_eager_bytes, grpc_rate_ratio, "        \
-    "grpc_process_bytes_per_s, hosts_per_group_count, oversubscription_ratio, group_latency_s, "           \
-    "local_bytes_per_s, local_latency_s, local_sharing, staging_bytes_per_s, staging_latency_s, "          \
-    "flops_per_s, flops_precision, memory_bytes_per_s, cores_per_rank_count, server_flops_per_s, "         \
-    "server_memory_bytes_per_s, server_placement, job_placement, jitter, jitter_ratio, stragglers_count, " \
-    "straggler_ratio, slow_links_count, slow_link_ratio"
+#define CLUSTER_KEYS                                                                                 \
+    "name, hosts_count, ranks_per_host_count, link_bits_per_s, link_latency_s, link_duplex_ratio, "  \
+    "nics_per_host_count, protocol, tcp_latency_s, tcp_message_s, tcp_eager_bytes, tcp_rate_ratio, " \
+    "tcp_process_bytes_per_s, rdma_latency_s, rdma_message_s, rdma_eager_bytes, rdma_rate_ratio, "   \
+    "rdma_process_bytes_per_s, grpc_latency_s, grpc_message_s, grpc_eager_bytes, grpc_rate_ratio, "  \
+    "grpc_process_bytes_per_s, hosts_per_group_count, oversubscription_ratio, group_latency_s, "     \
+    "local_bytes_per_s, local_latency_s, local_sharing, staging_bytes_per_s, staging_latency_s, "    \
+    "flops_per_s, flops_precision, memory_bytes_per_s, cores_per_rank_count, server_flops_per_s, "   \
+    "server_memory_bytes_per_s, server_local_bytes_per_s, server_aggregation, server_placement, "    \
+    "job_placement, start, jitter, jitter_ratio, stragglers_count, "                                 \
+    "straggler_ratio and 2 more"
 
 static void wrong_settings_are_named(void **state)
 {
@@ -160,6 +161,9 @@ static void wrong_settings_are_named(void **state)
         { "tcp_rate_ratio=1.1", "--cluster-set tcp_rate_ratio=1.1: is \"1.1\"; use a number from 0.001 to 1" },
         { "hosts_per_group_count=0",
           "--cluster-set oversubscription_ratio: is 2, which needs groups: hosts_per_group_count of at least 1" },
+        { "local_sharing=host,server_local_bytes_per_s=40e9",
+          "--cluster-set server_local_bytes_per_s: is 4e+10, which needs links of "
+          "each rank: local_sharing of rank" },
         { "jitter_ratio=0.1",
           "--cluster-set jitter_ratio: is 0.1, which needs a distribution: jitter of exponential, halfnormal or "
           "lognormal" },

@@ -266,6 +266,14 @@ struct topology_link topology_group_link(const struct topology *t, int group, bo
                                    cards_bytes_per_s / c->oversubscription_ratio, c->group_latency_s / 2, true };
 }
 
+/* Of the link of rank within its host. */
+static double local_bytes_per_s(const struct topology *t, int rank)
+{
+    const struct cluster *c = &t->cluster;
+
+    return rank >= t->n_workers && c->server_local_bytes_per_s > 0 ? c->server_local_bytes_per_s : c->local_bytes_per_s;
+}
+
 int topology_local_out(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
 {
     const struct cluster *c = &t->cluster;
@@ -273,7 +281,7 @@ int topology_local_out(const struct topology *t, int rank, struct topology_link 
     const int n = is_spoken_locally(t) ? add_process(t, rank, out) : 0;
 
     out[n] = (struct topology_link){ LINK_LOCAL, c->local_sharing == SHARING_RANK ? rank : topology_slot(t, rank),
-                                     c->local_bytes_per_s, c->local_latency_s + protocol_s,
+                                     local_bytes_per_s(t, rank), c->local_latency_s + protocol_s,
                                      c->local_sharing != SHARING_NONE };
     return n + 1;
 }
@@ -284,7 +292,7 @@ int topology_local_in(const struct topology *t, int rank, struct topology_link o
     int n = 0;
 
     if (c->local_sharing == SHARING_RANK)
-        out[n++] = (struct topology_link){ LINK_LOCAL_IN, rank, c->local_bytes_per_s, 0, true };
+        out[n++] = (struct topology_link){ LINK_LOCAL_IN, rank, local_bytes_per_s(t, rank), 0, true };
     return n + (is_spoken_locally(t) ? add_process(t, rank, out + n) : 0);
 }
 

@@ -278,6 +278,40 @@ static void hosts_share_within_as_told(void **state)
     assert_near(topology_message_time_s(&host, 3, 2, 1e6), 1e-6 + 1e6 / 5e9);
 }
 
+/* A server is in the memory of its host: a worker's own link is the slower one, whatever others do. */
+static void servers_are_in_the_memory_of_their_host(void **state)
+{
+    const struct topology t = job(4, 5,
+                                  "ranks_per_host_count=4,server_placement=beside,local_sharing=rank,"
+                                  "local_bytes_per_s=10e9,server_local_bytes_per_s=40e9");
+    struct topology_link link[TOPOLOGY_MAX_PATH];
+
+    (void)state;
+    for (int is_pull = 0; is_pull < 2; is_pull++) {
+        assert_int_equal(topology_path(&t, is_pull ? 4 : 2, is_pull ? 2 : 4, link), 2);
+        assert_near(link[is_pull].bytes_per_s, 10e9);
+        assert_near(link[1 - is_pull].bytes_per_s, 40e9);
+    }
+    assert_int_equal(topology_path(&t, 0, 1, link), 2);
+    assert_near(link[0].bytes_per_s, 10e9);
+    assert_near(link[1].bytes_per_s, 10e9);
+}
+
+static void workers_start_spread(void **state)
+{
+    struct cluster c;
+
+    (void)state;
+    cluster_default(&c);
+    assert_near(noise_start_ratio(&c, 3, 4, 0), 1);
+    assert_int_equal(cluster_set(&c, NULL, "start=spread"), RC_OK);
+    for (int r = 0; r < 4; r++)
+        assert_near(noise_start_ratio(&c, r, 4, 0), 1 + 0.25 * r);
+    assert_near(noise_start_ratio(&c, 3, 4, 1), 1);  /* only the first step */
+    assert_near(noise_start_ratio(&c, 3, 4, -1), 1); /* out of steps */
+    assert_near(noise_start_ratio(&c, 5, 4, 0), 1);  /* a server */
+}
+
 static void stragglers_are_as_many_as_told(void **state)
 {
     const struct topology t = job(100, 104, "stragglers_count=7,straggler_ratio=3");
@@ -358,6 +392,8 @@ int main(void)
         cmocka_unit_test(protocols_cost_what_they_say_D4),
         cmocka_unit_test(senders_wait_for_what_is_longer_than_eager),
         cmocka_unit_test(hosts_share_within_as_told),
+        cmocka_unit_test(servers_are_in_the_memory_of_their_host),
+        cmocka_unit_test(workers_start_spread),
         cmocka_unit_test(stragglers_are_as_many_as_told),
         cmocka_unit_test(jitter_has_its_mean_V2),
         cmocka_unit_test(jitter_is_of_rank_and_step_V1),

@@ -319,7 +319,8 @@ static void ps_summary(void **state)
     "'local_sharing': 'none', 'staging_bytes_per_s': 0, 'staging_latency_s': 0, 'flops_per_s': 2e10, "           \
     "'flops_precision': 'fp32', 'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2, 'server_flops_per_s': 0, " \
     "'server_memory_bytes_per_s': "                                                                              \
-    "0, 'server_placement': 'own', 'job_placement': 'pack', 'jitter': 'none', 'jitter_ratio': 0, "               \
+    "0, 'server_local_bytes_per_s': 0, 'server_aggregation': 'none', 'server_placement': 'own', "                \
+    "'job_placement': 'pack', 'start': 'together', 'jitter': 'none', 'jitter_ratio': 0, "                        \
     "'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': 0, 'assumed': "      \
     "['link_bytes_per_s', 'job_placement']}"
 

@@ -53,10 +53,11 @@ static double slowness(struct world *w)
     const int number = w->peers->own;
     struct peer_duty duty = { .step = -1 };
 
-    if (t->cluster.n_stragglers == 0 && t->cluster.jitter == JITTER_NONE)
+    if (t->cluster.n_stragglers == 0 && t->cluster.jitter == JITTER_NONE && t->cluster.start == START_TOGETHER)
         return 1;
     const bool is_step = number < t->n_workers && peer_duty_of(w->peers, number, &duty) && peer_is_in_step(duty.phase);
     return noise_straggler_ratio(&t->cluster, number, t->n_workers) *
+           noise_start_ratio(&t->cluster, number, t->n_workers, is_step ? duty.step : -1) *
            noise_step_ratio(&t->cluster, number, is_step ? duty.step : -1);
 }
 
