@@ -115,13 +115,12 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
 void reproduction_print_exchange(const struct reproduction *r, FILE *to)
 {
     const struct reproduce_terms *t = r->terms;
-    char buckets[2][SIMULATED_BUCKETS_BYTES];
+    char buckets[SIMULATED_BUCKETS_BYTES];
 
-    simulated_buckets_text(buckets[0], t->bucket_bytes);
-    simulated_buckets_text(buckets[1], 0);
-    fprintf(to, "ring: %s, overlap %s\n", buckets[0], t->overlap);
+    simulated_buckets_text(buckets, t->bucket_bytes);
+    fprintf(to, "ring: %s, overlap %s\n", buckets, t->overlap);
     fprintf(to, "parameter server: consistency %s (of rows ps), placement %s, %s, overlap %s\n", t->consistency,
-            t->placement, buckets[1], t->overlap);
+            t->placement, simulated_servers_text(), t->overlap);
 }
 
 static void print_line(void *to, const char *line)

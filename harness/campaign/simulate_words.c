@@ -82,13 +82,12 @@ void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
 void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg)
 {
     const struct simulate_terms *t = s->terms;
-    char line[SIMULATE_SENTENCE_BYTES], buckets[2][SIMULATED_BUCKETS_BYTES];
+    char line[SIMULATE_SENTENCE_BYTES], buckets[SIMULATED_BUCKETS_BYTES];
 
-    simulated_buckets_text(buckets[0], t->bucket_bytes);
-    simulated_buckets_text(buckets[1], 0);
+    simulated_buckets_text(buckets, t->bucket_bytes);
     snprintf(line, sizeof line,
              "exchange: without servers %s, transport %s; with servers %s, transport %s; overlap with computing: %s",
-             buckets[0], used_cluster_transport(&s->cluster[0]), buckets[1],
+             buckets, used_cluster_transport(&s->cluster[0]), simulated_servers_text(),
              used_cluster_transport(&s->cluster[s->n_clusters - 1]), t->overlap);
     print(arg, line);
     if (s->n_left_out == 0)

@@ -11,10 +11,28 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/exchange/collective.h"
+#include "harness/exchange/placement.h"
+#include "ps/ps.h"
 
 /* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
-static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 20;
+static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 2;
 enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12 };
+/* Of tensors that are cut: BytePS cuts them to 4096000 bytes (BYTEPS_PARTITION_BYTES, github.com/bytedance/byteps
+ * docs/env.md). */
+enum { SPLIT_BYTES = 4096000 };
+
+/* To servers a tensor goes when its gradient is ready, whatever else is under way: in TensorFlow as a whole, in BytePS
+ * and ps-lite in partitions. */
+static uint64_t partition_bytes(const struct simulated_run *r)
+{
+    struct placement_opts placement;
+
+    if (!row_mode_has_servers(r->mode) || placement_parse(&placement, r->placement) != RC_OK)
+        return 0;
+    return placement.kind == PLACEMENT_SPLIT   ? SPLIT_BYTES
+           : placement.kind == PLACEMENT_CHUNK ? placement.chunk_bytes
+                                               : 0;
+}
 
 int simulated_most_servers(const struct used_profile *profile, const char *placement)
 {
@@ -38,6 +56,11 @@ void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes)
         snprintf(out, SIMULATED_BUCKETS_BYTES, "buckets of %llu bytes", (unsigned long long)n_bytes);
 }
 
+const char *simulated_servers_text(void)
+{
+    return "each tensor as soon as its gradient is ready";
+}
+
 enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus)
 {
     const struct collective_ops *ops;
@@ -51,16 +74,39 @@ out:
     return rc;
 }
 
-/* Messages of a step, about; of servers as many as a ring could send in the time: many to one server share its link. */
+/* GPUs of the first host. */
+static int gpus_of_host(const struct simulated_run *r)
+{
+    const int n_each = r->cluster->cluster.n_ranks_per_host;
+
+    return r->n_gpus < n_each ? r->n_gpus : n_each;
+}
+
+/* Is a host one worker of the servers (server_aggregation)? */
+static bool is_aggregated(const struct simulated_run *r)
+{
+    return row_mode_has_servers(r->mode) && r->cluster->cluster.server_aggregation == AGGREGATION_HOST &&
+           gpus_of_host(r) > 1;
+}
+
+static int workers_of(const struct simulated_run *r)
+{
+    const int n_each = gpus_of_host(r);
+
+    return is_aggregated(r) ? (r->n_gpus + n_each - 1) / n_each : r->n_gpus;
+}
+
+/* Messages of a step, about; of servers as many as a ring could send in the time: many share links. */
 static double messages_of(const struct simulated_run *r)
 {
     const double n_bytes = 4.0 * (double)r->profile->n_params;
     const double n_buckets = r->bucket_bytes > 0 ? ceil(n_bytes / (double)r->bucket_bytes) : 1;
+    const double n_partitions = partition_bytes(r) > 0 ? n_bytes / (double)partition_bytes(r) : 0;
 
     if (r->mode == ROW_NONE || r->n_gpus == 1)
         return 1;
     if (row_mode_has_servers(r->mode))
-        return SERVER_MESSAGE * 2.0 * n_buckets * r->n_gpus * r->n_servers;
+        return SERVER_MESSAGE * 2.0 * ((double)r->profile->n_tensors + n_partitions) * workers_of(r);
     return 2.0 * n_buckets * r->n_gpus * (r->n_gpus - 1);
 }
 
@@ -73,9 +119,10 @@ static bool has_own_rates(const struct simulated_run *r)
 static int steps_of(const struct simulated_run *r)
 {
     const double n = STEPS_MESSAGES / messages_of(r);
-    const int n_least = has_own_rates(r) ? ASYNC_STEPS : 1, n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
+    const int n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
 
-    return n_most > n_least ? n_most : n_least;
+    /* More of them, and workers that nothing disturbs all reach their servers at once. */
+    return has_own_rates(r) ? ASYNC_STEPS : n_most > 1 ? n_most : 1;
 }
 
 static enum rc add_exchange(struct simulation *s, const struct simulated_run *r)
@@ -87,13 +134,17 @@ static enum rc add_exchange(struct simulation *s, const struct simulated_run *r)
     TRY(simulation_add(s, "--overlap=%s", r->overlap));
     if (r->gradients && r->gradients[0])
         TRY(simulation_add(s, "--compression=%s", r->gradients));
-    if (r->bucket_bytes > 0)
-        TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)r->bucket_bytes));
     if (!row_mode_has_servers(r->mode)) {
+        if (r->bucket_bytes > 0)
+            TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)r->bucket_bytes));
         if (r->reducer[0])
             TRY(simulation_add(s, "--reducer=%s", r->reducer));
         goto out;
     }
+    TRY(simulation_add(s, "--bucket-bytes=%zu", sizeof(float))); /* each tensor alone */
+    if (partition_bytes(r) > 0)
+        TRY(simulation_add(s, "--partition-bytes=%llu", (unsigned long long)partition_bytes(r)));
+    TRY(simulation_add(s, "--in-flight=%d", PS_MOST_CREDITS));
     TRY(simulation_add(s, "--servers=%d", r->n_servers));
     TRY(simulation_add(s, "--placement=%s", r->placement));
     TRY(simulation_add(s, "--consistency=%s", r->mode == ROW_PS_ASYNC ? "async" : r->consistency));
@@ -114,6 +165,41 @@ out:
     return rc;
 }
 
+static double harmonic(int n)
+{
+    double sum = 0;
+
+    for (int i = 1; i <= n; i++)
+        sum += 1.0 / i;
+    return sum;
+}
+
+/*
+ * The worker that a host is. Its bytes pass between GPUs and the memory of the host while they are summed: where each
+ * GPU has a link of its own, every one of them carries the gradient once each way (a part of it is summed on each GPU);
+ * on a bus all of them take turns, and so do the two directions, which the copy to the network card cannot share: half
+ * is left for each. It computes as long as the slowest of its GPUs: with exponential jitter, so that the
+ * slowest of all hosts takes as long as the slowest of all GPUs.
+ */
+static enum rc add_aggregated(struct simulation *s, const struct simulated_run *r)
+{
+    struct cluster c = r->cluster->cluster;
+    enum rc rc;
+
+    TRY(cluster_set(&c, NULL, r->variation));
+    const double ratio = harmonic(r->n_gpus) / harmonic(workers_of(r));
+    const double n_in_turn = c.local_sharing == SHARING_HOST ? gpus_of_host(r) : 1;
+    const double local = c.local_bytes_per_s / n_in_turn;
+    const double each_way = c.local_sharing == SHARING_HOST ? local / 2 : local;
+    const bool is_staged = c.staging_bytes_per_s > 0 && c.staging_bytes_per_s < each_way;
+    TRY(simulation_add(s, "--cluster-set=ranks_per_host_count=1,local_bytes_per_s=%.9g,staging_bytes_per_s=%.9g", local,
+                       is_staged ? c.staging_bytes_per_s : each_way));
+    if (c.jitter != JITTER_NONE)
+        TRY(simulation_add(s, "--cluster-set=jitter_ratio=%.9g", c.jitter_ratio * ratio));
+out:
+    return rc;
+}
+
 static enum rc add_cluster(struct simulation *s, const struct simulated_run *r)
 {
     enum rc rc;
@@ -127,6 +213,10 @@ static enum rc add_cluster(struct simulation *s, const struct simulated_run *r)
         TRY(simulation_add(s, "--cluster-set=ranks_per_host_count=%d", r->cluster->n_gpus_per_host));
     if (r->variation[0])
         TRY(simulation_add(s, "--cluster-set=%s", r->variation));
+    if (is_aggregated(r))
+        TRY(add_aggregated(s, r));
+    if (s->is_at_own_rates && row_mode_has_servers(r->mode) && strcmp(r->overlap, "on") == 0) /* E3 of steps.h */
+        TRY(simulation_add(s, "--cluster-set=start=spread"));
     if (r->seed > 0)
         TRY(simulation_add(s, "--seed=%llu", (unsigned long long)r->seed));
 out:
@@ -138,7 +228,7 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     const bool is_alone = r->n_gpus == 1 && !row_mode_has_servers(r->mode);
     enum rc rc;
 
-    s->is_at_own_rates = r->n_gpus > 1 && has_own_rates(r);
+    s->is_at_own_rates = workers_of(r) > 1 && has_own_rates(r);
     s->n_steps = is_alone ? ALONE_STEPS : steps_of(r);
     s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r);
     s->stage = r->stage;
@@ -153,7 +243,7 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     TRY(simulation_add(s, "--steps=%d", s->n_steps));
     TRY(simulation_add(s, "--record-every=%d", s->n_steps));
     TRY(simulation_add(s, "--stall-abort-s=86400"));
-    TRY(simulation_add(s, "--workers=%d", r->n_gpus));
+    TRY(simulation_add(s, "--workers=%d", workers_of(r)));
     TRY(simulation_add(s, "--mode=%s", row_mode_name(r->mode)));
     TRY(add_exchange(s, r));
     snprintf(s->name, sizeof s->name, "%s, %s, %d GPU%s, %s", r->profile->model,

@@ -28,7 +28,7 @@ struct simulated_run { /* borrowed */
     const char *gradients;               /* as they are sent: "fp16"; NULL, "": fp32 */
     const char *placement, *consistency; /* of servers */
     const char *overlap;
-    uint64_t bucket_bytes; /* 0: all gradients at once */
+    uint64_t bucket_bytes; /* of a collective; 0: all gradients at once */
     int n_gpus, n_servers, batch;
     uint64_t seed; /* 0: default of train */
     int stage;     /* as in simulations.h */
@@ -46,6 +46,8 @@ const char *simulated_exchange(enum row_mode mode, const char *reducer);
 /* "buckets of 32 MiB"; 0: "one bucket of all gradients". */
 enum { SIMULATED_BUCKETS_BYTES = 48 };
 void simulated_buckets_text(char out[SIMULATED_BUCKETS_BYTES], uint64_t n_bytes);
+/* What goes to servers, and when. */
+const char *simulated_servers_text(void);
 /* RC_INVAL: the collective algorithm needs more GPUs on one host than the cluster has there. reducer: as in a run. */
 enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer, int n_gpus) MUST_CHECK;
 /* *out := the index of its simulation, which is added if there is no equal one (U1); it is of the earliest stage of

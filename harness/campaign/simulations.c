@@ -76,7 +76,8 @@ static double number_of(const json_t *record, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static void take_summary(struct simulation *s, const json_t *record)
+/* n_workers: whose steps_per_s, of all, is known. */
+static void take_summary(struct simulation *s, const json_t *record, int n_workers, double steps_per_s)
 {
     const char *hot = json_string_value(json_object_get(record, "hot_tensor"));
 
@@ -84,6 +85,8 @@ static void take_summary(struct simulation *s, const json_t *record)
                     ? number_of(record, "global_batch_count") / number_of(record, "throughput_samples_per_s")
                     : number_of(record, "virtual_s") / s->n_steps;
     s->step_mean_s = number_of(record, "step_mean_s");
+    if (s->is_at_own_rates && n_workers > 0 && !(number_of(record, "late_gradients_count") > 0))
+        s->step_s = fmax(n_workers / steps_per_s, number_of(record, "limit_server_s"));
     s->compute_s = number_of(record, "compute_s");
     s->exposed_s = s->step_s - s->compute_s;
     s->imbalance_ratio = number_of(record, "imbalance_ratio");
@@ -98,13 +101,20 @@ static enum rc take_records(struct simulation *s, const char *path)
     FILE *from = fopen(path, "re");
     json_error_t error;
     json_t *record;
+    int n_workers = 0;
+    double steps_per_s = 0;
 
     if (!from)
         return rc_raise(RC_MISMATCH, "the simulation of %s left no records", s->name);
     while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
         const char *kind = json_string_value(json_object_get(record, "kind"));
+        const char *role = json_string_value(json_object_get(record, "role"));
+        if (kind && strcmp(kind, "rank") == 0 && role && strcmp(role, "worker") == 0) {
+            n_workers++;
+            steps_per_s += 1 / number_of(record, "step_mean_s");
+        }
         if (kind && strcmp(kind, "summary") == 0)
-            take_summary(s, record);
+            take_summary(s, record, n_workers, steps_per_s);
         json_decref(record);
     }
     fclose(from);
@@ -128,7 +138,10 @@ static enum rc take_loads(struct simulation *s, const char *path)
         };
         if (isnan(s->load[k].busy_s))
             rc = rc_raise(RC_MISMATCH, "the simulation of %s does not say what its links carried", s->name);
+        if (s->is_at_own_rates)
+            s->step_s = fmax(s->step_s, s->load[k].busy_s);
     }
+    s->exposed_s = s->step_s - s->compute_s;
     json_decref(file);
     return rc;
 }

@@ -32,8 +32,10 @@ struct simulation {
     int n_words;
     char name[128]; /* for people */
     int n_steps;    /* as its words say */
-    /* Do workers run at individual rates? Then a step is the work of all of them in the time of E3 of measure/steps.h,
-     * since the slowest ends alone; else all end together. */
+    /* Do workers run at individual rates? Then a step is the work of all of them at the sum of their rates
+     * (measure/steps.h, E3), since the slowest ends alone; if servers dropped some of it, in the time of E3. Its first
+     * steps fill the queues of servers, so it is no shorter than what keeps the busiest link, or server, at work. Else
+     * all end together. */
     bool is_at_own_rates;
     double weight; /* approximate real time; any unit */
     int stage;     /* those of an earlier stage start before all of a later one */
